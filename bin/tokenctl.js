@@ -1,0 +1,25 @@
+#!/usr/bin/env node
+// Checks the runtime before anything is imported that an old one could not parse, answers --version
+// without loading the command framework, and hands over.
+import { readFileSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
+
+const REQUIRED = [22, 19];
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+
+if (major < REQUIRED[0] || (major === REQUIRED[0] && minor < REQUIRED[1])) {
+  process.stderr.write(
+    `tokenctl needs Node.js ${REQUIRED.join('.')} or newer, and this is ${process.versions.node}. ` +
+      'Inside the repository, `npx tokenctl …` uses the Node.js that npm ci installed.\n',
+  );
+  process.exitCode = 2;
+} else if (process.argv.length === 3 && ['--version', '-v'].includes(process.argv[2])) {
+  const { name, version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  process.stdout.write(
+    `${name}/${version} ${process.platform}-${process.arch} node-${process.versions.node}\n`,
+  );
+} else {
+  enableCompileCache();
+  const { main } = await import('../dist/src/cli/main.js');
+  await main(process.argv.slice(2), import.meta.url);
+}

@@ -1,0 +1,28 @@
+/** A row as a query names it. Times come as `Date`, int8 as `number`, jsonb as parsed JSON. */
+export type Row = Record<string, unknown>;
+
+/** What statements can be run on: a database, or one transaction of it. */
+export interface Queryable {
+  /**
+   * Runs one statement with `$1` parameters.
+   *
+   * @returns Its rows.
+   */
+  query<R extends object = Row>(sql: string, values?: readonly unknown[]): Promise<R[]>;
+  /**
+   * Runs one statement for its effect.
+   *
+   * @returns How many rows it touched.
+   */
+  execute(sql: string, values?: readonly unknown[]): Promise<number>;
+}
+
+/** A database: PostgreSQL, or the embedded one. Both answer alike. */
+export interface Database extends Queryable {
+  readonly kind: 'postgresql' | 'embedded';
+  /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
+  transaction<T>(work: (transaction: Queryable) => Promise<T>): Promise<T>;
+  /** Runs a script of several statements without parameters, as migrations are. */
+  script(sql: string): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,152 @@
+import type { Outcome, StaysAlive } from '../core/plan.ts';
+import type { Secret } from '../core/secret.ts';
+import type { Selector } from '../core/selector.ts';
+import type { Token, User } from '../core/token.ts';
+
+/** What a target can and cannot do. A plan says what the missing ones leave alive. */
+export interface Capabilities {
+  /** Refresh tokens can be listed and revoked without their value. */
+  readonly refreshTokens: boolean;
+  /** Sessions can be listed and ended. */
+  readonly sessions: boolean;
+  /** Tokens carry their last use (true), or can only be selected by it (false). */
+  readonly lastUsed: boolean;
+  /** Settings can be read and, with the rights, written. */
+  readonly settings: boolean;
+  /** Tokens can be created for the caller. */
+  readonly createTokens: boolean;
+}
+
+/** A target as found: who answers there, and who the caller is to it. */
+export interface TargetDescription {
+  /** The context's name. */
+  readonly context: string;
+  /** Where it is, without credentials: a base URL. */
+  readonly address: string;
+  readonly dialect: 'controller' | 'gateway';
+  /** The product version that the target states. */
+  readonly version: string;
+  readonly identity: {
+    readonly id: number;
+    readonly username: string;
+    readonly isSuperuser: boolean;
+    readonly isSystemAuditor: boolean;
+  };
+  /** How the tool authenticates there. */
+  readonly credential: 'token' | 'password';
+  readonly capabilities: Capabilities;
+}
+
+/** The controller's authentication settings that tokenctl knows, in the controller's names. */
+export interface AuthenticationSettings {
+  readonly AUTH_BASIC_ENABLED: boolean;
+  readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean;
+  readonly SESSION_COOKIE_AGE: number;
+  readonly SESSIONS_PER_USER: number;
+  readonly DISABLE_LOCAL_AUTH: boolean;
+  readonly OAUTH2_PROVIDER: {
+    readonly ACCESS_TOKEN_EXPIRE_SECONDS: number;
+    readonly REFRESH_TOKEN_EXPIRE_SECONDS: number;
+    readonly AUTHORIZATION_CODE_EXPIRE_SECONDS: number;
+  };
+  readonly LOGIN_REDIRECT_OVERRIDE: string;
+  readonly ALLOW_METRICS_FOR_ANONYMOUS_USERS: boolean;
+}
+
+/** What a token is created with. */
+export interface TokenRequest {
+  readonly scope: 'read' | 'write';
+  readonly description: string;
+}
+
+/** A created token: its record, and its value, which is given this once. */
+export interface CreatedToken {
+  readonly token: Token;
+  readonly value: Secret;
+}
+
+/**
+ * One way to reach one controller. Every method throws `TokenctlError` (`credentials_refused`,
+ * `permission_refused`, `target_unreachable`, `target_misbehaved`, `unsupported`).
+ */
+export interface Target {
+  /** Finds out who answers and who the caller is. Reads only. */
+  describe(): Promise<TargetDescription>;
+  /** Streams what the selector names, ascending by id, a page at a time and never all at once. */
+  tokens(selector: Selector): AsyncIterable<Token>;
+  /** Streams the users that the caller may see, ascending by id. */
+  users(): AsyncIterable<User>;
+  /**
+   * The ids of tokens that may be the caller's own credential: empty with a password; one where the
+   * target can tell; several where it can only narrow it down.
+   */
+  ownTokenIds(): Promise<readonly number[]>;
+  /**
+   * Revokes access tokens by id, several at a time, and yields one outcome for each, in any order. A
+   * token that is gone already is `unchanged`. It throws only when no further token can be tried
+   * (credentials refused, unreachable); what was yielded before holds.
+   */
+  revoke(tokenIds: readonly number[]): AsyncIterable<Outcome>;
+  /** What a revocation of these tokens leaves alive here, because this target cannot end it. */
+  staysAlive(facts: { readonly tokensWithRefreshToken: number }): Promise<readonly StaysAlive[]>;
+  /** Creates a personal access token for the caller. */
+  createToken(request: TokenRequest): Promise<CreatedToken>;
+  readonly settings: {
+    read(): Promise<AuthenticationSettings>;
+    /** Writes the given keys and returns the settings as the target then has them. */
+    write(change: Partial<AuthenticationSettings>): Promise<AuthenticationSettings>;
+  };
+  /** Lets go of connections. */
+  close(): Promise<void>;
+}
+
+/** What one entry of the audit log states. Plain JSON; no secrets. */
+export interface EntryDraft {
+  /** `intent` before an act, `outcome` after it, `note` for what changes nothing by itself. */
+  readonly kind: 'intent' | 'outcome' | 'note';
+  /** The operation in dotted form, as its command: `tokens.revoke`, `settings.basic-auth`. */
+  readonly operation: string;
+  /** Ties the entries of one run of an operation together: a UUID. */
+  readonly run: string;
+  /** Who asked: the user of the operating system and the host, and the user at the target. */
+  readonly actor: Readonly<Record<string, string>>;
+  /** The target as `TargetDescription` names it: context and address. */
+  readonly target: Readonly<Record<string, string>>;
+  /** What is to be done or was done. */
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** An entry as it stands in the log. */
+export interface Entry extends EntryDraft {
+  /** The version of the entry format. */
+  readonly v: 1;
+  /** Its number: 1 for the first, without gaps. */
+  readonly seq: number;
+  /** When it was appended: RFC 3339, UTC, milliseconds. */
+  readonly at: string;
+  /** SHA-256 (hex) of the line before it; 64 zeros for the first. */
+  readonly previous: string;
+}
+
+/** Where a log stands: how many entries, and the hash of the last line. */
+export interface Head {
+  readonly size: number;
+  readonly hash: string;
+}
+
+/**
+ * The audit log. `append` returns only when the entry is on stable storage, and throws
+ * `TokenctlError` (`audit_unavailable`) otherwise: whoever wants to act awaits it first.
+ */
+export interface AuditLog {
+  append(draft: EntryDraft): Promise<Entry>;
+  /** Streams the entries, first to last. */
+  entries(): AsyncIterable<Entry>;
+  head(): Promise<Head>;
+  close(): Promise<void>;
+}
+
+/** The time, passed in so that tests can hold it. */
+export interface Clock {
+  now(): Date;
+}
