@@ -1,0 +1,180 @@
+/** How one setting is described, checked and presented. */
+export interface SettingDefinition {
+  readonly key: string;
+  readonly category: 'authentication' | 'system';
+  readonly type: 'integer' | 'boolean' | 'string' | 'nested object' | 'list';
+  readonly label: string;
+  readonly helpText: string;
+  readonly defaultValue: unknown;
+  /** Must be given in a PUT, which replaces the whole category. */
+  readonly required?: true;
+  /** What this version of the service does not let anybody change. */
+  readonly readOnly?: true;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly unit?: string;
+  readonly warningText?: string;
+}
+
+/** The three lifetimes of OAUTH2_PROVIDER, in seconds. */
+export interface OAuth2Lifetimes {
+  readonly ACCESS_TOKEN_EXPIRE_SECONDS: number;
+  readonly AUTHORIZATION_CODE_EXPIRE_SECONDS: number;
+  readonly REFRESH_TOKEN_EXPIRE_SECONDS: number;
+}
+
+/** The keys of OAUTH2_PROVIDER, and the defaults of the controller 24.6.1. */
+export const DEFAULT_LIFETIMES: OAuth2Lifetimes = {
+  ACCESS_TOKEN_EXPIRE_SECONDS: 31_536_000_000,
+  AUTHORIZATION_CODE_EXPIRE_SECONDS: 600,
+  REFRESH_TOKEN_EXPIRE_SECONDS: 2_628_000,
+};
+
+/**
+ * The longest lifetime that is accepted, in seconds: some 7,900 years, so that an expiry made today stays
+ * within the four-digit years of RFC 3339. The controller accepts more and then answers 500.
+ */
+export const LONGEST_LIFETIME = 250_000_000_000;
+
+const authentication = (definition: Omit<SettingDefinition, 'category'>): SettingDefinition => ({
+  category: 'authentication',
+  ...definition,
+});
+
+const passwordMinimum = (key: string, what: string): SettingDefinition =>
+  authentication({
+    key,
+    type: 'integer',
+    label: `Fewest ${what} in a local password`,
+    helpText: `A password set from now on has at least this many ${what}. 0 asks for none.`,
+    defaultValue: 0,
+    minimum: 0,
+  });
+
+/** Every setting the service knows, in the order in which the controller lists them. */
+export const DEFINITIONS: readonly SettingDefinition[] = [
+  authentication({
+    key: 'SESSION_COOKIE_AGE',
+    type: 'integer',
+    label: 'Idle time after which a session ends',
+    helpText: 'A user who sends no request for this long has to log in again.',
+    defaultValue: 1800,
+    required: true,
+    minimum: 60,
+    maximum: 30_000_000_000,
+    unit: 'seconds',
+  }),
+  authentication({
+    key: 'SESSIONS_PER_USER',
+    type: 'integer',
+    label: 'Sessions a user may have at once',
+    helpText: 'One login more ends the oldest session. -1 sets no limit.',
+    defaultValue: -1,
+    required: true,
+    minimum: -1,
+  }),
+  authentication({
+    key: 'DISABLE_LOCAL_AUTH',
+    type: 'boolean',
+    label: 'Turn off local accounts',
+    helpText: 'Only users of a configured identity provider can log in. Needs such a provider.',
+    defaultValue: false,
+    required: true,
+  }),
+  authentication({
+    key: 'AUTH_BASIC_ENABLED',
+    type: 'boolean',
+    label: 'Accept HTTP Basic authentication',
+    helpText: 'Whether the API accepts a user name and password with each request.',
+    defaultValue: true,
+    required: true,
+  }),
+  authentication({
+    key: 'OAUTH2_PROVIDER',
+    type: 'nested object',
+    label: 'OAuth 2 lifetimes',
+    helpText:
+      'How long access tokens, authorization codes and refresh tokens live: ACCESS_TOKEN_EXPIRE_SECONDS, ' +
+      'AUTHORIZATION_CODE_EXPIRE_SECONDS and REFRESH_TOKEN_EXPIRE_SECONDS. Keys left out keep their value.',
+    defaultValue: DEFAULT_LIFETIMES,
+    minimum: 1,
+    maximum: LONGEST_LIFETIME,
+    unit: 'seconds',
+  }),
+  authentication({
+    key: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
+    type: 'boolean',
+    label: 'Let external users create tokens',
+    helpText:
+      'Whether users of an identity provider may create tokens. Turning it off leaves existing ones alive.',
+    defaultValue: false,
+  }),
+  authentication({
+    key: 'LOGIN_REDIRECT_OVERRIDE',
+    type: 'string',
+    label: 'Where to log in instead',
+    helpText: 'A URL to which users who are not logged in are sent. Empty for the login page of the service.',
+    defaultValue: '',
+    warningText: 'A wrong URL keeps people from the login page; /api/login/ itself always works.',
+  }),
+  authentication({
+    key: 'ALLOW_METRICS_FOR_ANONYMOUS_USERS',
+    type: 'boolean',
+    label: 'Metrics without a login',
+    helpText: 'Whether metrics can be read by anybody.',
+    defaultValue: false,
+  }),
+  authentication({
+    key: 'AUTHENTICATION_BACKENDS',
+    type: 'list',
+    label: 'Ways to log in',
+    helpText: 'The kinds of account that can log in here at present.',
+    defaultValue: ['local'],
+    readOnly: true,
+  }),
+  authentication({
+    key: 'SOCIAL_AUTH_ORGANIZATION_MAP',
+    type: 'nested object',
+    label: 'Organizations of external users',
+    helpText: 'How groups of an identity provider map to organizations. None can be set yet.',
+    defaultValue: null,
+    readOnly: true,
+  }),
+  authentication({
+    key: 'SOCIAL_AUTH_TEAM_MAP',
+    type: 'nested object',
+    label: 'Teams of external users',
+    helpText: 'How groups of an identity provider map to teams. None can be set yet.',
+    defaultValue: null,
+    readOnly: true,
+  }),
+  authentication({
+    key: 'SOCIAL_AUTH_USER_FIELDS',
+    type: 'list',
+    label: 'Fields taken from an identity provider',
+    helpText: 'Which fields of a user come from the provider. None can be set yet.',
+    defaultValue: null,
+    readOnly: true,
+  }),
+  authentication({
+    key: 'SOCIAL_AUTH_USERNAME_IS_FULL_EMAIL',
+    type: 'boolean',
+    label: 'E-mail address as user name',
+    helpText: 'Whether external users are named by their whole address. Cannot be changed yet.',
+    defaultValue: false,
+    readOnly: true,
+  }),
+  passwordMinimum('LOCAL_PASSWORD_MIN_LENGTH', 'characters'),
+  passwordMinimum('LOCAL_PASSWORD_MIN_DIGITS', 'digits'),
+  passwordMinimum('LOCAL_PASSWORD_MIN_UPPER', 'upper-case letters'),
+  passwordMinimum('LOCAL_PASSWORD_MIN_SPECIAL', 'special characters'),
+  {
+    key: 'INSTALL_UUID',
+    category: 'system',
+    type: 'string',
+    label: 'Installation',
+    helpText: 'A random name of this installation, made at the first start.',
+    defaultValue: '',
+    readOnly: true,
+  },
+];

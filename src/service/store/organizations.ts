@@ -1,0 +1,124 @@
+import type { Queryable } from '../../db/database.ts';
+
+/** An organization with who made and who changed it. */
+export interface OrganizationRecord {
+  readonly id: number;
+  readonly created: Date;
+  readonly modified: Date;
+  readonly name: string;
+  readonly description: string;
+  readonly max_hosts: number;
+  readonly created_by_id: number | null;
+  readonly created_by_username: string | null;
+  readonly created_by_first_name: string | null;
+  readonly created_by_last_name: string | null;
+  readonly modified_by_id: number | null;
+  readonly modified_by_username: string | null;
+  readonly modified_by_first_name: string | null;
+  readonly modified_by_last_name: string | null;
+}
+
+/** Rows `o` of main_organization with their maker `c` and last changer `m`. */
+export const ORGANIZATION_FROM = `main_organization o
+  LEFT JOIN auth_user c ON c.id = o.created_by_id
+  LEFT JOIN auth_user m ON m.id = o.modified_by_id`;
+
+/** The columns of an {@link OrganizationRecord} over {@link ORGANIZATION_FROM}. */
+export const ORGANIZATION_COLUMNS = `
+  o.id, o.created, o.modified, o.name, o.description, o.max_hosts,
+  o.created_by_id, c.username AS created_by_username, c.first_name AS created_by_first_name,
+  c.last_name AS created_by_last_name, o.modified_by_id, m.username AS modified_by_username,
+  m.first_name AS modified_by_first_name, m.last_name AS modified_by_last_name`;
+
+/** An organization by id, or null. */
+export async function findOrganization(database: Queryable, id: number): Promise<OrganizationRecord | null> {
+  const rows = await database.query<OrganizationRecord>(
+    `SELECT ${ORGANIZATION_COLUMNS} FROM ${ORGANIZATION_FROM} WHERE o.id = $1`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+/** Adds an organization. Returns its id, or null where the name is taken. */
+export async function insertOrganization(
+  transaction: Queryable,
+  organization: {
+    readonly name: string;
+    readonly description: string;
+    readonly max_hosts: number;
+    readonly createdBy: number | null;
+    readonly at: Date;
+  },
+): Promise<number | null> {
+  const rows = await transaction.query<{ id: number }>(
+    `INSERT INTO main_organization (name, description, max_hosts, created_by_id, modified_by_id, created, modified)
+     VALUES ($1, $2, $3, $4, $4, $5, $5) ON CONFLICT (name) DO NOTHING RETURNING id`,
+    [
+      organization.name,
+      organization.description,
+      organization.max_hosts,
+      organization.createdBy,
+      organization.at,
+    ],
+  );
+  return rows[0]?.id ?? null;
+}
+
+/** Writes what may change in an organization. Returns false where the new name is taken by another one. */
+export async function updateOrganization(
+  transaction: Queryable,
+  organization: {
+    readonly id: number;
+    readonly name: string;
+    readonly description: string;
+    readonly max_hosts: number;
+    readonly modifiedBy: number;
+    readonly at: Date;
+  },
+): Promise<boolean> {
+  const touched = await transaction.execute(
+    `UPDATE main_organization SET name = $2, description = $3, max_hosts = $4, modified_by_id = $5, modified = $6
+     WHERE id = $1 AND NOT EXISTS (SELECT FROM main_organization other WHERE other.name = $2 AND other.id <> $1)`,
+    [
+      organization.id,
+      organization.name,
+      organization.description,
+      organization.max_hosts,
+      organization.modifiedBy,
+      organization.at,
+    ],
+  );
+  return touched === 1;
+}
+
+/** Deletes an organization, with its applications, their tokens and its roles. */
+export async function deleteOrganization(transaction: Queryable, id: number): Promise<boolean> {
+  return (await transaction.execute('DELETE FROM main_organization WHERE id = $1', [id])) === 1;
+}
+
+/** A role in an organization. */
+export type OrganizationRole = 'admin' | 'auditor' | 'member';
+
+/** Gives a user a role in an organization; no change where it was given already. */
+export async function grantRole(
+  transaction: Queryable,
+  grant: { readonly userId: number; readonly organizationId: number; readonly role: OrganizationRole },
+): Promise<boolean> {
+  const touched = await transaction.execute(
+    'INSERT INTO service_role (user_id, role, organization_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+    [grant.userId, grant.role, grant.organizationId],
+  );
+  return touched === 1;
+}
+
+/** Takes a role away; no change where it was not given. */
+export async function withdrawRole(
+  transaction: Queryable,
+  grant: { readonly userId: number; readonly organizationId: number; readonly role: OrganizationRole },
+): Promise<boolean> {
+  const touched = await transaction.execute(
+    'DELETE FROM service_role WHERE user_id = $1 AND role = $2 AND organization_id = $3',
+    [grant.userId, grant.role, grant.organizationId],
+  );
+  return touched === 1;
+}

@@ -1,0 +1,165 @@
+import type { Queryable } from '../../db/database.ts';
+import { USER_COLUMNS, type UserRecord } from './users.ts';
+
+/** An access token as the API shows it, with what hangs on it. Its value is not among it. */
+export interface TokenRecord {
+  readonly id: number;
+  readonly created: Date;
+  readonly modified: Date;
+  readonly description: string;
+  readonly expires: Date;
+  readonly scope: string;
+  readonly user_id: number | null;
+  readonly username: string | null;
+  readonly first_name: string | null;
+  readonly last_name: string | null;
+  readonly application_id: number | null;
+  readonly application_name: string | null;
+  readonly application_organization_id: number | null;
+  readonly has_refresh_token: boolean;
+}
+
+/** Rows `t` of main_oauth2accesstoken with the owner `u` and the application `a`. */
+export const TOKEN_FROM = `main_oauth2accesstoken t
+  LEFT JOIN auth_user u ON u.id = t.user_id
+  LEFT JOIN main_oauth2application a ON a.id = t.application_id
+  LEFT JOIN oauth2_provider_refreshtoken f ON f.access_token_id = t.id`;
+
+/** The columns of a {@link TokenRecord} over {@link TOKEN_FROM}. */
+export const TOKEN_COLUMNS = `
+  t.id, t.created, t.modified, t.description, t.expires, t.scope, t.user_id,
+  u.username, u.first_name, u.last_name, t.application_id, a.name AS application_name,
+  a.organization_id AS application_organization_id, f.id IS NOT NULL AS has_refresh_token`;
+
+/** A token by id, or null. */
+export async function findToken(database: Queryable, id: number): Promise<TokenRecord | null> {
+  const rows = await database.query<TokenRecord>(
+    `SELECT ${TOKEN_COLUMNS} FROM ${TOKEN_FROM} WHERE t.id = $1`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+/** What authenticates a request: a token that has not expired, with its owner. */
+export interface BearerRecord {
+  readonly token_id: number;
+  readonly scope: string;
+  readonly last_used: Date | null;
+  readonly owner: UserRecord;
+}
+
+/** The live token with this stored form whose owner is active, or null. */
+export async function findBearer(
+  database: Queryable,
+  storedForm: string,
+  at: Date,
+): Promise<BearerRecord | null> {
+  const rows = await database.query<UserRecord & { token_id: number; scope: string; last_used: Date | null }>(
+    `SELECT t.id AS token_id, t.scope, t.last_used, ${USER_COLUMNS}
+     FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id
+     WHERE t.token = $1 AND t.expires > $2 AND u.is_active`,
+    [storedForm, at],
+  );
+  const row = rows[0];
+  if (row === undefined) return null;
+  const { token_id, scope, last_used, ...owner } = row;
+  return { token_id, scope, last_used, owner };
+}
+
+/** Notes that a token was used, unless that stands there already since `unless`. */
+export async function touchLastUsed(
+  database: Queryable,
+  use: { readonly tokenId: number; readonly at: Date; readonly unless: Date },
+): Promise<void> {
+  await database.execute(
+    'UPDATE main_oauth2accesstoken SET last_used = $2 WHERE id = $1 AND (last_used IS NULL OR last_used <= $3)',
+    [use.tokenId, use.at, use.unless],
+  );
+}
+
+/** What a new access token is made of; `storedForm` of its value. */
+export interface NewToken {
+  readonly storedForm: string;
+  readonly expires: Date;
+  readonly scope: string;
+  readonly description: string;
+  readonly applicationId: number | null;
+  readonly userId: number;
+  readonly created: Date;
+}
+
+/** Adds an access token and returns its id. */
+export async function insertToken(transaction: Queryable, token: NewToken): Promise<number> {
+  const rows = await transaction.query<{ id: number }>(
+    `INSERT INTO main_oauth2accesstoken
+       (token, expires, scope, description, application_id, user_id, created, updated, modified)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $7) RETURNING id`,
+    [
+      token.storedForm,
+      token.expires,
+      token.scope,
+      token.description,
+      token.applicationId,
+      token.userId,
+      token.created,
+    ],
+  );
+  const [row] = rows;
+  if (row === undefined) throw new Error('an INSERT … RETURNING returned no row');
+  return row.id;
+}
+
+/** Adds the refresh token that goes with an application's access token. */
+export async function insertRefreshToken(
+  transaction: Queryable,
+  token: {
+    readonly storedForm: string;
+    readonly accessTokenId: number;
+    readonly applicationId: number;
+    readonly userId: number;
+    readonly created: Date;
+  },
+): Promise<void> {
+  await transaction.execute(
+    `INSERT INTO oauth2_provider_refreshtoken (token, access_token_id, application_id, user_id, created, updated)
+     VALUES ($1, $2, $3, $4, $5, $5)`,
+    [token.storedForm, token.accessTokenId, token.applicationId, token.userId, token.created],
+  );
+}
+
+/** Writes what may change in a token. */
+export async function updateToken(
+  transaction: Queryable,
+  change: {
+    readonly id: number;
+    readonly scope: string;
+    readonly description: string;
+    readonly modified: Date;
+  },
+): Promise<void> {
+  await transaction.execute(
+    'UPDATE main_oauth2accesstoken SET scope = $2, description = $3, modified = $4, updated = $4 WHERE id = $1',
+    [change.id, change.scope, change.description, change.modified],
+  );
+}
+
+/**
+ * Deletes an access token. A refresh token of it lives on, as on the controller.
+ *
+ * @returns Whether it was there.
+ */
+export async function deleteToken(transaction: Queryable, id: number): Promise<boolean> {
+  return (await transaction.execute('DELETE FROM main_oauth2accesstoken WHERE id = $1', [id])) === 1;
+}
+
+/** An application as far as issuing a token for it goes, or null. */
+export async function findApplication(
+  database: Queryable,
+  id: number,
+): Promise<{ readonly id: number; readonly name: string; readonly organization_id: number | null } | null> {
+  const rows = await database.query<{ id: number; name: string; organization_id: number | null }>(
+    'SELECT id, name, organization_id FROM main_oauth2application WHERE id = $1',
+    [id],
+  );
+  return rows[0] ?? null;
+}

@@ -1,0 +1,152 @@
+import type { Queryable } from '../../db/database.ts';
+
+/** A user with what access decisions need: flags, organization roles and where the account comes from. */
+export interface UserRecord {
+  readonly id: number;
+  readonly username: string;
+  readonly first_name: string;
+  readonly last_name: string;
+  readonly email: string;
+  readonly password: string;
+  readonly is_superuser: boolean;
+  readonly is_active: boolean;
+  readonly is_system_auditor: boolean;
+  readonly last_login: Date | null;
+  readonly date_joined: Date;
+  readonly ldap_dn: string;
+  /** The accounts at social or single-sign-on providers that it is linked to. */
+  readonly social_accounts: readonly { readonly provider: string; readonly uid: string }[];
+  /** Linked to an enterprise provider (RADIUS, TACACS+, SAML). */
+  readonly has_enterprise_account: boolean;
+  readonly admin_of: readonly number[];
+  readonly auditor_of: readonly number[];
+  readonly member_of: readonly number[];
+}
+
+const roles = (role: string) =>
+  `ARRAY(SELECT r.organization_id FROM service_role r WHERE r.user_id = u.id AND r.role = '${role}')`;
+
+/** The columns of a {@link UserRecord}, of a row `u` of auth_user. */
+export const USER_COLUMNS = `
+  u.id, u.username, u.first_name, u.last_name, u.email, u.password, u.is_superuser, u.is_active,
+  u.last_login, u.date_joined,
+  EXISTS (SELECT FROM service_role r WHERE r.user_id = u.id AND r.role = 'system_auditor') AS is_system_auditor,
+  COALESCE((SELECT p.ldap_dn FROM main_profile p WHERE p.user_id = u.id), '') AS ldap_dn,
+  COALESCE((SELECT json_agg(json_build_object('provider', s.provider, 'uid', s.uid) ORDER BY s.id)
+            FROM social_auth_usersocialauth s WHERE s.user_id = u.id), '[]') AS social_accounts,
+  EXISTS (SELECT FROM sso_userenterpriseauth e WHERE e.user_id = u.id) AS has_enterprise_account,
+  ${roles('admin')} AS admin_of, ${roles('auditor')} AS auditor_of, ${roles('member')} AS member_of`;
+
+/** A user by id, or null. */
+export async function findUser(database: Queryable, id: number): Promise<UserRecord | null> {
+  const rows = await database.query<UserRecord>(`SELECT ${USER_COLUMNS} FROM auth_user u WHERE u.id = $1`, [
+    id,
+  ]);
+  return rows[0] ?? null;
+}
+
+/** A user by name, or null. Names are compared exactly, as the controller does. */
+export async function findUserByName(database: Queryable, username: string): Promise<UserRecord | null> {
+  const rows = await database.query<UserRecord>(
+    `SELECT ${USER_COLUMNS} FROM auth_user u WHERE u.username = $1`,
+    [username],
+  );
+  return rows[0] ?? null;
+}
+
+/** What a new user is made of; `password` in its stored form. */
+export interface NewUser {
+  readonly username: string;
+  readonly password: string;
+  readonly first_name: string;
+  readonly last_name: string;
+  readonly email: string;
+  readonly is_superuser: boolean;
+  readonly is_active: boolean;
+}
+
+/**
+ * Adds a user and the profile that goes with it.
+ *
+ * @returns The id, or null where the name is taken.
+ */
+export async function insertUser(transaction: Queryable, user: NewUser): Promise<number | null> {
+  const rows = await transaction.query<{ id: number }>(
+    `INSERT INTO auth_user (username, password, first_name, last_name, email, is_superuser, is_active)
+     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (username) DO NOTHING RETURNING id`,
+    [
+      user.username,
+      user.password,
+      user.first_name,
+      user.last_name,
+      user.email,
+      user.is_superuser,
+      user.is_active,
+    ],
+  );
+  const id = rows[0]?.id;
+  if (id === undefined) return null;
+  await transaction.execute('INSERT INTO main_profile (user_id) VALUES ($1)', [id]);
+  return id;
+}
+
+/** Whether another user than this one has the name. */
+export async function usernameTaken(
+  transaction: Queryable,
+  username: string,
+  except: number,
+): Promise<boolean> {
+  const others = await transaction.query('SELECT FROM auth_user WHERE username = $1 AND id <> $2', [
+    username,
+    except,
+  ]);
+  return others.length > 0;
+}
+
+/** Writes all changeable columns of a user. */
+export async function updateUser(transaction: Queryable, id: number, user: NewUser): Promise<void> {
+  await transaction.execute(
+    `UPDATE auth_user SET username = $2, password = $3, first_name = $4, last_name = $5, email = $6,
+       is_superuser = $7, is_active = $8 WHERE id = $1`,
+    [
+      id,
+      user.username,
+      user.password,
+      user.first_name,
+      user.last_name,
+      user.email,
+      user.is_superuser,
+      user.is_active,
+    ],
+  );
+}
+
+/** Makes a user a system auditor, or not. */
+export async function setSystemAuditor(transaction: Queryable, id: number, is: boolean): Promise<void> {
+  await transaction.execute(
+    is
+      ? "INSERT INTO service_role (user_id, role) VALUES ($1, 'system_auditor') ON CONFLICT DO NOTHING"
+      : "DELETE FROM service_role WHERE user_id = $1 AND role = 'system_auditor'",
+    [id],
+  );
+}
+
+/** Notes a login. */
+export async function touchLastLogin(transaction: Queryable, id: number, at: Date): Promise<void> {
+  await transaction.execute('UPDATE auth_user SET last_login = $2 WHERE id = $1', [id, at]);
+}
+
+/** Deletes a user; tokens, refresh tokens, sessions, roles and links go with it. */
+export async function deleteUser(transaction: Queryable, id: number): Promise<boolean> {
+  await transaction.execute(
+    'DELETE FROM django_session WHERE session_key IN (SELECT session_id FROM main_usersessionmembership WHERE user_id = $1)',
+    [id],
+  );
+  return (await transaction.execute('DELETE FROM auth_user WHERE id = $1', [id])) === 1;
+}
+
+/** Whether any user exists: whether this is the first start. */
+export async function anyUser(database: Queryable): Promise<boolean> {
+  const rows = await database.query('SELECT FROM auth_user LIMIT 1');
+  return rows.length > 0;
+}
