@@ -1,0 +1,92 @@
+import type { Condition } from './listing/filters.ts';
+import type { TokenRecord } from './store/tokens.ts';
+import type { UserRecord } from './store/users.ts';
+
+/** Whether a user comes from an identity provider: an LDAP name without a local password, or a linked account. */
+export function isExternal(user: UserRecord): boolean {
+  return externalAccount(user) !== null;
+}
+
+/** Which kind of identity provider a user comes from, in the controller's words; null for a local account. */
+export function externalAccount(user: UserRecord): 'ldap' | 'social' | 'enterprise' | null {
+  if (user.ldap_dn !== '' && user.password.startsWith('!')) return 'ldap';
+  if (user.social_accounts.length > 0) return 'social';
+  return user.has_enterprise_account ? 'enterprise' : null;
+}
+
+/** Superusers and system auditors see everything. */
+export function seesEverything(user: UserRecord): boolean {
+  return user.is_superuser || user.is_system_auditor;
+}
+
+/** Which tokens a user sees, over rows `t` and applications `a`: own ones, and those of applications of organizations that the user administers. */
+export function visibleTokens(user: UserRecord, first = 1): Condition {
+  if (seesEverything(user)) return { sql: 'TRUE', values: [] };
+  return {
+    sql: `t.user_id = $${first} OR a.organization_id = ANY($${first + 1}::integer[])`,
+    values: [user.id, user.admin_of],
+  };
+}
+
+/** Whether a user sees this token. */
+export function maySeeToken(user: UserRecord, token: TokenRecord): boolean {
+  return seesEverything(user) || mayChangeToken(user, token);
+}
+
+/** Whether a user may change or delete this token: its owner, a superuser, an admin of its application's organization. */
+export function mayChangeToken(user: UserRecord, token: TokenRecord): boolean {
+  if (user.is_superuser || token.user_id === user.id) return true;
+  const { application_organization_id: organization } = token;
+  return organization !== null && user.admin_of.includes(organization);
+}
+
+/**
+ * Which users a user sees, over rows `u`: oneself, superusers and the members of one's organizations; an
+ * organization's admin sees all, to be able to add them (the controller's ORG_ADMINS_CAN_SEE_ALL_USERS).
+ */
+export function visibleUsers(user: UserRecord): Condition {
+  if (seesEverything(user) || user.admin_of.length > 0) return { sql: 'TRUE', values: [] };
+  return {
+    sql: `u.id = $1 OR u.is_superuser OR EXISTS (
+      SELECT FROM service_role r
+      WHERE r.user_id = u.id AND r.role = 'member' AND r.organization_id = ANY($2::integer[]))`,
+    values: [user.id, [...user.member_of, ...user.auditor_of]],
+  };
+}
+
+/** Whether a user may change this user: oneself, superusers, an admin of all the organizations that the other belongs to. */
+export function mayChangeUser(user: UserRecord, other: UserRecord): boolean {
+  if (user.is_superuser || user.id === other.id) return true;
+  return administers(user, other);
+}
+
+/** Whether a user may delete this user: as changing, but never oneself. */
+export function mayDeleteUser(user: UserRecord, other: UserRecord): boolean {
+  return user.id !== other.id && (user.is_superuser || administers(user, other));
+}
+
+function administers(user: UserRecord, other: UserRecord): boolean {
+  const organizations = [...other.member_of, ...other.admin_of, ...other.auditor_of];
+  const privileged = other.is_superuser || other.is_system_auditor;
+  return !privileged && organizations.length > 0 && organizations.every((id) => user.admin_of.includes(id));
+}
+
+/** Which organizations a user sees, over rows `o`: those in which the user has a role. */
+export function visibleOrganizations(user: UserRecord): Condition {
+  if (seesEverything(user)) return { sql: 'TRUE', values: [] };
+  return {
+    sql: 'o.id = ANY($1::integer[])',
+    values: [[...user.admin_of, ...user.auditor_of, ...user.member_of]],
+  };
+}
+
+/** Which of an organization's things a user sees, by the SQL expression of their organization's id. */
+export function visibleByOrganization(user: UserRecord, organization: string): Condition {
+  if (seesEverything(user)) return { sql: 'TRUE', values: [] };
+  return { sql: `${organization} = ANY($1::integer[])`, values: [[...user.admin_of, ...user.auditor_of]] };
+}
+
+/** Whether a user may change an organization and what is in it. */
+export function administersOrganization(user: UserRecord, organization: number | null): boolean {
+  return user.is_superuser || (organization !== null && user.admin_of.includes(organization));
+}

@@ -1,0 +1,45 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { RequestFailure } from './failure.ts';
+
+/** What every 401 carries, whatever was tried: the controller's challenge is always Bearer. */
+const CHALLENGE = 'Bearer realm=api authorization_url=/api/o/authorize/';
+
+/**
+ * Renders what a request failed with, in the controller's body shapes. What is not a {@link RequestFailure}
+ * nor one of Fastify's own is a fault of ours: logged with the request's id, answered without a word of it.
+ */
+export function handleError(
+  error: FastifyError | RequestFailure,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  if (error instanceof RequestFailure) {
+    if (error.status === 401) reply.header('WWW-Authenticate', CHALLENGE);
+    return reply.code(error.status).send(error.body);
+  }
+  const known = frameworkFailure(error, request);
+  if (known !== null) return reply.code(known.status).send(known.body);
+  request.log.error({ err: error }, 'the request failed through a fault of the service');
+  return reply.code(500).send({ detail: `A server error has occurred. Its id is ${request.id}.` });
+}
+
+function frameworkFailure(error: FastifyError, request: FastifyRequest): RequestFailure | null {
+  switch (error.code) {
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new RequestFailure(415, {
+        detail: `Unsupported media type "${request.headers['content-type'] ?? ''}" in request.`,
+      });
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new RequestFailure(413, { detail: 'The request body is too large.' });
+    default:
+      break;
+  }
+  // SQLSTATE class 22: a value that its column's type cannot hold, or a regular expression PostgreSQL does not know.
+  if (/^22[0-9A-Z]{3}$/.test(error.code ?? '')) {
+    return new RequestFailure(400, { detail: 'A value in the request is out of range or malformed.' });
+  }
+  if (error instanceof SyntaxError || (error.statusCode ?? 500) < 500) {
+    return new RequestFailure(error.statusCode ?? 400, { detail: 'The request could not be understood.' });
+  }
+  return null;
+}

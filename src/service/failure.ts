@@ -1,0 +1,49 @@
+/** What went wrong with a request, as the controller words it in JSON: a `detail`, or messages by field. */
+export type FailureBody =
+  | { readonly detail: string }
+  | Readonly<Record<string, readonly string[] | Readonly<Record<string, readonly string[]>>>>;
+
+/** A request that is answered with an error. Thrown by steps and handlers, rendered by the error handler. */
+export class RequestFailure extends Error {
+  override readonly name = 'RequestFailure';
+  readonly status: number;
+  readonly body: FailureBody;
+
+  constructor(status: number, body: FailureBody) {
+    super(`request answered with ${status}`);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+/** 400 with messages by field. */
+export function invalid(body: FailureBody): RequestFailure {
+  return new RequestFailure(400, body);
+}
+
+/** 400 with a single sentence. */
+export function badRequest(detail: string): RequestFailure {
+  return new RequestFailure(400, { detail });
+}
+
+/** 401. The challenge is added by the error handler: always Bearer, as the controller's. */
+export function unauthenticated(): RequestFailure {
+  return new RequestFailure(401, {
+    detail: 'Authentication credentials were not provided. To establish a login session, visit /api/login/.',
+  });
+}
+
+/** 403. */
+export function forbidden(detail = 'You do not have permission to perform this action.'): RequestFailure {
+  return new RequestFailure(403, { detail });
+}
+
+/** 404. */
+export function notFound(detail = 'Not found.'): RequestFailure {
+  return new RequestFailure(404, { detail });
+}
+
+/** 409. */
+export function conflict(detail: string): RequestFailure {
+  return new RequestFailure(409, { detail });
+}

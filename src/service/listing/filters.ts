@@ -1,0 +1,121 @@
+import { badRequest, forbidden } from '../failure.ts';
+import type { Field, FieldSet, Relation } from './fields.ts';
+import { compileLookup } from './lookups.ts';
+
+/** A condition in SQL with its parameters numbered from where the caller said. */
+export interface Condition {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+}
+
+/** Query parameters that page, sort or render, and filter nothing. */
+const RESERVED = new Set(['page', 'page_size', 'order_by', 'count_disabled', 'format', 'search']);
+
+const MOST_FILTERS = 100;
+
+/** A query parameter's name, taken apart: prefixes, and a field with its lookup or the fields to search. */
+type Filter = { readonly negated: boolean; readonly alternative: boolean } & (
+  | { readonly field: Field; readonly lookup: string }
+  | { readonly search: readonly Field[] }
+);
+
+/**
+ * Compiles a query string's filters to one SQL condition, as the controller reads them: `field__lookup`,
+ * through relations, with `not__`, `or__` and `chain__` before; all must hold, of the `or__` ones any. Field
+ * names come from the declared set only; values travel as parameters.
+ *
+ * @param first The number of the first parameter, 1 for `$1`.
+ * @throws RequestFailure 400 for an unknown field or lookup or a value of the wrong type, 403 for a secret.
+ */
+export function compileFilters(set: FieldSet, query: URLSearchParams, first: number): Condition {
+  const values: unknown[] = [];
+  const parameter = (value: unknown) => `$${first - 1 + values.push(value)}`;
+  const every: string[] = [];
+  const any: string[] = [];
+  const filters = [...query].filter(([name]) => !RESERVED.has(name));
+  if (filters.length > MOST_FILTERS) throw badRequest(`More than ${MOST_FILTERS} filters.`);
+  for (const [name, value] of filters) {
+    const filter = parse(set, name);
+    const sql =
+      'search' in filter
+        ? compileSearch(filter.search, value, parameter)
+        : compileLookup({ ...filter, name, value, parameter });
+    const signed = filter.negated ? `(${sql}) IS NOT TRUE` : `(${sql})`;
+    (filter.alternative ? any : every).push(signed);
+  }
+  for (const words of query.getAll('search')) {
+    every.push(compileSearch(searched(set), words, parameter));
+  }
+  if (any.length > 0) every.push(`(${any.join(' OR ')})`);
+  return { sql: every.length === 0 ? 'TRUE' : every.join(' AND '), values };
+}
+
+/** Compiles `order_by` (fields separated by commas, `-` for descending); the set's own order without one. */
+export function compileOrder(set: FieldSet, query: URLSearchParams): string {
+  const asked = query.getAll('order_by').flatMap((value) => value.split(','));
+  const names = asked.map((name) => name.trim()).filter((name) => name !== '');
+  const terms = (names.length > 0 ? names : set.order).map((name) => {
+    const descending = name.startsWith('-');
+    const { field } = resolve(set, (descending ? name.slice(1) : name).split('__'), name);
+    return `${field.column}${descending ? ' DESC' : ''}`;
+  });
+  // The id last: an order with ties would let rows slip between pages.
+  const id = set.fields['id']?.column;
+  return [...terms, ...(id === undefined ? [] : [id])].join(', ');
+}
+
+function parse(set: FieldSet, name: string): Filter {
+  const parts = name.split('__');
+  let negated = false;
+  let alternative = false;
+  for (let prefix = parts[0]; ; prefix = parts[0]) {
+    if (prefix === 'not') negated = !negated;
+    else if (prefix === 'or') alternative = true;
+    else if (prefix !== 'chain') break;
+    parts.shift();
+  }
+  const related =
+    parts.length === 2 && parts[1] === 'search' ? own(set.relations, parts[0] ?? '') : undefined;
+  if (related !== undefined) return { search: searched(related), negated, alternative };
+  const { field, rest } = resolve(set, parts, name);
+  if (rest.length > 1) throw badRequest(`${name}: ${rest.join('__')} is not a lookup.`);
+  return { field, lookup: rest[0] ?? 'exact', negated, alternative };
+}
+
+function resolve(
+  set: FieldSet,
+  path: readonly string[],
+  name: string,
+): { field: Field; rest: readonly string[] } {
+  const [head = '', next = ''] = path;
+  const related = own(set.relations, head);
+  const through = related === undefined ? undefined : own(related.fields, next);
+  const field = through ?? own(set.fields, head);
+  if (field?.secret) throw forbidden(`Filtering by ${name} is not allowed.`);
+  if (field?.column === undefined) throw badRequest(`${name}: there is no such field.`);
+  return { field, rest: path.slice(through === undefined ? 1 : 2) };
+}
+
+function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}
+
+function searched({ fields, searchFields }: Relation): readonly Field[] {
+  return searchFields.flatMap((name) => fields[name] ?? []);
+}
+
+/** Every word must occur in one of the fields. */
+function compileSearch(
+  fields: readonly Field[],
+  words: string,
+  parameter: (value: unknown) => string,
+): string {
+  const terms = words.split(/[\s,]+/).filter((word) => word !== '');
+  const conditions = terms.map((value) => {
+    const hits = fields.map((field) =>
+      compileLookup({ field, name: 'search', lookup: 'icontains', value, parameter }),
+    );
+    return hits.length === 0 ? 'FALSE' : `(${hits.join(' OR ')})`;
+  });
+  return conditions.length === 0 ? 'TRUE' : `(${conditions.join(' AND ')})`;
+}
