@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import cookie from '@fastify/cookie';
+import formbody from '@fastify/formbody';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import { csrfToken } from './auth/csrf.ts';
+import { BODY_LIMIT, readJson } from './body.ts';
+import type { ServiceContext } from './context.ts';
+import { handleError } from './error-handler.ts';
+import { serveLogin } from './pages/login.ts';
+import { sendPage } from './pages/page.ts';
+import { serveProfile } from './pages/profile.ts';
+import { serveActivity } from './resources/activity.ts';
+import { serveApplications } from './resources/applications.ts';
+import { serveMemberships } from './resources/memberships.ts';
+import { serveNamedResources } from './resources/named-resources.ts';
+import { serveOrganizations } from './resources/organizations.ts';
+import { serveRoots } from './resources/roots.ts';
+import { serveSettings } from './resources/settings.ts';
+import { serveTokens } from './resources/tokens.ts';
+import { serveUsers } from './resources/users.ts';
+
+/** Puts the service together, without listening. */
+export async function buildApp(service: ServiceContext): Promise<FastifyInstance> {
+  const app = Fastify({
+    loggerInstance: service.log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    // Believed of a proxy in a private network only, so that no client can pretend to be one from outside.
+    trustProxy: service.behindProxy ? ['loopback', 'linklocal', 'uniquelocal'] : false,
+    ...(service.tls && { https: service.tls }),
+    bodyLimit: BODY_LIMIT,
+    genReqId: () => randomUUID(),
+    routerOptions: { maxParamLength: 600 },
+    forceCloseConnections: 'idle',
+  }) as unknown as FastifyInstance;
+  await app.register(cookie);
+  addCommonHeaders(app);
+  app.setErrorHandler(handleError);
+  app.setNotFoundHandler((request, reply) => {
+    if (!request.url.startsWith('/api/')) csrfToken(request, reply);
+    const main = '<p>There is nothing at this address. The API begins at <a href="/api/">/api/</a>.</p>';
+    return sendPage(reply, { status: 404, title: 'Not found', main });
+  });
+  readJson(app);
+  serveRoots(app, service);
+  serveTokens(app, service);
+  serveUsers(app, service);
+  serveOrganizations(app, service);
+  serveMemberships(app, service);
+  serveApplications(app, service);
+  serveSettings(app, service);
+  serveActivity(app, service);
+  serveNamedResources(app, service);
+  serveProfile(app, service);
+  await app.register(async (forms) => {
+    await forms.register(formbody);
+    serveLogin(forms, service);
+  });
+  return app;
+}
+
+/** The headers of section 5.1 of the specification that every answer carries, and those that protect it. */
+function addCommonHeaders(app: FastifyInstance): void {
+  app.addHook('onSend', async (request, reply) => {
+    reply.headers({
+      'X-API-Request-Id': request.id,
+      'X-API-Total-Time': `${(reply.elapsedTime / 1000).toFixed(3)}s`,
+      'Access-Control-Expose-Headers': 'X-API-Request-Id',
+      'Content-Language': 'en',
+      Vary: 'Cookie, Accept-Language, Origin',
+      'Strict-Transport-Security': 'max-age=15768000',
+      'X-Content-Type-Options': 'nosniff',
+      'X-Frame-Options': 'DENY',
+      'Referrer-Policy': 'same-origin',
+    });
+    if (reply.getHeader('Cache-Control') === undefined) reply.header('Cache-Control', 'no-store');
+  });
+}

@@ -1,0 +1,165 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { userWithPassword } from '../auth/basic.ts';
+import { csrfProblem, csrfToken, rotateCsrfToken } from '../auth/csrf.ts';
+import { endSession, prolongSession, sessionOf, startSession } from '../auth/session.ts';
+import type { ServiceContext } from '../context.ts';
+import { redirectWithoutSlash } from '../endpoint.ts';
+import { currentSettings } from '../settings/settings.ts';
+import type { UserRecord } from '../store/users.ts';
+import { escapeHtml, sendPage } from './page.ts';
+
+const NO_STORE = 'max-age=0, no-cache, no-store, must-revalidate, private';
+/** Where a login ends that says nothing better (specification, section 5.1). */
+const PROFILE = '/accounts/profile/';
+
+/** GET and POST `/api/login/` (specification, section 5.1) and `/api/logout/`. */
+export function serveLogin(app: FastifyInstance, service: ServiceContext): void {
+  app.get('/api/login/', (request, reply) => showLogin(service, request, reply));
+  app.post('/api/login/', (request, reply) => logIn(service, request, reply));
+  app.route({
+    method: ['GET', 'POST'],
+    url: '/api/logout/',
+    handler: (request, reply) => logOut(service, request, reply),
+  });
+  redirectWithoutSlash(app, '/api/login/');
+  redirectWithoutSlash(app, '/api/logout/');
+}
+
+async function showLogin(
+  service: ServiceContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  reply.header('Cache-Control', NO_STORE);
+  const { accept } = request.headers;
+  if (accept !== undefined && !/text\/html|text\/\*|\*\/\*/i.test(accept)) {
+    return reply.code(406).type('text/html; charset=utf-8').send('None');
+  }
+  const session = await sessionOf(service, request, reply);
+  if (session !== null) await prolongSession(service, { request, reply, session });
+  return loginPage(request, reply, { status: 200, next: nextOf(request.query), problem: null });
+}
+
+async function logIn(
+  service: ServiceContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  reply.header('Cache-Control', NO_STORE);
+  const forgery = csrfProblem(request);
+  if (forgery !== null) return forbiddenPage(reply, forgery);
+  const { username, password } = fields(request);
+  const user = await localUser(service, username, password);
+  const next = nextOf(request.body);
+  if (user === null) {
+    return loginPage(request, reply, {
+      status: 401,
+      next,
+      problem: 'The user name or the password is wrong.',
+    });
+  }
+  await startSession(service, { request, reply, userId: user.id });
+  rotateCsrfToken(request, reply);
+  reply.setCookie('userLoggedIn', 'true', {
+    path: '/',
+    sameSite: 'lax',
+    secure: request.protocol === 'https',
+  });
+  reply.setCookie('current_user', currentUser(user), {
+    path: '/',
+    sameSite: 'lax',
+    secure: request.protocol === 'https',
+  });
+  return reply
+    .code(302)
+    .header('Location', next ?? PROFILE)
+    .header('X-API-Session-Cookie-Name', service.sessionCookieName)
+    .type('text/html; charset=utf-8')
+    .send('');
+}
+
+/**
+ * Ends the session. GET does so too, as on the controller; the cookies are SameSite=Lax and the service's own
+ * pages use POST, which asks for the CSRF token.
+ */
+async function logOut(
+  service: ServiceContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const forgery = request.method === 'POST' ? csrfProblem(request) : null;
+  if (forgery !== null) return forbiddenPage(reply, forgery);
+  await endSession(service, request, reply);
+  return reply
+    .code(302)
+    .header('Cache-Control', NO_STORE)
+    .header('Location', '/api/')
+    .setCookie('userLoggedIn', 'false', { path: '/', sameSite: false })
+    .type('text/html; charset=utf-8')
+    .send('');
+}
+
+async function localUser(
+  service: ServiceContext,
+  username: string,
+  password: string,
+): Promise<UserRecord | null> {
+  const user = await userWithPassword(service, { username, password });
+  const { DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
+  return DISABLE_LOCAL_AUTH ? null : user;
+}
+
+function fields(request: FastifyRequest): { username: string; password: string } {
+  const body = (request.headers['content-type'] ?? '').startsWith('application/x-www-form-urlencoded')
+    ? request.body
+    : {};
+  const { username, password } = (body ?? {}) as Record<string, unknown>;
+  const text = (value: unknown) => (typeof value === 'string' && !value.includes('\0') ? value : '');
+  return { username: text(username), password: text(password) };
+}
+
+/** Where to go after the login: a path of this service, never another site. */
+function nextOf(source: unknown): string | null {
+  const next = typeof source === 'object' && source !== null && 'next' in source ? source.next : undefined;
+  if (typeof next !== 'string' || !/^\/(?![/\\])[\x21-\x7e]*$/.test(next)) return null;
+  const base = 'http://service.invalid';
+  return new URL(next, base).origin === base && !next.includes('\\') ? next : null;
+}
+
+/** What pages may show of who is logged in. No credential is among it. */
+function currentUser(user: UserRecord): string {
+  const { id, username, is_superuser, is_system_auditor } = user;
+  return JSON.stringify({ id, username, is_superuser, is_system_auditor });
+}
+
+function loginPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  state: { readonly status: number; readonly next: string | null; readonly problem: string | null },
+): FastifyReply {
+  const token = csrfToken(request, reply);
+  const { status, next, problem } = state;
+  return sendPage(reply, {
+    status,
+    title: 'Log in',
+    main: `${problem === null ? '' : `<p role="alert">${escapeHtml(problem)}</p>`}
+<form method="post" action="/api/login/">
+<input type="hidden" name="csrfmiddlewaretoken" value="${escapeHtml(token)}">
+${next === null ? '' : `<input type="hidden" name="next" value="${escapeHtml(next)}">`}
+<label for="username">User name</label>
+<input id="username" name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus>
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required>
+<button type="submit">Log in</button>
+</form>`,
+  });
+}
+
+function forbiddenPage(reply: FastifyReply, problem: string): FastifyReply {
+  return sendPage(reply, {
+    status: 403,
+    title: 'This request was refused',
+    main: `<p>It could have been sent by another site in your name: ${escapeHtml(problem)}</p>
+<p>Open <a href="/api/login/">the login page</a> and try again. Cookies must be allowed for it.</p>`,
+  });
+}

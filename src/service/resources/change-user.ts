@@ -1,0 +1,184 @@
+import type { Queryable } from '../../db/database.ts';
+import { hashPassword, unusablePassword } from '../auth/password.ts';
+import type { Exchange } from '../endpoint.ts';
+import { forbidden, invalid } from '../failure.ts';
+import { currentSettings, type Settings } from '../settings/settings.ts';
+import { insertActivity } from '../store/activity.ts';
+import { deleteSessionsOf } from '../store/sessions.ts';
+import { insertUser, setSystemAuditor, type UserRecord, updateUser, usernameTaken } from '../store/users.ts';
+import { booleanField, type Problems, textField } from './text-field.ts';
+
+/** A user as a request wants it; `password` in clear where it is to be set, null where it stays. */
+interface WantedUser {
+  readonly username: string;
+  readonly first_name: string;
+  readonly last_name: string;
+  readonly email: string;
+  readonly is_superuser: boolean;
+  readonly is_system_auditor: boolean;
+  readonly is_active: boolean;
+  readonly password: string | null;
+}
+
+const BLANK = {
+  username: '',
+  first_name: '',
+  last_name: '',
+  email: '',
+  is_superuser: false,
+  is_system_auditor: false,
+  is_active: true,
+};
+
+const LOGGED = ['username', 'first_name', 'last_name', 'email', 'is_superuser', 'is_active'] as const;
+const USERNAME = /^[\p{L}\p{N}@.+_-]+$/u;
+
+/** Adds the user that a body describes and returns its id. Throws 400 by field. */
+export async function createUser(
+  exchange: Exchange,
+  body: Readonly<Record<string, unknown>>,
+): Promise<number> {
+  const { service, caller } = exchange;
+  const settings = await currentSettings(service.database);
+  const wanted = readUser(body, { base: BLANK, settings, creating: true });
+  refuseEscalation(exchange, BLANK, wanted);
+  const password = wanted.password === null ? unusablePassword() : await hashPassword(wanted.password);
+  return service.database.transaction(async (transaction) => {
+    const id = await insertUser(transaction, { ...wanted, password });
+    if (id === null) throw invalid({ username: ['A user with that username already exists.'] });
+    if (wanted.is_system_auditor) await setSystemAuditor(transaction, id, true);
+    await insertActivity(transaction, {
+      operation: 'create',
+      at: service.now(),
+      changes: { ...Object.fromEntries(LOGGED.map((name) => [name, wanted[name]])), id, password: 'hidden' },
+      object1: 'user',
+      actorId: caller.user.id,
+      node: service.node,
+      userId: id,
+    });
+    return id;
+  });
+}
+
+/**
+ * Changes a user as a body says; `base` holds what stays where the body is silent. A new password or a
+ * deactivation ends the user's sessions; tokens live on, but a deactivated user's are refused.
+ */
+export async function changeUser(
+  exchange: Exchange,
+  change: {
+    readonly user: UserRecord;
+    readonly body: Readonly<Record<string, unknown>>;
+    readonly replace: boolean;
+  },
+): Promise<void> {
+  const { service } = exchange;
+  const { user, body, replace } = change;
+  const settings = await currentSettings(service.database);
+  const base = replace ? { ...BLANK, is_active: user.is_active } : user;
+  const wanted = readUser(body, { base, settings, creating: replace });
+  refuseEscalation(exchange, user, wanted);
+  const password = wanted.password === null ? user.password : await hashPassword(wanted.password);
+  await service.database.transaction(async (transaction) => {
+    if (await usernameTaken(transaction, wanted.username, user.id)) {
+      throw invalid({ username: ['A user with that username already exists.'] });
+    }
+    await updateUser(transaction, user.id, { ...wanted, password });
+    await setSystemAuditor(transaction, user.id, wanted.is_system_auditor);
+    if (wanted.password !== null || !wanted.is_active) await deleteSessionsOf(transaction, user.id);
+    await noteChange(exchange, transaction, { user, wanted });
+  });
+}
+
+function readUser(
+  body: Readonly<Record<string, unknown>>,
+  options: { readonly base: typeof BLANK; readonly settings: Settings; readonly creating: boolean },
+): WantedUser {
+  const { base, settings, creating } = options;
+  const problems: Problems = {};
+  const text = (
+    name: 'username' | 'first_name' | 'last_name' | 'email',
+    maxLength: number,
+    required = false,
+  ) => textField(body, name, { rule: { maxLength, required, fallback: base[name] }, problems });
+  const flag = (name: 'is_superuser' | 'is_system_auditor' | 'is_active') =>
+    booleanField(body, name, { fallback: base[name], problems });
+  const wanted = {
+    username: text('username', 150, creating || body['username'] !== undefined),
+    first_name: text('first_name', 150),
+    last_name: text('last_name', 150),
+    email: text('email', 254),
+    is_superuser: flag('is_superuser'),
+    is_system_auditor: flag('is_system_auditor'),
+    is_active: flag('is_active'),
+    password: readPassword(body, { settings, problems, required: creating && base === BLANK }),
+  };
+  if (problems['username'] === undefined && !USERNAME.test(wanted.username)) {
+    problems['username'] = ['Enter a valid username: letters, digits and @ . + - _ only.'];
+  }
+  if (wanted.email !== '' && !/^[^\s@]+@[^\s@]+$/.test(wanted.email))
+    problems['email'] = ['Enter a valid email address.'];
+  if (Object.keys(problems).length > 0) throw invalid(problems);
+  return wanted;
+}
+
+function readPassword(
+  body: Readonly<Record<string, unknown>>,
+  options: { readonly settings: Settings; readonly problems: Problems; readonly required: boolean },
+): string | null {
+  const { settings, problems, required } = options;
+  const given = textField(body, 'password', { rule: { fallback: '', maxLength: 4096 }, problems });
+  if (problems['password'] !== undefined) return null;
+  if (given === '' || given === '$encrypted$') {
+    if (required) problems['password'] = ['Password required for new User.'];
+    return null;
+  }
+  const counted: readonly [string, number, number][] = [
+    ['characters', given.length, settings.LOCAL_PASSWORD_MIN_LENGTH],
+    ['digits', given.replace(/\D/g, '').length, settings.LOCAL_PASSWORD_MIN_DIGITS],
+    ['upper-case letters', given.replace(/\P{Lu}/gu, '').length, settings.LOCAL_PASSWORD_MIN_UPPER],
+    ['special characters', given.replace(/[\p{L}\p{N}]/gu, '').length, settings.LOCAL_PASSWORD_MIN_SPECIAL],
+  ];
+  const short = counted.filter(([, has, needs]) => has < needs);
+  if (short.length > 0)
+    problems['password'] = short.map(([what, , needs]) => `Needs at least ${needs} ${what}.`);
+  return given;
+}
+
+/** Only a superuser makes superusers and auditors, or deactivates; nobody deactivates oneself. */
+function refuseEscalation(
+  { caller }: Exchange,
+  before: { is_superuser: boolean; is_system_auditor: boolean; is_active: boolean; id?: number },
+  wanted: WantedUser,
+): void {
+  const privilege =
+    before.is_superuser !== wanted.is_superuser || before.is_system_auditor !== wanted.is_system_auditor;
+  const activity = before.is_active !== wanted.is_active;
+  if ((privilege || activity) && !caller.user.is_superuser) throw forbidden();
+  if (caller.user.id === before.id && (activity || (before.is_superuser && !wanted.is_superuser))) {
+    throw forbidden('You cannot take your own access away.');
+  }
+}
+
+async function noteChange(
+  { service, caller }: Exchange,
+  transaction: Queryable,
+  change: { readonly user: UserRecord; readonly wanted: WantedUser },
+): Promise<void> {
+  const { user, wanted } = change;
+  const changed: [string, unknown][] = LOGGED.filter((name) => user[name] !== wanted[name]).map((name) => [
+    name,
+    [user[name], wanted[name]],
+  ]);
+  if (wanted.password !== null) changed.push(['password', ['hidden', 'hidden']]);
+  if (changed.length === 0) return;
+  await insertActivity(transaction, {
+    operation: 'update',
+    at: service.now(),
+    changes: Object.fromEntries(changed),
+    object1: 'user',
+    actorId: caller.user.id,
+    node: service.node,
+    userId: user.id,
+  });
+}

@@ -1,0 +1,85 @@
+import type { FastifyInstance } from 'fastify';
+import { administersOrganization, visibleOrganizations, visibleUsers } from '../access.ts';
+import { jsonObject } from '../body.ts';
+import type { ServiceContext } from '../context.ts';
+import { type Exchange, serveEndpoint } from '../endpoint.ts';
+import { badRequest, forbidden } from '../failure.ts';
+import type { Condition } from '../listing/filters.ts';
+import { grantRole, type OrganizationRole, withdrawRole } from '../store/organizations.ts';
+import { findUser } from '../store/users.ts';
+import { organizationFields } from './organization-fields.ts';
+import { listOrganizations, seenOrganization } from './organizations.ts';
+import { pathId } from './path-id.ts';
+import { userFields } from './user-fields.ts';
+import { listUsers } from './users.ts';
+
+/** Who has which role in which organization, seen from either side. */
+export function serveMemberships(app: FastifyInstance, service: ServiceContext): void {
+  const ofOrganization = (path: string, role: OrganizationRole, name: string) =>
+    serveEndpoint(app, service, {
+      path: `/api/v2/organizations/:id(^\\d+$)/${path}/`,
+      name,
+      description: 'POST {"id": N} adds a user, with "disassociate": true it takes the role away.',
+      fields: userFields,
+      handlers: {
+        GET: (exchange) => listHolders(exchange, role),
+        POST: (exchange) => assign(exchange, role),
+      },
+    });
+  ofOrganization('users', 'member', 'Members of an organization');
+  ofOrganization('admins', 'admin', 'Admins of an organization');
+
+  const ofUser = (path: string, roles: readonly OrganizationRole[], name: string) =>
+    serveEndpoint(app, service, {
+      path: `/api/v2/users/:id(^\\d+$)/${path}/`,
+      name,
+      description: 'The organizations in which this user has the role, as far as you see them.',
+      fields: organizationFields,
+      handlers: { GET: (exchange) => listHeld(exchange, roles) },
+    });
+  ofUser('organizations', ['member'], 'Organizations of a user');
+  ofUser('admin_of_organizations', ['admin'], 'Organizations that a user administers');
+}
+
+async function listHolders(exchange: Exchange, role: OrganizationRole): Promise<unknown> {
+  const organization = await seenOrganization(exchange);
+  return listUsers(
+    exchange,
+    both(visibleUsers(exchange.caller.user), (first) => ({
+      sql: `EXISTS (SELECT FROM service_role h
+              WHERE h.user_id = u.id AND h.role = $${first} AND h.organization_id = $${first + 1})`,
+      values: [role, organization.id],
+    })),
+  );
+}
+
+function listHeld(exchange: Exchange, roles: readonly OrganizationRole[]): Promise<unknown> {
+  const userId = pathId(exchange.params['id']);
+  return listOrganizations(
+    exchange,
+    both(visibleOrganizations(exchange.caller.user), (first) => ({
+      sql: `EXISTS (SELECT FROM service_role h
+              WHERE h.organization_id = o.id AND h.user_id = $${first} AND h.role = ANY($${first + 1}::text[]))`,
+      values: [userId, roles],
+    })),
+  );
+}
+
+function both(one: Condition, other: (first: number) => Condition): Condition {
+  const second = other(one.values.length + 1);
+  return { sql: `(${one.sql}) AND ${second.sql}`, values: [...one.values, ...second.values] };
+}
+
+async function assign(exchange: Exchange, role: OrganizationRole): Promise<undefined> {
+  const { service, caller, request } = exchange;
+  const organization = await seenOrganization(exchange);
+  if (!administersOrganization(caller.user, organization.id)) throw forbidden();
+  const body = jsonObject(request);
+  const { id } = body;
+  if (typeof id !== 'number' || !Number.isInteger(id))
+    throw badRequest('"id" is required: the id of a user.');
+  const user = await findUser(service.database, pathId(String(id))).catch(() => null);
+  if (user === null) throw badRequest(`There is no user with the id ${id}.`);
+  const grant = { userId: user.id, organizationId: organization.id, role };
+  await (body['disassociate'] ? withdrawRole : grantRole)(service.database, grant);
+}

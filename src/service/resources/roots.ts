@@ -1,0 +1,71 @@
+import type { FastifyInstance } from 'fastify';
+import { csrfToken } from '../auth/csrf.ts';
+import type { ServiceContext } from '../context.ts';
+import { serveEndpoint, servePublic } from '../endpoint.ts';
+import { currentSettings } from '../settings/settings.ts';
+
+/** `/api/`, `/api/v2/`, `/api/v2/ping/`, `/api/v2/auth/` and `/api/v2/config/`. */
+export function serveRoots(app: FastifyInstance, service: ServiceContext): void {
+  servePublic(app, {
+    path: '/api/',
+    get: async (request, reply) => {
+      csrfToken(request, reply);
+      const { LOGIN_REDIRECT_OVERRIDE } = await currentSettings(service.database);
+      return {
+        description: 'Automation service REST API',
+        current_version: '/api/v2/',
+        available_versions: { v2: '/api/v2/' },
+        oauth2: '/api/o/',
+        custom_logo: '',
+        custom_login_info: '',
+        login_redirect_override: LOGIN_REDIRECT_OVERRIDE,
+      };
+    },
+  });
+  servePublic(app, { path: '/api/v2/', get: () => Promise.resolve(addresses()) });
+  servePublic(app, { path: '/api/v2/ping/', get: () => ping(service) });
+  // The identity providers that can be logged in with: none before single sign-on is configured.
+  servePublic(app, { path: '/api/v2/auth/', get: () => Promise.resolve({}) });
+  serveEndpoint(app, service, {
+    path: '/api/v2/config/',
+    name: 'Configuration',
+    description: 'What this installation is.',
+    handlers: {
+      GET: () => Promise.resolve({ time_zone: 'UTC', version: service.version, eula: '' }),
+    },
+  });
+}
+
+const COLLECTIONS = [
+  'ping',
+  'config',
+  'settings',
+  'me',
+  'organizations',
+  'users',
+  'credentials',
+  'applications',
+  'tokens',
+  'inventory',
+  'hosts',
+  'job_templates',
+  'activity_stream',
+];
+
+/** The collections by name. The controller calls its inventories `inventory` here and nowhere else. */
+function addresses(): Record<string, string> {
+  const path = (name: string) => `/api/v2/${name === 'inventory' ? 'inventories' : name}/`;
+  return Object.fromEntries(COLLECTIONS.map((name) => [name, path(name)]));
+}
+
+async function ping(service: ServiceContext): Promise<Record<string, unknown>> {
+  const { INSTALL_UUID } = await currentSettings(service.database);
+  return {
+    ha: false,
+    version: service.version,
+    active_node: service.node,
+    install_uuid: INSTALL_UUID,
+    instances: [],
+    instance_groups: [],
+  };
+}

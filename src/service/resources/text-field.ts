@@ -1,0 +1,48 @@
+/** Collects what is wrong with a body, by field, until all of it has been looked at. */
+export type Problems = Record<string, readonly string[]>;
+
+/** How a text field is checked. */
+export interface TextRule {
+  readonly maxLength?: number;
+  readonly required?: boolean;
+  /** What it is when it is not given. */
+  readonly fallback: string;
+}
+
+/** Reads a text field of a JSON body; what is wrong goes into `problems`. */
+export function textField(
+  body: Readonly<Record<string, unknown>>,
+  name: string,
+  { rule, problems }: { readonly rule: TextRule; readonly problems: Problems },
+): string {
+  const value = body[name];
+  const refuse = (message: string) => {
+    problems[name] = [message];
+    return rule.fallback;
+  };
+  if (value === undefined) return rule.required ? refuse('This field is required.') : rule.fallback;
+  if (value === null) return refuse('This field may not be null.');
+  const text = typeof value === 'number' ? String(value) : value;
+  if (typeof text !== 'string') return refuse('Not a valid string.');
+  if (rule.required && text.trim() === '') return refuse('This field may not be blank.');
+  if (text.includes('\0')) return refuse('Null characters are not allowed.');
+  const { maxLength } = rule;
+  if (maxLength !== undefined && text.length > maxLength) {
+    return refuse(`Ensure this field has no more than ${maxLength} characters.`);
+  }
+  return text;
+}
+
+/** Reads a boolean field of a JSON body. */
+export function booleanField(
+  body: Readonly<Record<string, unknown>>,
+  name: string,
+  { fallback, problems }: { readonly fallback: boolean; readonly problems: Problems },
+): boolean {
+  const value = body[name];
+  if (value === undefined) return fallback;
+  if (value === true || value === 'true' || value === 1) return true;
+  if (value === false || value === 'false' || value === 0) return false;
+  problems[name] = ['Must be a valid boolean.'];
+  return fallback;
+}

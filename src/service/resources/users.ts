@@ -1,0 +1,162 @@
+import type { FastifyInstance } from 'fastify';
+import { mayChangeUser, mayDeleteUser, seesEverything, visibleTokens, visibleUsers } from '../access.ts';
+import { jsonObject } from '../body.ts';
+import type { ServiceContext } from '../context.ts';
+import { type Exchange, serveEndpoint } from '../endpoint.ts';
+import { forbidden, notFound } from '../failure.ts';
+import type { Condition } from '../listing/filters.ts';
+import { list } from '../listing/listing.ts';
+import { insertActivity, keepDeletedActor } from '../store/activity.ts';
+import { deleteUser, findUser, findUserByName, USER_COLUMNS, type UserRecord } from '../store/users.ts';
+import { changeUser, createUser } from './change-user.ts';
+import { issueToken } from './issue-token.ts';
+import { pathId } from './path-id.ts';
+import { tokenFields } from './token-fields.ts';
+import { listTokens } from './tokens.ts';
+import { userFields } from './user-fields.ts';
+import { userJson } from './user-json.ts';
+
+/** `/api/v2/me/`, `/api/v2/users/`, `/api/v2/users/N/` and the tokens of a user. */
+export function serveUsers(app: FastifyInstance, service: ServiceContext): void {
+  serveEndpoint(app, service, {
+    path: '/api/v2/me/',
+    name: 'Me',
+    description: 'The user who asks.',
+    fields: userFields,
+    handlers: {
+      GET: (exchange) => listUsers(exchange, { sql: 'u.id = $1', values: [exchange.caller.user.id] }),
+    },
+  });
+  serveEndpoint(app, service, {
+    path: '/api/v2/users/',
+    name: 'Users',
+    description: 'The users whom you may see.',
+    fields: userFields,
+    handlers: { GET: (exchange) => listUsers(exchange, visibleUsers(exchange.caller.user)), POST: create },
+  });
+  serveEndpoint(app, service, {
+    path: '/api/v2/users/:id/',
+    name: 'User',
+    description: 'One user, by id or by name. A new password or a deactivation ends the sessions.',
+    fields: userFields,
+    handlers: {
+      GET: async (exchange) => userJson(await seen(exchange), exchange.caller, true),
+      PUT: (exchange) => change(exchange, true),
+      PATCH: (exchange) => change(exchange, false),
+      DELETE: remove,
+    },
+  });
+  serveUserTokens(app, service);
+}
+
+/**
+ * `/users/N/tokens/`, `/personal_tokens/` and `/authorized_tokens/`. The first lists N's tokens as far as
+ * the caller sees them; the other two answer for the caller whatever N is, as the controller's do.
+ */
+function serveUserTokens(app: FastifyInstance, service: ServiceContext): void {
+  serveEndpoint(app, service, {
+    path: '/api/v2/users/:id(^\\d+$)/tokens/',
+    name: 'Tokens of a user',
+    description: 'The tokens of this user that you may see. POST makes one for yourself.',
+    fields: tokenFields,
+    handlers: {
+      GET: async (exchange) => {
+        const owner = await existing(exchange);
+        const visible = visibleTokens(exchange.caller.user, 2);
+        return listTokens(exchange, {
+          sql: `t.user_id = $1 AND (${visible.sql})`,
+          values: [owner.id, ...visible.values],
+        });
+      },
+      POST: (exchange) => issueToken(exchange, 'any'),
+    },
+  });
+  const own = (application: string) => (exchange: Exchange) =>
+    listTokens(exchange, {
+      sql: `t.user_id = $1 AND t.application_id ${application}`,
+      values: [exchange.caller.user.id],
+    });
+  serveEndpoint(app, service, {
+    path: '/api/v2/users/:id(^\\d+$)/personal_tokens/',
+    name: 'Personal access tokens',
+    description: 'Your own tokens that belong to no application.',
+    fields: tokenFields,
+    handlers: { GET: own('IS NULL'), POST: (exchange) => issueToken(exchange, 'personal') },
+  });
+  serveEndpoint(app, service, {
+    path: '/api/v2/users/:id(^\\d+$)/authorized_tokens/',
+    name: 'Authorized tokens',
+    description: 'Your own tokens that belong to an application.',
+    fields: tokenFields,
+    handlers: { GET: own('IS NOT NULL'), POST: (exchange) => issueToken(exchange, 'authorized') },
+  });
+}
+
+/** Lists the users for whom a condition holds. */
+export function listUsers({ service, request, caller }: Exchange, visible: Condition): Promise<unknown> {
+  return list<UserRecord>(service.database, request.url, {
+    fields: userFields,
+    columns: USER_COLUMNS,
+    from: 'auth_user u',
+    visible,
+    render: (user) => userJson(user, caller),
+  });
+}
+
+async function create(exchange: Exchange): Promise<unknown> {
+  const { service, caller, request, reply } = exchange;
+  if (!caller.user.is_superuser && caller.user.admin_of.length === 0) throw forbidden();
+  const id = await createUser(exchange, jsonObject(request));
+  const user = await findUser(service.database, id);
+  if (user === null) throw notFound();
+  reply.code(201).header('Location', `/api/v2/users/${id}/`);
+  return userJson(user, caller, true);
+}
+
+async function existing({ service, params }: Exchange): Promise<UserRecord> {
+  const { id = '' } = params;
+  const user = /^\d+$/.test(id)
+    ? await findUser(service.database, pathId(id))
+    : await findUserByName(service.database, id);
+  if (user === null) throw notFound();
+  return user;
+}
+
+async function seen(exchange: Exchange): Promise<UserRecord> {
+  const user = await existing(exchange);
+  if (seesEverything(exchange.caller.user)) return user;
+  const { sql, values } = visibleUsers(exchange.caller.user);
+  const rows = await exchange.service.database.query(
+    `SELECT FROM auth_user u WHERE (${sql}) AND u.id = $${values.length + 1}`,
+    [...values, user.id],
+  );
+  if (rows.length === 0) throw forbidden();
+  return user;
+}
+
+async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
+  const user = await seen(exchange);
+  if (!mayChangeUser(exchange.caller.user, user)) throw forbidden();
+  await changeUser(exchange, { user, body: jsonObject(exchange.request), replace });
+  const changed = await findUser(exchange.service.database, user.id);
+  if (changed === null) throw notFound();
+  return userJson(changed, exchange.caller, true);
+}
+
+async function remove(exchange: Exchange): Promise<undefined> {
+  const { service, caller } = exchange;
+  const user = await seen(exchange);
+  if (!mayDeleteUser(caller.user, user)) throw forbidden();
+  await service.database.transaction(async (transaction) => {
+    await keepDeletedActor(transaction, user);
+    if (!(await deleteUser(transaction, user.id))) throw notFound();
+    await insertActivity(transaction, {
+      operation: 'delete',
+      at: service.now(),
+      changes: { id: user.id, username: user.username, password: 'hidden' },
+      object1: 'user',
+      actorId: caller.user.id,
+      node: service.node,
+    });
+  });
+}
