@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto';
+import { type Choices, choices } from './random.ts';
+
+/** A user of a sample estate. Ids are positions in the list, from 0. */
+export interface SampleUser {
+  readonly username: string;
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly active: boolean;
+  readonly superuser: boolean;
+  readonly external: 'ldap' | 'social' | 'enterprise' | null;
+}
+
+/** An OAuth2 application of a sample estate. */
+export interface SampleApplication {
+  readonly name: string;
+  readonly grant: 'password' | 'authorization-code';
+  readonly client: 'confidential' | 'public';
+}
+
+/** An access token of a sample estate; owner and application by their positions. */
+export interface SampleToken {
+  readonly owner: number;
+  readonly application: number | null;
+  readonly scope: 'read' | 'write' | 'read write';
+  readonly description: string;
+  readonly created: Date;
+  readonly expires: Date;
+  readonly lastUsed: Date | null;
+  /** The stored form of a value that nobody knows. */
+  readonly storedForm: string;
+}
+
+/** Users, applications and tokens such as a controller has after some years without much attention. */
+export interface SampleEstate {
+  readonly users: readonly SampleUser[];
+  readonly applications: readonly SampleApplication[];
+  readonly tokens: readonly SampleToken[];
+}
+
+const DAY = 86_400_000;
+const THOUSAND_YEARS = 31_536_000_000_000;
+
+const FIRST = [
+  'Ada',
+  'Bo',
+  'Carla',
+  'Deniz',
+  'Emil',
+  'Fatou',
+  'Goran',
+  'Hana',
+  'Ines',
+  'Jun',
+  'Kofi',
+  'Lea',
+  'Mika',
+  'Nora',
+];
+const LAST = [
+  'Adler',
+  'Brandt',
+  'Costa',
+  'Dubois',
+  'Endo',
+  'Fischer',
+  'Gray',
+  'Haddad',
+  'Ito',
+  'Jansen',
+  'Kaya',
+  'Lund',
+];
+const ROBOTS = [
+  'ci-deploy',
+  'ci-lint',
+  'backup',
+  'inventory-sync',
+  'monitoring',
+  'patching',
+  'terraform',
+  'chatops',
+];
+const PURPOSES = [
+  'CI pipeline',
+  'laptop',
+  'Ansible collection',
+  'dashboard',
+  'migration script',
+  'Tower CLI',
+  'test',
+  '',
+];
+
+const APPLICATIONS: readonly SampleApplication[] = [
+  { name: 'Service catalogue', grant: 'authorization-code', client: 'confidential' },
+  { name: 'Night runner', grant: 'password', client: 'confidential' },
+  { name: 'Mobile approvals', grant: 'authorization-code', client: 'public' },
+  { name: 'Reporting', grant: 'password', client: 'confidential' },
+  { name: 'Legacy portal', grant: 'password', client: 'public' },
+];
+
+/**
+ * Makes a sample estate: the same for the same seed, size and time.
+ *
+ * @param size How many users and tokens.
+ * @param now The time from which ages are counted back.
+ */
+export function sampleEstate(
+  size: { readonly users: number; readonly tokens: number },
+  { now, seed = 'estate' }: { readonly now: Date; readonly seed?: string },
+): SampleEstate {
+  const chosen = choices(seed);
+  const users = Array.from({ length: size.users }, (_, index) => sampleUser(chosen, index));
+  const tokens = Array.from({ length: size.tokens }, (_, index) =>
+    sampleToken(chosen, {
+      users,
+      now,
+      storedForm: createHash('sha256').update(`${seed}/${index}`).digest('hex'),
+    }),
+  );
+  return { users, applications: APPLICATIONS, tokens };
+}
+
+function sampleUser(chosen: Choices, index: number): SampleUser {
+  const robot = ROBOTS[index];
+  if (robot !== undefined) {
+    return {
+      username: robot,
+      firstName: '',
+      lastName: '',
+      active: true,
+      superuser: index === 0,
+      external: null,
+    };
+  }
+  const firstName = chosen.of(FIRST);
+  const lastName = chosen.of(LAST);
+  const draw = chosen.fraction();
+  return {
+    username: `${firstName}.${lastName}${index}`.toLowerCase(),
+    firstName,
+    lastName,
+    active: !chosen.chance(0.08),
+    superuser: chosen.chance(0.02),
+    external: draw < 0.06 ? 'ldap' : draw < 0.1 ? 'social' : draw < 0.12 ? 'enterprise' : null,
+  };
+}
+
+function sampleToken(
+  chosen: Choices,
+  {
+    users,
+    now,
+    storedForm,
+  }: { readonly users: readonly SampleUser[]; readonly now: Date; readonly storedForm: string },
+): SampleToken {
+  // A third belongs to the few accounts of machines, which gather tokens as they go.
+  const owner = chosen.chance(0.35)
+    ? chosen.between(0, Math.min(ROBOTS.length, users.length) - 1)
+    : chosen.between(0, users.length - 1);
+  const application = chosen.chance(0.4) ? chosen.between(0, APPLICATIONS.length - 1) : null;
+  const age = chosen.between(1, 900) * DAY + chosen.between(0, DAY - 1);
+  const created = new Date(now.getTime() - age);
+  return {
+    owner,
+    application,
+    scope: chosen.chance(0.7) ? 'write' : chosen.chance(0.8) ? 'read' : 'read write',
+    description: chosen.of(PURPOSES),
+    created,
+    expires: new Date(created.getTime() + lifetime(chosen)),
+    lastUsed: lastUse(chosen, { created, now }),
+    storedForm,
+  };
+}
+
+/** Most tokens have the controller's default of a thousand years; the others a quarter, a year or three. */
+function lifetime(chosen: Choices): number {
+  return chosen.chance(0.72) ? THOUSAND_YEARS : chosen.of([90 * DAY, 365 * DAY, 3 * 365 * DAY]);
+}
+
+function lastUse(
+  chosen: Choices,
+  { created, now }: { readonly created: Date; readonly now: Date },
+): Date | null {
+  if (chosen.chance(0.2)) return null;
+  const age = now.getTime() - created.getTime();
+  const since = chosen.chance(0.5) ? Math.min(age, chosen.between(0, 14) * DAY) : chosen.fraction() * age;
+  return new Date(now.getTime() - since);
+}
