@@ -34,6 +34,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   }) as unknown as FastifyInstance;
   await app.register(cookie);
   addCommonHeaders(app);
+  logRequests(app);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler((request, reply) => {
     if (!request.url.startsWith('/api/')) csrfToken(request, reply);
@@ -56,6 +57,22 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
     serveLogin(forms, service);
   });
   return app;
+}
+
+/** One line a request: what and how it went. Neither query strings nor headers, which may hold secrets. */
+function logRequests(app: FastifyInstance): void {
+  app.addHook('onResponse', async (request, reply) => {
+    request.log.info(
+      {
+        request: request.id,
+        method: request.method,
+        path: request.url.split('?')[0],
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+      },
+      'answered',
+    );
+  });
 }
 
 /** The headers of section 5.1 of the specification that every answer carries, and those that protect it. */
