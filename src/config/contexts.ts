@@ -1,0 +1,97 @@
+import { Document } from 'yaml';
+import { TokenctlError } from '../core/errors.ts';
+import type { Configuration } from './configuration.ts';
+import { ENVIRONMENT_CONTEXT } from './environment-layer.ts';
+import { parseConfiguration, readConfiguration } from './file-layer.ts';
+import { nearestName } from './nearest-name.ts';
+import { replaceFile } from './replace-file.ts';
+import { type ContextSettings, configurationSchema, contextNamePattern } from './schema.ts';
+
+/** A context with its name. */
+export interface NamedContext extends ContextSettings {
+  readonly name: string;
+}
+
+/**
+ * The context to work in: the current one, or `name`.
+ *
+ * @throws TokenctlError `configuration` where none is chosen, `not_found` where there is no such one
+ */
+export function contextOf(configuration: Configuration, name = configuration.currentContext): NamedContext {
+  if (name === undefined) {
+    throw new TokenctlError('configuration', 'No context is chosen: which controller is meant?', {
+      hint: 'Make one with `tokenctl context add NAME --url URL`, name one with --context, or set CONTROLLER_HOST.',
+    });
+  }
+  // A name such as "constructor" is found in every object.
+  const settings = Object.hasOwn(configuration.contexts, name) ? configuration.contexts[name] : undefined;
+  if (settings === undefined) throw noSuchContext(name, Object.keys(configuration.contexts));
+  return { ...settings, name };
+}
+
+/**
+ * Makes sure that a context can be added under this name, before anything is asked or stored for it.
+ *
+ * @throws TokenctlError `usage` where the name is taken and `replace` is not set, or is not free to use
+ */
+export function requireFreeName(configuration: Configuration, name: string, replace: boolean): void {
+  if (name === ENVIRONMENT_CONTEXT) {
+    throw new TokenctlError('usage', `"${name}" is the name of the context that CONTROLLER_HOST makes`);
+  }
+  if (!contextNamePattern.test(name)) {
+    throw new TokenctlError('usage', `"${name}" cannot name a context: use letters, digits, dots and dashes`);
+  }
+  if (Object.hasOwn(configuration.contexts, name) && !replace) {
+    throw new TokenctlError('usage', `There is a context "${name}" already in ${configuration.file}`, {
+      hint: 'Choose another name, or add --replace',
+    });
+  }
+}
+
+/**
+ * Checks a context before it is written.
+ *
+ * @throws TokenctlError `usage` saying which part cannot be meant
+ */
+export function checkContext({ name, ...settings }: NamedContext): void {
+  const checked = configurationSchema.shape.contexts.safeParse({ [name]: settings });
+  if (checked.success) return;
+  const problems = checked.error.issues.map(
+    ({ path, message }) => `${path.slice(1).join('.') || name} ${message}`,
+  );
+  throw new TokenctlError('usage', `The context cannot be made: ${problems.join('; ')}`);
+}
+
+/** Writes a context into the configuration file, which keeps its comments; the first becomes current. */
+export function addContext(file: string, { name, ...settings }: NamedContext): void {
+  editFile(file, (document) => {
+    document.setIn(['contexts', name], document.createNode(settings));
+    if (!document.has('currentContext')) document.set('currentContext', name);
+  });
+}
+
+/**
+ * Makes a context of the file the current one.
+ *
+ * @throws TokenctlError `not_found` where the file has no such context
+ */
+export function useContext(configuration: Configuration, name: string): void {
+  const { [ENVIRONMENT_CONTEXT]: _, ...inFile } = configuration.contexts;
+  if (!Object.hasOwn(inFile, name)) throw noSuchContext(name, Object.keys(inFile));
+  editFile(configuration.file, (document) => document.set('currentContext', name));
+}
+
+function noSuchContext(name: string, known: readonly string[]): TokenctlError {
+  const near = nearestName(name, known);
+  const others = known.length === 0 ? 'There are none yet.' : `There are: ${known.join(', ')}.`;
+  return new TokenctlError('not_found', `There is no context "${name}".`, {
+    hint: near === undefined ? others : `Did you mean "${near}"?`,
+  });
+}
+
+function editFile(file: string, edit: (document: Document) => void): void {
+  const text = readConfiguration({ path: file, named: false });
+  const document = text === undefined ? new Document({}) : parseConfiguration(text, file).document;
+  edit(document);
+  replaceFile(file, document.toString());
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { TokenctlError } from '../core/errors.ts';
+import { isMapping, type Layer } from './layer.ts';
+import { nearestName } from './nearest-name.ts';
+import { configurationSchema } from './schema.ts';
+
+interface Problem {
+  readonly where: string;
+  readonly path: string;
+  readonly problem: string;
+}
+
+/**
+ * Tells of everything that is wrong with the settings at once, a line each: where the value stands (file
+ * and line, variable, flag), which setting it is, and what is wrong with it.
+ */
+export function invalidSettings(
+  issues: readonly z.core.$ZodIssue[],
+  layers: readonly Layer[],
+): TokenctlError {
+  const problems = issues.flatMap((issue) => problemsOf(issue, layers));
+  const lines = problems.map(({ where, path, problem }) => `${where}: ${path}: ${problem}`);
+  return new TokenctlError('configuration', lines.join('\n'), { details: { problems } });
+}
+
+function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[]): Problem[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => problemAt([...issue.path, key], unknownKey(key, issue.path), layers));
+  }
+  const message = issue.code === 'invalid_key' ? issue.issues[0]?.message : undefined;
+  return [problemAt(issue.path, message ?? issue.message, layers)];
+}
+
+function unknownKey(key: string, path: readonly PropertyKey[]): string {
+  const near = nearestName(key, knownKeys(path));
+  return `there is no such setting${near === undefined ? '' : `; did you mean "${near}"?`}`;
+}
+
+function problemAt(path: readonly PropertyKey[], problem: string, layers: readonly Layer[]): Problem {
+  const origin = layers.findLast(({ values }) => gives(values, path));
+  const name = path.map(String).join('.');
+  return { where: origin?.locate(path) ?? 'the settings', path: name, problem };
+}
+
+/** Whether a layer gives this value; of a context or section, whether it gives the whole of it. */
+function gives(values: unknown, path: readonly PropertyKey[]): boolean {
+  let inner = values;
+  for (const key of path.slice(0, 2)) {
+    if (!isMapping(inner) || !Object.hasOwn(inner, key)) return false;
+    inner = inner[String(key)];
+  }
+  return true;
+}
+
+/** The setting names that the schema knows under a path. */
+function knownKeys(path: readonly PropertyKey[]): string[] {
+  let schema: unknown = configurationSchema;
+  for (const key of path) {
+    if (schema instanceof z.ZodObject) schema = schema.shape[String(key)];
+    else if (schema instanceof z.ZodRecord) schema = schema.valueType;
+    while (schema instanceof z.ZodOptional) schema = schema.unwrap();
+  }
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+}

@@ -1,0 +1,33 @@
+/**
+ * The known name that is nearest to a mistyped one, by edits (Levenshtein): at most a third of the
+ * longer name may differ, so that nothing far-fetched is suggested. Undefined where nothing is near.
+ */
+export function nearestName(typed: string, known: readonly string[]): string | undefined {
+  let nearest: string | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  for (const name of known) {
+    const edits = editDistance(typed.toLowerCase(), name.toLowerCase());
+    const allowed = Math.max(1, Math.floor(Math.max(typed.length, name.length) / 3));
+    if (edits <= allowed && edits < least) {
+      nearest = name;
+      least = edits;
+    }
+  }
+  return nearest;
+}
+
+/** Insertions, deletions and replacements of one character between two words. */
+function editDistance(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column += 1) {
+      const replace = (previous[column - 1] ?? 0) + (from[row - 1] === to[column - 1] ? 0 : 1);
+      const remove = (previous[column] ?? 0) + 1;
+      const insert = (current[column - 1] ?? 0) + 1;
+      current.push(Math.min(replace, remove, insert));
+    }
+    previous = current;
+  }
+  return previous[to.length] ?? 0;
+}

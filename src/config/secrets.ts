@@ -1,0 +1,68 @@
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { TokenctlError } from '../core/errors.ts';
+import { Secret } from '../core/secret.ts';
+import type { Environment } from './paths.ts';
+import type { SecretReference } from './schema.ts';
+
+/** Bits of a mode that let anybody but the owner in. */
+const GROUP_OR_OTHERS = 0o077;
+
+/**
+ * Reads a secret from where the configuration says it is. A line feed at its end is not part of it.
+ *
+ * @throws TokenctlError `configuration` where there is none, or where others could read its file
+ */
+export function readSecret(reference: SecretReference, environment: Environment): Secret {
+  return 'env' in reference ? secretOf(environment, reference.env) : secretIn(reference.file);
+}
+
+/** The first line feed ends it: a file made by an editor or `echo` has one. */
+export function secretFrom(text: string, origin: string): Secret {
+  const value = text.replace(/\r?\n$/, '');
+  if (value === '') throw new TokenctlError('configuration', `${origin} is empty: there is no secret in it.`);
+  if (/[\r\n]/.test(value)) {
+    throw new TokenctlError('configuration', `${origin} holds several lines: a secret is one line.`);
+  }
+  return new Secret(value);
+}
+
+function secretOf(environment: Environment, name: string): Secret {
+  const value = environment[name];
+  if (value) return secretFrom(value, `The variable ${name}`);
+  throw new TokenctlError(
+    'configuration',
+    `The environment has no ${name}, which the context takes its secret from.`,
+  );
+}
+
+function secretIn(path: string): Secret {
+  const descriptor = openSecret(path);
+  try {
+    // Of the file that was opened, not of the path: nobody can swap it in between.
+    const status = fstatSync(descriptor);
+    if (!status.isFile()) throw new TokenctlError('configuration', `The secret file ${path} is not a file.`);
+    if (process.platform !== 'win32' && (status.mode & GROUP_OR_OTHERS) !== 0) {
+      const mode = (status.mode & 0o777).toString(8).padStart(4, '0');
+      throw new TokenctlError(
+        'configuration',
+        `Others may read the secret file ${path}: its mode is ${mode}.`,
+        {
+          hint: `chmod 600 '${path}' — and replace the secret, if somebody else may have read it.`,
+        },
+      );
+    }
+    return secretFrom(readFileSync(descriptor, 'utf8'), `The secret file ${path}`);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function openSecret(path: string): number {
+  try {
+    return openSync(path, 'r');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
+    throw new TokenctlError('configuration', `The secret file ${path} ${why}.`, { cause });
+  }
+}
