@@ -31,6 +31,14 @@ export interface RevocationPlan {
   readonly tokenIds: readonly number[];
   /** Owners' names by token id position: `ownerOf[i]` owns `tokenIds[i]`. */
   readonly owners: readonly string[];
+  /** The last of `tokenIds` that may be the caller's own credential: revoked singly, at the very end. */
+  readonly ownTokenIds: readonly number[];
+  /**
+   * Ids that the selector names and the target did not find: gone already, not the caller's to see, or
+   * outside of the selector's other criteria.
+   */
+  readonly absentIds: readonly number[];
+  /** Largest first. */
   readonly byUser: readonly Tally[];
   readonly byApplication: readonly Tally[];
   readonly byScope: readonly Tally[];

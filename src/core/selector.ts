@@ -1,3 +1,5 @@
+import { TokenctlError } from './errors.ts';
+
 /**
  * Which tokens are meant. Every criterion that is present must hold (and); within a criterion with
  * several values one of them must hold (or). A selector without any criterion means nothing at all:
@@ -19,4 +21,63 @@ export interface Selector {
   readonly unusedSince?: Date;
   /** Expired at or before this instant. */
   readonly expiredAt?: Date;
+}
+
+/**
+ * Refuses a selector that cannot be meant: without a criterion, with an empty one, or with `all` beside
+ * others.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function requireMeaning(selector: Selector): void {
+  const criteria = Object.entries(selector).filter(([, value]) => value !== undefined);
+  if (criteria.length === 0) {
+    throw new TokenctlError('usage', 'No tokens are selected', {
+      hint: 'Name at least one criterion, or say that all tokens are meant.',
+    });
+  }
+  if (selector.all === true && criteria.length > 1) {
+    throw new TokenctlError('usage', 'All tokens are selected, and a criterion beside that', {
+      hint: 'Leave one of them out.',
+    });
+  }
+  for (const [name, value] of criteria) requireValue(name, value);
+}
+
+function requireValue(name: string, value: unknown): void {
+  if (Array.isArray(value) && value.length === 0) {
+    throw new TokenctlError('usage', `The criterion ${name} has no value: it would select nothing`);
+  }
+  if (value instanceof Date && Number.isNaN(value.getTime())) {
+    throw new TokenctlError('usage', `The criterion ${name} is not a date`);
+  }
+  if (name === 'ids' && Array.isArray(value)) {
+    const wrong: unknown = value.find((id) => !Number.isSafeInteger(id) || id < 1);
+    if (wrong !== undefined) throw new TokenctlError('usage', `${String(wrong)} is not a token id`);
+  }
+}
+
+/** How many values are named before "and N more". */
+const NAMED = 5;
+
+/** The selector in words, as one phrase: for plans, questions and the audit log. */
+export function describeSelector(selector: Selector): string {
+  if (selector.all === true) return 'every token';
+  const { ids, users, applications, scope, createdBefore, unusedSince, expiredAt } = selector;
+  const parts = [
+    ids && `with id ${either(ids)}`,
+    users && `of ${either(users)}`,
+    applications && `issued to ${either(applications)}`,
+    scope && `with scope ${scope}`,
+    createdBefore && `created before ${createdBefore.toISOString()}`,
+    unusedSince && `not used since ${unusedSince.toISOString()}`,
+    expiredAt && `expired at ${expiredAt.toISOString()}`,
+  ];
+  return `tokens ${parts.filter((part) => part !== undefined).join(', ')}`;
+}
+
+function either(values: readonly (string | number)[]): string {
+  const named = values.slice(0, NAMED);
+  const more = values.length - named.length;
+  return more === 0 ? named.join(' or ') : `${named.join(', ')} or ${more} more`;
 }

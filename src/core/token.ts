@@ -43,8 +43,8 @@ export interface User {
   readonly username: string;
   readonly isSuperuser: boolean;
   readonly isSystemAuditor: boolean;
-  /** False for a deactivated user. */
-  readonly isActive: boolean;
+  /** False for a deactivated user; undefined where the target does not tell. */
+  readonly isActive: boolean | undefined;
   /** Which kind of identity provider the account comes from; null for a local account. */
   readonly externalAccount: string | null;
   readonly lastLogin: Date | null;
