@@ -1,5 +1,5 @@
 /** A row as a query names it. Times come as `Date`, int8 as `number`, jsonb as parsed JSON. */
-export type Row = Record<string, unknown>;
+type Row = Record<string, unknown>;
 
 /** What statements can be run on: a database, or one transaction of it. */
 export interface Queryable {

@@ -53,8 +53,11 @@ export async function openEmbedded(folder: string | null): Promise<Database> {
       await engine.exec(sql);
     },
     async close() {
-      await engine.close();
-      release();
+      try {
+        await engine.close();
+      } finally {
+        release();
+      }
     },
   };
 }

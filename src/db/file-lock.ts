@@ -6,6 +6,7 @@ export interface FileLock extends Disposable {
   release(): void;
 }
 
+/** The low byte of SQLite's result codes for busy; the others say why. */
 const SQLITE_BUSY = 5;
 
 /**
@@ -52,5 +53,5 @@ export async function lock(path: string, patience: number): Promise<FileLock | n
 }
 
 function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY;
+  return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === SQLITE_BUSY;
 }

@@ -21,6 +21,8 @@ const ADVISORY_LOCK = 7_305_114_201;
  */
 export function migrate(database: Database, migrations: readonly Migration[]): Promise<number> {
   return database.transaction(async (transaction) => {
+    // A migration of a large table, or of another process first, may take longer than any request.
+    await transaction.execute('SET LOCAL statement_timeout = 0');
     await transaction.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCK]);
     await transaction.execute(
       `CREATE TABLE IF NOT EXISTS service_migration (

@@ -11,25 +11,57 @@ export interface PostgresOptions {
   readonly connections?: number;
   /** Named in `pg_stat_activity`. */
   readonly applicationName: string;
+  /** Milliseconds after which the server gives a statement up (SQLSTATE 57014); never where not given. */
+  readonly statementTimeout?: number;
 }
 
 const INT8 = 20;
+const INT8_ARRAY = 1016;
+const INT4_ARRAY = 1007;
 
 /** int8 arrives as text, because it may exceed what a number holds exactly; ids and counts do not. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
+    oid === INT8
+      ? Number
+      : pg.types.getTypeParser(
+          oid === INT8_ARRAY ? INT4_ARRAY : oid,
+          format,
+        )) as pg.CustomTypesConfig['getTypeParser'],
 };
 
 function queryable(client: pg.Pool | pg.PoolClient): Queryable {
   return {
     async query<R extends object>(sql: string, values: readonly unknown[] = []) {
-      return (await client.query<R & pg.QueryResultRow>(sql, [...values])).rows;
+      return (await connected(client.query<R & pg.QueryResultRow>(sql, [...values]))).rows;
     },
     async execute(sql, values = []) {
-      return (await client.query(sql, [...values])).rowCount ?? 0;
+      return (await connected(client.query(sql, [...values]))).rowCount ?? 0;
     },
   };
+}
+
+/** What the server answers; that it is gone, or going, is a `database_unreachable`. */
+async function connected<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (cause) {
+    if (!isLost(cause)) throw cause;
+    throw new TokenctlError(
+      'database_unreachable',
+      `The connection to the database was lost: ${reason(cause)}`,
+      {
+        cause,
+        hint: 'Try again when the database is back.',
+      },
+    );
+  }
+}
+
+/** SQLSTATE class 08 (connection), 53 (out of resources), 57P0x (shutdown), or what the network says. */
+function isLost(error: unknown): boolean {
+  if (error instanceof pg.DatabaseError) return /^(08|53|57P0)/.test(error.code ?? '');
+  return error instanceof Error && !(error instanceof TypeError);
 }
 
 /**
@@ -44,6 +76,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     application_name: options.applicationName,
     connectionTimeoutMillis: 10_000,
     types,
+    ...(options.statementTimeout !== undefined && { statement_timeout: options.statementTimeout }),
   });
   // A connection that breaks while idle is replaced at the next query; without a listener it would end the process.
   pool.on('error', () => undefined);
@@ -60,19 +93,23 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     kind: 'postgresql',
     ...queryable(pool),
     async transaction(work) {
-      const client = await pool.connect();
+      const client = await connected(pool.connect());
       let broken: Error | undefined;
+      const noteBroken = (error: Error) => {
+        broken = error;
+      };
+      // The pool listens to idle connections only: one that breaks while it is lent out would end the process.
+      client.on('error', noteBroken);
       try {
-        await client.query('BEGIN');
+        await connected(client.query('BEGIN'));
         const result = await work(queryable(client));
-        await client.query('COMMIT');
+        await connected(client.query('COMMIT'));
         return result;
       } catch (error) {
-        await client.query('ROLLBACK').catch((failure: Error) => {
-          broken = failure;
-        });
+        await client.query('ROLLBACK').catch(noteBroken);
         throw error;
       } finally {
+        client.off('error', noteBroken);
         client.release(broken);
       }
     },

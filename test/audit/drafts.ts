@@ -1,0 +1,29 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Clock, EntryDraft } from '../../src/operations/ports.ts';
+
+/** A clock that stands still. */
+export const stillClock: Clock = { now: () => new Date('2026-11-20T10:00:00.000Z') };
+
+/** The run that drafts belong to unless told otherwise. */
+export const RUN = '00000000-0000-4000-8000-000000000001';
+
+/** A draft of an entry. */
+export function draft(other: Partial<EntryDraft> = {}): EntryDraft {
+  return {
+    kind: 'note',
+    operation: 'tokens.revoke',
+    run: RUN,
+    actor: { user: 'root', host: 'bastion' },
+    target: { context: 'production', address: 'https://controller.example.org' },
+    data: { text: 'a note' },
+    ...other,
+  };
+}
+
+/** A folder that is removed when disposed of. */
+export async function temporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), 'tokenctl-audit-'));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
