@@ -1,0 +1,101 @@
+import { TokenctlError } from '../../core/errors.ts';
+import type { Connection } from './connection.ts';
+import type { Answer } from './receiver.ts';
+
+/** Whether an answer says that it is JSON. */
+export function isJson({ headers }: Answer): boolean {
+  return /^application\/([\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '');
+}
+
+/**
+ * The parsed body of an answer that must be good JSON.
+ *
+ * @param what What was asked for, for messages: `the list of tokens`.
+ * @throws TokenctlError what {@link answerFailure} makes of it, or `target_misbehaved`.
+ */
+export function jsonOf(answer: Answer, connection: Connection, what: string): unknown {
+  if (answer.status < 200 || answer.status > 299) throw answerFailure(answer, connection, what);
+  if (!isJson(answer)) throw notAController(connection, what);
+  try {
+    return JSON.parse(answer.body.toString('utf8'));
+  } catch (cause) {
+    throw new TokenctlError('target_misbehaved', `${connection.address} sent broken JSON for ${what}`, {
+      cause,
+    });
+  }
+}
+
+/** Says in words what an answer refuses. Nothing of its body is repeated: it may hold anything. */
+export function answerFailure(answer: Answer, connection: Connection, what: string): TokenctlError {
+  const { address } = connection;
+  const { status } = answer;
+  if (status >= 300 && status <= 399) return redirected(answer, address);
+  if (status === 401) return credentialsRefused(connection);
+  if (status === 403) {
+    return new TokenctlError('permission_refused', `${address} does not allow this account ${what}`, {
+      hint: 'Use an account with the rights for it, and a token with the scope write for changes.',
+    });
+  }
+  if (status === 404 && !isJson(answer)) return notAController(connection, what);
+  if (status === 404) return new TokenctlError('not_found', `${address} knows nothing of ${what}`);
+  if (status === 400)
+    return new TokenctlError('unsupported', `${address} refuses the way in which it was asked for ${what}`);
+  if (status === 429) {
+    return new TokenctlError('target_unreachable', `${address} is being asked too often`, {
+      hint: 'Try again later.',
+    });
+  }
+  if (status >= 502 && status <= 504) {
+    return new TokenctlError(
+      'target_unreachable',
+      `${address} is not available: overloaded, or under maintenance`,
+      {
+        hint: 'Try again later; what is done already stays done.',
+      },
+    );
+  }
+  return new TokenctlError('target_misbehaved', `${address} failed when asked for ${what}`, {
+    hint: "Look into the controller's own log.",
+    details: { status },
+  });
+}
+
+function credentialsRefused({ address, credential }: Connection): TokenctlError {
+  if (credential.kind === 'token') {
+    return new TokenctlError('credentials_refused', `${address} does not accept the token`, {
+      hint: 'It may be revoked, expired or mistyped. Make another, and use that.',
+    });
+  }
+  return new TokenctlError(
+    'credentials_refused',
+    `${address} does not accept ${credential.username} with this password`,
+    {
+      hint: 'Check both. If basic authentication is turned off there, use a token.',
+    },
+  );
+}
+
+function redirected({ headers }: Answer, address: string): TokenctlError {
+  const { location } = headers;
+  const to =
+    location !== undefined && URL.canParse(location, address) ? new URL(location, address).origin : null;
+  const elsewhere = to !== null && to !== new URL(address).origin;
+  return new TokenctlError(
+    'target_misbehaved',
+    elsewhere
+      ? `${address} redirects to ${to}, where the credential is not sent`
+      : `${address} redirects to another page`,
+    { hint: elsewhere ? `If ${to} is the controller, use that address.` : 'Check the path in the address.' },
+  );
+}
+
+/** Something answers, and it is not a controller. */
+export function notAController({ address }: Connection, what: string): TokenctlError {
+  return new TokenctlError(
+    'target_misbehaved',
+    `${address} is no controller: it answers with a page where ${what} should be`,
+    {
+      hint: 'Check host, port and path of the address; a proxy or login page may stand before it.',
+    },
+  );
+}

@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto';
+import { TokenctlError } from '../../core/errors.ts';
+import { Secret } from '../../core/secret.ts';
+import type { CreatedToken, TokenRequest } from '../../operations/ports.ts';
+import { jsonOf } from './answer-failure.ts';
+import { readTokenValue } from './bodies.ts';
+import type { Connection } from './connection.ts';
+import { readToken } from './token-body.ts';
+
+/**
+ * Creates a personal access token for the caller.
+ *
+ * @throws TokenctlError as requests do; `permission_refused` with the setting's name where the caller
+ * comes from an identity provider and such users may have no tokens.
+ */
+export async function createPersonalToken(
+  connection: Connection,
+  request: TokenRequest,
+): Promise<CreatedToken> {
+  const { scope, description } = request;
+  const answer = await connection.send({
+    method: 'POST',
+    path: '/api/v2/tokens/',
+    json: { scope, description },
+  });
+  if (answer.status === 403 && answer.body.includes('external authentication provider')) throw externalUser();
+  const body = jsonOf(answer, connection, 'a new token');
+  const token = readToken(body);
+  const value = readTokenValue(body);
+  if (token === null || value === null) {
+    throw new TokenctlError(
+      'target_misbehaved',
+      `${connection.address} answered with something else than a new token`,
+      {
+        hint: 'It may have been created nevertheless: look with `tokenctl tokens list`.',
+      },
+    );
+  }
+  const fingerprint = createHash('sha256').update(value).digest('hex').slice(0, 12);
+  return { token: { ...token, fingerprint }, value: new Secret(value) };
+}
+
+function externalUser(): TokenctlError {
+  return new TokenctlError(
+    'permission_refused',
+    'Users of an external identity provider may not have tokens here',
+    {
+      hint: 'Use a local account, or have an administrator run `tokenctl settings external-tokens allow`.',
+    },
+  );
+}

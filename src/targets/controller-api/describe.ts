@@ -1,0 +1,62 @@
+import { TokenctlError } from '../../core/errors.ts';
+import type { TargetDescription } from '../../operations/ports.ts';
+import { jsonOf, notAController } from './answer-failure.ts';
+import { readDialect, readMe, readVersion } from './bodies.ts';
+import type { Connection } from './connection.ts';
+
+/**
+ * Finds out who answers, and who the caller is there.
+ *
+ * @throws TokenctlError `unsupported` for a platform gateway, `target_misbehaved` for what is no
+ * controller, and as requests do.
+ */
+export async function describeController(
+  connection: Connection,
+  context: string,
+): Promise<TargetDescription> {
+  const ask = async (path: string, what: string) => {
+    const answer = await connection.send({ method: 'GET', path });
+    if (answer.status === 404) throw notAController(connection, what);
+    return jsonOf(answer, connection, what);
+  };
+  const dialect = readDialect(await ask('/api/', 'the list of its APIs'));
+  if (dialect === 'gateway') throw isGateway(connection);
+  const version = readVersion(await ask('/api/v2/ping/', 'its version'));
+  const me = readMe(await ask('/api/v2/me/', 'who the caller is'));
+  if (dialect === null || version === null || me === null) {
+    throw new TokenctlError(
+      'target_misbehaved',
+      `${connection.address} does not answer as a controller does`,
+      {
+        hint: 'Check host, port and path of the address.',
+      },
+    );
+  }
+  const { id, username, isSuperuser, isSystemAuditor } = me;
+  return {
+    context,
+    address: connection.address,
+    dialect,
+    version,
+    identity: { id, username, isSuperuser, isSystemAuditor },
+    credential: connection.credential.kind,
+    transport: connection.transport,
+    capabilities: {
+      refreshTokens: false,
+      sessions: false,
+      lastUsed: false,
+      settings: isSuperuser || isSystemAuditor,
+      createTokens: true,
+    },
+  };
+}
+
+function isGateway({ address }: Connection): TokenctlError {
+  return new TokenctlError(
+    'unsupported',
+    `${address} is a platform gateway, which this version does not administer`,
+    {
+      hint: 'Use the address of the controller itself.',
+    },
+  );
+}

@@ -1,0 +1,70 @@
+import { TokenctlError } from '../../core/errors.ts';
+import { jsonOf } from './answer-failure.ts';
+import type { Connection } from './connection.ts';
+import { type Query, queryString } from './query.ts';
+
+/** The most that a controller puts on one page. */
+const PAGE_SIZE = 200;
+
+/** What is listed, and how an item of it is read. */
+export interface Listing<Item extends { readonly id: number }> {
+  /** `/api/v2/tokens/` */
+  readonly path: string;
+  /** For messages: `the list of tokens`. */
+  readonly what: string;
+  readonly query: Query;
+  /** @returns The item, or null for what is none. */
+  readonly read: (item: unknown) => Item | null;
+}
+
+/**
+ * Streams a list, ascending by id. Each page asks for what comes after the last id of the one before,
+ * so that items that vanish meanwhile move no other out of sight, as they would with numbered pages.
+ *
+ * @throws TokenctlError as requests do; `unsupported` where a filter is refused.
+ */
+export async function* pagesOf<Item extends { readonly id: number }>(
+  connection: Connection,
+  listing: Listing<Item>,
+): AsyncIterable<Item> {
+  const { path, what, query, read } = listing;
+  for (let after = 0; ; ) {
+    const page = queryString([
+      ...query,
+      ['id__gt', String(after)],
+      ['order_by', 'id'],
+      ['page_size', String(PAGE_SIZE)],
+      ['count_disabled', '1'],
+    ]);
+    const answer = await connection.send({ method: 'GET', path: `${path}?${page}` });
+    const { results, last } = pageOf(jsonOf(answer, connection, what));
+    for (const result of results) {
+      const item = read(result);
+      // An id that does not ascend would have the next page start behind: without end.
+      if (item === null || item.id <= after) throw misread(connection, what);
+      after = item.id;
+      yield item;
+    }
+    if (last) return;
+  }
+}
+
+/** A page's items, and whether it says that none follow: by its `next`, or by being empty. */
+function pageOf(body: unknown): { results: readonly unknown[]; last: boolean } {
+  if (typeof body !== 'object' || body === null || !('results' in body) || !Array.isArray(body.results)) {
+    return { results: [null], last: true };
+  }
+  const { results } = body;
+  const ended = 'next' in body && body.next === null && results.length < PAGE_SIZE;
+  return { results, last: results.length === 0 || ended };
+}
+
+function misread(connection: Connection, what: string): TokenctlError {
+  return new TokenctlError(
+    'target_misbehaved',
+    `${connection.address} sent ${what} in a shape that a controller does not use`,
+    {
+      hint: 'Check with `tokenctl context check` what answers there.',
+    },
+  );
+}

@@ -1,0 +1,58 @@
+import { TokenctlError } from '../../core/errors.ts';
+import type { Outcome } from '../../core/plan.ts';
+import { answerFailure, isJson } from './answer-failure.ts';
+import { type Connection, MOST_UNDER_WAY } from './connection.ts';
+import { Outcomes } from './outcomes.ts';
+import type { Answer } from './receiver.ts';
+import { isPassing } from './retry.ts';
+
+/**
+ * Deletes access tokens, many at a time, and yields what becomes of each. A token that is gone (404) is
+ * unchanged: after a broken connection that is how a deletion that went through shows.
+ *
+ * @throws TokenctlError once no further token can be tried (`credentials_refused`,
+ * `target_unreachable`), after every request under way has ended.
+ */
+export async function* deleteTokens(connection: Connection, ids: readonly number[]): AsyncIterable<Outcome> {
+  const waiting = ids.values();
+  const outcomes = new Outcomes();
+  let stopped: TokenctlError | null = null;
+  const work = async () => {
+    for (const tokenId of waiting) {
+      if (stopped !== null) return;
+      try {
+        outcomes.add(await deleteToken(connection, tokenId));
+      } catch (error) {
+        if (!(error instanceof TokenctlError)) throw error;
+        stopped ??= error;
+        if (error.code !== 'credentials_refused') outcomes.add(unanswered(tokenId, error));
+      }
+    }
+  };
+  outcomes.endAfter(Promise.all(Array.from({ length: Math.min(MOST_UNDER_WAY, ids.length) }, work)));
+  yield* outcomes.all();
+  if (stopped !== null) throw stopped;
+}
+
+async function deleteToken(connection: Connection, tokenId: number): Promise<Outcome> {
+  const answer = await connection.send({ method: 'DELETE', path: `/api/v2/tokens/${tokenId}/` });
+  if (answer.status >= 200 && answer.status <= 299) return { tokenId, result: 'revoked' };
+  // A proxy's page says nothing about the token; only the controller's own "not found" does.
+  if (answer.status === 404 && isJson(answer)) return { tokenId, result: 'unchanged' };
+  if (answer.status === 401 || isPassing(answer)) throw answerFailure(answer, connection, 'the revocation');
+  return { tokenId, result: 'failed', reason: reasonOf(answer, connection) };
+}
+
+function reasonOf(answer: Answer, connection: Connection): string {
+  if (answer.status === 403) return 'this account may not revoke it';
+  if (answer.status === 409) return 'the controller says that it is in use';
+  return answerFailure(answer, connection, 'the revocation').message;
+}
+
+function unanswered(tokenId: number, error: TokenctlError): Outcome {
+  return {
+    tokenId,
+    result: 'failed',
+    reason: `no answer, so that it may be revoked or not: ${error.message}`,
+  };
+}

@@ -1,0 +1,34 @@
+import { TokenctlError } from '../core/errors.ts';
+import type { Outcome } from '../core/plan.ts';
+import type { AuthenticationSettings, Target } from '../operations/ports.ts';
+
+/**
+ * A target that reads what another has, and changes nothing. What it is told to change it only shows: a
+ * revocation leaves every token unchanged, and settings read as they would be after the change.
+ */
+export function dryRun(target: Target): Target {
+  let change: Partial<AuthenticationSettings> = {};
+  const read = async () => ({ ...(await target.settings.read()), ...change });
+  return {
+    describe: () => target.describe(),
+    tokens: (selector) => target.tokens(selector),
+    users: (selector) => target.users(selector),
+    applications: (names) => target.applications(names),
+    ownTokenIds: () => target.ownTokenIds(),
+    staysAlive: (facts) => target.staysAlive(facts),
+    revoke: unchanged,
+    createToken: () => Promise.reject(new TokenctlError('unsupported', 'A dry run creates no token')),
+    settings: {
+      read,
+      write: (added) => {
+        change = { ...change, ...added };
+        return read();
+      },
+    },
+    close: () => target.close(),
+  };
+}
+
+async function* unchanged(tokenIds: readonly number[]): AsyncIterable<Outcome> {
+  for (const tokenId of tokenIds) yield { tokenId, result: 'unchanged' };
+}

@@ -1,0 +1,281 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:https';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Secret } from '../../../src/core/secret.ts';
+import { FakeController, type Fault, json } from './fake-controller.ts';
+import { bearer, failureOf, opened } from './opened.ts';
+
+async function failing(fault: Fault, other: Parameters<typeof opened>[1] = {}) {
+  await using fake = await FakeController.start();
+  fake.fault = fault;
+  const target = opened(fake.address, other);
+  const error = await failureOf(target.describe());
+  await target.close();
+  return { error, requests: fake.requests.length };
+}
+
+describe('what cannot be reached has an error of its own', () => {
+  test('a name that does not exist', async () => {
+    const error = await failureOf(opened('https://controller.invalid').describe());
+    expect(error).toMatchObject({ code: 'target_unreachable' });
+    expect(error.message).toContain('The name controller.invalid was not found');
+  });
+
+  test('a port where nothing listens, at once', async () => {
+    const fake = await FakeController.start();
+    const { address } = fake;
+    await fake[Symbol.asyncDispose]();
+    const started = performance.now();
+    const error = await failureOf(opened(address).describe());
+    expect(error).toMatchObject({ code: 'target_unreachable', message: expect.stringContaining('refused') });
+    expect(performance.now() - started).toBeLessThan(2000);
+  });
+
+  test('a server that never answers', async () => {
+    const { error } = await failing(() => true, { patience: 300 });
+    expect(error).toMatchObject({ code: 'target_unreachable', message: expect.stringContaining('in time') });
+  });
+
+  test('a server that breaks every connection off, after several tries', async () => {
+    const { error, requests } = await failing((request) => request.socket.destroy() !== null);
+    expect(error).toMatchObject({
+      code: 'target_unreachable',
+      message: expect.stringContaining('broke the connection'),
+    });
+    expect(requests).toBeGreaterThan(2);
+  });
+
+  test('a server that speaks something else than http', async () => {
+    const server = createTcpServer((socket) => socket.end('220 mail.example.org ESMTP\r\n'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const error = await failureOf(opened(`http://127.0.0.1:${port}`).describe());
+    server.close();
+    expect(error).toMatchObject({
+      code: 'target_unreachable',
+      message: expect.stringContaining('does not speak http'),
+    });
+  });
+
+  test('https asked of a server that speaks http', async () => {
+    await using fake = await FakeController.start();
+    const error = await failureOf(opened(fake.address.replace('http:', 'https:')).describe());
+    expect(error).toMatchObject({
+      code: 'target_unreachable',
+      message: expect.stringContaining('encrypted connection'),
+    });
+  });
+});
+
+describe('what answers otherwise than a controller has an error of its own', () => {
+  test('credentials that are refused: a password', async () => {
+    const { error } = await failing((_, response) => json(response, 401, { detail: 'secret-detail' }));
+    expect(error).toMatchObject({ code: 'credentials_refused', message: expect.stringContaining('admin') });
+  });
+
+  test('credentials that are refused: a token', async () => {
+    const answer: Fault = (_, response) => json(response, 401, { detail: 'no' });
+    const { error } = await failing(answer, { credential: bearer });
+    expect(error).toMatchObject({
+      code: 'credentials_refused',
+      message: expect.stringContaining('the token'),
+    });
+  });
+
+  test('a refusal, whose body is not repeated', async () => {
+    const { error } = await failing((_, response) => json(response, 403, { detail: 'secret-detail' }));
+    expect(error.code).toBe('permission_refused');
+  });
+
+  test.each([
+    ['a web page', 200, 'text/html', '<html>'],
+    ['a page that says not found', 404, 'text/html', '<html>'],
+    ['an API without these paths', 404, 'application/json', '{"detail":"Not found."}'],
+    ['JSON of something else', 200, 'application/json', '{"hello":"world"}'],
+    ['broken JSON', 200, 'application/json', '{"results": ['],
+    ['an internal error', 500, 'application/json', '{}'],
+  ])('%s', async (_, status, type, text) => {
+    const { error } = await failing((_request, response) => {
+      response.writeHead(status, { 'content-type': type }).end(text);
+      return true;
+    });
+    expect(error.code).toBe('target_misbehaved');
+  });
+
+  test('a redirect to another host, which is not followed', async () => {
+    const { error, requests } = await failing((_, response) => {
+      response.writeHead(302, { location: 'https://elsewhere.example.org/login?next=secret-next' }).end();
+      return true;
+    });
+    expect(error).toMatchObject({
+      code: 'target_misbehaved',
+      message: expect.stringContaining(
+        'redirects to https://elsewhere.example.org, where the credential is not sent',
+      ),
+    });
+    expect(requests).toBe(1);
+  });
+
+  test('an endless body', async () => {
+    const { error } = await failing((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const chunk = 'x'.repeat(1 << 20);
+      const more = () => {
+        while (!response.destroyed && response.write(chunk));
+      };
+      response.on('drain', more);
+      more();
+      return true;
+    });
+    expect(error).toMatchObject({
+      code: 'target_misbehaved',
+      message: expect.stringContaining('longer than any'),
+    });
+  });
+
+  test('a platform gateway, which is said to be one', async () => {
+    const { error } = await failing((_, response) => {
+      return json(response, 200, { apis: { gateway: '/api/gateway/', controller: '/api/controller/' } });
+    });
+    expect(error).toMatchObject({
+      code: 'unsupported',
+      message: expect.stringContaining('platform gateway'),
+    });
+  });
+});
+
+describe('a server that is overloaded', () => {
+  test('is asked again until it is well', async () => {
+    await using fake = await FakeController.start();
+    let refusals = 3;
+    fake.fault = (_, response) => refusals-- > 0 && json(response, 503, {});
+    const target = opened(fake.address);
+    expect((await target.describe()).version).toBe('24.6.1');
+    await target.close();
+  });
+
+  test('is not asked before the time that Retry-After names', async () => {
+    await using fake = await FakeController.start();
+    let first: number | null = null;
+    fake.fault = (_, response) => {
+      if (first !== null) return false;
+      first = performance.now();
+      json(response, 429, {}, { 'retry-after': '1' });
+      return true;
+    };
+    const target = opened(fake.address);
+    await target.describe();
+    expect(performance.now() - (first ?? 0)).toBeGreaterThan(1000);
+    await target.close();
+  });
+
+  test('is given up where it asks for more patience than a minute', async () => {
+    const { error, requests } = await failing((_, response) => {
+      return json(response, 429, {}, { 'retry-after': '3600' });
+    });
+    expect(error).toMatchObject({
+      code: 'target_unreachable',
+      message: expect.stringContaining('too often'),
+    });
+    expect(requests).toBe(1);
+  });
+});
+
+describe('an address or credential that cannot be used is refused before anything is sent', () => {
+  test.each([
+    ['no URL', 'controller'],
+    ['another scheme', 'ftp://controller'],
+    ['credentials in it', 'https://admin:secret-password@controller'],
+  ])('%s', (_, address) => {
+    expect(() => opened(address)).toThrow(expect.objectContaining({ code: 'configuration' }));
+    expect(() => opened(address)).not.toThrow(/secret-/);
+  });
+
+  test.each([
+    ['a token with a line feed', { kind: 'token', token: new Secret('secret-token\nx-evil: 1') }],
+    ['a token in quotes', { kind: 'token', token: new Secret('"secret-token"') }],
+    ['a user name with a colon', { kind: 'password', username: 'a:b', password: new Secret('secret-x') }],
+  ] as const)('%s', (_, credential) => {
+    expect(() => opened('https://localhost', { credential })).toThrow(
+      expect.objectContaining({ code: 'configuration' }),
+    );
+    expect(() => opened('https://localhost', { credential })).not.toThrow(/secret-/);
+  });
+
+  test('a CA file that is not there', () => {
+    expect(() => opened('https://localhost', { caFile: '/nowhere/ca.pem' })).toThrow('/nowhere/ca.pem');
+  });
+});
+
+describe('TLS', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tokenctl-tls-'));
+  const server = { address: '', close: () => undefined as unknown };
+
+  beforeAll(async () => {
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+    const request = [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '1',
+    ];
+    execFileSync('openssl', [...request, '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' });
+    const paths: Record<string, unknown> = {
+      '/api/': { current_version: '/api/v2/' },
+      '/api/v2/ping/': { version: '24.6.1' },
+      '/api/v2/me/': { results: [{ id: 1, username: 'admin', is_superuser: true }] },
+    };
+    const https = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) =>
+      json(response, 200, paths[request.url ?? '']),
+    );
+    await new Promise<void>((resolve) => https.listen(0, '127.0.0.1', resolve));
+    server.address = `https://localhost:${(https.address() as AddressInfo).port}`;
+    server.close = () => https.close();
+  });
+
+  afterAll(() => {
+    server.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('refuses a certificate that nobody vouches for', async () => {
+    const error = await failureOf(opened(server.address).describe());
+    expect(error).toMatchObject({
+      code: 'target_unreachable',
+      message: expect.stringContaining('not signed by'),
+    });
+  });
+
+  test('takes it with its CA file', async () => {
+    const target = opened(server.address, { caFile: join(folder, 'cert.pem') });
+    expect(await target.describe()).toMatchObject({ transport: 'https', version: '24.6.1' });
+    await target.close();
+  });
+
+  test('refuses it under another name', async () => {
+    const caFile = join(folder, 'cert.pem');
+    const error = await failureOf(
+      opened(server.address.replace('localhost', '127.0.0.1'), { caFile }).describe(),
+    );
+    expect(error).toMatchObject({
+      code: 'target_unreachable',
+      message: expect.stringContaining('another name'),
+    });
+  });
+
+  test('takes anything where told not to check, and says so', async () => {
+    const target = opened(server.address, { verifyTls: false });
+    expect(await target.describe()).toMatchObject({ transport: 'https_unverified' });
+    await target.close();
+  });
+});

@@ -1,0 +1,88 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  applicationQueries,
+  type Query,
+  queryString,
+  tokenQueries,
+  userQueries,
+} from '../../../src/targets/controller-api/query.ts';
+
+const day = new Date('2026-08-22T00:00:00.000Z');
+
+function strings(queries: readonly Query[]): string[] {
+  return queries.map(queryString);
+}
+
+describe('tokenQueries', () => {
+  test.each([
+    ['all tokens', { all: true }, ''],
+    ['one user', { users: ['alice'] }, 'user__username=alice'],
+    ['two users', { users: ['alice', 'bob'] }, 'user__username__in=alice,bob'],
+    ['an application', { applications: ['CI & CD'] }, 'application__name=CI%20%26%20CD'],
+    ['a scope', { scope: 'write' }, 'scope__contains=write'],
+    ['an age', { createdBefore: day }, 'created__lt=2026-08-22T00%3A00%3A00.000Z'],
+    ['expiry', { expiredAt: day }, 'expires__lte=2026-08-22T00%3A00%3A00.000Z'],
+    ['ids, each once and ascending', { ids: [3, 1, 3] }, 'id__in=1,3'],
+    [
+      'disuse',
+      { unusedSince: day },
+      'created__lt=2026-08-22T00%3A00%3A00.000Z&or__last_used__lt=2026-08-22T00%3A00%3A00.000Z&or__last_used__isnull=true',
+    ],
+    ['several criteria', { scope: 'read', users: ['alice'] }, 'scope__contains=read&user__username=alice'],
+  ] as const)('asks for %s', (_, selector, expected) => {
+    expect(strings(tokenQueries(selector))).toEqual([expected]);
+  });
+
+  test('asks for a name with a comma by itself', () => {
+    expect(strings(tokenQueries({ users: ['a', 'b,c', 'd'] }))).toEqual([
+      'user__username__in=a,d',
+      'user__username=b,c',
+    ]);
+  });
+
+  test('asks for nothing where the list is empty', () => {
+    expect(tokenQueries({ ids: [] })).toEqual([]);
+  });
+
+  test('names every id in exactly one question, none of them too long for a proxy', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 2 ** 40 }), { maxLength: 3000 }), (ids) => {
+        const queries = tokenQueries({ ids });
+        const asked = queries.flatMap((query) => query.flatMap(([, value]) => value.split(',').map(Number)));
+        expect(asked).toEqual([...new Set(ids)].sort((a, b) => a - b));
+        for (const query of strings(queries)) expect(query.length).toBeLessThan(3200);
+      }),
+    );
+  });
+
+  test('names every user in exactly one question, whatever its name holds', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.string({ minLength: 1, unit: 'grapheme' }), { maxLength: 400 }),
+        (users) => {
+          const asked = tokenQueries({ users }).flatMap((query) =>
+            query.flatMap(([name, value]) => (name.endsWith('__in') ? value.split(',') : [value])),
+          );
+          expect(asked.sort()).toEqual([...users].sort());
+        },
+      ),
+    );
+  });
+
+  test('what is asked for is read back as it was meant', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1, unit: 'grapheme' }), (name) => {
+        const [query = ''] = strings(tokenQueries({ users: [name] }));
+        expect(new URLSearchParams(query).get('user__username')).toBe(name);
+      }),
+    );
+  });
+});
+
+test('userQueries and applicationQueries', () => {
+  expect(strings(userQueries({}))).toEqual(['']);
+  expect(strings(userQueries({ inactive: true }))).toEqual(['is_active=false']);
+  expect(strings(userQueries({ names: ['alice', 'bob'] }))).toEqual(['username__in=alice,bob']);
+  expect(strings(applicationQueries(['a', 'b']))).toEqual(['name__in=a,b']);
+});

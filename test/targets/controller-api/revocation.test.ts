@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest';
+import { TokenctlError } from '../../../src/core/errors.ts';
+import type { Outcome } from '../../../src/core/plan.ts';
+import type { Target } from '../../../src/operations/ports.ts';
+import { FakeController, json } from './fake-controller.ts';
+import { opened } from './opened.ts';
+
+const ids = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+/** Revokes, and tells what became of which, and what ended it early. */
+async function revoked(target: Target, tokenIds: readonly number[]) {
+  const outcomes: Outcome[] = [];
+  let stopped: string | null = null;
+  try {
+    for await (const outcome of target.revoke(tokenIds)) outcomes.push(outcome);
+  } catch (error) {
+    if (!(error instanceof TokenctlError)) throw error;
+    stopped = error.code;
+  }
+  await target.close();
+  const by = (result: Outcome['result']) =>
+    outcomes.filter((outcome) => outcome.result === result).map(({ tokenId }) => tokenId);
+  return { revoked: by('revoked'), unchanged: by('unchanged'), failed: by('failed'), outcomes, stopped };
+}
+
+describe('revoke', () => {
+  test('deletes each token once, many at a time on few connections', async () => {
+    await using fake = await FakeController.start(1000);
+    const sockets = new Set<unknown>();
+    let [now, most] = [0, 0];
+    fake.fault = (request, response) => {
+      sockets.add(request.socket);
+      most = Math.max(most, ++now);
+      response.on('close', () => {
+        now -= 1;
+      });
+      return false;
+    };
+    const found = await revoked(opened(fake.address), ids(1000));
+    expect(found.revoked).toHaveLength(1000);
+    expect(fake.tokens.size).toBe(0);
+    expect(fake.requests).toHaveLength(1000);
+    expect(new Set(fake.requests).size).toBe(1000);
+    expect(sockets.size).toBeLessThanOrEqual(10);
+    expect(most).toBeLessThanOrEqual(100);
+  });
+
+  test('takes what is gone already as unchanged', async () => {
+    await using fake = await FakeController.start(2);
+    const found = await revoked(opened(fake.address), [1, 2, 3]);
+    expect(found).toMatchObject({ unchanged: [3], failed: [], stopped: null });
+    expect(found.revoked.sort()).toEqual([1, 2]);
+  });
+
+  test('does not take a proxy’s page for "gone already"', async () => {
+    await using fake = await FakeController.start(2);
+    fake.fault = (request, response) => {
+      if (request.url !== '/api/v2/tokens/2/') return false;
+      response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not found</h1>');
+      return true;
+    };
+    expect(await revoked(opened(fake.address), [1, 2])).toMatchObject({
+      revoked: [1],
+      failed: [2],
+      stopped: null,
+    });
+  });
+
+  test('goes on past a token that may not be revoked', async () => {
+    await using fake = await FakeController.start(3);
+    fake.fault = (request, response) =>
+      request.url === '/api/v2/tokens/2/' && json(response, 403, { detail: 'no' });
+    const found = await revoked(opened(fake.address), [1, 2, 3]);
+    expect(found.outcomes).toContainEqual({
+      tokenId: 2,
+      result: 'failed',
+      reason: 'this account may not revoke it',
+    });
+    expect(found.revoked.sort()).toEqual([1, 3]);
+  });
+
+  test('heals a server that refuses every fifth request', async () => {
+    await using fake = await FakeController.start(300);
+    let count = 0;
+    fake.fault = (_, response) => ++count % 5 === 0 && json(response, 503, {});
+    const found = await revoked(opened(fake.address), ids(300));
+    expect(found).toMatchObject({ failed: [], stopped: null });
+    expect(fake.tokens.size).toBe(0);
+  });
+
+  test('heals connections that break after the deletion and before the answer', async () => {
+    await using fake = await FakeController.start(300);
+    let count = 0;
+    fake.fault = (request) => {
+      if (++count % 50 !== 0) return false;
+      fake.tokens.delete(Number(request.url?.split('/')[4]));
+      request.socket.destroy();
+      return true;
+    };
+    const found = await revoked(opened(fake.address), ids(300));
+    expect(found).toMatchObject({ failed: [], stopped: null });
+    expect(found.revoked.length + found.unchanged.length).toBe(300);
+    expect(fake.tokens.size).toBe(0);
+  });
+
+  test('stops when its credential is no longer accepted', async () => {
+    await using fake = await FakeController.start(2000);
+    let left = 200;
+    fake.fault = (_, response) => left-- <= 0 && json(response, 401, {});
+    const found = await revoked(opened(fake.address), ids(2000));
+    expect(found).toMatchObject({ failed: [], stopped: 'credentials_refused' });
+    expect(found.revoked).toHaveLength(200);
+    expect(fake.tokens.size).toBe(1800);
+    expect(fake.requests.length).toBeLessThanOrEqual(300);
+  });
+
+  test('stops when the controller goes away, and says which tokens it had asked for', async () => {
+    const fake = await FakeController.start(500);
+    let left = 200;
+    fake.fault = (request) => {
+      if (left-- > 0) return false;
+      request.socket.destroy();
+      void fake[Symbol.asyncDispose]();
+      return true;
+    };
+    const found = await revoked(opened(fake.address), ids(500));
+    expect(found.stopped).toBe('target_unreachable');
+    expect(found.revoked.length).toBeLessThanOrEqual(200);
+    expect(found.failed.length).toBeGreaterThan(0);
+    expect(found.outcomes.length).toBeLessThan(500);
+  });
+});

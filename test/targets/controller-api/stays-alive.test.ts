@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest';
+import { TokenctlError } from '../../../src/core/errors.ts';
+import { staysAlive } from '../../../src/targets/controller-api/stays-alive.ts';
+import { installed } from '../../operations/memory-target.ts';
+
+async function left(tokensWithRefreshToken: number, readSettings = () => Promise.resolve(installed)) {
+  const alive = await staysAlive({ tokensWithRefreshToken }, readSettings);
+  for (const { why, remedy } of alive) expect(`${why} ${remedy}`).toMatch(/\w+ \w+/);
+  return alive.map(({ what, count }) => [what, count]);
+}
+
+describe('staysAlive', () => {
+  test('names refresh tokens by number, sessions, and passwords while they are accepted', async () => {
+    expect(await left(3)).toEqual([
+      ['refresh_tokens', 3],
+      ['sessions', null],
+      ['basic_authentication', null],
+    ]);
+  });
+
+  test('leaves out what there is none of', async () => {
+    const off = () => Promise.resolve({ ...installed, AUTH_BASIC_ENABLED: false });
+    expect(await left(0, off)).toEqual([['sessions', null]]);
+  });
+
+  test('says that passwords may be accepted where this account may not know', async () => {
+    const refused = () => Promise.reject(new TokenctlError('permission_refused', 'not you'));
+    const alive = await staysAlive({ tokensWithRefreshToken: 0 }, refused);
+    expect(alive.at(-1)).toMatchObject({
+      what: 'basic_authentication',
+      why: expect.stringContaining('may not read'),
+    });
+  });
+
+  test('does not hide that the controller cannot be reached', async () => {
+    const away = () => Promise.reject(new TokenctlError('target_unreachable', 'away'));
+    await expect(staysAlive({ tokensWithRefreshToken: 0 }, away)).rejects.toMatchObject({
+      code: 'target_unreachable',
+    });
+  });
+});
