@@ -1,10 +1,10 @@
 import type { Outcome, StaysAlive } from '../core/plan.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Selector } from '../core/selector.ts';
-import type { Token, User } from '../core/token.ts';
+import type { ApplicationReference, Token, User } from '../core/token.ts';
 
 /** What a target can and cannot do. A plan says what the missing ones leave alive. */
-export interface Capabilities {
+interface Capabilities {
   /** Refresh tokens can be listed and revoked without their value. */
   readonly refreshTokens: boolean;
   /** Sessions can be listed and ended. */
@@ -34,6 +34,8 @@ export interface TargetDescription {
   };
   /** How the tool authenticates there. */
   readonly credential: 'token' | 'password';
+  /** How it travels: `https_unverified` is TLS whose certificate nobody checks. */
+  readonly transport: 'https' | 'https_unverified' | 'http';
   readonly capabilities: Capabilities;
 }
 
@@ -65,6 +67,14 @@ export interface CreatedToken {
   readonly value: Secret;
 }
 
+/** Which users are meant; criteria that are present must all hold. No criterion means every user. */
+export interface UserSelector {
+  /** User names, exactly. */
+  readonly names?: readonly string[];
+  /** Deactivated users only. */
+  readonly inactive?: true;
+}
+
 /**
  * One way to reach one controller. Every method throws `TokenctlError` (`credentials_refused`,
  * `permission_refused`, `target_unreachable`, `target_misbehaved`, `unsupported`).
@@ -72,10 +82,21 @@ export interface CreatedToken {
 export interface Target {
   /** Finds out who answers and who the caller is. Reads only. */
   describe(): Promise<TargetDescription>;
-  /** Streams what the selector names, ascending by id, a page at a time and never all at once. */
+  /**
+   * Streams what the selector names, each token once, a page at a time and never all at once; ascending
+   * by id, save that a selector too long for one question is asked in parts, one part after the other.
+   *
+   * @throws TokenctlError `unsupported` where the target refuses one of the criteria.
+   */
   tokens(selector: Selector): AsyncIterable<Token>;
-  /** Streams the users that the caller may see, ascending by id. */
-  users(): AsyncIterable<User>;
+  /**
+   * Streams the users that the caller may see, ordered as `tokens` are.
+   *
+   * @throws TokenctlError `unsupported` where the target refuses one of the criteria.
+   */
+  users(selector?: UserSelector): AsyncIterable<User>;
+  /** The applications of these names that the caller may see; names without one are left out. */
+  applications(names: readonly string[]): Promise<readonly ApplicationReference[]>;
   /**
    * The ids of tokens that may be the caller's own credential: empty with a password; one where the
    * target can tell; several where it can only narrow it down.
@@ -114,6 +135,8 @@ export interface EntryDraft {
   readonly target: Readonly<Record<string, string>>;
   /** What is to be done or was done. */
   readonly data: Readonly<Record<string, unknown>>;
+  /** Of an outcome: the number of the intent whose outcome this is. */
+  readonly closes?: number;
 }
 
 /** An entry as it stands in the log. */
@@ -126,6 +149,11 @@ export interface Entry extends EntryDraft {
   readonly at: string;
   /** SHA-256 (hex) of the line before it; 64 zeros for the first. */
   readonly previous: string;
+  /**
+   * The numbers of the intents that have no outcome yet, this entry included, ascending: whoever reads
+   * the last entry knows what is unfinished, however long the log is.
+   */
+  readonly open: readonly number[];
 }
 
 /** Where a log stands: how many entries, and the hash of the last line. */
@@ -134,15 +162,53 @@ export interface Head {
   readonly hash: string;
 }
 
+/** Where and how a log's chain does not hold. */
+export interface LogBreak {
+  /** The line of the file, counted from 1, at which it shows. */
+  readonly line: number;
+  /** The number that the entry on this line claims; null where it claims none. */
+  readonly seq: number | null;
+  readonly problem: 'unreadable' | 'edited' | 'removed' | 'inserted' | 'reordered';
+  /** What was found, as a sentence. */
+  readonly message: string;
+}
+
+/**
+ * What a whole reading of a log found. `break` is null where the chain holds. A chain cannot tell that
+ * its end was cut off or that its last entry was edited: `head` compared with one kept elsewhere can.
+ */
+export interface LogVerification {
+  /** How many entries hold, from the first on. */
+  readonly entries: number;
+  /** Where the log stands after them. */
+  readonly head: Head;
+  readonly break: LogBreak | null;
+  /** The length of an unfinished last line, 0 for none: an append that a crash cut short. */
+  readonly tornBytes: number;
+}
+
 /**
  * The audit log. `append` returns only when the entry is on stable storage, and throws
  * `TokenctlError` (`audit_unavailable`) otherwise: whoever wants to act awaits it first.
  */
 export interface AuditLog {
   append(draft: EntryDraft): Promise<Entry>;
-  /** Streams the entries, first to last. */
+  /**
+   * Streams the entries, first to last.
+   *
+   * @throws TokenctlError `log_broken` at a line that is no entry.
+   */
   entries(): AsyncIterable<Entry>;
   head(): Promise<Head>;
+  /** Reads the whole log and checks its chain. */
+  verify(): Promise<LogVerification>;
+  /**
+   * Marks a run as being worked on, until disposed of or until the process ends, however it ends. Taken
+   * before the run's first intent.
+   */
+  holdRun(run: string): Promise<Disposable>;
+  /** The intents without an outcome whose run nobody holds: what a killed process left behind. */
+  abandonedIntents(): Promise<readonly Entry[]>;
   close(): Promise<void>;
 }
 

@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import { openFileLog } from '../../src/audit/file-log.ts';
+import { TokenctlError } from '../../src/core/errors.ts';
+import { planRevocation } from '../../src/operations/plan-revocation.ts';
+import type { AuditLog, Entry } from '../../src/operations/ports.ts';
+import { type RevokeTokensOptions, revokeTokens } from '../../src/operations/revoke-tokens.ts';
+import { stillClock, temporaryFolder } from '../audit/drafts.ts';
+import { description, MemoryTarget } from './memory-target.ts';
+
+/** A target of some tokens, an audit log in a folder of its own, and what operations need besides. */
+export async function fixture(tokens = 0) {
+  const folder = await temporaryFolder();
+  const path = join(folder.path, 'audit.jsonl');
+  const log = openFileLog({ path, clock: stillClock });
+  const target = new MemoryTarget(tokens);
+  const common = { target, log, clock: stillClock, description: description(), actor: { user: 'root' } };
+  return {
+    path,
+    log,
+    target,
+    common,
+    entries: () => entriesOf(log),
+    /** Plans the revocation of every token and carries it out. */
+    async revokeAll(other: Partial<RevokeTokensOptions> & { includeOwn?: boolean } = {}) {
+      const { includeOwn = false, ...options } = other;
+      const plan = await planRevocation({ target, selector: { all: true }, clock: stillClock, includeOwn });
+      return await revokeTokens({ ...common, plan, ...options });
+    },
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+}
+
+/** All entries of a log. */
+export async function entriesOf(log: AuditLog): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  for await (const entry of log.entries()) entries.push(entry);
+  return entries;
+}
+
+/** A log like the given one, which fails from the given append on, counted from 1. */
+export function failingFrom(log: AuditLog, attempt: number): AuditLog {
+  let attempts = 0;
+  return {
+    append: (draft) => {
+      attempts += 1;
+      if (attempts < attempt) return log.append(draft);
+      return Promise.reject(new TokenctlError('audit_unavailable', 'The disk is full'));
+    },
+    entries: () => log.entries(),
+    head: () => log.head(),
+    verify: () => log.verify(),
+    holdRun: (run) => log.holdRun(run),
+    abandonedIntents: () => log.abandonedIntents(),
+    close: () => log.close(),
+  };
+}

@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest';
+import { reconcile } from '../../src/operations/reconcile.ts';
+import { draft } from '../audit/drafts.ts';
+import { fixture } from './fixture.ts';
+import { description } from './memory-target.ts';
+
+const here = { context: 'test', address: description().address };
+
+describe('reconcile', () => {
+  test('finds out which tokens of an open batch are gone', async () => {
+    await using at = await fixture(3);
+    const tokens = [
+      { user: 'alice', ids: [1, 8] },
+      { user: 'bob', ids: [3, 9] },
+    ];
+    const intent = await at.log.append(
+      draft({ kind: 'intent', target: here, data: { step: 'batch', tokens } }),
+    );
+    expect(await reconcile(at.common)).toBe(1);
+    expect((await at.entries()).at(-1)).toMatchObject({
+      kind: 'outcome',
+      closes: intent.seq,
+      run: intent.run,
+      operation: intent.operation,
+      data: { reconciled: true, step: 'batch', gone: [8, 9], alive: [1, 3] },
+      open: [],
+    });
+    expect(await reconcile(at.common)).toBe(0);
+  });
+
+  test('says what the settings are after a change without an outcome', async () => {
+    await using at = await fixture();
+    const operation = 'settings.basic-auth';
+    await at.log.append(
+      draft({ kind: 'intent', operation, target: here, data: { after: { AUTH_BASIC_ENABLED: false } } }),
+    );
+    await reconcile(at.common);
+    expect((await at.entries()).at(-1)).toMatchObject({
+      data: { reconciled: true, result: 'unknown', settings: { AUTH_BASIC_ENABLED: true } },
+    });
+  });
+
+  test('leaves alone what belongs to another target, or to a run that lives', async () => {
+    await using at = await fixture();
+    const elsewhere = { context: 'test', address: 'https://another.example.org' };
+    await at.log.append(draft({ kind: 'intent', target: elsewhere }));
+    const run = '00000000-0000-4000-8000-00000000000a';
+    using _hold = await at.log.holdRun(run);
+    await at.log.append(draft({ kind: 'intent', target: here, run }));
+    expect(await reconcile(at.common)).toBe(0);
+    expect((await at.entries()).at(-1)?.open).toEqual([1, 2]);
+  });
+
+  test('survives an intent whose data are of another shape', async () => {
+    await using at = await fixture();
+    const tokens = [null, 'x', { ids: 'y' }, { ids: [1.5, 'z'] }];
+    await at.log.append(draft({ kind: 'intent', target: here, data: { step: 'batch', tokens } }));
+    await at.log.append(draft({ kind: 'intent', target: here, data: { step: 'batch' } }));
+    expect(await reconcile(at.common)).toBe(2);
+  });
+});
