@@ -2,7 +2,7 @@
 // Checks the runtime before anything is imported that an old one could not parse, answers --version
 // without loading the command framework, and hands over.
 import { readFileSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
+import module from 'node:module';
 
 const REQUIRED = [22, 19];
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
@@ -19,7 +19,7 @@ if (major < REQUIRED[0] || (major === REQUIRED[0] && minor < REQUIRED[1])) {
     `${name}/${version} ${process.platform}-${process.arch} node-${process.versions.node}\n`,
   );
 } else {
-  enableCompileCache();
+  module.enableCompileCache();
   const { main } = await import('../dist/src/cli/main.js');
   await main(process.argv.slice(2), import.meta.url);
 }

@@ -1,0 +1,46 @@
+import { string as stringArgument } from '@oclif/core/args';
+import { boolean, string } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { credentialFlags } from '../../src/cli/credential-flags.ts';
+import type { Result } from '../../src/cli/result.ts';
+
+/** Adds a context. */
+export default class ContextAdd extends TokenctlCommand {
+  static override summary = 'Add a context: a name, an address and a credential.';
+
+  static override description =
+    `The credential comes from a file that only you can read, the environment, stdin or, without a flag, from the \
+keyboard. The configuration file says where it is and never holds it. The first context becomes the current one.
+
+With --json it prints name, current, url, username, credential (kind, and file or env), caFile, verifyTls and \
+file, the configuration file.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> production --url https://controller.example.org --token-file ./admin.token',
+    '<%= config.bin %> <%= command.id %> lab --url https://lab.example.org --username admin',
+  ];
+
+  static override args = {
+    name: stringArgument({ description: 'The name of the context.', required: true }),
+  };
+
+  static override flags = {
+    url: string({ summary: 'The address of the controller.', required: true }),
+    username: string({ summary: 'The user that a password belongs to.', helpValue: 'NAME' }),
+    'ca-file': string({
+      summary: "The authority that signed the controller's certificate.",
+      helpValue: 'FILE',
+    }),
+    'verify-ssl': boolean({ summary: "Whether to check the controller's certificate.", allowNo: true }),
+    replace: boolean({ summary: 'Replace the context of this name.' }),
+    ...credentialFlags,
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(ContextAdd);
+    const runtime = await this.runtime({ ...flags, context: undefined });
+    const { contextFlow } = await import('../../src/cli/context-flow.ts');
+    const { configuration, environment } = runtime;
+    return await contextFlow({ configuration, environment, name: args.name, flags });
+  }
+}

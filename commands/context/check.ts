@@ -1,0 +1,30 @@
+import { string } from '@oclif/core/args';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { Result } from '../../src/cli/result.ts';
+
+/** Checks the way to a controller. */
+export default class ContextCheck extends TokenctlCommand {
+  static override summary =
+    'Check the way to a controller: who answers, who you are there, what can be done.';
+
+  static override description =
+    `What is wrong is told apart: the name, the port, the certificate, the credential.
+
+With --json it prints context, address, dialect, version, identity, credential, transport, capabilities and \
+warnings.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %>',
+    '<%= config.bin %> <%= command.id %> production --json',
+  ];
+
+  static override args = { name: string({ description: 'The context, instead of the current one.' }) };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(ContextCheck);
+    const runtime = await this.runtime({ ...flags, context: args.name ?? flags.context });
+    const { checkTarget } = await import('../../src/operations/check-target.ts');
+    const { checkResult } = await import('../../src/cli/check-result.ts');
+    return checkResult(await checkTarget({ target: await runtime.target() }));
+  }
+}

@@ -1,0 +1,24 @@
+import { string } from '@oclif/core/args';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { Result } from '../../src/cli/result.ts';
+
+/** Makes a context the current one. */
+export default class ContextUse extends TokenctlCommand {
+  static override summary = 'Make a context the current one.';
+
+  static override description =
+    'With --json it prints currentContext and overriddenBy: the context that the environment names instead, or null.';
+
+  static override examples = ['<%= config.bin %> <%= command.id %> production'];
+
+  static override args = { name: string({ description: 'The name of the context.', required: true }) };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(ContextUse);
+    const runtime = await this.runtime({ ...flags, context: undefined });
+    const { useContext } = await import('../../src/config/contexts.ts');
+    const { chosenResult } = await import('../../src/cli/chosen-result.ts');
+    useContext(runtime.configuration, args.name);
+    return chosenResult(args.name, runtime.configuration.environmentContext);
+  }
+}

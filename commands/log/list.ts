@@ -1,0 +1,53 @@
+import { custom, option, string } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { count, csvFlag } from '../../src/cli/flags.ts';
+import { instantOf, type Moment, parseMoment } from '../../src/cli/instants.ts';
+import type { Result } from '../../src/cli/result.ts';
+
+/** Lists entries of the audit log. */
+export default class LogList extends TokenctlCommand {
+  static override summary = 'List entries of the audit log, oldest first.';
+
+  static override description =
+    `With --json it prints one array, one entry a line, each as it stands in the log: v, seq, at, previous, kind, \
+operation, run, actor, target, data, open, closes.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> --limit 20',
+    '<%= config.bin %> <%= command.id %> --operation tokens.revoke --since 7d --json',
+  ];
+
+  static override flags = {
+    limit: count({ summary: 'Only that many entries, the newest.', helpValue: 'N' }),
+    operation: string({
+      summary: 'Only entries of this operation: tokens.revoke, or tokens for all of them.',
+    }),
+    run: string({ summary: 'Only entries of this run.', helpValue: 'UUID' }),
+    kind: option({ options: ['intent', 'outcome', 'note'] as const })({
+      summary: 'Only entries of this kind.',
+    }),
+    since: custom<Moment>({ parse: async (input) => parseMoment(input) })({
+      summary: 'Only entries since a date, or not older than an age (7d).',
+      helpValue: 'WHEN',
+    }),
+    ...csvFlag,
+  };
+
+  async run(): Promise<Result> {
+    const { flags } = await this.input(LogList);
+    const runtime = await this.runtime(flags);
+    const { listLog } = await import('../../src/operations/list-log.ts');
+    const { entryListing } = await import('../../src/cli/entry-view.ts');
+    const { limit, operation, run, kind, since } = flags;
+    return entryListing(
+      listLog({
+        log: await runtime.auditLog(),
+        ...(limit !== undefined && { last: limit }),
+        ...(operation !== undefined && { operation }),
+        ...(run !== undefined && { run }),
+        ...(kind !== undefined && { kind }),
+        ...(since !== undefined && { since: instantOf(since, runtime.clock.now()) }),
+      }),
+    );
+  }
+}

@@ -1,0 +1,37 @@
+import { string } from '@oclif/core/args';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { changeFlags } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/cli/result.ts';
+
+/** Turns basic authentication on or off. */
+export default class SettingsBasicAuth extends TokenctlCommand {
+  static override summary = 'Turn basic authentication (user name and password with each request) on or off.';
+
+  static override description =
+    `Turning it off is refused while this tool itself signs in with a password: make a token first, with tokens \
+create. Sessions and tokens stay as they are.
+
+With --json it prints setting, enabled; for on and off also changed and dryRun.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> status',
+    '<%= config.bin %> <%= command.id %> off --reason "passwords leaked" --ticket SEC-9',
+  ];
+
+  static override args = {
+    state: string({ description: 'What to do.', required: true, options: ['on', 'off', 'status'] }),
+  };
+
+  static override flags = { ...changeFlags };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(SettingsBasicAuth);
+    const { switchFlow, switchStatus } = await import('../../src/cli/switch-flow.ts');
+    const { basicAuthentication: setting } = await import('../../src/cli/switches.ts');
+    const { consentFrom } = await import('../../src/cli/consent.ts');
+    if (args.state === 'status') return await switchStatus({ runtime: await this.runtime(flags), setting });
+    const consent = consentFrom(flags);
+    const runtime = await this.runtime(flags);
+    return await switchFlow({ runtime, consent, flags, setting, on: args.state === setting.words.on });
+  }
+}

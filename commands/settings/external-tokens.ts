@@ -1,0 +1,45 @@
+import { string } from '@oclif/core/args';
+import { boolean } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { changeFlags } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/cli/result.ts';
+
+/** Allows or denies tokens to users who come from an identity provider. */
+export default class SettingsExternalTokens extends TokenctlCommand {
+  static override summary = 'Allow or deny tokens to users who come from an identity provider.';
+
+  static override description =
+    `Denying stops new tokens; the existing ones live on unless --revoke-existing revokes them as well. How many \
+there are is said in any case.
+
+With --json it prints setting, enabled; for allow and deny also changed and dryRun; for deny also existing \
+(users, tokens), or with --revoke-existing revocation (as tokens revoke prints it).`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> status',
+    '<%= config.bin %> <%= command.id %> deny --revoke-existing --dry-run',
+  ];
+
+  static override args = {
+    state: string({ description: 'What to do.', required: true, options: ['allow', 'deny', 'status'] }),
+  };
+
+  static override flags = {
+    'revoke-existing': boolean({ summary: 'With deny: revoke the tokens that external users have.' }),
+    ...changeFlags,
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(SettingsExternalTokens);
+    const { switchFlow, switchStatus } = await import('../../src/cli/switch-flow.ts');
+    const { denyExternalTokens } = await import('../../src/cli/external-tokens-flow.ts');
+    const { externalTokens: setting } = await import('../../src/cli/switches.ts');
+    const { consentFrom } = await import('../../src/cli/consent.ts');
+    if (args.state === 'status') return await switchStatus({ runtime: await this.runtime(flags), setting });
+    const consent = consentFrom(flags);
+    const runtime = await this.runtime(flags);
+    const request = { runtime, consent, flags, setting, on: args.state === setting.words.on };
+    if (request.on) return await switchFlow(request);
+    return await denyExternalTokens(request, flags['revoke-existing'] === true);
+  }
+}

@@ -1,0 +1,33 @@
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { csvFlag } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/cli/result.ts';
+import { selectorFlags, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
+
+/** Lists tokens. */
+export default class TokensList extends TokenctlCommand {
+  static override summary = 'List tokens: whose, for what, until when.';
+
+  static override description = `Without a selection it lists every token that you may see.
+
+With --json it prints one array, one token a line, as the tokens come: id, user (id, username; null where \
+the owner is gone), application (id, name; null for a personal access token), scope, description, created, \
+expires, lastUsed (null for never; missing where the target does not tell), hasRefreshToken, fingerprint. \
+An array that is not closed was cut short; the error is on stderr then.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> --user alice',
+    '<%= config.bin %> <%= command.id %> --unused-for 90d --csv',
+    '<%= config.bin %> <%= command.id %> --expired --json',
+  ];
+
+  static override flags = { ...selectorFlags, ...csvFlag };
+
+  async run(): Promise<Result> {
+    const { flags } = await this.input(TokensList);
+    const runtime = await this.runtime(flags);
+    const { listTokens } = await import('../../src/operations/list-tokens.ts');
+    const { tokenListing } = await import('../../src/cli/token-view.ts');
+    const selector = selectorOrAllFrom(flags, runtime.clock.now());
+    return tokenListing(listTokens({ target: await runtime.target(), selector }));
+  }
+}

@@ -1,0 +1,96 @@
+import { Command } from '@oclif/core/command';
+import { string } from '@oclif/core/flags';
+import type { ArgInput, FlagInput, InferredArgs, InferredFlags } from '@oclif/core/interfaces';
+import type { Runtime } from '../runtime.ts';
+import { wantsJson } from './json-mode.ts';
+import type { Format } from './listing.ts';
+import { surviveStreamErrors, writeNotice } from './output.ts';
+import type { Result } from './result.ts';
+
+/** What a command was given: its own flags and the global ones, each with its exact type. */
+export interface Input<C extends { flags: FlagInput; args: ArgInput }> {
+  readonly flags: InferredFlags<C['flags']> & InferredFlags<typeof TokenctlCommand.baseFlags>;
+  readonly args: InferredArgs<C['args']>;
+}
+
+/**
+ * What every command is built on: `run` parses ({@link TokenctlCommand.input}), takes what it needs from
+ * the runtime, calls one operation and returns its {@link Result}; printing it, closing what was opened
+ * and the exit code are done here. Errors go up to `main`, which alone translates them.
+ *
+ * Only what `--help` needs is imported at the top: starting is most of what a short command costs.
+ */
+export abstract class TokenctlCommand extends Command {
+  static override enableJsonFlag = true;
+
+  static override baseFlags = {
+    context: string({
+      summary: 'The context to work in, instead of the current one.',
+      helpGroup: 'GLOBAL',
+      helpValue: 'NAME',
+    }),
+    config: string({
+      summary: 'The configuration file to read.',
+      helpGroup: 'GLOBAL',
+      helpValue: 'FILE',
+    }),
+    'log-file': string({
+      summary: 'The audit log to write and read.',
+      helpGroup: 'GLOBAL',
+      helpValue: 'FILE',
+    }),
+  };
+
+  #runtime: Runtime | undefined;
+  #csv = false;
+
+  /** Parses, calls one operation, and returns what is to be printed; nothing where it prints itself. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a long-running command returns nothing.
+  abstract override run(): Promise<Result | void>;
+
+  /** The flags and arguments of this command, exactly typed: a misspelt name does not compile. */
+  protected async input<C extends { flags: FlagInput; args: ArgInput }>(command: C): Promise<Input<C>> {
+    const { flags, args } = await this.parse(command);
+    this.#csv = flags['csv'] === true;
+    return { flags, args } as unknown as Input<C>;
+  }
+
+  /**
+   * The composition root for this run: configuration, target, audit log, clock and signals, each built
+   * when first asked for and closed when the command ends. A command that needs none does not call it.
+   */
+  protected async runtime(flags: Input<typeof TokenctlCommand>['flags']): Promise<Runtime> {
+    const { createRuntime } = await import('../runtime.ts');
+    this.#runtime ??= createRuntime({
+      flags: { context: flags.context, config: flags.config, logFile: flags['log-file'] },
+      environment: process.env,
+      notify: writeNotice,
+    });
+    return this.#runtime;
+  }
+
+  override jsonEnabled(): boolean {
+    return wantsJson(this.argv);
+  }
+
+  /** Replaces the framework's own frame, whose exit codes differ between text and JSON. */
+  protected override async _run<T>(): Promise<T> {
+    surviveStreamErrors();
+    try {
+      await this.init();
+      const result = await this.run();
+      if (result !== undefined) {
+        const { present } = await import('./present.ts');
+        process.exitCode = await present(result, this.#format());
+      }
+      return result as T;
+    } finally {
+      await this.#runtime?.close();
+    }
+  }
+
+  #format(): Format {
+    if (this.jsonEnabled()) return 'json';
+    return this.#csv ? 'csv' : 'table';
+  }
+}

@@ -1,0 +1,80 @@
+import { TokenctlError } from '../core/errors.ts';
+import { createToken } from '../operations/create-token.ts';
+import type { TokenRequest } from '../operations/ports.ts';
+import type { Runtime } from '../runtime.ts';
+import type { Consent } from './consent.ts';
+import type { ChangeFlags } from './flags.ts';
+import { printable } from './printable.ts';
+import { type Report, report } from './result.ts';
+import { reserveSecretFile } from './secret-file.ts';
+import { expiryText } from './times.ts';
+import { tokenToJson } from './token-view.ts';
+
+/** What a token is created with, and the file for its value. */
+export interface CreationRequest {
+  readonly runtime: Runtime;
+  readonly consent: Consent;
+  readonly flags: ChangeFlags;
+  readonly request: TokenRequest;
+  readonly output: string;
+}
+
+/**
+ * Shows, asks, creates a token and puts its value into a new file. The value is nowhere else: whoever
+ * reads the terminal, its scroll-back or a build log must not find it.
+ *
+ * @throws TokenctlError `usage` for the file, `partly_done` where the token exists and its value is lost
+ */
+export async function creationFlow(creation: CreationRequest): Promise<Report> {
+  const { runtime, consent, flags, request, output } = creation;
+  const { address, identity } = await runtime.description();
+  const what = `a token of scope ${request.scope} for ${printable.value(identity.username)} at ${address}`;
+  if (flags['dry-run'] === true) {
+    return report({
+      json: { dryRun: true, user: identity.username, address, request, output },
+      text: () => `Would create ${what}, its value in ${output}.\n\nDry run: nothing was changed.\n`,
+    });
+  }
+  await consent.confirm({
+    plan: `Would create ${what}, its value in ${output}.\n`,
+    act: 'create it',
+    type: request.scope,
+  });
+  return await create(creation);
+}
+
+async function create({ runtime, flags, request, output }: CreationRequest): Promise<Report> {
+  const change = await runtime.change(flags);
+  const file = reserveSecretFile(output);
+  let created: Awaited<ReturnType<typeof createToken>>;
+  try {
+    created = await createToken({ ...change, request });
+  } catch (error) {
+    file.discard();
+    throw error;
+  }
+  const { token, value } = created;
+  try {
+    file.fill(value);
+  } catch (cause) {
+    throw valueLost(token.id, output, cause);
+  }
+  return report({
+    json: { token: tokenToJson(token), output },
+    text: () =>
+      `Created token ${token.id}, scope ${token.scope}, expires ${expiryText(token.expires)}.\n` +
+      `Its value is in ${output}, which only you can read.\n`,
+  });
+}
+
+function valueLost(tokenId: number, output: string, cause: unknown): TokenctlError {
+  return new TokenctlError(
+    'partly_done',
+    `Token ${tokenId} was created, and its value could not be written to ${output}`,
+    {
+      hint: `Nobody has the value: revoke it with \`tokenctl tokens revoke --id ${tokenId}\` and create another`,
+      details: { tokenId },
+      cause,
+    },
+  );
+}

@@ -1,0 +1,80 @@
+import { text } from 'node:stream/consumers';
+import { absolutePath, type Environment } from '../config/paths.ts';
+import type { SecretReference } from '../config/schema.ts';
+import { storeSecret } from '../config/secret-store.ts';
+import { readSecret, secretFrom } from '../config/secrets.ts';
+import { TokenctlError } from '../core/errors.ts';
+import type { CredentialFlags } from './credential-flags.ts';
+import { ask, canAsk } from './prompt.ts';
+
+/** The credential of a context: which kind, and where it is. */
+export type Credential = { readonly token: SecretReference } | { readonly password: SecretReference };
+
+type Kind = 'token' | 'password';
+
+/** For which context a credential is taken in. */
+export interface CredentialRequest {
+  readonly flags: CredentialFlags;
+  readonly context: string;
+  readonly username: string | undefined;
+  readonly configurationFile: string;
+  readonly environment: Environment;
+}
+
+const SOURCES = ['file', 'env', 'stdin'] as const;
+
+/**
+ * Takes in a credential: a reference to where it is, or the credential itself from stdin or the keyboard,
+ * which is then kept in a file of mode 0600.
+ *
+ * @throws TokenctlError `usage` for none or several, `configuration` for a file that others can read
+ */
+export async function takeCredential(request: CredentialRequest): Promise<Credential> {
+  const { kind, source } = chosen(request);
+  if (kind === 'password' && request.username === undefined) {
+    throw new TokenctlError('usage', 'A password needs the name of its user', { hint: 'Add --username' });
+  }
+  const reference = await referenceFor(kind, source, request);
+  return kind === 'token' ? { token: reference } : { password: reference };
+}
+
+/** Without a flag, the keyboard is asked: for a password where there is a user name, else for a token. */
+function chosen({ flags, username }: CredentialRequest): {
+  kind: Kind;
+  source: (typeof SOURCES)[number] | 'keyboard';
+} {
+  const given = (['token', 'password'] as const).flatMap((kind) =>
+    SOURCES.filter((source) => flags[`${kind}-${source}`]).map((source) => ({ kind, source })),
+  );
+  const [only, ...others] = given;
+  if (others.length > 0) {
+    const names = given.map(({ kind, source }) => `--${kind}-${source}`).join(', ');
+    throw new TokenctlError('usage', `A context has one credential, and there are ${names}`);
+  }
+  if (only !== undefined) return only;
+  if (!canAsk()) {
+    throw new TokenctlError('usage', 'There is no credential, and no terminal to ask for one on', {
+      hint: 'Add --token-file, --token-env or --token-stdin, or one of the same for a password',
+    });
+  }
+  return { kind: username === undefined ? 'token' : 'password', source: 'keyboard' };
+}
+
+async function referenceFor(
+  kind: Kind,
+  source: ReturnType<typeof chosen>['source'],
+  request: CredentialRequest,
+): Promise<SecretReference> {
+  const { flags, context, username, configurationFile, environment } = request;
+  if (source === 'env') return { env: flags[`${kind}-env`] ?? '' };
+  if (source === 'file') {
+    const reference = { file: absolutePath(flags[`${kind}-file`] ?? '', process.cwd(), environment) };
+    readSecret(reference, environment);
+    return reference;
+  }
+  const owner = username === undefined ? context : `${username} at ${context}`;
+  const typed =
+    source === 'stdin' ? await text(process.stdin) : await ask(`The ${kind} of ${owner}: `, { hidden: true });
+  const secret = secretFrom(typed, source === 'stdin' ? 'What came on stdin' : 'What was typed');
+  return { file: storeSecret(secret, { configurationFile, context, kind }) };
+}

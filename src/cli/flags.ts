@@ -1,0 +1,47 @@
+import { boolean, custom, string } from '@oclif/core/flags';
+import { TokenctlError } from '../core/errors.ts';
+import { parseAge } from './instants.ts';
+
+/** The flags of every command that changes something. */
+export const changeFlags = {
+  'dry-run': boolean({ summary: 'Show what would be done, and do nothing.', helpGroup: 'CHANGE' }),
+  yes: boolean({ summary: 'Do it without asking.', char: 'y', helpGroup: 'CHANGE' }),
+  reason: string({ summary: 'Why, for the audit log.', helpGroup: 'CHANGE', helpValue: 'TEXT' }),
+  ticket: string({
+    summary: 'The ticket it belongs to, for the audit log.',
+    helpGroup: 'CHANGE',
+    helpValue: 'ID',
+  }),
+};
+
+/** What {@link changeFlags} parse to. */
+export interface ChangeFlags {
+  readonly 'dry-run'?: boolean | undefined;
+  readonly yes?: boolean | undefined;
+  readonly reason?: string | undefined;
+  readonly ticket?: string | undefined;
+}
+
+/** For commands whose result is a list of rows. */
+export const csvFlag = {
+  csv: boolean({ summary: 'Print comma-separated values.', exclusive: ['json'] }),
+};
+
+/** A flag that takes a whole number above 0. */
+export const count = custom<number>({
+  parse: async (input) => wholeNumber(input),
+});
+
+function wholeNumber(input: string): number {
+  const value = /^\d{1,15}$/.test(input) ? Number(input) : 0;
+  if (value > 0) return value;
+  throw new TokenctlError('usage', `"${input}" is not a whole number above 0.`);
+}
+
+const DAY = 86_400_000;
+
+/** A flag that takes a length of time, as an age (`90d`) or as a bare number of days, and gives days. */
+export const days = custom<number>({
+  helpValue: 'AGE',
+  parse: async (input) => parseAge(/^\d+$/.test(input) ? `${input}d` : input) / DAY,
+});

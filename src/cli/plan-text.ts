@@ -1,0 +1,94 @@
+import type { RevocationPlan, StaysAlive, Tally } from '../core/plan.ts';
+import type { TargetDescription } from '../operations/ports.ts';
+import { countText, numberText } from './counts.ts';
+import { printable } from './printable.ts';
+
+/** Lines shown of a tally before the rest is summed up. */
+const SHOWN = 5;
+
+/**
+ * A plan for people: how many tokens where, whose, what is left out, and what stays alive.
+ *
+ * @param before Whether the work follows, whose report says what to do about what stays alive
+ */
+export function planText(plan: RevocationPlan, description: TargetDescription, before = false): string {
+  const { address, context, identity } = description;
+  const total = plan.tokenIds.length;
+  const lines = [
+    total === 0
+      ? `Nothing to revoke: the selection is ${printable.value(plan.selection)}.`
+      : `Would revoke ${countText(total, 'token')}: ${printable.value(plan.selection)}.`,
+    `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
+    ...tallyLines('user', plan.byUser),
+    ...tallyLines('application', plan.byApplication),
+    ...tallyLines('scope', plan.byScope),
+    ...keptLines(plan),
+    ...(before ? staysAliveBriefly(plan.staysAlive) : staysAliveLines(plan.staysAlive)),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function staysAliveBriefly(staysAlive: readonly StaysAlive[]): string[] {
+  if (staysAlive.length === 0) return [];
+  const names = staysAlive.map(({ what, count }) => `${whatText(what)}${countSuffix(count)}`.toLowerCase());
+  return ['', `Stays alive: ${names.join(', ')}.`];
+}
+
+function countSuffix(count: number | null): string {
+  return count === null ? '' : ` (${numberText(count)})`;
+}
+
+/** What an operation leaves alive, and what to do about it. */
+export function staysAliveLines(staysAlive: readonly StaysAlive[]): string[] {
+  if (staysAlive.length === 0) return [];
+  return [
+    '',
+    'Stays alive:',
+    ...staysAlive.flatMap(({ what, count, why, remedy }) => [
+      `  ${whatText(what)}${countSuffix(count)}: ${why}`,
+      `    ${remedy}`,
+    ]),
+  ];
+}
+
+function whatText(what: StaysAlive['what']): string {
+  return {
+    refresh_tokens: 'Refresh tokens',
+    sessions: 'Sessions',
+    basic_authentication: 'Basic authentication',
+    own_token: 'Your own token',
+  }[what];
+}
+
+function tallyLines(kind: string, tallies: readonly Tally[]): string[] {
+  if (tallies.length === 0) return [];
+  const shown = tallies.slice(0, SHOWN);
+  const rest = tallies.slice(SHOWN);
+  const counts = shown.map(({ tokens }) => numberText(tokens));
+  const width = Math.max(...counts.map((text) => text.length));
+  return [
+    '',
+    `By ${kind}:`,
+    ...shown.map(({ name }, index) => `  ${counts[index]?.padStart(width)}  ${printable.value(name)}`),
+    ...(rest.length === 0
+      ? []
+      : [`  and ${countText(rest.length, 'more', 'more')} with ${countText(sum(rest), 'token')}`]),
+  ];
+}
+
+function keptLines({ kept, absentIds }: RevocationPlan): string[] {
+  const lines = kept.map(({ tokenId, reason }) => `Left out: token ${tokenId}, which ${reason}.`);
+  if (absentIds.length > 0)
+    lines.push(`Not found: ${countText(absentIds.length, 'id')} (${idsText(absentIds)}).`);
+  return lines.length === 0 ? [] : ['', ...lines];
+}
+
+/** Ids for a line: all of them where they are few, else the first ones. */
+export function idsText(ids: readonly number[]): string {
+  const rest = ids.length - 10;
+  return rest <= 0 ? ids.join(', ') : `${ids.slice(0, 10).join(', ')} and ${numberText(rest)} more`;
+}
+
+function sum(tallies: readonly Tally[]): number {
+  return tallies.reduce((total, { tokens }) => total + tokens, 0);
+}

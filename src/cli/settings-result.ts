@@ -1,0 +1,49 @@
+import type { AuthenticationSettings } from '../operations/ports.ts';
+import { countText } from './counts.ts';
+import { type Report, report } from './result.ts';
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const YEAR = 365 * DAY;
+
+/** The settings as a command's result: in JSON under the controller's names. */
+export function settingsResult(settings: AuthenticationSettings): Report {
+  return report({ json: settings, text: () => settingsText(settings) });
+}
+
+function settingsText(settings: AuthenticationSettings): string {
+  const { OAUTH2_PROVIDER: lifetimes } = settings;
+  const rows: readonly (readonly [string, string])[] = [
+    ['Basic authentication', settings.AUTH_BASIC_ENABLED ? 'on' : 'off'],
+    ['Local accounts', settings.DISABLE_LOCAL_AUTH ? 'refused' : 'accepted'],
+    ['Tokens of external users', settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS ? 'allowed' : 'denied'],
+    ['Access tokens live', secondsText(lifetimes.ACCESS_TOKEN_EXPIRE_SECONDS)],
+    ['Refresh tokens live', secondsText(lifetimes.REFRESH_TOKEN_EXPIRE_SECONDS)],
+    ['Authorization codes live', secondsText(lifetimes.AUTHORIZATION_CODE_EXPIRE_SECONDS)],
+    ['Sessions live', secondsText(settings.SESSION_COOKIE_AGE)],
+    [
+      'Sessions for each user',
+      settings.SESSIONS_PER_USER === -1 ? 'unlimited' : String(settings.SESSIONS_PER_USER),
+    ],
+    ['Sign-in page', settings.LOGIN_REDIRECT_OVERRIDE || "the controller's own"],
+    ['Metrics without sign-in', settings.ALLOW_METRICS_FOR_ANONYMOUS_USERS ? 'allowed' : 'denied'],
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');
+}
+
+/** A length of time in the largest unit that leaves more than one, with the seconds that it stands for. */
+function secondsText(seconds: number): string {
+  const units = [
+    [YEAR, 'year'],
+    [DAY, 'day'],
+    [HOUR, 'hour'],
+    [MINUTE, 'minute'],
+  ] as const;
+  const fitting = units.find(([length]) => seconds >= 2 * length);
+  if (fitting === undefined) return countText(seconds, 'second');
+  const [length, name] = fitting;
+  const rounded = Math.round((10 * seconds) / length) / 10;
+  return `${countText(rounded, name)} (${seconds} s)`;
+}

@@ -1,0 +1,135 @@
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { temporaryFolder, tokenctl } from './program.ts';
+
+const URL_FLAG = ['--url', 'https://controller.example'];
+
+/** A home of its own, with a token file in it. */
+function home() {
+  const folder = temporaryFolder();
+  const token = join(folder, 'admin.token');
+  writeFileSync(token, 's3cr3t\n', { mode: 0o600 });
+  return {
+    folder,
+    token,
+    config: join(folder, '.config/tokenctl/tokenctl.yaml'),
+    run: (args: readonly string[], options: { input?: string; env?: Record<string, string> } = {}) =>
+      tokenctl(['context', ...args], { ...options, env: { HOME: folder, ...options.env } }),
+  };
+}
+
+describe('context add', () => {
+  test('refers to a token file, and the first context becomes the current one', async () => {
+    const { run, token, config } = home();
+    const added = await run(['add', 'live', ...URL_FLAG, '--token-file', token, '--json']);
+    expect(added).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(added.stdout)).toEqual({
+      name: 'live',
+      current: true,
+      url: 'https://controller.example',
+      credential: { kind: 'token', file: token },
+      verifyTls: true,
+      file: config,
+    });
+    expect(statSync(config).mode & 0o777).toBe(0o600);
+    expect(readFileSync(config, 'utf8')).not.toContain('s3cr3t');
+  });
+
+  test('keeps a password from stdin in a file of its own', async () => {
+    const { run, folder, config } = home();
+    const added = await run(['add', 'lab', ...URL_FLAG, '--username', 'admin', '--password-stdin'], {
+      input: 'pa55\n',
+    });
+    expect(added.code).toBe(0);
+    const secret = join(folder, '.config/tokenctl/secrets/lab.password');
+    expect(readFileSync(secret, 'utf8')).toBe('pa55\n');
+    expect(statSync(secret).mode & 0o777).toBe(0o600);
+    expect(readFileSync(config, 'utf8') + added.stdout + added.stderr).not.toContain('pa55');
+  });
+
+  test('keeps the comments of the file', async () => {
+    const { run, token, config } = home();
+    await run(['add', 'live', ...URL_FLAG, '--token-file', token]);
+    writeFileSync(config, `# mine\n${readFileSync(config, 'utf8')}`);
+    expect((await run(['add', 'lab', ...URL_FLAG, '--token-file', token])).code).toBe(0);
+    expect(readFileSync(config, 'utf8')).toMatch(/^# mine\n/);
+  });
+
+  test('does not replace a context, nor its secret, unless told to', async () => {
+    const { run, folder } = home();
+    const add = ['add', 'lab', ...URL_FLAG, '--token-stdin'];
+    await run(add, { input: 'first' });
+    const again = await run(add, { input: 'second' });
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('--replace') });
+    const secret = join(folder, '.config/tokenctl/secrets/lab.token');
+    expect(readFileSync(secret, 'utf8')).toBe('first\n');
+    expect((await run([...add, '--replace'], { input: 'second' })).code).toBe(0);
+    expect(readFileSync(secret, 'utf8')).toBe('second\n');
+  });
+
+  test.each([
+    ['no credential', [], /no terminal to ask/],
+    ['two credentials', ['--token-env', 'T', '--password-env', 'P'], /one credential/],
+    ['a password of nobody', ['--password-env', 'P'], /--username/],
+    ['a token file that is not there', ['--token-file', '/nowhere'], /does not exist/],
+    [
+      'a URL with a password in it',
+      ['--url', 'https://a:pa55@x.example', '--token-env', 'T'],
+      /must not hold/,
+    ],
+  ])('refuses %s, and leaves no file behind', async (_name, flags, message) => {
+    const { run, config } = home();
+    const { code, stderr } = await run([
+      'add',
+      'lab',
+      ...(flags.includes('--url') ? [] : URL_FLAG),
+      ...flags,
+    ]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+    expect(existsSync(config)).toBe(false);
+  });
+
+  test('refuses a secret file that others may read', async () => {
+    const { run, token } = home();
+    chmodSync(token, 0o644);
+    const { code, stderr } = await run(['add', 'lab', ...URL_FLAG, '--token-file', token]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`chmod 600 '${token}'`);
+  });
+
+  test.each(['environment', '../x', '.hidden', 'a b'])('refuses the name %s', async (name) => {
+    const { run } = home();
+    expect((await run(['add', name, ...URL_FLAG, '--token-env', 'T'])).code).toBe(2);
+  });
+});
+
+describe('context use and list', () => {
+  test('choose and show the current context', async () => {
+    const { run } = home();
+    for (const name of ['live', 'lab']) await run(['add', name, ...URL_FLAG, '--token-env', 'T']);
+    expect(await run(['use', 'lab'])).toMatchObject({ code: 0, stdout: 'The current context is "lab".\n' });
+    const listed = JSON.parse((await run(['list', '--json'])).stdout) as { name: string; current: boolean }[];
+    expect(listed.map(({ name, current }) => [name, current])).toEqual([
+      ['live', false],
+      ['lab', true],
+    ]);
+    expect((await run(['list'])).stdout).toMatch(/^CURRENT +NAME.*\n +live .*\n\* +lab /);
+  });
+
+  test('say when the environment chooses another one', async () => {
+    const { run } = home();
+    await run(['add', 'lab', ...URL_FLAG, '--token-env', 'T']);
+    const { stdout } = await run(['use', 'lab'], { env: { CONTROLLER_HOST: 'https://other.example' } });
+    expect(stdout).toContain('the environment chooses "environment"');
+  });
+
+  test('an unknown one is refused with the nearest', async () => {
+    const { run } = home();
+    await run(['add', 'production', ...URL_FLAG, '--token-env', 'T']);
+    const { code, stderr } = await run(['use', 'prodution']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('Did you mean "production"?');
+  });
+});

@@ -1,0 +1,57 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { estate, type Home } from './estate.ts';
+
+// More than the batches that are in flight at once.
+const TOKENS = 4000;
+const { home } = estate({ users: 40, tokens: TOKENS });
+const REVOKE_ALL = ['tokens', 'revoke', '--all', '--yes', '--json'];
+
+/** Starts a revocation and returns once its first batch stands in the log. */
+async function revoking({ folder, start }: Home) {
+  const log = join(folder, '.local/state/tokenctl/audit.jsonl');
+  const running = start(REVOKE_ALL);
+  while (!existsSync(log) || !readFileSync(log, 'utf8').includes('"batch"')) await pause(10);
+  return running;
+}
+
+async function tokensLeft({ run }: Home): Promise<number> {
+  return (JSON.parse((await run(['tokens', 'list', '--json'])).stdout) as unknown[]).length;
+}
+
+test('signals finish the batches in flight; a kill does not, and either way the next run goes on', async () => {
+  const here = home();
+
+  const interrupted = await revoking(here);
+  interrupted.kill('SIGINT');
+  await pause(50);
+  interrupted.kill('SIGTERM');
+  const first = await interrupted.ended;
+  expect(first.code).toBe(130);
+  const report = JSON.parse(first.stdout) as {
+    revoked: number;
+    notTried: number;
+    planned: number;
+    stillAlive: number[];
+  };
+  expect(report).toMatchObject({ interrupted: true, failed: [], stillAlive: [], verified: true });
+  expect(report.notTried).toBeGreaterThan(0);
+  expect(report.revoked + report.notTried).toBe(report.planned);
+  expect(first.stderr).toMatch(/Stopping: .*\nStill finishing/);
+  expect(first.stderr).toMatch(/Interrupted: [\d,]+ tokens were not tried\.\nRun the same command again/);
+  expect(await tokensLeft(here)).toBe(TOKENS - report.revoked);
+
+  const other = home();
+  const killed = await revoking(other);
+  killed.kill('SIGKILL');
+  expect((await killed.ended).code).toBeNull();
+  const finished = await other.run(REVOKE_ALL);
+  expect(finished.code).toBe(0);
+  expect(await tokensLeft(other)).toBe(0);
+  expect((await other.run(['log', 'verify'])).code).toBe(0);
+  expect(readFileSync(join(other.folder, '.local/state/tokenctl/audit.jsonl'), 'utf8')).toContain(
+    '"reconciled":true',
+  );
+});

@@ -1,0 +1,93 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { estate } from './estate.ts';
+
+const { home, url } = estate({ users: 60, tokens: 300 });
+
+/** A home whose context signs in with a token. */
+async function tokenHome() {
+  const made = home();
+  const output = join(made.folder, 'admin.token');
+  await made.run(['tokens', 'create', '--scope', 'write', '--output', output, '--yes']);
+  await made.run(['context', 'add', 'by-token', '--url', url(), '--token-file', output]);
+  await made.run(['context', 'use', 'by-token']);
+  return made;
+}
+
+test('settings show prints them under their names for programs, in words for people', async () => {
+  const { run } = home();
+  expect(JSON.parse((await run(['settings', 'show', '--json'])).stdout)).toMatchObject({
+    AUTH_BASIC_ENABLED: true,
+    OAUTH2_PROVIDER: { ACCESS_TOKEN_EXPIRE_SECONDS: 31_536_000_000 },
+  });
+  expect((await run(['settings', 'show'])).stdout).toMatch(
+    /^Basic authentication +on\n(.*\n)*.*1,000 years \(31536000000 s\)/,
+  );
+});
+
+describe('settings basic-auth', () => {
+  test('refuses to saw off the branch that it sits on, also in a dry run', async () => {
+    const { run } = home();
+    for (const consent of ['--yes', '--dry-run']) {
+      const { code, stderr } = await run(['settings', 'basic-auth', 'off', consent]);
+      expect(code).toBe(2);
+      expect(stderr).toContain('tokenctl tokens create');
+    }
+  });
+
+  test('needs a terminal, --yes or --dry-run; status needs nothing', async () => {
+    const { run } = home();
+    expect((await run(['settings', 'basic-auth', 'off'])).code).toBe(2);
+    expect(await run(['settings', 'basic-auth', 'status'])).toMatchObject({
+      code: 0,
+      stdout: 'Basic authentication is on.\n',
+    });
+  });
+
+  test('turns it off and on again with a token, and is idempotent', async () => {
+    const { run } = await tokenHome();
+    const dry = await run(['settings', 'basic-auth', 'off', '--dry-run', '--json']);
+    expect(JSON.parse(dry.stdout)).toEqual({
+      setting: 'AUTH_BASIC_ENABLED',
+      enabled: false,
+      changed: true,
+      dryRun: true,
+    });
+    expect((await run(['settings', 'basic-auth', 'status'])).stdout).toBe('Basic authentication is on.\n');
+    const off = ['settings', 'basic-auth', 'off', '--yes'];
+    expect(await run(off)).toMatchObject({ code: 0, stdout: 'Basic authentication is off now.\n' });
+    expect(await run(off)).toMatchObject({ code: 0, stdout: expect.stringContaining('already') });
+    expect((await run(['settings', 'show', '--context', 'test'])).code).toBe(4);
+    expect((await run(['settings', 'show', '--context', 'test', '--json'])).code).toBe(4);
+    expect((await run(['settings', 'basic-auth', 'on', '--yes'])).code).toBe(0);
+    expect((await run(['settings', 'show', '--context', 'test'])).code).toBe(0);
+  });
+});
+
+test('settings external-tokens deny says how many stay alive, and revokes them where asked to', async () => {
+  const { run } = home();
+  expect((await run(['settings', 'external-tokens', 'allow', '--yes'])).code).toBe(0);
+  const denied = await run(['settings', 'external-tokens', 'deny', '--yes', '--json']);
+  const { existing, ...state } = JSON.parse(denied.stdout) as { existing: { users: number; tokens: number } };
+  expect(state).toEqual({
+    setting: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
+    enabled: false,
+    changed: true,
+    dryRun: false,
+  });
+  expect(existing.tokens).toBeGreaterThan(0);
+  const deny = ['settings', 'external-tokens', 'deny', '--revoke-existing', '--json'];
+  const dry = JSON.parse((await run([...deny, '--dry-run'])).stdout) as {
+    revocation: { plan: { tokenIds: number[] } };
+  };
+  expect(dry.revocation.plan.tokenIds).toHaveLength(existing.tokens);
+  const revoked = await run([...deny, '--yes']);
+  expect(revoked.code).toBe(0);
+  expect(JSON.parse(revoked.stdout)).toMatchObject({
+    changed: false,
+    revocation: { revoked: existing.tokens },
+  });
+  expect((await run(['settings', 'external-tokens', 'deny', '--yes'])).stdout).toContain(
+    'No external user has a token.',
+  );
+});

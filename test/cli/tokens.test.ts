@@ -1,0 +1,241 @@
+import { chmodSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { estate } from './estate.ts';
+
+const TOKENS = 600;
+const { home, url } = estate({ users: 60, tokens: TOKENS });
+
+interface TokenJson {
+  readonly id: number;
+  readonly user: { readonly username: string };
+  readonly scope: string;
+  readonly expires: string;
+}
+
+describe('tokens list', () => {
+  test('prints one JSON array, a token a line', async () => {
+    const { stdout, stderr, code } = await home().run(['tokens', 'list', '--json']);
+    expect([code, stderr]).toEqual([0, '']);
+    const tokens = JSON.parse(stdout) as TokenJson[];
+    expect(tokens).toHaveLength(TOKENS);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(TOKENS + 2);
+    expect(tokens[0]).toEqual({
+      id: expect.any(Number),
+      user: { id: expect.any(Number), username: expect.any(String) },
+      application: null,
+      scope: expect.any(String),
+      description: expect.any(String),
+      created: expect.stringMatching(/Z$/),
+      expires: expect.stringMatching(/Z$/),
+      hasRefreshToken: false,
+      fingerprint: null,
+    });
+  });
+
+  test('narrows by what is given, and an empty array is an array', async () => {
+    const { run } = home();
+    const write = JSON.parse(
+      (await run(['tokens', 'list', '--user', 'backup', '--scope', 'write', '--json'])).stdout,
+    ) as TokenJson[];
+    expect(write.length).toBeGreaterThan(0);
+    expect(write.every(({ user, scope }) => user.username === 'backup' && scope.includes('write'))).toBe(
+      true,
+    );
+    expect((await run(['tokens', 'list', '--created-before', '1990-01-01', '--json'])).stdout).toBe('[]\n');
+    expect(await run(['tokens', 'list', '--created-before', '1990-01-01'])).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: 'No tokens.\n',
+    });
+  });
+
+  test('prints a table for people, without colours or cut cells where it is no terminal', async () => {
+    const { stdout } = await home().run(['tokens', 'list']);
+    const [heading, ...rows] = stdout.trimEnd().split('\n');
+    expect(heading).toMatch(/^ID +USER +APPLICATION +SCOPE +CREATED +EXPIRES/);
+    expect(rows).toHaveLength(TOKENS);
+    expect(stdout).toMatch(/never \(\d{4}\)/);
+    expect(stdout).not.toContain('…');
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  test('prints CSV for programs', async () => {
+    const { stdout } = await home().run(['tokens', 'list', '--csv']);
+    const [heading, first] = stdout.split('\n');
+    expect(heading).toBe(
+      'id,user,application,scope,created,expires,last_used,refresh_token,fingerprint,description',
+    );
+    expect(first).toMatch(
+      /^\d+,[^,]+,[^,]*,(read|write|read write),\d{4}-\d\d-\d\dT[\d:]+Z,\d{4}-\d\d-\d\dT[\d:]+Z,/,
+    );
+  });
+
+  test('a user that does not exist is an error, not an empty list', async () => {
+    const { code, stderr } = await home().run(['tokens', 'list', '--user', 'nobody-here']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('nobody-here');
+  });
+});
+
+describe('tokens audit', () => {
+  test('reports findings with their severities, and fails where asked to', async () => {
+    const { run } = home();
+    const calm = await run(['tokens', 'audit', '--json']);
+    expect(calm.code).toBe(0);
+    const report = JSON.parse(calm.stdout) as {
+      tokensRead: number;
+      findings: { rule: string; severity: string; token: { id: number } }[];
+      bySeverity: Record<string, number>;
+      byRule: Record<string, number>;
+      notChecked: unknown[];
+    };
+    expect(report.tokensRead).toBe(TOKENS);
+    expect(report.findings.length).toBe(
+      Object.values(report.bySeverity).reduce((sum, found) => sum + found, 0),
+    );
+    expect(report.byRule['never-expires']).toBeGreaterThan(0);
+    const strict = await run(['tokens', 'audit', '--json', '--fail-on', 'high']);
+    expect(strict.code).toBe(3);
+    expect(JSON.parse(strict.stdout)).toHaveProperty('findings');
+    expect(strict.stderr).toMatch(/findings of severity high or above/);
+    expect((await run(['tokens', 'audit', '--fail-on', 'high'])).code).toBe(3);
+  });
+
+  test('takes limits from flags', async () => {
+    const { run } = home();
+    const found = async (...flags: string[]) =>
+      (
+        JSON.parse((await run(['tokens', 'audit', '--json', ...flags])).stdout) as {
+          byRule: Record<string, number>;
+        }
+      ).byRule;
+    const wide = await found('--max-lifetime', '3000y', '--unused-for', '9000d');
+    const narrow = await found('--max-lifetime', '1', '--unused-for', '1d');
+    expect(wide['unused-for']).toBe(0);
+    expect(narrow['unused-for']).toBeGreaterThan(0);
+    expect(narrow['lifetime-over']).toBeGreaterThan(wide['lifetime-over'] ?? 0);
+  });
+
+  test('prints findings as CSV, the worst first', async () => {
+    const { stdout } = await home().run(['tokens', 'audit', '--csv']);
+    const [heading, first] = stdout.split('\n');
+    expect(heading).toBe('severity,rule,token,user,finding');
+    expect(first).toMatch(/^critical,owner-inactive,\d+,/);
+  });
+});
+
+describe('tokens create', () => {
+  test('puts the value into a new file and nowhere else, and it works as a credential', async () => {
+    const { folder, run } = home();
+    const output = join(folder, 'made.token');
+    const made = await run(['tokens', 'create', '--scope', 'write', '--output', output, '--yes', '--json']);
+    expect(made.code).toBe(0);
+    const value = readFileSync(output, 'utf8').trim();
+    expect(statSync(output).mode & 0o777).toBe(0o600);
+    expect(value).toMatch(/^\S{20,}$/);
+    const log = readFileSync(join(folder, '.local/state/tokenctl/audit.jsonl'), 'utf8');
+    expect(made.stdout + made.stderr + log).not.toContain(value);
+    await run(['context', 'add', 'by-token', '--url', url(), '--token-file', output]);
+    const check = await run(['context', 'check', 'by-token', '--json']);
+    expect(JSON.parse(check.stdout)).toMatchObject({ credential: 'token', identity: { username: 'admin' } });
+  });
+
+  test('overwrites nothing, and then creates nothing', async () => {
+    const { folder, run } = home();
+    const before = (await run(['tokens', 'list', '--user', 'admin', '--json'])).stdout;
+    const { code, stderr } = await run([
+      'tokens',
+      'create',
+      '--scope',
+      'read',
+      '--output',
+      join(folder, 'admin.password'),
+      '--yes',
+    ]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('exists already')]);
+    expect((await run(['tokens', 'list', '--user', 'admin', '--json'])).stdout).toBe(before);
+  });
+});
+
+describe('tokens revoke', () => {
+  test('a dry run shows the plan on stdout, changes nothing and records nothing', async () => {
+    const { run } = home();
+    const { stdout, code } = await run(['tokens', 'revoke', '--user', 'backup', '--dry-run']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Would revoke \d+ tokens: .*backup/);
+    expect(stdout).toMatch(/Dry run: nothing was changed\.\n$/);
+    expect((await run(['log', 'list'])).stderr).toBe('No entries.\n');
+    const json = JSON.parse(
+      (await run(['tokens', 'revoke', '--user', 'backup', '--dry-run', '--json'])).stdout,
+    );
+    expect(json).toMatchObject({
+      dryRun: true,
+      plan: { tokenIds: expect.any(Array), digest: expect.any(String) },
+    });
+  });
+
+  test('refuses more than --at-most', async () => {
+    const { stderr, code } = await home().run(['tokens', 'revoke', '--all', '--at-most', '3', '--yes']);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/at most 3/);
+  });
+
+  test('revokes, verifies, records, and finds nothing left the second time', async () => {
+    const { run } = home();
+    const command = [
+      'tokens',
+      'revoke',
+      '--user',
+      'monitoring',
+      '--yes',
+      '--json',
+      '--reason',
+      'leaver',
+      '--ticket',
+      'T-1',
+    ];
+    const first = await run(command);
+    expect(first.code).toBe(0);
+    const report = JSON.parse(first.stdout) as { planned: number; revoked: number; run: string };
+    expect(report.revoked).toBe(report.planned);
+    expect(report).toMatchObject({
+      unchanged: 0,
+      failed: [],
+      notTried: 0,
+      stillAlive: [],
+      verified: true,
+      interrupted: false,
+    });
+    expect(JSON.parse((await run(['tokens', 'list', '--user', 'monitoring', '--json'])).stdout)).toEqual([]);
+    const log = JSON.parse((await run(['log', 'list', '--run', report.run, '--json'])).stdout) as {
+      data: object;
+    }[];
+    expect(log[0]?.data).toMatchObject({ reason: 'leaver', ticket: 'T-1' });
+    expect(JSON.parse((await run(['log', 'verify', '--json'])).stdout)).toMatchObject({
+      entries: log.length,
+      tornBytes: 0,
+    });
+    const second = await run(command);
+    expect(second.code).toBe(0);
+    expect(JSON.parse(second.stdout)).toMatchObject({ dryRun: false, plan: { tokenIds: [] } });
+  });
+
+  test('no log, no act', async () => {
+    const { folder, run } = home();
+    chmodSync(folder, 0o777);
+    const args = [
+      'tokens',
+      'revoke',
+      '--user',
+      'chatops',
+      '--yes',
+      '--log-file',
+      join(folder, 'audit.jsonl'),
+    ];
+    const before = (await run(['tokens', 'list', '--user', 'chatops', '--json'])).stdout;
+    expect((await run(args)).code).toBe(6);
+    expect((await run([...args, '--json'])).code).toBe(6);
+    expect((await run(['tokens', 'list', '--user', 'chatops', '--json'])).stdout).toBe(before);
+  });
+});
