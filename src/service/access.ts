@@ -86,6 +86,23 @@ export function visibleByOrganization(user: UserRecord, organization: string): C
   return { sql: `${organization} = ANY($1::integer[])`, values: [[...user.admin_of, ...user.auditor_of]] };
 }
 
+/** Whether a user sees the applications of an organization, and may have tokens for them: any role in it will do. */
+export function seesApplications(user: UserRecord, organization: number | null): boolean {
+  if (seesEverything(user)) return true;
+  const roles = [...user.admin_of, ...user.auditor_of, ...user.member_of];
+  return organization !== null && roles.includes(organization);
+}
+
+/**
+ * Whether an organization's admin may give this user a role there, or take it. Who is in an organization can
+ * be changed by its admins, password and all; so it takes the right to change the user already, or a user
+ * without any privilege or organization (the controller's rule, against escalation).
+ */
+export function mayEnlist(user: UserRecord, other: UserRecord): boolean {
+  const orphan = other.member_of.length + other.admin_of.length + other.auditor_of.length === 0;
+  return (orphan && !other.is_superuser && !other.is_system_auditor) || mayChangeUser(user, other);
+}
+
 /** Whether a user may change an organization and what is in it. */
 export function administersOrganization(user: UserRecord, organization: number | null): boolean {
   return user.is_superuser || (organization !== null && user.admin_of.includes(organization));

@@ -31,6 +31,9 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: 600 },
     forceCloseConnections: 'idle',
+    // Nobody takes a minute to send a request of a megabyte but to keep the connection.
+    requestTimeout: 60_000,
+    frameworkErrors: handleError,
   }) as unknown as FastifyInstance;
   await app.register(cookie);
   addCommonHeaders(app);

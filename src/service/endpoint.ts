@@ -3,6 +3,7 @@ import { authenticate, type Caller, isSafe } from './auth/authenticate.ts';
 import type { ServiceContext } from './context.ts';
 import { forbidden, RequestFailure, unauthenticated } from './failure.ts';
 import { describeEndpoint, type FieldSet } from './listing/fields.ts';
+import { parseTarget } from './target.ts';
 
 /** A request to an endpoint, with who sends it and what the path names. */
 export interface Exchange {
@@ -94,9 +95,9 @@ export function redirectWithoutSlash(app: FastifyInstance, path: string): void {
     method: METHODS,
     url: path.replace(/\/$/, ''),
     handler: async (request, reply) => {
-      const [before, query] = request.url.split('?');
-      const target = `${before}/${query === undefined ? '' : `?${query}`}`;
-      return reply.code(301).header('Location', target).type('text/html; charset=utf-8').send('');
+      const { path: asked, query } = parseTarget(request.url);
+      const location = `${asked}/${query === '' ? '' : `?${query}`}`;
+      return reply.code(301).header('Location', location).type('text/html; charset=utf-8').send('');
     },
   });
 }

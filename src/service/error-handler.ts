@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { TokenctlError } from '../core/errors.ts';
 import { RequestFailure } from './failure.ts';
 
 /** What every 401 carries, whatever was tried: the controller's challenge is always Bearer. */
@@ -9,7 +10,7 @@ const CHALLENGE = 'Bearer realm=api authorization_url=/api/o/authorize/';
  * nor one of Fastify's own is a fault of ours: logged with the request's id, answered without a word of it.
  */
 export function handleError(
-  error: FastifyError | RequestFailure,
+  error: FastifyError | RequestFailure | TokenctlError,
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
@@ -17,8 +18,13 @@ export function handleError(
     if (error.status === 401) reply.header('WWW-Authenticate', CHALLENGE);
     return reply.code(error.status).send(error.body);
   }
-  const known = frameworkFailure(error, request);
+  const known =
+    error instanceof TokenctlError ? null : (frameworkFailure(error, request) ?? sqlFailure(error));
   if (known !== null) return reply.code(known.status).send(known.body);
+  if (error instanceof TokenctlError && error.code === 'database_unreachable') {
+    request.log.error({ err: error }, 'the request failed for want of the database');
+    return reply.code(503).send({ detail: 'The database cannot be reached at present. Try again later.' });
+  }
   request.log.error({ err: error }, 'the request failed through a fault of the service');
   return reply.code(500).send({ detail: `A server error has occurred. Its id is ${request.id}.` });
 }
@@ -34,12 +40,27 @@ function frameworkFailure(error: FastifyError, request: FastifyRequest): Request
     default:
       break;
   }
-  // SQLSTATE class 22: a value that its column's type cannot hold, or a regular expression PostgreSQL does not know.
-  if (/^22[0-9A-Z]{3}$/.test(error.code ?? '')) {
-    return new RequestFailure(400, { detail: 'A value in the request is out of range or malformed.' });
-  }
   if (error instanceof SyntaxError || (error.statusCode ?? 500) < 500) {
     return new RequestFailure(error.statusCode ?? 400, { detail: 'The request could not be understood.' });
+  }
+  return null;
+}
+
+/** What the database refused because of the request, not because of the service, by SQLSTATE. */
+function sqlFailure(error: FastifyError): RequestFailure | null {
+  const state = /^[0-9A-Z]{5}$/.test(error.code ?? '') ? error.code : '';
+  // Class 22: a value that its column's type cannot hold, or a regular expression PostgreSQL does not know.
+  if (state.startsWith('22')) {
+    return new RequestFailure(400, { detail: 'A value in the request is out of range or malformed.' });
+  }
+  // A key that was free, or a row that was there, when it was looked at; a deadlock with another request.
+  if (['23503', '23505', '40001', '40P01'].includes(state)) {
+    return new RequestFailure(409, {
+      detail: 'Another request changed the same thing at the same time. Look again, then try again.',
+    });
+  }
+  if (state === '57014') {
+    return new RequestFailure(503, { detail: 'The database took too long to answer this request.' });
   }
   return null;
 }

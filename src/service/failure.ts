@@ -42,8 +42,3 @@ export function forbidden(detail = 'You do not have permission to perform this a
 export function notFound(detail = 'Not found.'): RequestFailure {
   return new RequestFailure(404, { detail });
 }
-
-/** 409. */
-export function conflict(detail: string): RequestFailure {
-  return new RequestFailure(409, { detail });
-}

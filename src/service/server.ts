@@ -41,14 +41,15 @@ export interface RunningService {
   readonly madeAdminPassword: Secret | null;
   /** Its database, for what is to be put there beside the API. */
   readonly database: Database;
-  /** Takes no new connections, answers what is under way, closes the database. */
+  /** Takes no new connections, answers what is under way, closes the database. Once, however often it is called. */
   close(): Promise<void>;
 }
 
 /** The default name of the session cookie (specification, section 5.1, its sample response). */
-export const SESSION_COOKIE_NAME = 'svc_sessionid';
+const SESSION_COOKIE_NAME = 'svc_sessionid';
 
 const SWEEP_INTERVAL_MS = 3_600_000;
+const STATEMENT_TIMEOUT_MS = 30_000;
 
 /**
  * Opens the database, brings it up to date, prepares it on the first start and listens.
@@ -71,14 +72,19 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     });
     const sweep = setInterval(() => sweepSessions(service), SWEEP_INTERVAL_MS).unref();
     const address = app.server.address();
+    let closed: Promise<void> | undefined;
+    const close = async () => {
+      clearInterval(sweep);
+      await app.close();
+      await database.close();
+    };
     return {
       url: baseUrl(options, typeof address === 'object' && address !== null ? address.port : options.port),
       madeAdminPassword: made,
       database,
-      async close() {
-        clearInterval(sweep);
-        await app.close();
-        await database.close();
+      close() {
+        closed ??= close();
+        return closed;
       },
     };
   } catch (error) {
@@ -104,7 +110,11 @@ function context(
 
 function open(options: ServiceOptions): Promise<Database> {
   return 'url' in options.database
-    ? openPostgres({ url: options.database.url, applicationName: 'tokenctl service' })
+    ? openPostgres({
+        url: options.database.url,
+        applicationName: 'tokenctl service',
+        statementTimeout: STATEMENT_TIMEOUT_MS,
+      })
     : openEmbedded(options.database.folder);
 }
 
@@ -115,7 +125,8 @@ async function firstStart(
 ): Promise<Secret | null> {
   let made: Secret | null = null;
   const password = () => {
-    if (options.adminPassword !== undefined) return options.adminPassword.reveal();
+    const given = options.adminPassword?.reveal() ?? '';
+    if (given !== '') return given;
     made = new Secret(randomText(20));
     return made.reveal();
   };
@@ -158,8 +169,11 @@ function sweepSessions({ database, log, now }: ServiceContext): void {
   });
 }
 
-/** Logs to stderr, with every header that may hold a credential left out. */
+/** Logs to stderr, with everything left out that may hold a credential: headers, and the values of a statement. */
 function serviceLog(level: NonNullable<ServiceOptions['logLevel']>): Logger {
-  const redact = ['req.headers.authorization', 'req.headers.cookie', 'res.headers["set-cookie"]'];
+  const redact = [
+    ...['req.headers.authorization', 'req.headers.cookie', 'res.headers["set-cookie"]'],
+    ...['err.params', 'err.detail', 'err.cause.params', 'err.cause.detail'],
+  ];
   return pino({ level, redact, base: null }, pino.destination(2));
 }

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { badRequest, forbidden } from '../failure.ts';
 import type { UserRecord } from '../store/users.ts';
+import { parseTarget } from '../target.ts';
 import { basicUser } from './basic.ts';
 import { bearerOf } from './bearer.ts';
 import { csrfProblem } from './csrf.ts';
@@ -37,7 +38,7 @@ export async function authenticate(
   reply: FastifyReply,
 ): Promise<Caller | null> {
   const { authorization } = request.headers;
-  if (new URLSearchParams(request.url.split('?')[1]).has('access_token')) {
+  if (new URLSearchParams(parseTarget(request.url).query).has('access_token')) {
     throw badRequest('A token in the query string is not accepted: send it in the Authorization header.');
   }
   const bearer = await bearerOf(service, authorization);

@@ -27,7 +27,7 @@ export function rotateCsrfToken(request: FastifyRequest, reply: FastifyReply): v
  * site can neither read nor set.
  */
 export function csrfProblem(request: FastifyRequest): string | null {
-  const own = `${request.protocol}://${request.host}`;
+  const own = originOf(`${request.protocol}://${request.host}`) ?? '';
   const { origin, referer } = request.headers;
   if (origin !== undefined) {
     if (origin !== own) return 'Origin checking failed: the request comes from another site.';

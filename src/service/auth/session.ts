@@ -9,7 +9,7 @@ import {
   insertSession,
   type SessionRecord,
 } from '../store/sessions.ts';
-import { touchLastLogin } from '../store/users.ts';
+import { touchLastLogin, type UserRecord } from '../store/users.ts';
 import { storedSessionKey } from './digest.ts';
 import { randomText } from './password.ts';
 
@@ -59,26 +59,35 @@ export async function prolongSession(
 /**
  * Logs a user in: a new session with a new id (an id known before the login is worth nothing after it), the
  * oldest sessions beyond SESSIONS_PER_USER ended, the login noted; all or nothing.
+ *
+ * @param exchange With the user as he or she was when the password was verified.
+ * @returns Whether there is a session: not where the password was changed or the user deactivated meanwhile.
  */
 export async function startSession(
   service: ServiceContext,
-  exchange: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly userId: number },
-): Promise<void> {
-  const { request, reply, userId } = exchange;
+  exchange: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly user: UserRecord },
+): Promise<boolean> {
+  const { request, reply, user } = exchange;
   const settings = await currentSettings(service.database);
   const id = randomText(SESSION_ID_LENGTH);
   const at = service.now();
   const previous = request.cookies[service.sessionCookieName];
-  await service.database.transaction(async (transaction) => {
+  const started = await service.database.transaction(async (transaction) => {
+    if (!(await touchLastLogin(transaction, user, at))) return false;
     if (previous !== undefined) await deleteSession(transaction, storedSessionKey(previous));
     const expires = new Date(at.getTime() + settings.SESSION_COOKIE_AGE * 1000);
-    await insertSession(transaction, { key: storedSessionKey(id), userId, created: at, expires });
+    await insertSession(transaction, { key: storedSessionKey(id), userId: user.id, created: at, expires });
     if (settings.SESSIONS_PER_USER >= 0) {
-      await deleteOldestSessions(transaction, { userId, most: settings.SESSIONS_PER_USER, at });
+      await deleteOldestSessions(transaction, {
+        userId: user.id,
+        most: settings.SESSIONS_PER_USER,
+        at,
+      });
     }
-    await touchLastLogin(transaction, userId, at);
+    return true;
   });
-  setSessionCookie(service, { reply, request, id, age: settings.SESSION_COOKIE_AGE });
+  if (started) setSessionCookie(service, { reply, request, id, age: settings.SESSION_COOKIE_AGE });
+  return started;
 }
 
 /** Ends the session that the request's cookie names, if any, and takes the cookie back. */

@@ -12,6 +12,7 @@ export interface Condition {
 const RESERVED = new Set(['page', 'page_size', 'order_by', 'count_disabled', 'format', 'search']);
 
 const MOST_FILTERS = 100;
+const MOST_WORDS = 100;
 
 /** A query parameter's name, taken apart: prefixes, and a field with its lookup or the fields to search. */
 type Filter = { readonly negated: boolean; readonly alternative: boolean } & (
@@ -43,11 +44,9 @@ export function compileFilters(set: FieldSet, query: URLSearchParams, first: num
     const signed = filter.negated ? `(${sql}) IS NOT TRUE` : `(${sql})`;
     (filter.alternative ? any : every).push(signed);
   }
-  for (const words of query.getAll('search')) {
-    every.push(compileSearch(searched(set), words, parameter));
-  }
+  every.push(compileSearch(searched(set), query.getAll('search').join(' '), parameter));
   if (any.length > 0) every.push(`(${any.join(' OR ')})`);
-  return { sql: every.length === 0 ? 'TRUE' : every.join(' AND '), values };
+  return { sql: every.join(' AND '), values };
 }
 
 /** Compiles `order_by` (fields separated by commas, `-` for descending); the set's own order without one. */
@@ -111,6 +110,7 @@ function compileSearch(
   parameter: (value: unknown) => string,
 ): string {
   const terms = words.split(/[\s,]+/).filter((word) => word !== '');
+  if (terms.length > MOST_WORDS) throw badRequest(`More than ${MOST_WORDS} words to search for.`);
   const conditions = terms.map((value) => {
     const hits = fields.map((field) =>
       compileLookup({ field, name: 'search', lookup: 'icontains', value, parameter }),

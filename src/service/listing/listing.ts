@@ -1,5 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import { notFound } from '../failure.ts';
+import { parseTarget } from '../target.ts';
 import type { FieldSet } from './fields.ts';
 import { type Condition, compileFilters, compileOrder } from './filters.ts';
 
@@ -31,7 +32,7 @@ export async function list<R extends object>(
   url: string,
   listing: Listing<R>,
 ): Promise<Page> {
-  const [path = '', search = ''] = url.split('?');
+  const { path, query: search } = parseTarget(url);
   const query = new URLSearchParams(search);
   const { visible, fields, from, columns } = listing;
   const filters = compileFilters(fields, query, visible.values.length + 1);

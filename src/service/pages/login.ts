@@ -51,14 +51,14 @@ async function logIn(
   const { username, password } = fields(request);
   const user = await localUser(service, username, password);
   const next = nextOf(request.body);
-  if (user === null) {
+  const started = user !== null && (await startSession(service, { request, reply, user }));
+  if (!started) {
     return loginPage(request, reply, {
       status: 401,
       next,
       problem: 'The user name or the password is wrong.',
     });
   }
-  await startSession(service, { request, reply, userId: user.id });
   rotateCsrfToken(request, reply);
   reply.setCookie('userLoggedIn', 'true', {
     path: '/',

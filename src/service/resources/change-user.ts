@@ -1,11 +1,20 @@
 import type { Queryable } from '../../db/database.ts';
+import { externalAccount, mayChangeUser } from '../access.ts';
 import { hashPassword, unusablePassword } from '../auth/password.ts';
 import type { Exchange } from '../endpoint.ts';
-import { forbidden, invalid } from '../failure.ts';
+import { forbidden, invalid, notFound } from '../failure.ts';
 import { currentSettings, type Settings } from '../settings/settings.ts';
 import { insertActivity } from '../store/activity.ts';
 import { deleteSessionsOf } from '../store/sessions.ts';
-import { insertUser, setSystemAuditor, type UserRecord, updateUser, usernameTaken } from '../store/users.ts';
+import {
+  findUser,
+  insertUser,
+  setSystemAuditor,
+  type UserRecord,
+  updateUser,
+  usernameTaken,
+} from '../store/users.ts';
+import { lockUser } from './lock-user.ts';
 import { booleanField, type Problems, textField } from './text-field.ts';
 
 /** A user as a request wants it; `password` in clear where it is to be set, null where it stays. */
@@ -41,7 +50,7 @@ export async function createUser(
   const { service, caller } = exchange;
   const settings = await currentSettings(service.database);
   const wanted = readUser(body, { base: BLANK, settings, creating: true });
-  refuseEscalation(exchange, BLANK, wanted);
+  refuseEscalation(caller.user, BLANK, wanted);
   const password = wanted.password === null ? unusablePassword() : await hashPassword(wanted.password);
   return service.database.transaction(async (transaction) => {
     const id = await insertUser(transaction, { ...wanted, password });
@@ -67,19 +76,32 @@ export async function createUser(
 export async function changeUser(
   exchange: Exchange,
   change: {
-    readonly user: UserRecord;
+    readonly id: number;
     readonly body: Readonly<Record<string, unknown>>;
     readonly replace: boolean;
   },
 ): Promise<void> {
   const { service } = exchange;
-  const { user, body, replace } = change;
+  const { id, body, replace } = change;
   const settings = await currentSettings(service.database);
-  const base = replace ? { ...BLANK, is_active: user.is_active } : user;
-  const wanted = readUser(body, { base, settings, creating: replace });
-  refuseEscalation(exchange, user, wanted);
-  const password = wanted.password === null ? user.password : await hashPassword(wanted.password);
+  const read = ({ caller, user }: { readonly caller: UserRecord; readonly user: UserRecord }) => {
+    if (!mayChangeUser(caller, user)) throw forbidden();
+    const base = replace ? { ...BLANK, is_active: user.is_active } : user;
+    const wanted = readUser(body, { base, settings, creating: replace });
+    refuseEscalation(caller, user, wanted);
+    refuseForeignPassword(user, wanted);
+    return wanted;
+  };
+  // Twice: before the slow hash, which nobody gets who may not, and again on what is there when it is done.
+  const before = await findUser(service.database, id);
+  if (before === null) throw notFound();
+  const { password: chosen } = read({ caller: exchange.caller.user, user: before });
+  const hash = chosen === null ? null : await hashPassword(chosen);
   await service.database.transaction(async (transaction) => {
+    const now = await lockUser(transaction, { caller: exchange.caller.user, id });
+    const { user } = now;
+    const wanted = read(now);
+    const password = hash ?? user.password;
     if (await usernameTaken(transaction, wanted.username, user.id)) {
       throw invalid({ username: ['A user with that username already exists.'] });
     }
@@ -147,16 +169,23 @@ function readPassword(
 
 /** Only a superuser makes superusers and auditors, or deactivates; nobody deactivates oneself. */
 function refuseEscalation(
-  { caller }: Exchange,
+  caller: UserRecord,
   before: { is_superuser: boolean; is_system_auditor: boolean; is_active: boolean; id?: number },
   wanted: WantedUser,
 ): void {
   const privilege =
     before.is_superuser !== wanted.is_superuser || before.is_system_auditor !== wanted.is_system_auditor;
   const activity = before.is_active !== wanted.is_active;
-  if ((privilege || activity) && !caller.user.is_superuser) throw forbidden();
-  if (caller.user.id === before.id && (activity || (before.is_superuser && !wanted.is_superuser))) {
+  if ((privilege || activity) && !caller.is_superuser) throw forbidden();
+  if (caller.id === before.id && (activity || (before.is_superuser && !wanted.is_superuser))) {
     throw forbidden('You cannot take your own access away.');
+  }
+}
+
+/** An identity provider's user gets no password here: with one, the account would count as a local one. */
+function refuseForeignPassword(user: UserRecord, wanted: WantedUser): void {
+  if (wanted.password !== null && externalAccount(user) !== null) {
+    throw invalid({ password: ['The password of this user is kept by an identity provider.'] });
   }
 }
 

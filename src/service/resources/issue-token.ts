@@ -1,4 +1,4 @@
-import { isExternal } from '../access.ts';
+import { isExternal, seesApplications } from '../access.ts';
 import { storedForm } from '../auth/digest.ts';
 import { randomText } from '../auth/password.ts';
 import { jsonObject } from '../body.ts';
@@ -67,7 +67,7 @@ async function readAsked(exchange: Exchange, kind: 'any' | 'personal' | 'authori
   return { scope: String(scope), description, application: await application(exchange, wanted) };
 }
 
-async function application({ service }: Exchange, wanted: unknown): Promise<{ id: number } | null> {
+async function application({ service, caller }: Exchange, wanted: unknown): Promise<{ id: number } | null> {
   if (wanted === null) return null;
   const id = typeof wanted === 'string' && /^\d{1,15}$/.test(wanted) ? Number(wanted) : wanted;
   if (typeof id !== 'number' || !Number.isSafeInteger(id)) {
@@ -75,6 +75,7 @@ async function application({ service }: Exchange, wanted: unknown): Promise<{ id
   }
   const found = await findApplication(service.database, id);
   if (found === null) throw badRequest(`application: there is no application with the id ${id}.`);
+  if (!seesApplications(caller.user, found.organization_id)) throw forbidden();
   return { id: found.id };
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, visibleOrganizations, visibleUsers } from '../access.ts';
+import { administersOrganization, mayEnlist, visibleOrganizations, visibleUsers } from '../access.ts';
 import { jsonObject } from '../body.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
@@ -9,9 +9,9 @@ import { grantRole, type OrganizationRole, withdrawRole } from '../store/organiz
 import { findUser } from '../store/users.ts';
 import { organizationFields } from './organization-fields.ts';
 import { listOrganizations, seenOrganization } from './organizations.ts';
-import { pathId } from './path-id.ts';
+import { integerField, type Problems } from './text-field.ts';
 import { userFields } from './user-fields.ts';
-import { listUsers } from './users.ts';
+import { listUsers, seenUser } from './users.ts';
 
 /** Who has which role in which organization, seen from either side. */
 export function serveMemberships(app: FastifyInstance, service: ServiceContext): void {
@@ -53,8 +53,8 @@ async function listHolders(exchange: Exchange, role: OrganizationRole): Promise<
   );
 }
 
-function listHeld(exchange: Exchange, roles: readonly OrganizationRole[]): Promise<unknown> {
-  const userId = pathId(exchange.params['id']);
+async function listHeld(exchange: Exchange, roles: readonly OrganizationRole[]): Promise<unknown> {
+  const { id: userId } = await seenUser(exchange);
   return listOrganizations(
     exchange,
     both(visibleOrganizations(exchange.caller.user), (first) => ({
@@ -75,11 +75,12 @@ async function assign(exchange: Exchange, role: OrganizationRole): Promise<undef
   const organization = await seenOrganization(exchange);
   if (!administersOrganization(caller.user, organization.id)) throw forbidden();
   const body = jsonObject(request);
-  const { id } = body;
-  if (typeof id !== 'number' || !Number.isInteger(id))
-    throw badRequest('"id" is required: the id of a user.');
-  const user = await findUser(service.database, pathId(String(id))).catch(() => null);
+  const problems: Problems = {};
+  const id = integerField(body, 'id', { least: 1, fallback: 0, problems });
+  if (id === 0) throw badRequest('"id" is required: the id of a user.');
+  const user = await findUser(service.database, id);
   if (user === null) throw badRequest(`There is no user with the id ${id}.`);
+  if (!mayEnlist(caller.user, user)) throw forbidden();
   const grant = { userId: user.id, organizationId: organization.id, role };
   await (body['disassociate'] ? withdrawRole : grantRole)(service.database, grant);
 }

@@ -8,7 +8,7 @@ import type { FieldSet } from '../listing/fields.ts';
 import { list, type Page } from '../listing/listing.ts';
 import { findHost, findInventory, insertHost, type NamedRecord } from '../store/inventory.ts';
 import { pathId } from './path-id.ts';
-import { booleanField, type Problems, textField } from './text-field.ts';
+import { booleanField, integerField, type Problems, textField } from './text-field.ts';
 
 /** A kind of resource that is listed and shown by name, and belongs to an organization. */
 interface Kind {
@@ -143,10 +143,9 @@ async function createHost(exchange: Exchange): Promise<unknown> {
     description: text('description'),
     variables: text('variables'),
     enabled: booleanField(body, 'enabled', { fallback: true, problems }),
-    inventory: Number(body['inventory']),
+    inventory: integerField(body, 'inventory', { least: 1, fallback: 0, problems }),
   };
-  const known = Number.isSafeInteger(host.inventory) && host.inventory > 0 && host.inventory < 2 ** 31;
-  const inventory = known ? await findInventory(service.database, host.inventory) : null;
+  const inventory = await findInventory(service.database, host.inventory);
   if (inventory === null) problems['inventory'] = ['Expected the id of an inventory.'];
   if (inventory === null || Object.keys(problems).length > 0) throw invalid(problems);
   if (!administersOrganization(caller.user, inventory.organization_id)) throw forbidden();

@@ -18,7 +18,7 @@ import {
 } from '../store/organizations.ts';
 import { organizationFields } from './organization-fields.ts';
 import { pathId } from './path-id.ts';
-import { type Problems, textField } from './text-field.ts';
+import { integerField, type Problems, textField } from './text-field.ts';
 
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */
 export function serveOrganizations(app: FastifyInstance, service: ServiceContext): void {
@@ -126,9 +126,7 @@ function readOrganization(exchange: Exchange, base: Wanted): Wanted {
   const required = base.name === '' || body['name'] !== undefined;
   const name = textField(body, 'name', { rule: { fallback: base.name, required, maxLength: 512 }, problems });
   const description = textField(body, 'description', { rule: { fallback: base.description }, problems });
-  const most = body['max_hosts'] === undefined ? base.max_hosts : Number(body['max_hosts']);
-  if (!Number.isInteger(most) || most < 0 || most > 2_147_483_647)
-    problems['max_hosts'] = ['A valid integer is required.'];
+  const most = integerField(body, 'max_hosts', { least: 0, fallback: base.max_hosts, problems });
   if (Object.keys(problems).length > 0) throw invalid(problems);
   return { name, description, max_hosts: most };
 }

@@ -46,3 +46,23 @@ export function booleanField(
   problems[name] = ['Must be a valid boolean.'];
   return fallback;
 }
+
+/** Reads a whole number of a JSON body, from `least` to what an int4 column holds. */
+export function integerField(
+  body: Readonly<Record<string, unknown>>,
+  name: string,
+  {
+    least,
+    fallback,
+    problems,
+  }: { readonly least: number; readonly fallback: number; readonly problems: Problems },
+): number {
+  const given = body[name];
+  if (given === undefined) return fallback;
+  const value = typeof given === 'string' && /^\d{1,10}$/.test(given) ? Number(given) : given;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= 2_147_483_647) {
+    return value;
+  }
+  problems[name] = ['A valid integer is required.'];
+  return fallback;
+}

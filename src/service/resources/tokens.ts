@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { Queryable } from '../../db/database.ts';
 import { mayChangeToken, maySeeToken, visibleTokens } from '../access.ts';
 import { jsonObject } from '../body.ts';
 import type { ServiceContext } from '../context.ts';
@@ -10,6 +11,7 @@ import { insertActivity } from '../store/activity.ts';
 import {
   deleteToken,
   findToken,
+  lockToken,
   TOKEN_COLUMNS,
   TOKEN_FROM,
   type TokenRecord,
@@ -66,9 +68,11 @@ async function seen({ service, caller, params }: Exchange): Promise<TokenRecord>
   return token;
 }
 
-async function changeable(exchange: Exchange): Promise<TokenRecord> {
-  const token = await seen(exchange);
-  if (!mayChangeToken(exchange.caller.user, token)) throw forbidden();
+/** The token that the path names, locked, if the caller may change it. */
+async function changeable({ caller, params }: Exchange, transaction: Queryable): Promise<TokenRecord> {
+  const token = await lockToken(transaction, pathId(params['id']));
+  if (token === null) throw notFound();
+  if (!mayChangeToken(caller.user, token)) throw forbidden();
   return token;
 }
 
@@ -78,18 +82,11 @@ async function change(
   absent: { scope: string; description: string } | null,
 ): Promise<unknown> {
   const { service, request, caller } = exchange;
-  const before = await changeable(exchange);
   const body = jsonObject(request);
-  const fallback = absent ?? before;
-  const problems: Problems = {};
-  const description = textField(body, 'description', { rule: { fallback: fallback.description }, problems });
-  const scope = body['scope'] === undefined ? fallback.scope : body['scope'];
-  const problem = scopeProblem(scope);
-  if (problem !== null) problems['scope'] = [problem];
-  if (Object.keys(problems).length > 0) throw invalid(problems);
-  const after = { scope: String(scope), description };
-  const modified = service.now();
   return service.database.transaction(async (transaction) => {
+    const before = await changeable(exchange, transaction);
+    const after = readChange(body, absent ?? before);
+    const modified = service.now();
     const changes = differences(before, after);
     await updateToken(transaction, { id: before.id, ...after, modified });
     if (Object.keys(changes).length > 0) {
@@ -107,6 +104,19 @@ async function change(
   });
 }
 
+function readChange(
+  body: Readonly<Record<string, unknown>>,
+  fallback: { readonly scope: string; readonly description: string },
+): { scope: string; description: string } {
+  const problems: Problems = {};
+  const description = textField(body, 'description', { rule: { fallback: fallback.description }, problems });
+  const scope = body['scope'] === undefined ? fallback.scope : body['scope'];
+  const problem = scopeProblem(scope);
+  if (problem !== null) problems['scope'] = [problem];
+  if (Object.keys(problems).length > 0) throw invalid(problems);
+  return { scope: String(scope), description };
+}
+
 function differences(
   before: TokenRecord,
   after: { readonly scope: string; readonly description: string },
@@ -117,8 +127,8 @@ function differences(
 
 async function revoke(exchange: Exchange): Promise<undefined> {
   const { service, caller } = exchange;
-  const token = await changeable(exchange);
   await service.database.transaction(async (transaction) => {
+    const token = await changeable(exchange, transaction);
     if (!(await deleteToken(transaction, token.id))) throw notFound();
     await insertActivity(transaction, {
       operation: 'delete',

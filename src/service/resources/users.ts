@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { mayChangeUser, mayDeleteUser, seesEverything, visibleTokens, visibleUsers } from '../access.ts';
+import { mayDeleteUser, seesEverything, visibleTokens, visibleUsers } from '../access.ts';
 import { jsonObject } from '../body.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
@@ -10,6 +10,7 @@ import { insertActivity, keepDeletedActor } from '../store/activity.ts';
 import { deleteUser, findUser, findUserByName, USER_COLUMNS, type UserRecord } from '../store/users.ts';
 import { changeUser, createUser } from './change-user.ts';
 import { issueToken } from './issue-token.ts';
+import { lockUser } from './lock-user.ts';
 import { pathId } from './path-id.ts';
 import { tokenFields } from './token-fields.ts';
 import { listTokens } from './tokens.ts';
@@ -40,7 +41,7 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
     description: 'One user, by id or by name. A new password or a deactivation ends the sessions.',
     fields: userFields,
     handlers: {
-      GET: async (exchange) => userJson(await seen(exchange), exchange.caller, true),
+      GET: async (exchange) => userJson(await seenUser(exchange), exchange.caller, true),
       PUT: (exchange) => change(exchange, true),
       PATCH: (exchange) => change(exchange, false),
       DELETE: remove,
@@ -122,7 +123,8 @@ async function existing({ service, params }: Exchange): Promise<UserRecord> {
   return user;
 }
 
-async function seen(exchange: Exchange): Promise<UserRecord> {
+/** The user that the path names, if the caller sees him or her. Throws 404 and 403. */
+export async function seenUser(exchange: Exchange): Promise<UserRecord> {
   const user = await existing(exchange);
   if (seesEverything(exchange.caller.user)) return user;
   const { sql, values } = visibleUsers(exchange.caller.user);
@@ -135,19 +137,19 @@ async function seen(exchange: Exchange): Promise<UserRecord> {
 }
 
 async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
-  const user = await seen(exchange);
-  if (!mayChangeUser(exchange.caller.user, user)) throw forbidden();
-  await changeUser(exchange, { user, body: jsonObject(exchange.request), replace });
-  const changed = await findUser(exchange.service.database, user.id);
+  const { id } = await seenUser(exchange);
+  await changeUser(exchange, { id, body: jsonObject(exchange.request), replace });
+  const changed = await findUser(exchange.service.database, id);
   if (changed === null) throw notFound();
   return userJson(changed, exchange.caller, true);
 }
 
 async function remove(exchange: Exchange): Promise<undefined> {
   const { service, caller } = exchange;
-  const user = await seen(exchange);
-  if (!mayDeleteUser(caller.user, user)) throw forbidden();
+  const { id } = await seenUser(exchange);
   await service.database.transaction(async (transaction) => {
+    const { caller: deleter, user } = await lockUser(transaction, { caller: caller.user, id });
+    if (!mayDeleteUser(deleter, user)) throw forbidden();
     await keepDeletedActor(transaction, user);
     if (!(await deleteUser(transaction, user.id))) throw notFound();
     await insertActivity(transaction, {

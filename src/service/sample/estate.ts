@@ -12,7 +12,7 @@ export interface SampleUser {
 }
 
 /** An OAuth2 application of a sample estate. */
-export interface SampleApplication {
+interface SampleApplication {
   readonly name: string;
   readonly grant: 'password' | 'authorization-code';
   readonly client: 'confidential' | 'public';

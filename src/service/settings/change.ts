@@ -2,10 +2,18 @@ import type { Queryable } from '../../db/database.ts';
 import type { Exchange } from '../endpoint.ts';
 import { invalid } from '../failure.ts';
 import { insertActivity } from '../store/activity.ts';
-import { deleteSettings, writeSetting } from '../store/settings.ts';
+import { deleteSettings, lockSettings, writeSetting } from '../store/settings.ts';
 import type { SettingDefinition } from './definitions.ts';
 import { currentSettings } from './settings.ts';
 import { checkSetting, type SettingProblem } from './validation.ts';
+
+/** What a request wants of settings. */
+interface WantedSettings {
+  readonly definitions: readonly SettingDefinition[];
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Whether what is required must be there (PUT). */
+  readonly replace: boolean;
+}
 
 /**
  * Writes the settings that a body names, all or none, each with its entry in the activity stream. What it
@@ -13,19 +21,21 @@ import { checkSetting, type SettingProblem } from './validation.ts';
  *
  * @throws RequestFailure 400 by key.
  */
-export async function changeSettings(
-  exchange: Exchange,
-  change: {
-    readonly definitions: readonly SettingDefinition[];
-    readonly body: Readonly<Record<string, unknown>>;
-    /** Whether what is required must be there (PUT). */
-    readonly replace: boolean;
-  },
-): Promise<void> {
-  const { service } = exchange;
+export function changeSettings(exchange: Exchange, change: WantedSettings): Promise<void> {
+  return exchange.service.database.transaction(async (transaction) => {
+    // One at a time: a value may be merged with what is there.
+    await lockSettings(transaction);
+    await store(exchange, transaction, await checkedValues(transaction, change));
+  });
+}
+
+async function checkedValues(
+  transaction: Queryable,
+  change: WantedSettings,
+): Promise<ReadonlyMap<string, unknown>> {
   const { body, replace } = change;
   const definitions = change.definitions.filter(({ readOnly }) => readOnly !== true);
-  const current: Readonly<Record<string, unknown>> = { ...(await currentSettings(service.database)) };
+  const current: Readonly<Record<string, unknown>> = { ...(await currentSettings(transaction)) };
   const problems: Record<string, SettingProblem> = {};
   const values = new Map<string, unknown>();
   for (const definition of definitions) {
@@ -47,7 +57,7 @@ export async function changeSettings(
       ],
     });
   }
-  await service.database.transaction((transaction) => store(exchange, transaction, values));
+  return values;
 }
 
 async function store(

@@ -8,6 +8,11 @@ export async function readSettings(database: Queryable): Promise<ReadonlyMap<str
   return new Map(rows.map((row) => [row.key, row.value]));
 }
 
+/** Keeps all others from writing settings until the transaction ends; they can still be read. */
+export async function lockSettings(transaction: Queryable): Promise<void> {
+  await transaction.execute('LOCK TABLE conf_setting IN SHARE ROW EXCLUSIVE MODE');
+}
+
 /**
  * Writes one setting.
  *

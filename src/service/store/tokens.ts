@@ -40,6 +40,12 @@ export async function findToken(database: Queryable, id: number): Promise<TokenR
   return rows[0] ?? null;
 }
 
+/** The same, locked until the transaction ends. */
+export async function lockToken(transaction: Queryable, id: number): Promise<TokenRecord | null> {
+  await transaction.query('SELECT FROM main_oauth2accesstoken WHERE id = $1 FOR NO KEY UPDATE', [id]);
+  return findToken(transaction, id);
+}
+
 /** What authenticates a request: a token that has not expired, with its owner. */
 export interface BearerRecord {
   readonly token_id: number;

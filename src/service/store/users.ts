@@ -131,9 +131,29 @@ export async function setSystemAuditor(transaction: Queryable, id: number, is: b
   );
 }
 
-/** Notes a login. */
-export async function touchLastLogin(transaction: Queryable, id: number, at: Date): Promise<void> {
-  await transaction.execute('UPDATE auth_user SET last_login = $2 WHERE id = $1', [id, at]);
+/**
+ * Notes a login, if the user is still active and has the password that was verified. The row stays locked
+ * until the transaction ends: logins of one user, and a change of the password, come one after the other.
+ *
+ * @returns Whether it is so.
+ */
+export async function touchLastLogin(transaction: Queryable, user: UserRecord, at: Date): Promise<boolean> {
+  const touched = await transaction.execute(
+    'UPDATE auth_user SET last_login = $3 WHERE id = $1 AND password = $2 AND is_active',
+    [user.id, user.password, at],
+  );
+  return touched === 1;
+}
+
+/**
+ * Locks users until the transaction ends, always in the same order, so that changes which depend on what
+ * these users are and may do come one after the other. What refers to them can still be added.
+ */
+export async function lockUsers(transaction: Queryable, ids: readonly number[]): Promise<void> {
+  await transaction.query(
+    'SELECT FROM auth_user WHERE id = ANY($1::integer[]) ORDER BY id FOR NO KEY UPDATE',
+    [ids],
+  );
 }
 
 /** Deletes a user; tokens, refresh tokens, sessions, roles and links go with it. */
