@@ -1,13 +1,14 @@
-// Compiles the program into dist/ and writes oclif.manifest.json, which lets the program start without
-// loading every command. With --check it leaves the manifest alone and fails where it is out of date.
+// Compiles the program into dist/, and writes what is made from the commands: oclif.manifest.json, which lets
+// the program start without loading every command, and docs/commands.md. With --check it leaves these two
+// alone and fails where they are out of date.
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Plugin } from '@oclif/core';
+import { commandReference } from './command-reference.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const manifestFile = join(root, 'oclif.manifest.json');
 
 /** Emits what the sources say, and removes what no source stands behind any more. */
 function compile(): void {
@@ -22,17 +23,23 @@ function compile(): void {
   }
 }
 
-async function manifest(): Promise<string> {
+/** What is made from the commands, by file. */
+async function generated(): Promise<ReadonlyMap<string, string>> {
   const plugin = new Plugin({ root, type: 'core', ignoreManifest: true, errorOnManifestCreate: true });
   await plugin.load();
-  return `${JSON.stringify(plugin.manifest, null, 2)}\n`;
+  return new Map([
+    ['oclif.manifest.json', `${JSON.stringify(plugin.manifest, null, 2)}\n`],
+    ['docs/commands.md', commandReference(plugin.manifest)],
+  ]);
 }
 
 compile();
-const current = await manifest();
-if (!process.argv.includes('--check')) {
-  writeFileSync(manifestFile, current);
-} else if (readFileSync(manifestFile, 'utf8') !== current) {
-  console.error('oclif.manifest.json does not describe the commands as they are: run `npm run build`');
-  process.exitCode = 1;
+for (const [file, content] of await generated()) {
+  const path = join(root, file);
+  if (!process.argv.includes('--check')) {
+    writeFileSync(path, content);
+  } else if (readFileSync(path, 'utf8') !== content) {
+    console.error(`${file} does not describe the commands as they are: run \`npm run build\``);
+    process.exitCode = 1;
+  }
 }
