@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
-import { lstat, mkdir, open } from 'node:fs/promises';
+import { lstat, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { makeFolder } from '../db/make-folder.ts';
 import { auditRefused } from './failures.ts';
 
 const { O_RDONLY, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK, O_RDWR, O_CREAT, O_APPEND, O_EXCL } = constants;
@@ -15,7 +16,7 @@ const STICKY = 0o1000;
  */
 export async function prepareFolder(path: string): Promise<void> {
   const folder = dirname(path);
-  const made = await mkdir(folder, { recursive: true, mode: 0o700 });
+  const made = await makeFolder(folder);
   if (made !== undefined) await syncFolder(dirname(made));
   const { mode } = await lstat(folder);
   if ((mode & OTHERS_WRITE) !== 0 && (mode & STICKY) === 0) {

@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
-import { access, mkdir, open, rm } from 'node:fs/promises';
+import { access, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tryLock } from '../db/file-lock.ts';
+import { makeFolder } from '../db/make-folder.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -25,7 +26,7 @@ export class RunHolds {
    */
   async hold(run: string): Promise<Disposable> {
     if (!UUID.test(run)) throw new Error('A run is named by a UUID');
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await makeFolder(this.#folder);
     const path = this.#file(run);
     const made = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600);
     await made.close();

