@@ -16,7 +16,7 @@ function checkText({
   credential,
   ...rest
 }: CheckedTarget): string {
-  const can = abilities(rest.capabilities);
+  const can = abilities(rest.capabilities, identity);
   const lines = [
     `Context "${context}" works.`,
     `  Answers:  ${dialect} ${printable.value(version)} at ${address}`,
@@ -33,11 +33,16 @@ function roleText({ isSuperuser, isSystemAuditor }: CheckedTarget['identity']): 
   return isSystemAuditor ? 'system auditor' : 'normal user';
 }
 
-function abilities(capabilities: CheckedTarget['capabilities']): { able: string[]; unable: string[] } {
+function abilities(
+  capabilities: CheckedTarget['capabilities'],
+  { isSuperuser }: CheckedTarget['identity'],
+): { able: string[]; unable: string[] } {
   const named: readonly (readonly [boolean, string])[] = [
-    [true, 'list and revoke access tokens'],
+    [true, 'list access tokens'],
+    [capabilities.changes, isSuperuser ? 'revoke access tokens' : 'revoke own access tokens'],
     [capabilities.createTokens, 'create tokens'],
-    [capabilities.settings, 'read and change settings'],
+    [capabilities.settings, 'read settings'],
+    [capabilities.settings && capabilities.changes && isSuperuser, 'change settings'],
     [capabilities.refreshTokens, 'revoke refresh tokens'],
     [capabilities.sessions, 'end sessions'],
     [capabilities.lastUsed, "show each token's last use"],

@@ -76,8 +76,16 @@ function tallyLines(kind: string, tallies: readonly Tally[]): string[] {
   ];
 }
 
-function keptLines({ kept, absentIds }: RevocationPlan): string[] {
-  const lines = kept.map(({ tokenId, reason }) => `Left out: token ${tokenId}, which ${reason}.`);
+function keptLines({ kept, absentIds, ownTokenIds }: RevocationPlan): string[] {
+  const lines = [
+    ...kept.map(({ tokenId, reason }) => `Left out: token ${tokenId}, which ${reason}.`),
+    ...(ownTokenIds.length === 0
+      ? []
+      : [
+          `Last: ${countText(ownTokenIds.length, 'token')} (${idsText(ownTokenIds)}) that may be the credential of this ` +
+            'context, which then needs another.',
+        ]),
+  ];
   if (absentIds.length > 0)
     lines.push(`Not found: ${countText(absentIds.length, 'id')} (${idsText(absentIds)}).`);
   return lines.length === 0 ? [] : ['', ...lines];

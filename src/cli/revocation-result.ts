@@ -34,16 +34,22 @@ function revocationText(revocation: RevocationReport): string {
   return `${lines.join('\n')}\n`;
 }
 
-function verificationText({ verified, stillAlive }: RevocationReport): string {
-  if (!verified) return 'Not verified: the target could not be read again.';
-  return stillAlive.length === 0
-    ? 'Verified: read again, and none of them is there.'
-    : `Read again, ${countText(stillAlive.length, 'token is', 'tokens are')} still there: ${idsText(stillAlive)}.`;
+function verificationText(revocation: RevocationReport): string {
+  const { verified, stillAlive, ownAccessEnded, revoked, unchanged } = revocation;
+  if (stillAlive.length > 0) {
+    return `Read again, ${countText(stillAlive.length, 'token is', 'tokens are')} still there: ${idsText(stillAlive)}.`;
+  }
+  const ended = ownAccessEnded ? ' The credential of this context is refused now: give it another.' : '';
+  if (!verified) return `Not verified: the target could not be read again.${ended}`;
+  const gone = countText(revoked + unchanged, 'token');
+  return ownAccessEnded
+    ? `Verified: none of ${gone} answers any more.${ended}`
+    : `Verified: read again, and none of ${gone} is there.`;
 }
 
 /** What says that not all is done; undefined where all is. */
 function unfinished(revocation: RevocationReport, goOn: string): TokenctlError | undefined {
-  const { interrupted, stopped, failed, notTried, stillAlive, verified } = revocation;
+  const { planned, interrupted, stopped, failed, notTried, stillAlive, verified } = revocation;
   const left = `${countText(notTried, 'token was', 'tokens were')} not tried`;
   if (interrupted) {
     return new TokenctlError('interrupted', `Interrupted: ${left}`, { hint: goOn });
@@ -52,6 +58,15 @@ function unfinished(revocation: RevocationReport, goOn: string): TokenctlError |
     return new TokenctlError('partly_done', `Stopped: ${stopped.message}. ${left}`, {
       hint: stopped.hint ?? goOn,
     });
+  }
+  if (failed.length > 0 && failed.length === planned && failed.every(({ refused }) => refused)) {
+    return new TokenctlError(
+      'permission_refused',
+      'This account, or the scope of its token, may revoke none of them',
+      {
+        hint: "Revoking other people's tokens takes a superuser, and a token of the scope write",
+      },
+    );
   }
   if (failed.length > 0 || notTried > 0 || stillAlive.length > 0 || !verified) {
     return new TokenctlError('partly_done', 'Not all of them are revoked for certain', { hint: goOn });

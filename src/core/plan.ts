@@ -52,6 +52,8 @@ export interface RevocationPlan {
 export interface Outcome {
   readonly tokenId: number;
   readonly result: 'revoked' | 'unchanged' | 'failed';
+  /** For `failed`: whether the account may not do it, so that trying again is of no use. */
+  readonly refused?: true;
   /** For `failed`: what the target said, in words. */
   readonly reason?: string;
 }

@@ -15,13 +15,16 @@ export async function checkTarget(options: { target: Target }): Promise<CheckedT
   return { ...description, warnings: warnings(description) };
 }
 
-function warnings({ identity, transport, address, credential }: TargetDescription): string[] {
+function warnings({ identity, transport, address, credential, capabilities }: TargetDescription): string[] {
   const found: string[] = [];
   if (transport === 'http' && !isLoopback(new URL(address).hostname)) {
     found.push('The connection is not encrypted: whoever can listen in learns the credential.');
   }
   if (transport === 'https_unverified') {
     found.push('The certificate is not checked: anybody in between can pose as the controller.');
+  }
+  if (!capabilities.changes) {
+    found.push('The token has the scope read: nothing can be revoked or changed with it.');
   }
   if (!identity.isSuperuser && !identity.isSystemAuditor) {
     found.push(`${identity.username} is no superuser: only its own tokens are seen, and settings are not.`);

@@ -24,7 +24,7 @@ function refuseMissing(kind: string, names: readonly string[], found: ReadonlySe
   const missing = names.filter((name) => !found.has(name));
   if (missing.length === 0) return;
   throw new TokenctlError('not_found', `There is no ${kind} named ${missing.join(', ')} that you may see`, {
-    hint: `Check the spelling, upper and lower case included. Deleting a ${kind} deletes its tokens as well.`,
+    hint: `Check the spelling, upper and lower case included. Deleting the ${kind} has deleted its tokens as well.`,
     details: { kind, names: missing },
   });
 }

@@ -15,6 +15,8 @@ interface Capabilities {
   readonly settings: boolean;
   /** Tokens can be created for the caller. */
   readonly createTokens: boolean;
+  /** The credential may change things: a password may, a token as its scope says. */
+  readonly changes: boolean;
 }
 
 /** A target as found: who answers there, and who the caller is to it. */

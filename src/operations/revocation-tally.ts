@@ -11,6 +11,14 @@ export interface RevocationProgress {
   readonly failed: number;
 }
 
+/** A token that was tried and not revoked. */
+export interface FailedToken {
+  readonly tokenId: number;
+  readonly reason: string;
+  /** Whether the account may not do it, so that trying again is of no use. */
+  readonly refused?: true;
+}
+
 /** Progress is told once in so many tokens. */
 const STRIDE = 32;
 
@@ -18,7 +26,7 @@ const STRIDE = 32;
 export class RevocationTally {
   /** Ids of all tokens that were tried, in the order of their outcomes. */
   readonly tried: number[] = [];
-  readonly #failed: { readonly tokenId: number; readonly reason: string }[] = [];
+  readonly #failed: FailedToken[] = [];
   readonly #planned: number;
   readonly #onProgress: ((progress: RevocationProgress) => void) | undefined;
   #revoked = 0;
@@ -34,7 +42,7 @@ export class RevocationTally {
     this.tried.push(outcome.tokenId);
     if (outcome.result === 'revoked') this.#revoked += 1;
     else if (outcome.result === 'unchanged') this.#unchanged += 1;
-    else this.#failed.push({ tokenId: outcome.tokenId, reason: outcome.reason ?? 'no reason given' });
+    else this.#failed.push(failedToken(outcome));
     if (this.done % STRIDE === 0 || this.done === this.#planned) this.#tell();
   }
 
@@ -74,4 +82,8 @@ export class RevocationTally {
       failed: this.#failed.length,
     });
   }
+}
+
+function failedToken({ tokenId, reason, refused }: Outcome): FailedToken {
+  return { tokenId, reason: reason ?? 'no reason given', ...(refused && { refused }) };
 }

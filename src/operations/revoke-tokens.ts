@@ -1,11 +1,11 @@
-import { TokenctlError, type TokenctlErrorCode } from '../core/errors.ts';
+import type { TokenctlError, TokenctlErrorCode } from '../core/errors.ts';
 import type { Kept, RevocationPlan, StaysAlive } from '../core/plan.ts';
 import { Journal } from './journal.ts';
 import type { AuditLog, Clock, EntryDraft, Target, TargetDescription } from './ports.ts';
 import { reconcile } from './reconcile.ts';
 import { batchesOf, runBatches } from './revocation-batches.ts';
-import { type RevocationProgress, RevocationTally } from './revocation-tally.ts';
-import { stillAlive } from './still-alive.ts';
+import { type FailedToken, type RevocationProgress, RevocationTally } from './revocation-tally.ts';
+import { together, verifyOthers, verifyOwn } from './verify-revocation.ts';
 
 /** What a revocation did, and what it left. */
 export interface RevocationReport {
@@ -13,13 +13,15 @@ export interface RevocationReport {
   readonly revoked: number;
   /** Gone already when their turn came. */
   readonly unchanged: number;
-  readonly failed: readonly { readonly tokenId: number; readonly reason: string }[];
+  readonly failed: readonly FailedToken[];
   /** Planned, and not reached because the work ended before. */
   readonly notTried: number;
   /** Tokens that were tried and found when reading again, ascending. */
   readonly stillAlive: readonly number[];
-  /** Whether the tokens tried were read again; the caller's own cannot be, its access having ended. */
+  /** Whether the tokens tried were read again and none was there. */
   readonly verified: boolean;
+  /** Whether the caller's own credential was revoked, shown by its being refused afterwards. */
+  readonly ownAccessEnded: boolean;
   readonly kept: readonly Kept[];
   readonly staysAlive: readonly StaysAlive[];
   /** Whether a signal ended the work early. */
@@ -82,13 +84,17 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   const others = plan.tokenIds.length - plan.ownTokenIds.length;
   const batches = batchesOf(plan, { from: 0, to: others, size: options.batchSize ?? BATCH_SIZE });
   await runBatches({ ...work, batches, atOnce: AT_ONCE });
-  const alive = await readAgain(target, tally);
+  const read = await verifyOthers(target, tally);
+  const triedBefore = tally.done;
   const own = batchesOf(plan, { from: others, to: plan.tokenIds.length, size: 1 });
   await runBatches({ ...work, batches: own, atOnce: 1 });
+  const ownRead = await verifyOwn(target, tally, tally.tried.slice(triedBefore));
+  const { alive, ownAccessEnded } = together(read, ownRead);
   const report: RevocationReport = {
     ...tally.counts(),
     stillAlive: alive ?? [],
-    verified: alive !== null,
+    verified: alive?.length === 0,
+    ownAccessEnded,
     kept: plan.kept,
     staysAlive: plan.staysAlive,
     interrupted: signal?.aborted === true && tally.notTried > 0,
@@ -99,18 +105,6 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   await journal.outcome(intent, closing(report));
   if (tally.stopped !== null && tally.done === 0) throw tally.stopped;
   return report;
-}
-
-/** Which of the tokens tried still exist; null where the target can no longer be asked. */
-async function readAgain(target: Target, tally: RevocationTally): Promise<readonly number[] | null> {
-  if (tally.stopped !== null) return null;
-  try {
-    return await stillAlive(target, tally.tried);
-  } catch (error) {
-    if (!(error instanceof TokenctlError)) throw error;
-    tally.stop(error);
-    return null;
-  }
 }
 
 function opening(plan: RevocationPlan): EntryDraft['data'] {

@@ -133,6 +133,7 @@ export function description(other: Partial<TargetDescription> = {}): TargetDescr
       lastUsed: true,
       settings: true,
       createTokens: true,
+      changes: true,
     },
     ...other,
   };

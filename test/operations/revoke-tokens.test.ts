@@ -71,7 +71,7 @@ describe('revokeTokens', () => {
   test('does not believe a target that says "revoked" and keeps the token', async () => {
     await using at = await fixture(5);
     at.target.onRevoke = (id) => (id === 2 ? 'revoked' : undefined);
-    expect(await at.revokeAll()).toMatchObject({ revoked: 5, stillAlive: [2], verified: true });
+    expect(await at.revokeAll()).toMatchObject({ revoked: 5, stillAlive: [2], verified: false });
   });
 
   test('says that it could not verify where the target goes away before', async () => {
@@ -171,6 +171,26 @@ describe('the caller’s own credential', () => {
     const report = await at.revokeAll({ includeOwn: true });
     expect(order.slice(-2)).toEqual([4, 6]);
     expect(report).toMatchObject({ revoked: 10, notTried: 0, verified: true, stopped: null });
+  });
+
+  test('is known to be revoked by being refused afterwards, and not because nothing was read', async () => {
+    await using at = await fixture(3);
+    at.target.own = [2];
+    const { tokens } = at.target;
+    at.target.tokens = (selector) => {
+      if (!at.target.alive.has(2)) throw new TokenctlError('credentials_refused', 'That was the one');
+      return tokens.call(at.target, selector);
+    };
+    const report = await at.revokeAll({ includeOwn: true });
+    expect(report).toMatchObject({ revoked: 3, verified: true, ownAccessEnded: true, stillAlive: [] });
+  });
+
+  test('is found alive where the target only said that it is revoked', async () => {
+    await using at = await fixture(3);
+    at.target.own = [2];
+    at.target.onRevoke = (id) => (id === 2 ? 'revoked' : undefined);
+    const report = await at.revokeAll({ includeOwn: true });
+    expect(report).toMatchObject({ verified: false, ownAccessEnded: false, stillAlive: [2] });
   });
 
   test('that ends before the other candidates is reported', async () => {

@@ -105,3 +105,10 @@ const created = z.object({ token: z.string().min(1) });
 export function readTokenValue(body: unknown): string | null {
   return created.safeParse(body).data?.token ?? null;
 }
+
+const metadata = z.object({ actions: z.record(z.string(), z.unknown()) });
+
+/** Reads the actions that an OPTIONS answer names; null where it names none. */
+export function readActions(body: unknown): Readonly<Record<string, unknown>> | null {
+  return metadata.safeParse(body).data?.actions ?? null;
+}

@@ -22,7 +22,7 @@ export interface ConnectionOptions {
 
 /** One request, by a path below the controller's address. */
 export interface Request {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'OPTIONS' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly json?: object;
 }
@@ -91,7 +91,7 @@ export class Connection {
    * @throws TokenctlError `target_unreachable`, `target_misbehaved`.
    */
   async send(request: Request): Promise<Answer> {
-    const idempotent = request.method === 'GET' || request.method === 'DELETE';
+    const idempotent = request.method !== 'POST' && request.method !== 'PATCH';
     const send = () => this.#dispatch(request, idempotent);
     try {
       const answer = await (idempotent

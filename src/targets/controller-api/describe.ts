@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../core/errors.ts';
 import type { TargetDescription } from '../../operations/ports.ts';
-import { jsonOf, notAController } from './answer-failure.ts';
-import { readDialect, readMe, readVersion } from './bodies.ts';
+import { isJson, jsonOf, notAController } from './answer-failure.ts';
+import { readActions, readDialect, readMe, readVersion } from './bodies.ts';
 import type { Connection } from './connection.ts';
 
 /**
@@ -33,6 +33,7 @@ export async function describeController(
     );
   }
   const { id, username, isSuperuser, isSystemAuditor } = me;
+  const changes = await mayChange(connection);
   return {
     context,
     address: connection.address,
@@ -46,9 +47,23 @@ export async function describeController(
       sessions: false,
       lastUsed: false,
       settings: isSuperuser || isSystemAuditor,
-      createTokens: true,
+      createTokens: changes,
+      changes,
     },
   };
+}
+
+/**
+ * Whether the credential may change things. A controller does not tell a token's scope to its bearer; but
+ * its OPTIONS leaves out what the scope does not allow. Where that cannot be read, it counts as allowed: the
+ * attempt will tell.
+ */
+async function mayChange(connection: Connection): Promise<boolean> {
+  if (connection.credential.kind === 'password') return true;
+  const answer = await connection.send({ method: 'OPTIONS', path: '/api/v2/tokens/' });
+  if (answer.status !== 200 || !isJson(answer)) return true;
+  const actions = readActions(jsonOf(answer, connection, 'what can be done there'));
+  return actions === null || 'POST' in actions;
 }
 
 function isGateway({ address }: Connection): TokenctlError {

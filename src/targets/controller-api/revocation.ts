@@ -40,11 +40,12 @@ async function deleteToken(connection: Connection, tokenId: number): Promise<Out
   // A proxy's page says nothing about the token; only the controller's own "not found" does.
   if (answer.status === 404 && isJson(answer)) return { tokenId, result: 'unchanged' };
   if (answer.status === 401 || isPassing(answer)) throw answerFailure(answer, connection, 'the revocation');
-  return { tokenId, result: 'failed', reason: reasonOf(answer, connection) };
+  const reason = reasonOf(answer, connection);
+  return { tokenId, result: 'failed', reason, ...(answer.status === 403 && { refused: true as const }) };
 }
 
 function reasonOf(answer: Answer, connection: Connection): string {
-  if (answer.status === 403) return 'this account may not revoke it';
+  if (answer.status === 403) return 'this account, or the scope of this token, may not revoke it';
   if (answer.status === 409) return 'the controller says that it is in use';
   return answerFailure(answer, connection, 'the revocation').message;
 }

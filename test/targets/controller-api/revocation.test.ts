@@ -74,7 +74,8 @@ describe('revoke', () => {
     expect(found.outcomes).toContainEqual({
       tokenId: 2,
       result: 'failed',
-      reason: 'this account may not revoke it',
+      reason: 'this account, or the scope of this token, may not revoke it',
+      refused: true,
     });
     expect(found.revoked.sort()).toEqual([1, 3]);
   });
