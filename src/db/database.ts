@@ -6,9 +6,11 @@ export interface Queryable {
   /**
    * Runs one statement with `$1` parameters.
    *
+   * @param prepared A name for the statement where it is run very often: PostgreSQL then parses and plans it
+   *   once a connection. One name stands for one text, so that there are few of them.
    * @returns Its rows.
    */
-  query<R extends object = Row>(sql: string, values?: readonly unknown[]): Promise<R[]>;
+  query<R extends object = Row>(sql: string, values?: readonly unknown[], prepared?: string): Promise<R[]>;
   /**
    * Runs one statement for its effect.
    *
@@ -24,5 +26,7 @@ export interface Database extends Queryable {
   transaction<T>(work: (transaction: Queryable) => Promise<T>): Promise<T>;
   /** Runs a script of several statements without parameters, as migrations are. */
   script(sql: string): Promise<void>;
+  /** How its connections are used at present, where it has several. */
+  connections?(): { readonly total: number; readonly idle: number; readonly waiting: number };
   close(): Promise<void>;
 }

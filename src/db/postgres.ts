@@ -32,8 +32,9 @@ const types: pg.CustomTypesConfig = {
 
 function queryable(client: pg.Pool | pg.PoolClient): Queryable {
   return {
-    async query<R extends object>(sql: string, values: readonly unknown[] = []) {
-      return (await connected(client.query<R & pg.QueryResultRow>(sql, [...values]))).rows;
+    async query<R extends object>(text: string, values: readonly unknown[] = [], name?: string) {
+      const statement = { text, values: [...values], ...(name !== undefined && { name }) };
+      return (await connected(client.query<R & pg.QueryResultRow>(statement))).rows;
     },
     async execute(sql, values = []) {
       return (await connected(client.query(sql, [...values]))).rowCount ?? 0;
@@ -116,6 +117,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     async script(sql) {
       await pool.query(sql);
     },
+    connections: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     close: () => pool.end(),
   };
 }

@@ -11,10 +11,20 @@ export interface Activity {
   readonly actorId: number | null;
   readonly node: string;
   readonly setting?: Readonly<Record<string, unknown>>;
-  /** The token or user that it is about, while that exists. */
+  /** What it is about, while that exists. */
   readonly tokenId?: number;
+  readonly applicationId?: number;
   readonly userId?: number;
+  readonly organizationId?: number;
 }
+
+/** The tables that link an entry to what it is about. */
+const LINKS = [
+  ['tokenId', 'main_activitystream_o_auth2_access_token', 'oauth2accesstoken_id'],
+  ['applicationId', 'main_activitystream_o_auth2_application', 'oauth2application_id'],
+  ['userId', 'main_activitystream_user', 'user_id'],
+  ['organizationId', 'main_activitystream_organization', 'organization_id'],
+] as const;
 
 /** Adds an entry, in the transaction of the change itself: neither stands without the other. */
 export async function insertActivity(transaction: Queryable, activity: Activity): Promise<void> {
@@ -35,17 +45,13 @@ export async function insertActivity(transaction: Queryable, activity: Activity)
     ],
   );
   if (row === undefined) return;
-  if (activity.tokenId !== undefined) {
-    await transaction.execute(
-      'INSERT INTO main_activitystream_o_auth2_access_token (activitystream_id, oauth2accesstoken_id) VALUES ($1, $2)',
-      [row.id, activity.tokenId],
-    );
-  }
-  if (activity.userId !== undefined) {
-    await transaction.execute(
-      'INSERT INTO main_activitystream_user (activitystream_id, user_id) VALUES ($1, $2)',
-      [row.id, activity.userId],
-    );
+  for (const [about, table, column] of LINKS) {
+    const id = activity[about];
+    if (id === undefined) continue;
+    await transaction.execute(`INSERT INTO ${table} (activitystream_id, ${column}) VALUES ($1, $2)`, [
+      row.id,
+      id,
+    ]);
   }
 }
 
@@ -68,26 +74,59 @@ export interface ActivityRecord {
   readonly token_id: number | null;
   readonly token_user_id: number | null;
   readonly token_description: string | null;
+  readonly token_application_id: number | null;
   readonly token_scope: string | null;
+  readonly application_id: number | null;
+  readonly application_name: string | null;
+  readonly application_description: string | null;
   readonly about_user_id: number | null;
   readonly about_username: string | null;
+  readonly about_first_name: string | null;
+  readonly about_last_name: string | null;
+  readonly organization_id: number | null;
+  readonly organization_name: string | null;
+  readonly organization_description: string | null;
 }
 
-/** Rows `s` of main_activitystream with the actor `u`, the token `t` and the user `b` they are about. */
+/**
+ * Rows `s` of main_activitystream with the actor `u` and what they are about: the token `t` (of the
+ * application `ta`), the application `a`, the user `b`, the organization `o`; at most one of each.
+ */
 export const ACTIVITY_FROM = `main_activitystream s
   LEFT JOIN auth_user u ON u.id = s.actor_id
   LEFT JOIN main_activitystream_o_auth2_access_token st ON st.activitystream_id = s.id
   LEFT JOIN main_oauth2accesstoken t ON t.id = st.oauth2accesstoken_id
+  LEFT JOIN main_oauth2application ta ON ta.id = t.application_id
+  LEFT JOIN main_activitystream_o_auth2_application sa ON sa.activitystream_id = s.id
+  LEFT JOIN main_oauth2application a ON a.id = sa.oauth2application_id
   LEFT JOIN main_activitystream_user su ON su.activitystream_id = s.id
-  LEFT JOIN auth_user b ON b.id = su.user_id`;
+  LEFT JOIN auth_user b ON b.id = su.user_id
+  LEFT JOIN main_activitystream_organization so ON so.activitystream_id = s.id
+  LEFT JOIN main_organization o ON o.id = so.organization_id`;
 
 /** The columns of an {@link ActivityRecord} over {@link ACTIVITY_FROM}. */
 export const ACTIVITY_COLUMNS = `
   s.id, s.timestamp, s.operation, s.changes, s.object1, s.object2, s.object_relationship_type, s.action_node,
   s.setting, s.actor_id, u.username AS actor_username, u.first_name AS actor_first_name,
   u.last_name AS actor_last_name, s.deleted_actor, t.id AS token_id, t.user_id AS token_user_id,
-  t.description AS token_description, t.scope AS token_scope, b.id AS about_user_id,
-  b.username AS about_username`;
+  t.description AS token_description, t.application_id AS token_application_id, t.scope AS token_scope,
+  a.id AS application_id, a.name AS application_name, a.description AS application_description,
+  b.id AS about_user_id, b.username AS about_username, b.first_name AS about_first_name,
+  b.last_name AS about_last_name, o.id AS organization_id, o.name AS organization_name,
+  o.description AS organization_description`;
+
+/** An entry by id, where a condition over {@link ACTIVITY_FROM} holds, or null; its parameters begin at `$2`. */
+export async function findActivity(
+  database: Queryable,
+  id: number,
+  visible: { readonly sql: string; readonly values: readonly unknown[] },
+): Promise<ActivityRecord | null> {
+  const rows = await database.query<ActivityRecord>(
+    `SELECT ${ACTIVITY_COLUMNS} FROM ${ACTIVITY_FROM} WHERE s.id = $1 AND (${visible.sql})`,
+    [id, ...visible.values],
+  );
+  return rows[0] ?? null;
+}
 
 /** Keeps the name of a user who is about to be deleted in the entries that he or she caused. */
 export async function keepDeletedActor(

@@ -28,6 +28,28 @@ export async function findInventory(
   return rows[0] ?? null;
 }
 
+/** What is new in a table of things that belong to an organization. */
+export interface NewNamed {
+  readonly name: string;
+  readonly description: string;
+  readonly organization: number | null;
+}
+
+/** Adds an inventory or a credential. Returns its row, or null where the organization has one of this name. */
+export async function insertNamed(
+  database: Queryable,
+  table: 'main_inventory' | 'main_credential',
+  { name, description, organization }: NewNamed,
+): Promise<(NamedRecord & { readonly organization: number | null }) | null> {
+  const rows = await database.query<NamedRecord & { organization: number | null }>(
+    `INSERT INTO ${table} (name, description, organization_id) VALUES ($1, $2, $3)
+     ON CONFLICT DO NOTHING
+     RETURNING id, created, modified, name, description, organization_id AS organization`,
+    [name, description, organization],
+  );
+  return rows[0] ?? null;
+}
+
 /** Adds a host. Returns its id, or null where the inventory has one of this name. */
 export async function insertHost(
   database: Queryable,

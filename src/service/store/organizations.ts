@@ -39,6 +39,23 @@ export async function findOrganization(database: Queryable, id: number): Promise
   return rows[0] ?? null;
 }
 
+/** The same, locked until the transaction ends. */
+export async function lockOrganization(
+  transaction: Queryable,
+  id: number,
+): Promise<OrganizationRecord | null> {
+  await transaction.query('SELECT FROM main_organization WHERE id = $1 FOR UPDATE', [id]);
+  return findOrganization(transaction, id);
+}
+
+/** The id of the organization of this name, or null. */
+export async function findOrganizationId(database: Queryable, name: string): Promise<number | null> {
+  const rows = await database.query<{ id: number }>('SELECT id FROM main_organization WHERE name = $1', [
+    name,
+  ]);
+  return rows[0]?.id ?? null;
+}
+
 /** Adds an organization. Returns its id, or null where the name is taken. */
 export async function insertOrganization(
   transaction: Queryable,

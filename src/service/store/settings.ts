@@ -4,6 +4,8 @@ import type { Queryable } from '../../db/database.ts';
 export async function readSettings(database: Queryable): Promise<ReadonlyMap<string, unknown>> {
   const rows = await database.query<{ key: string; value: unknown }>(
     'SELECT key, value FROM conf_setting WHERE user_id IS NULL ORDER BY id',
+    [],
+    'settings',
   );
   return new Map(rows.map((row) => [row.key, row.value]));
 }

@@ -49,27 +49,33 @@ export async function lockToken(transaction: Queryable, id: number): Promise<Tok
 /** What authenticates a request: a token that has not expired, with its owner. */
 export interface BearerRecord {
   readonly token_id: number;
+  /** The stored form of its value. */
+  readonly stored: string;
   readonly scope: string;
   readonly last_used: Date | null;
   readonly owner: UserRecord;
 }
 
-/** The live token with this stored form whose owner is active, or null. */
-export async function findBearer(
+/** Of these stored forms, those of live tokens whose owners are active. */
+export async function findBearers(
   database: Queryable,
-  storedForm: string,
+  storedForms: readonly string[],
   at: Date,
-): Promise<BearerRecord | null> {
-  const rows = await database.query<UserRecord & { token_id: number; scope: string; last_used: Date | null }>(
-    `SELECT t.id AS token_id, t.scope, t.last_used, ${USER_COLUMNS}
+): Promise<BearerRecord[]> {
+  const rows = await database.query<UserRecord & Omit<BearerRecord, 'owner'>>(
+    `SELECT t.id AS token_id, t.token AS stored, t.scope, t.last_used, ${USER_COLUMNS}
      FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id
-     WHERE t.token = $1 AND t.expires > $2 AND u.is_active`,
-    [storedForm, at],
+     WHERE t.token = ANY($1::varchar[]) AND t.expires > $2 AND u.is_active`,
+    [storedForms, at],
+    'bearers',
   );
-  const row = rows[0];
-  if (row === undefined) return null;
-  const { token_id, scope, last_used, ...owner } = row;
-  return { token_id, scope, last_used, owner };
+  return rows.map(({ token_id, stored, scope, last_used, ...owner }) => ({
+    token_id,
+    stored,
+    scope,
+    last_used,
+    owner,
+  }));
 }
 
 /** Notes that a token was used, unless that stands there already since `unless`. */
@@ -156,16 +162,4 @@ export async function updateToken(
  */
 export async function deleteToken(transaction: Queryable, id: number): Promise<boolean> {
   return (await transaction.execute('DELETE FROM main_oauth2accesstoken WHERE id = $1', [id])) === 1;
-}
-
-/** An application as far as issuing a token for it goes, or null. */
-export async function findApplication(
-  database: Queryable,
-  id: number,
-): Promise<{ readonly id: number; readonly name: string; readonly organization_id: number | null } | null> {
-  const rows = await database.query<{ id: number; name: string; organization_id: number | null }>(
-    'SELECT id, name, organization_id FROM main_oauth2application WHERE id = $1',
-    [id],
-  );
-  return rows[0] ?? null;
 }

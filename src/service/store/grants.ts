@@ -1,0 +1,92 @@
+import type { Queryable } from '../../db/database.ts';
+import { IS_EXTERNAL } from './external-user.ts';
+import { type NewPair, PAIR, pairValues } from './issued-tokens.ts';
+
+/** What a new authorization code stands for. */
+export interface NewCode {
+  readonly storedForm: string;
+  readonly created: Date;
+  readonly expires: Date;
+  readonly applicationId: number;
+  readonly userId: number;
+  readonly redirectUri: string;
+  /** Whether the authorization request named it, so that the token request must as well (RFC 6749 §4.1.3). */
+  readonly redirectUriGiven: boolean;
+  readonly scope: string;
+  /** Empty where there is none. */
+  readonly codeChallenge: string;
+  readonly codeChallengeMethod: string;
+}
+
+/** Keeps an authorization code until it is exchanged. */
+export async function insertCode(database: Queryable, code: NewCode): Promise<void> {
+  await database.execute(
+    `INSERT INTO oauth2_provider_grant
+       (code, created, updated, expires, application_id, user_id, redirect_uri, redirect_uri_given, scope,
+        code_challenge, code_challenge_method)
+     VALUES ($1, $2, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    [
+      code.storedForm,
+      code.created,
+      code.expires,
+      code.applicationId,
+      code.userId,
+      code.redirectUri,
+      code.redirectUriGiven,
+      code.scope,
+      code.codeChallenge,
+      code.codeChallengeMethod,
+    ],
+  );
+}
+
+/** An authorization code with what decides about its exchange. */
+export interface CodeRecord {
+  readonly id: number;
+  readonly application_id: number;
+  readonly expires: Date;
+  readonly used: Date | null;
+  readonly family: number;
+  readonly redirect_uri: string;
+  readonly redirect_uri_given: boolean;
+  readonly scope: string;
+  readonly code_challenge: string;
+  readonly code_challenge_method: string;
+  readonly is_active: boolean;
+  readonly is_external: boolean;
+}
+
+/** The authorization code with this stored form, or null. */
+export async function findCode(database: Queryable, storedForm: string): Promise<CodeRecord | null> {
+  const rows = await database.query<CodeRecord>(
+    `SELECT g.id, g.application_id, g.expires, g.used, g.family, g.redirect_uri, g.redirect_uri_given, g.scope,
+       g.code_challenge, g.code_challenge_method, u.is_active, ${IS_EXTERNAL} AS is_external
+     FROM oauth2_provider_grant g JOIN auth_user u ON u.id = g.user_id
+     WHERE g.code = $1`,
+    [storedForm],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * Exchanges an authorization code for tokens. Of several that try at once exactly one succeeds; the code
+ * stays, marked as used, so that a second use is recognized (RFC 6749 §4.1.2).
+ *
+ * @returns Whether this call exchanged it.
+ */
+export async function exchangeCode(database: Queryable, pair: NewPair, codeId: number): Promise<boolean> {
+  const rows = await database.query(
+    `WITH origin AS (
+       UPDATE oauth2_provider_grant g SET used = $1, updated = $1 FROM auth_user u
+       WHERE g.id = $10 AND g.used IS NULL AND u.id = g.user_id AND u.is_active
+       RETURNING g.user_id, g.family, NULL::bigint AS refresh_token_id
+     ), ${PAIR}`,
+    [...pairValues(pair), codeId],
+  );
+  return rows.length === 1;
+}
+
+/** Deletes the codes that expired before a moment, used or not. */
+export async function deleteCodes(database: Queryable, expiredBefore: Date): Promise<number> {
+  return database.execute('DELETE FROM oauth2_provider_grant WHERE expires < $1', [expiredBefore]);
+}

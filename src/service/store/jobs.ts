@@ -1,0 +1,102 @@
+import type { Queryable } from '../../db/database.ts';
+
+/** Where a job stands, in the controller's words. */
+export type JobStatus = 'pending' | 'running' | 'successful' | 'failed' | 'error' | 'canceled';
+
+/** A job with the names of what it refers to. */
+export interface JobRecord {
+  readonly id: number;
+  readonly created: Date;
+  readonly modified: Date;
+  readonly name: string;
+  readonly description: string;
+  readonly status: JobStatus;
+  readonly started: Date | null;
+  readonly finished: Date | null;
+  readonly job_explanation: string;
+  readonly playbook: string;
+  readonly limit: string;
+  readonly execution_node: string;
+  readonly organization_id: number | null;
+  readonly organization_name: string | null;
+  readonly inventory_id: number | null;
+  readonly inventory_name: string | null;
+  readonly project_id: number | null;
+  readonly project_name: string | null;
+  readonly job_template_id: number | null;
+  readonly job_template_name: string | null;
+  readonly created_by_id: number | null;
+  readonly created_by_username: string | null;
+  readonly created_by_first_name: string | null;
+  readonly created_by_last_name: string | null;
+}
+
+/** Rows `x` of service_job with organization, inventory, project, template and who launched it. */
+export const JOB_FROM = `service_job x
+  LEFT JOIN main_organization o ON o.id = x.organization_id
+  LEFT JOIN main_inventory i ON i.id = x.inventory_id
+  LEFT JOIN service_project p ON p.id = x.project_id
+  LEFT JOIN service_job_template j ON j.id = x.job_template_id
+  LEFT JOIN auth_user u ON u.id = x.created_by_id`;
+
+/** The columns of a {@link JobRecord} over {@link JOB_FROM}. */
+export const JOB_COLUMNS = `
+  x.id, x.created, x.modified, x.name, x.description, x.status, x.started, x.finished, x.job_explanation,
+  x.playbook, x."limit", x.execution_node, x.organization_id, o.name AS organization_name,
+  x.inventory_id, i.name AS inventory_name, x.project_id, p.name AS project_name,
+  x.job_template_id, j.name AS job_template_name, x.created_by_id, u.username AS created_by_username,
+  u.first_name AS created_by_first_name, u.last_name AS created_by_last_name`;
+
+/** A job by id, or null. */
+export async function findJob(database: Queryable, id: number): Promise<JobRecord | null> {
+  const rows = await database.query<JobRecord>(`SELECT ${JOB_COLUMNS} FROM ${JOB_FROM} WHERE x.id = $1`, [
+    id,
+  ]);
+  return rows[0] ?? null;
+}
+
+/** What is launched: a template as it is now, with the limit that counts this time. */
+export interface NewJob {
+  readonly templateId: number;
+  readonly limit: string;
+  readonly createdBy: number;
+  readonly runner: string;
+  readonly node: string;
+  readonly at: Date;
+}
+
+/** Adds a job that waits for its turn. Returns its id, or null where the template is gone. */
+export async function insertJob(database: Queryable, job: NewJob): Promise<number | null> {
+  const rows = await database.query<{ id: number }>(
+    `INSERT INTO service_job (name, description, playbook, organization_id, inventory_id, project_id,
+       job_template_id, status, "limit", created_by_id, runner, execution_node, created, modified)
+     SELECT name, description, playbook, organization_id, inventory_id, project_id,
+       id, 'pending', $2, $3, $4, $5, $6, $6 FROM service_job_template WHERE id = $1 RETURNING id`,
+    [job.templateId, job.limit, job.createdBy, job.runner, job.node, job.at],
+  );
+  return rows[0]?.id ?? null;
+}
+
+/** Asks for a job's end. One that waits ends here. Returns false where it had ended already. */
+export async function cancelJob(
+  database: Queryable,
+  { id, at }: { readonly id: number; readonly at: Date },
+): Promise<boolean> {
+  const touched = await database.execute(
+    `UPDATE service_job SET cancel_flag = true, modified = $2,
+       finished = CASE WHEN status = 'pending' THEN $2::timestamptz END,
+       status = CASE WHEN status = 'pending' THEN 'canceled' ELSE status END
+     WHERE id = $1 AND status IN ('pending', 'running')`,
+    [id, at],
+  );
+  return touched === 1;
+}
+
+/** What a job printed, from its beginning to what is stored by now. */
+export async function readOutput(database: Queryable, id: number): Promise<string> {
+  const rows = await database.query<{ content: string }>(
+    'SELECT content FROM service_job_output WHERE job_id = $1 ORDER BY number',
+    [id],
+  );
+  return rows.map(({ content }) => content).join('');
+}

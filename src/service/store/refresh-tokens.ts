@@ -1,0 +1,113 @@
+import type { Queryable } from '../../db/database.ts';
+import { IS_EXTERNAL } from './external-user.ts';
+import { GONE_COLUMNS, type NewPair, NOTE_GONE, PAIR, pairValues } from './issued-tokens.ts';
+
+/** A refresh token with what decides about a refresh. */
+export interface RefreshTokenRecord {
+  readonly id: number;
+  /** The stored form of its value. */
+  readonly stored: string;
+  readonly application_id: number;
+  readonly created: Date;
+  /** When it was used or revoked. */
+  readonly revoked: Date | null;
+  readonly family: number;
+  /** The access token beside it; null where that was revoked or deleted. */
+  readonly access_token_id: number | null;
+  /** What was granted (RFC 6749 §6); null without an access token. */
+  readonly granted: string | null;
+  readonly is_active: boolean;
+  readonly is_external: boolean;
+}
+
+/** The refresh tokens with these stored forms. */
+export function findRefreshTokens(
+  database: Queryable,
+  storedForms: readonly string[],
+): Promise<RefreshTokenRecord[]> {
+  return database.query(
+    // OFFSET 0: each is looked up by the indexes, whatever the planner believes of tables that grow fast.
+    `SELECT f.* FROM unnest($1::varchar[]) k (token) CROSS JOIN LATERAL (
+       SELECT r.id, r.token AS stored, r.application_id, r.created, r.revoked, r.family, t.id AS access_token_id,
+         CASE WHEN t.id IS NOT NULL THEN COALESCE(r.scope, t.scope) END AS granted,
+         u.is_active, ${IS_EXTERNAL} AS is_external
+       FROM oauth2_provider_refreshtoken r
+       JOIN auth_user u ON u.id = r.user_id
+       LEFT JOIN main_oauth2accesstoken t ON t.id = r.access_token_id
+       WHERE r.token = k.token OFFSET 0) f`,
+    [storedForms],
+    'refresh tokens',
+  );
+}
+
+/** The refresh token with this stored form, or null. */
+export async function findRefreshToken(
+  database: Queryable,
+  storedForm: string,
+): Promise<RefreshTokenRecord | null> {
+  const [token] = await findRefreshTokens(database, [storedForm]);
+  return token ?? null;
+}
+
+/**
+ * Replaces a refresh token and its access token by a new pair (RFC 9700 §4.14.2, rotation). Of several that
+ * try at once exactly one succeeds. The access token is locked before the refresh token, as by everything
+ * else that ends them, so that none waits for the other in a circle.
+ *
+ * @returns Whether this call replaced it; not where it was used, or its access token ended, before.
+ */
+export async function rotateRefreshToken(
+  database: Queryable,
+  pair: NewPair,
+  old: { readonly id: number; readonly accessTokenId: number },
+): Promise<boolean> {
+  const rows = await database.query(
+    `WITH held AS (
+       SELECT t.id FROM main_oauth2accesstoken t WHERE t.id = $11 FOR UPDATE
+     ), origin AS (
+       UPDATE oauth2_provider_refreshtoken r SET revoked = $1, updated = $1, access_token_id = NULL
+       FROM held h WHERE r.id = $10 AND r.revoked IS NULL AND r.access_token_id = h.id
+       RETURNING r.user_id, r.family, r.id AS refresh_token_id
+     ), gone AS (
+       DELETE FROM main_oauth2accesstoken t USING held h, origin o WHERE t.id = h.id
+       RETURNING ${GONE_COLUMNS}
+     ), farewell AS (${NOTE_GONE}), ${PAIR}`,
+    [...pairValues(pair), old.id, old.accessTokenId],
+    'rotate refresh token',
+  );
+  return rows.length === 1;
+}
+
+/**
+ * Ends a family: all that came of one grant. A refresh that is under way may put a new pair in the place of
+ * the last one; so it is looked again until nothing lives. One under way shows as a live pair until it is
+ * done. Each access token is locked, by deleting it, before its refresh token, as in a refresh.
+ */
+export async function endFamily(
+  transaction: Queryable,
+  ending: { readonly family: number; readonly at: Date; readonly node: string },
+): Promise<void> {
+  const { family, at, node } = ending;
+  let lives = true;
+  while (lives) {
+    await transaction.execute(
+      `WITH gone AS (
+         DELETE FROM main_oauth2accesstoken t USING oauth2_provider_refreshtoken r
+         WHERE r.family = $3 AND t.id = r.access_token_id
+         RETURNING ${GONE_COLUMNS}
+       ) ${NOTE_GONE}`,
+      [at, node, family],
+    );
+    await transaction.execute(
+      `UPDATE oauth2_provider_refreshtoken SET revoked = $1, updated = $1
+       WHERE family = $2 AND revoked IS NULL AND access_token_id IS NULL`,
+      [at, family],
+    );
+    const living = await transaction.query(
+      `SELECT FROM oauth2_provider_refreshtoken
+       WHERE family = $1 AND (revoked IS NULL OR access_token_id IS NOT NULL) LIMIT 1`,
+      [family],
+    );
+    lives = living.length > 0;
+  }
+}
