@@ -14,17 +14,25 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
+/** What a page is made of. */
+interface Page {
+  readonly status: number;
+  readonly title: string;
+  /** HTML. */
+  readonly main: string;
+  /** Where else the page's form may end, by a redirect: a source of the Content-Security-Policy. */
+  readonly formAction?: string;
+}
+
 /** Sends a page: no script, styles from this service alone, in no frame, forms to this service only. */
-export function sendPage(
-  reply: FastifyReply,
-  page: { readonly status: number; readonly title: string; readonly main: string },
-): FastifyReply {
+export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
+  const formAction = ["'self'", ...(page.formAction === undefined ? [] : [page.formAction])].join(' ');
   return reply
     .code(page.status)
     .type('text/html; charset=utf-8')
     .header(
       'Content-Security-Policy',
-      "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      `default-src 'none'; style-src 'self'; form-action ${formAction}; base-uri 'none'; frame-ancestors 'none'`,
     )
     .send(`<!doctype html>
 <html lang="en">
@@ -57,6 +65,7 @@ h1 { margin: 0 0 1.25rem; font-size: 1.35rem; }
 label { display: block; margin: 0 0 .25rem; font-weight: 600; }
 input { width: 100%; margin: 0 0 1rem; padding: .6rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: .3rem; }
 button { width: 100%; padding: .7rem; font: inherit; font-weight: 600; color: var(--paper); background: var(--accent); border: 0; border-radius: .3rem; cursor: pointer; }
+button + button { margin-top: .75rem; color: inherit; background: transparent; border: 1px solid var(--line); }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 [role=alert] { margin: 0 0 1rem; padding: .6rem .8rem; border-left: 4px solid var(--bad); color: var(--bad); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; }

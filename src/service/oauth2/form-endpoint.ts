@@ -1,0 +1,31 @@
+import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify';
+import { redirectWithoutSlash } from '../endpoint.ts';
+import { FORM_ENDPOINTS } from './descriptions.ts';
+
+const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+/**
+ * Serves an endpoint to which clients POST forms. What `answer` returns is sent as JSON; undefined as an empty
+ * page, which is what the controller sends where there is nothing to say.
+ */
+export function serveFormEndpoint(
+  app: FastifyInstance,
+  path: string,
+  answer: (request: FastifyRequest) => Promise<object | undefined>,
+): void {
+  app.route({
+    method: METHODS,
+    url: path,
+    config: { describes: FORM_ENDPOINTS[path] ?? { summary: path } },
+    handler: async (request, reply) => {
+      if (request.method !== 'POST') {
+        const status = request.method === 'OPTIONS' ? 200 : 405;
+        reply.code(status).header('Allow', 'POST, OPTIONS');
+        return reply.type('text/html; charset=utf-8').send('');
+      }
+      const body = await answer(request);
+      return body === undefined ? reply.type('text/html; charset=utf-8').send('') : reply.send(body);
+    },
+  });
+  redirectWithoutSlash(app, path);
+}

@@ -1,0 +1,54 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { ServiceContext } from '../context.ts';
+import { servePublic } from '../endpoint.ts';
+import { SERVER_METADATA } from './descriptions.ts';
+import { CHALLENGE_METHODS } from './pkce.ts';
+import { SCOPES } from './scope.ts';
+
+/** The issuer identifier (RFC 8414 §2): the address under which the client reaches the service. */
+export function issuerOf(request: FastifyRequest): string {
+  return `${request.protocol}://${request.host}`;
+}
+
+/** `/api/o/`, the endpoints by name, and `/.well-known/oauth-authorization-server` (RFC 8414). */
+export function serveMetadata(
+  app: FastifyInstance,
+  service: ServiceContext,
+  grantTypes: readonly string[],
+): void {
+  servePublic(app, {
+    path: '/api/o/',
+    summary: 'The OAuth2 endpoints',
+    get: () =>
+      Promise.resolve({
+        authorize: '/api/o/authorize/',
+        token: '/api/o/token/',
+        revoke_token: '/api/o/revoke_token/',
+      }),
+  });
+  app.get(
+    '/.well-known/oauth-authorization-server',
+    { config: { describes: SERVER_METADATA } },
+    async (request) => {
+      const issuer = issuerOf(request);
+      const implicit = service.allowImplicitGrant === true;
+      const confidential = ['client_secret_basic', 'client_secret_post'];
+      return {
+        issuer,
+        authorization_endpoint: `${issuer}/api/o/authorize/`,
+        token_endpoint: `${issuer}/api/o/token/`,
+        revocation_endpoint: `${issuer}/api/o/revoke_token/`,
+        introspection_endpoint: `${issuer}/api/o/introspect/`,
+        scopes_supported: SCOPES,
+        response_types_supported: ['code', ...(implicit ? ['token'] : [])],
+        response_modes_supported: ['query', ...(implicit ? ['fragment'] : [])],
+        grant_types_supported: [...grantTypes, ...(implicit ? ['implicit'] : [])],
+        token_endpoint_auth_methods_supported: [...confidential, 'none'],
+        revocation_endpoint_auth_methods_supported: [...confidential, 'none'],
+        introspection_endpoint_auth_methods_supported: confidential,
+        code_challenge_methods_supported: CHALLENGE_METHODS,
+        authorization_response_iss_parameter_supported: true,
+      };
+    },
+  );
+}

@@ -1,0 +1,81 @@
+import { storedForm } from '../auth/digest.ts';
+import { randomText } from '../auth/password.ts';
+import type { ServiceContext } from '../context.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { ClientRecord } from '../store/clients.ts';
+import type { NewPair } from '../store/issued-tokens.ts';
+import { GrantRefused } from './oauth-error.ts';
+
+/** Letters and digits in a token's value and in an authorization code: some 178 bits. */
+const VALUE_LENGTH = 30;
+
+/** A successful answer of the token endpoint (RFC 6749 §5.1). The only place where the values are shown. */
+export interface TokenResponse {
+  readonly access_token: string;
+  readonly expires_in: number;
+  readonly token_type: 'Bearer';
+  readonly scope: string;
+  readonly refresh_token?: string;
+}
+
+/** What new tokens are made of. */
+interface TokenFacts {
+  readonly service: ServiceContext;
+  readonly settings: Settings;
+  readonly client: ClientRecord;
+  readonly scope: string;
+  /** What was granted, where that is more than the scope. */
+  readonly granted?: string | null;
+}
+
+/** A random value for a token or code. */
+export function newValue(): string {
+  return randomText(VALUE_LENGTH);
+}
+
+/** Makes up a pair of tokens: what is to be stored of it, and what the client is told once it is. */
+export function newPair(facts: TokenFacts): {
+  pair: NewPair;
+  response: TokenResponse & { refresh_token: string };
+} {
+  const { pair, response } = newAccessToken(facts);
+  const refreshToken = newValue();
+  return {
+    pair: { ...pair, refreshToken: storedForm(refreshToken) },
+    response: { ...response, refresh_token: refreshToken },
+  };
+}
+
+/** The same without a refresh token, for the implicit grant (RFC 6749 §4.2.2). */
+export function newAccessToken(facts: TokenFacts): { pair: NewPair; response: TokenResponse } {
+  const { service, settings, client, scope, granted } = facts;
+  const at = service.now();
+  const lifetime = settings.OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS;
+  const value = newValue();
+  return {
+    pair: {
+      at,
+      node: service.node,
+      accessToken: storedForm(value),
+      refreshToken: null,
+      expires: new Date(at.getTime() + lifetime * 1000),
+      client,
+      scope,
+      granted: granted ?? null,
+    },
+    response: { access_token: value, expires_in: lifetime, token_type: 'Bearer', scope },
+  };
+}
+
+/**
+ * Refuses tokens to a user of an identity provider while ALLOW_OAUTH2_FOR_EXTERNAL_USERS is off
+ * (specification, section 5.3).
+ *
+ * @throws GrantRefused
+ */
+export function refuseExternalUser(settings: Settings, isExternal: boolean): void {
+  if (!isExternal || settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS) return;
+  throw new GrantRefused(
+    '(access_denied) OAuth2 Tokens cannot be created by users associated with an external authentication provider',
+  );
+}
