@@ -28,6 +28,31 @@ export function visibleTokens(user: UserRecord, first = 1): Condition {
   };
 }
 
+/**
+ * Which entries of the activity stream a user sees, over rows of ACTIVITY_FROM: those about what the user
+ * sees while it exists (own tokens, own account, applications), and, with a role of admin or auditor in an
+ * organization, those about it, its members and its applications. Not what the user did to things that are
+ * gone since, or to others' (the controller's rule).
+ */
+export function visibleActivity(user: UserRecord, first = 1): Condition {
+  if (seesEverything(user)) return { sql: 'TRUE', values: [] };
+  const [me, administered, watched, all] = [first, first + 1, first + 2, first + 3].map((n) => `$${n}`);
+  return {
+    sql: `t.user_id = ${me}::integer OR b.id = ${me}::integer
+      OR ta.organization_id = ANY(${administered}::integer[])
+      OR a.organization_id = ANY(${all}::integer[])
+      OR o.id = ANY(${watched}::integer[])
+      OR EXISTS (SELECT FROM service_role r
+        WHERE r.user_id = b.id AND r.role = 'member' AND r.organization_id = ANY(${watched}::integer[]))`,
+    values: [
+      user.id,
+      user.admin_of,
+      [...user.admin_of, ...user.auditor_of],
+      [...user.admin_of, ...user.auditor_of, ...user.member_of],
+    ],
+  };
+}
+
 /** Whether a user sees this token. */
 export function maySeeToken(user: UserRecord, token: TokenRecord): boolean {
   return seesEverything(user) || mayChangeToken(user, token);
@@ -84,6 +109,15 @@ export function visibleOrganizations(user: UserRecord): Condition {
 export function visibleByOrganization(user: UserRecord, organization: string): Condition {
   if (seesEverything(user)) return { sql: 'TRUE', values: [] };
   return { sql: `${organization} = ANY($1::integer[])`, values: [[...user.admin_of, ...user.auditor_of]] };
+}
+
+/** Which applications a user sees, over rows `a` or `g`: those of the organizations in which the user has any role. */
+export function visibleApplications(user: UserRecord, first = 1, rows: 'a' | 'g' = 'a'): Condition {
+  if (seesEverything(user)) return { sql: 'TRUE', values: [] };
+  return {
+    sql: `${rows}.organization_id = ANY($${first}::integer[])`,
+    values: [[...user.admin_of, ...user.auditor_of, ...user.member_of]],
+  };
 }
 
 /** Whether a user sees the applications of an organization, and may have tokens for them: any role in it will do. */

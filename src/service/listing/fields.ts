@@ -30,10 +30,14 @@ export interface Field {
   readonly choices?: readonly (readonly [string, string])[];
 }
 
-/** A resource that another one refers to: what can be reached by `relation__field` and `relation__search`. */
+/**
+ * A resource that another one refers to: what can be reached by `relation__field` and `relation__search`, and
+ * through the relations of its own.
+ */
 export interface Relation {
   readonly fields: Readonly<Record<string, Field>>;
   readonly searchFields: readonly string[];
+  readonly relations?: Readonly<Record<string, Relation>>;
 }
 
 /** The fields of a resource, and the resources it refers to. */
@@ -93,9 +97,10 @@ function describeField(field: Field, forWriting: boolean): Record<string, unknow
     label: field.label,
     ...(field.helpText !== undefined && { help_text: field.helpText }),
     ...(forWriting && field.maxLength !== undefined && { max_length: field.maxLength }),
-    ...(field.choices === undefined
-      ? { filterable: field.column !== undefined && !field.unannounced }
-      : { choices: field.choices }),
+    ...((field.choices === undefined || field.column !== undefined) && {
+      filterable: field.column !== undefined && !field.unannounced,
+    }),
+    ...(field.choices !== undefined && { choices: field.choices }),
     ...(forWriting && field.defaultValue !== undefined && { default: field.defaultValue }),
   };
 }

@@ -8,6 +8,12 @@ export interface Condition {
   readonly values: readonly unknown[];
 }
 
+/** Both conditions: the second is given the number of its first parameter. */
+export function allOf(one: Condition, other: (first: number) => Condition): Condition {
+  const second = other(one.values.length + 1);
+  return { sql: `(${one.sql}) AND (${second.sql})`, values: [...one.values, ...second.values] };
+}
+
 /** Query parameters that page, sort or render, and filter nothing. */
 const RESERVED = new Set(['page', 'page_size', 'order_by', 'count_disabled', 'format', 'search']);
 
@@ -55,7 +61,8 @@ export function compileOrder(set: FieldSet, query: URLSearchParams): string {
   const names = asked.map((name) => name.trim()).filter((name) => name !== '');
   const terms = (names.length > 0 ? names : set.order).map((name) => {
     const descending = name.startsWith('-');
-    const { field } = resolve(set, (descending ? name.slice(1) : name).split('__'), name);
+    const { field, rest } = resolve(set, (descending ? name.slice(1) : name).split('__'), name);
+    if (rest.length > 0) throw badRequest(`${name}: there is no such field.`);
     return `${field.column}${descending ? ' DESC' : ''}`;
   });
   // The id last: an order with ties would let rows slip between pages.
@@ -73,26 +80,34 @@ function parse(set: FieldSet, name: string): Filter {
     else if (prefix !== 'chain') break;
     parts.shift();
   }
-  const related =
-    parts.length === 2 && parts[1] === 'search' ? own(set.relations, parts[0] ?? '') : undefined;
+  const related = parts.at(-1) === 'search' ? follow(set, parts.slice(0, -1)) : undefined;
   if (related !== undefined) return { search: searched(related), negated, alternative };
   const { field, rest } = resolve(set, parts, name);
   if (rest.length > 1) throw badRequest(`${name}: ${rest.join('__')} is not a lookup.`);
   return { field, lookup: rest[0] ?? 'exact', negated, alternative };
 }
 
+/** The resource at the end of a path of relations; undefined where the path is empty or leads nowhere. */
+function follow(set: Relation, path: readonly string[]): Relation | undefined {
+  const [head, ...rest] = path;
+  const related = head === undefined ? undefined : own(set.relations ?? {}, head);
+  return related === undefined || rest.length === 0 ? related : follow(related, rest);
+}
+
 function resolve(
-  set: FieldSet,
+  set: Relation,
   path: readonly string[],
   name: string,
 ): { field: Field; rest: readonly string[] } {
   const [head = '', next = ''] = path;
-  const related = own(set.relations, head);
-  const through = related === undefined ? undefined : own(related.fields, next);
-  const field = through ?? own(set.fields, head);
+  const related = own(set.relations ?? {}, head);
+  if (related !== undefined && (own(related.fields, next) ?? own(related.relations ?? {}, next))) {
+    return resolve(related, path.slice(1), name);
+  }
+  const field = own(set.fields, head);
   if (field?.secret) throw forbidden(`Filtering by ${name} is not allowed.`);
   if (field?.column === undefined) throw badRequest(`${name}: there is no such field.`);
-  return { field, rest: path.slice(through === undefined ? 1 : 2) };
+  return { field, rest: path.slice(1) };
 }
 
 function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {

@@ -8,30 +8,30 @@ const DEFAULT_PAGE_SIZE = 25;
 const MAX_PAGE_SIZE = 200;
 
 /** What to list: constant SQL parts, who may see which rows, and how a row becomes JSON. */
-export interface Listing<R extends object> {
+export interface Listing<R extends object, T = unknown> {
   readonly fields: FieldSet;
   readonly columns: string;
   readonly from: string;
   /** Which rows this caller sees here; its parameters begin at `$1`. */
   readonly visible: Condition;
-  readonly render: (row: R) => unknown;
+  readonly render: (row: R) => T;
 }
 
 /** A page of results, as the controller wraps them; `count_disabled` leaves all but the results out. */
-export type Page =
-  | { count: number; next: string | null; previous: string | null; results: unknown[] }
-  | { results: unknown[] };
+export type Page<T = unknown> =
+  | { count: number; next: string | null; previous: string | null; results: T[] }
+  | { results: T[] };
 
 /**
  * Answers a list request: filters, order and page from the query string of `url`.
  *
  * @throws RequestFailure 404 for a page that does not exist, 400 and 403 as {@link compileFilters}.
  */
-export async function list<R extends object>(
+export async function list<R extends object, T = unknown>(
   database: Queryable,
   url: string,
-  listing: Listing<R>,
-): Promise<Page> {
+  listing: Listing<R, T>,
+): Promise<Page<T>> {
   const { path, query: search } = parseTarget(url);
   const query = new URLSearchParams(search);
   const { visible, fields, from, columns } = listing;

@@ -1,94 +1,154 @@
 import type { FastifyInstance } from 'fastify';
-import { seesEverything } from '../access.ts';
+import { seesApplications, visibleApplications, visibleTokens } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { notFound } from '../failure.ts';
-import type { FieldSet } from '../listing/fields.ts';
-import { list, type Page } from '../listing/listing.ts';
-import { APPLICATION_COLUMNS, APPLICATION_FROM, type ApplicationRecord } from '../store/applications.ts';
+import { forbidden, notFound } from '../failure.ts';
+import type { Condition } from '../listing/filters.ts';
+import { list } from '../listing/listing.ts';
+import { tokensByApplication } from '../store/application-tokens.ts';
+import {
+  APPLICATION_COLUMNS,
+  APPLICATION_FROM,
+  type ApplicationRecord,
+  findApplication,
+  findApplicationId,
+} from '../store/applications.ts';
+import { applicationFields } from './application-fields.ts';
+import { applicationJson } from './application-json.ts';
+import {
+  changeApplication,
+  createApplication,
+  removeApplication,
+  type WrittenApplication,
+} from './change-application.ts';
+import { issueToken } from './issue-token.ts';
+import { namesIn } from './named-url.ts';
+import { seenOrganization } from './organizations.ts';
 import { pathId } from './path-id.ts';
+import { tokenFields } from './token-fields.ts';
+import { listTokens } from './tokens.ts';
 
-const applicationFields: FieldSet = {
-  type: 'o_auth2_application',
-  fields: {
-    id: { type: 'integer', label: 'ID', column: 'a.id' },
-    type: { type: 'choice', label: 'Type', choices: [['o_auth2_application', 'OAuth2 application']] },
-    url: { type: 'string', label: 'Url' },
-    related: { type: 'object', label: 'Related' },
-    summary_fields: { type: 'object', label: 'Summary fields' },
-    created: { type: 'datetime', label: 'Created', column: 'a.created' },
-    modified: { type: 'datetime', label: 'Modified', column: 'a.updated' },
-    name: { type: 'string', label: 'Name', column: 'a.name' },
-    description: { type: 'string', label: 'Description', column: 'a.description' },
-    client_id: { type: 'string', label: 'Client ID', column: 'a.client_id' },
-    client_secret: { type: 'string', label: 'Client secret', column: 'a.client_secret', secret: true },
-    client_type: { type: 'string', label: 'Client type', column: 'a.client_type' },
-    redirect_uris: { type: 'string', label: 'Redirect URIs', column: 'a.redirect_uris' },
-    authorization_grant_type: { type: 'string', label: 'Grant type', column: 'a.authorization_grant_type' },
-    skip_authorization: { type: 'boolean', label: 'Skip authorization', column: 'a.skip_authorization' },
-    organization: { type: 'id', label: 'Organization', column: 'a.organization_id' },
-  },
-  relations: {
-    organization: {
-      searchFields: ['name'],
-      fields: { name: { type: 'string', label: 'Name', column: 'o.name' } },
-    },
-  },
-  searchFields: ['name', 'description'],
-  order: ['id'],
-};
-
-/** `/api/v2/applications/` and `/api/v2/applications/N/`: what there is; secrets are never shown. */
+/** `/api/v2/applications/`, `/applications/N/` and `/tokens/` below it, and where else applications are listed. */
 export function serveApplications(app: FastifyInstance, service: ServiceContext): void {
+  const fields = applicationFields(service);
+  const visible = (exchange: Exchange) => visibleApplications(exchange.caller.user);
   serveEndpoint(app, service, {
     path: '/api/v2/applications/',
     name: 'Applications',
     description: 'The OAuth2 applications of your organizations.',
-    fields: applicationFields,
-    handlers: { GET: (exchange) => listApplications(exchange, exchange.request.url) },
+    fields,
+    handlers: {
+      GET: (exchange) => listApplications(exchange, visible(exchange)),
+      POST: (exchange) => create(exchange),
+    },
   });
   serveEndpoint(app, service, {
-    path: '/api/v2/applications/:id(^\\d+$)/',
+    path: '/api/v2/applications/:id/',
     name: 'Application',
-    description: 'One OAuth2 application.',
-    fields: applicationFields,
-    handlers: { GET: show },
+    description: 'One OAuth2 application, by id or by NAME++ORGANIZATION. DELETE ends its tokens.',
+    fields,
+    handlers: {
+      GET: async (exchange) =>
+        shown(exchange, { application: await seenApplication(exchange), secret: null }),
+      PUT: (exchange) => change(exchange, true),
+      PATCH: (exchange) => change(exchange, false),
+      DELETE: async (exchange) => removeApplication(exchange, (await seenApplication(exchange)).id),
+    },
+  });
+  serveEndpoint(app, service, {
+    path: '/api/v2/applications/:id/tokens/',
+    name: 'Tokens of an application',
+    description: 'The tokens of this application that you may see. POST makes one for yourself.',
+    fields: tokenFields,
+    handlers: {
+      GET: tokensOf,
+      POST: async (exchange) => issueToken(exchange, 'any', await seenApplication(exchange)),
+    },
+  });
+  serveEndpoint(app, service, {
+    path: '/api/v2/organizations/:id/applications/',
+    name: 'Applications of an organization',
+    description: 'The OAuth2 applications of this organization. POST makes one in it.',
+    fields,
+    handlers: {
+      GET: async (exchange) => {
+        const { id } = await seenOrganization(exchange);
+        return listApplications(exchange, { sql: 'a.organization_id = $1', values: [id] });
+      },
+      POST: async (exchange) => create(exchange, (await seenOrganization(exchange)).id),
+    },
+  });
+  serveEndpoint(app, service, {
+    path: '/api/v2/users/:id/applications/',
+    name: 'Applications',
+    description: 'The OAuth2 applications of your organizations, whichever user the address names.',
+    fields,
+    handlers: {
+      GET: (exchange) => listApplications(exchange, visible(exchange)),
+      POST: (exchange) => create(exchange),
+    },
   });
 }
 
-function listApplications({ service, caller }: Exchange, url: string): Promise<Page> {
-  const { user } = caller;
-  const organizations = [...user.admin_of, ...user.auditor_of, ...user.member_of];
-  return list<ApplicationRecord>(service.database, url, {
-    fields: applicationFields,
+async function listApplications(exchange: Exchange, visible: Condition): Promise<unknown> {
+  const { service, caller, request } = exchange;
+  const page = await list<ApplicationRecord, ApplicationRecord>(service.database, request.url, {
+    fields: applicationFields(service),
     columns: APPLICATION_COLUMNS,
     from: APPLICATION_FROM,
-    visible: seesEverything(user)
-      ? { sql: 'TRUE', values: [] }
-      : { sql: 'a.organization_id = ANY($1::integer[])', values: [organizations] },
-    render: applicationJson,
+    visible,
+    render: (application) => application,
   });
+  const ids = page.results.map(({ id }) => id);
+  const tokens = await tokensByApplication(service.database, ids, visibleTokens(caller.user, 2));
+  const results = page.results.map((application) =>
+    applicationJson(application, { caller, tokens: tokens.get(application.id) }),
+  );
+  return { ...page, results };
 }
 
-async function show(exchange: Exchange): Promise<unknown> {
-  const id = pathId(exchange.params['id']);
-  const { results } = await listApplications(exchange, `/api/v2/applications/?id=${id}&count_disabled=1`);
-  if (results[0] === undefined) throw notFound();
-  return results[0];
+/** The application that the path names, by id or by name, if the caller sees it. Throws 404 and 403. */
+export async function seenApplication(exchange: Exchange): Promise<ApplicationRecord> {
+  const { service, caller } = exchange;
+  const application = await findApplication(service.database, await applicationId(exchange));
+  if (application === null) throw notFound();
+  if (!seesApplications(caller.user, application.organization_id)) throw forbidden();
+  return application;
 }
 
-function applicationJson(application: ApplicationRecord): Record<string, unknown> {
-  const { id, organization_id: organization, organization_name, ...rest } = application;
-  return {
-    id,
-    type: 'o_auth2_application',
-    url: `/api/v2/applications/${id}/`,
-    related: { ...(organization !== null && { organization: `/api/v2/organizations/${organization}/` }) },
-    summary_fields: {
-      ...(organization !== null && { organization: { id: organization, name: organization_name } }),
-    },
-    ...rest,
-    ...(application.client_type === 'confidential' && { client_secret: '************' }),
-    organization,
-  };
+async function applicationId({ service, params, request }: Exchange): Promise<number> {
+  const { id = '' } = params;
+  if (/^\d+$/.test(id)) return pathId(id);
+  const [name, organization, ...more] = namesIn(request.url) ?? [];
+  if (name === undefined || organization === undefined || more.length > 0) throw notFound();
+  const found = await findApplicationId(service.database, name, organization);
+  if (found === null) throw notFound();
+  return found;
+}
+
+async function shown(exchange: Exchange, { application, secret }: WrittenApplication): Promise<unknown> {
+  const { service, caller } = exchange;
+  const visible = visibleTokens(caller.user, 2);
+  const tokens = await tokensByApplication(service.database, [application.id], visible);
+  return applicationJson(application, { caller, tokens: tokens.get(application.id), detail: true, secret });
+}
+
+async function create(exchange: Exchange, organization?: number): Promise<unknown> {
+  const written = await createApplication(exchange, organization);
+  exchange.reply.code(201).header('Location', `/api/v2/applications/${written.application.id}/`);
+  return shown(exchange, written);
+}
+
+async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
+  const { id } = await seenApplication(exchange);
+  return shown(exchange, await changeApplication(exchange, id, replace));
+}
+
+async function tokensOf(exchange: Exchange): Promise<unknown> {
+  const { id } = await seenApplication(exchange);
+  const visible = visibleTokens(exchange.caller.user, 2);
+  return listTokens(exchange, {
+    sql: `t.application_id = $1 AND (${visible.sql})`,
+    values: [id, ...visible.values],
+  });
 }

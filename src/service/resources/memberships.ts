@@ -1,12 +1,15 @@
 import type { FastifyInstance } from 'fastify';
+import type { Queryable } from '../../db/database.ts';
 import { administersOrganization, mayEnlist, visibleOrganizations, visibleUsers } from '../access.ts';
 import { jsonObject } from '../body.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden } from '../failure.ts';
-import type { Condition } from '../listing/filters.ts';
+import { allOf } from '../listing/filters.ts';
+import { insertActivity } from '../store/activity.ts';
 import { grantRole, type OrganizationRole, withdrawRole } from '../store/organizations.ts';
 import { findUser } from '../store/users.ts';
+import { lockUser } from './lock-user.ts';
 import { organizationFields } from './organization-fields.ts';
 import { listOrganizations, seenOrganization } from './organizations.ts';
 import { integerField, type Problems } from './text-field.ts';
@@ -17,7 +20,7 @@ import { listUsers, seenUser } from './users.ts';
 export function serveMemberships(app: FastifyInstance, service: ServiceContext): void {
   const ofOrganization = (path: string, role: OrganizationRole, name: string) =>
     serveEndpoint(app, service, {
-      path: `/api/v2/organizations/:id(^\\d+$)/${path}/`,
+      path: `/api/v2/organizations/:id/${path}/`,
       name,
       description: 'POST {"id": N} adds a user, with "disassociate": true it takes the role away.',
       fields: userFields,
@@ -28,10 +31,12 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
     });
   ofOrganization('users', 'member', 'Members of an organization');
   ofOrganization('admins', 'admin', 'Admins of an organization');
+  // The controller has its auditors under the roles of an organization only, which the service has not.
+  ofOrganization('auditors', 'auditor', 'Auditors of an organization');
 
   const ofUser = (path: string, roles: readonly OrganizationRole[], name: string) =>
     serveEndpoint(app, service, {
-      path: `/api/v2/users/:id(^\\d+$)/${path}/`,
+      path: `/api/v2/users/:id/${path}/`,
       name,
       description: 'The organizations in which this user has the role, as far as you see them.',
       fields: organizationFields,
@@ -45,7 +50,7 @@ async function listHolders(exchange: Exchange, role: OrganizationRole): Promise<
   const organization = await seenOrganization(exchange);
   return listUsers(
     exchange,
-    both(visibleUsers(exchange.caller.user), (first) => ({
+    allOf(visibleUsers(exchange.caller.user), (first) => ({
       sql: `EXISTS (SELECT FROM service_role h
               WHERE h.user_id = u.id AND h.role = $${first} AND h.organization_id = $${first + 1})`,
       values: [role, organization.id],
@@ -57,17 +62,12 @@ async function listHeld(exchange: Exchange, roles: readonly OrganizationRole[]):
   const { id: userId } = await seenUser(exchange);
   return listOrganizations(
     exchange,
-    both(visibleOrganizations(exchange.caller.user), (first) => ({
+    allOf(visibleOrganizations(exchange.caller.user), (first) => ({
       sql: `EXISTS (SELECT FROM service_role h
               WHERE h.organization_id = o.id AND h.user_id = $${first} AND h.role = ANY($${first + 1}::text[]))`,
       values: [userId, roles],
     })),
   );
-}
-
-function both(one: Condition, other: (first: number) => Condition): Condition {
-  const second = other(one.values.length + 1);
-  return { sql: `(${one.sql}) AND ${second.sql}`, values: [...one.values, ...second.values] };
 }
 
 async function assign(exchange: Exchange, role: OrganizationRole): Promise<undefined> {
@@ -78,9 +78,49 @@ async function assign(exchange: Exchange, role: OrganizationRole): Promise<undef
   const problems: Problems = {};
   const id = integerField(body, 'id', { least: 1, fallback: 0, problems });
   if (id === 0) throw badRequest('"id" is required: the id of a user.');
-  const user = await findUser(service.database, id);
-  if (user === null) throw badRequest(`There is no user with the id ${id}.`);
-  if (!mayEnlist(caller.user, user)) throw forbidden();
-  const grant = { userId: user.id, organizationId: organization.id, role };
-  await (body['disassociate'] ? withdrawRole : grantRole)(service.database, grant);
+  if ((await findUser(service.database, id)) === null)
+    throw badRequest(`There is no user with the id ${id}.`);
+  await service.database.transaction(async (transaction) => {
+    const now = await lockUser(transaction, { caller: caller.user, id });
+    if (!administersOrganization(now.caller, organization.id)) throw forbidden();
+    if (!mayEnlist(now.caller, now.user)) throw forbidden();
+    const grant = { userId: id, organizationId: organization.id, role };
+    const operation = body['disassociate'] ? 'disassociate' : 'associate';
+    const change = operation === 'associate' ? grantRole : withdrawRole;
+    if (await change(transaction, grant)) await noteRole(exchange, transaction, { ...grant, operation });
+  });
+}
+
+function noteRole(
+  { service, caller }: Exchange,
+  transaction: Queryable,
+  change: {
+    readonly userId: number;
+    readonly organizationId: number;
+    readonly role: OrganizationRole;
+    readonly operation: 'associate' | 'disassociate';
+  },
+): Promise<void> {
+  const { userId, organizationId, role, operation } = change;
+  // The controller's name of the relation, by which its own interface tells roles from other associations.
+  const relationship = `awx.main.models.organization.Organization.${role}_role`;
+  return insertActivity(transaction, {
+    operation,
+    at: service.now(),
+    changes: {
+      object1: 'organization',
+      object1_pk: organizationId,
+      object2: 'user',
+      object2_pk: userId,
+      action: operation,
+      relationship,
+    },
+    object1: 'organization',
+    object2: 'user',
+    relationship,
+    actorId: caller.user.id,
+    node: service.node,
+    organizationId,
+    userId,
+  });
 }

@@ -1,24 +1,22 @@
 import type { FastifyInstance } from 'fastify';
 import { administersOrganization, seesEverything, visibleOrganizations } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
-import { jsonObject } from '../body.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { forbidden, invalid, notFound } from '../failure.ts';
+import { forbidden, notFound } from '../failure.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import {
-  deleteOrganization,
   findOrganization,
-  insertOrganization,
+  findOrganizationId,
   ORGANIZATION_COLUMNS,
   ORGANIZATION_FROM,
   type OrganizationRecord,
-  updateOrganization,
 } from '../store/organizations.ts';
+import { changeOrganization, createOrganization, removeOrganization } from './change-organization.ts';
+import { namedSegment, namesIn } from './named-url.ts';
 import { organizationFields } from './organization-fields.ts';
 import { pathId } from './path-id.ts';
-import { integerField, type Problems, textField } from './text-field.ts';
 
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */
 export function serveOrganizations(app: FastifyInstance, service: ServiceContext): void {
@@ -33,9 +31,9 @@ export function serveOrganizations(app: FastifyInstance, service: ServiceContext
     },
   });
   serveEndpoint(app, service, {
-    path: '/api/v2/organizations/:id(^\\d+$)/',
+    path: '/api/v2/organizations/:id/',
     name: 'Organization',
-    description: 'One organization. DELETE takes its applications and their tokens along.',
+    description: 'One organization, by id or by name. DELETE takes its applications and their tokens along.',
     fields: organizationFields,
     handlers: {
       GET: async (exchange) => organizationJson(await seenOrganization(exchange), exchange.caller, true),
@@ -58,13 +56,24 @@ export function listOrganizations(exchange: Exchange, visible: Condition): Promi
 }
 
 /** The organization that the path names, if the caller sees it. Throws 404 and 403. */
-export async function seenOrganization({ service, caller, params }: Exchange): Promise<OrganizationRecord> {
-  const organization = await findOrganization(service.database, pathId(params['id']));
+export async function seenOrganization(exchange: Exchange): Promise<OrganizationRecord> {
+  const { service, caller } = exchange;
+  const organization = await findOrganization(service.database, await organizationId(exchange));
   if (organization === null) throw notFound();
   const { user } = caller;
   const roles = [...user.admin_of, ...user.auditor_of, ...user.member_of];
   if (!seesEverything(user) && !roles.includes(organization.id)) throw forbidden();
   return organization;
+}
+
+async function organizationId({ service, params, request }: Exchange): Promise<number> {
+  const { id = '' } = params;
+  if (/^\d+$/.test(id)) return pathId(id);
+  const [name, ...more] = namesIn(request.url) ?? [];
+  const found =
+    name === undefined || more.length > 0 ? null : await findOrganizationId(service.database, name);
+  if (found === null) throw notFound();
+  return found;
 }
 
 function organizationJson(
@@ -81,11 +90,12 @@ function organizationJson(
     type: 'organization',
     url,
     related: {
-      ...(detail && { named_url: `/api/v2/organizations/${encodeURIComponent(organization.name)}/` }),
+      ...(detail && { named_url: `/api/v2/organizations/${namedSegment([organization.name])}/` }),
       ...(maker && { created_by: `/api/v2/users/${maker.id}/` }),
       ...(changer && { modified_by: `/api/v2/users/${changer.id}/` }),
       users: `${url}users/`,
       admins: `${url}admins/`,
+      auditors: `${url}auditors/`,
       applications: `${url}applications/`,
       activity_stream: `${url}activity_stream/`,
     },
@@ -118,55 +128,18 @@ function person(
   };
 }
 
-type Wanted = Pick<OrganizationRecord, 'name' | 'description' | 'max_hosts'>;
-
-function readOrganization(exchange: Exchange, base: Wanted): Wanted {
-  const body = jsonObject(exchange.request);
-  const problems: Problems = {};
-  const required = base.name === '' || body['name'] !== undefined;
-  const name = textField(body, 'name', { rule: { fallback: base.name, required, maxLength: 512 }, problems });
-  const description = textField(body, 'description', { rule: { fallback: base.description }, problems });
-  const most = integerField(body, 'max_hosts', { least: 0, fallback: base.max_hosts, problems });
-  if (Object.keys(problems).length > 0) throw invalid(problems);
-  return { name, description, max_hosts: most };
-}
-
-const NAME_TAKEN = { name: ['Organization with this Name already exists.'] };
-
 async function create(exchange: Exchange): Promise<unknown> {
-  const { service, caller, reply } = exchange;
-  if (!caller.user.is_superuser) throw forbidden();
-  const wanted = readOrganization(exchange, { name: '', description: '', max_hosts: 0 });
-  const id = await insertOrganization(service.database, {
-    ...wanted,
-    createdBy: caller.user.id,
-    at: service.now(),
-  });
-  if (id === null) throw invalid(NAME_TAKEN);
-  const made = await findOrganization(service.database, id);
-  if (made === null) throw notFound();
-  reply.code(201).header('Location', `/api/v2/organizations/${id}/`);
-  return organizationJson(made, caller, true);
+  const made = await createOrganization(exchange);
+  exchange.reply.code(201).header('Location', `/api/v2/organizations/${made.id}/`);
+  return organizationJson(made, exchange.caller, true);
 }
 
 async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
-  const { service, caller } = exchange;
-  const before = await seenOrganization(exchange);
-  if (!administersOrganization(caller.user, before.id)) throw forbidden();
-  const wanted = readOrganization(exchange, replace ? { name: '', description: '', max_hosts: 0 } : before);
-  const done = await updateOrganization(service.database, {
-    ...wanted,
-    id: before.id,
-    modifiedBy: caller.user.id,
-    at: service.now(),
-  });
-  if (!done) throw invalid(NAME_TAKEN);
-  return organizationJson(await seenOrganization(exchange), caller, true);
+  const { id } = await seenOrganization(exchange);
+  return organizationJson(await changeOrganization(exchange, id, replace), exchange.caller, true);
 }
 
 async function remove(exchange: Exchange): Promise<undefined> {
-  const { service, caller } = exchange;
-  const organization = await seenOrganization(exchange);
-  if (!administersOrganization(caller.user, organization.id)) throw forbidden();
-  if (!(await deleteOrganization(service.database, organization.id))) throw notFound();
+  const { id } = await seenOrganization(exchange);
+  return removeOrganization(exchange, id);
 }
