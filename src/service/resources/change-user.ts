@@ -15,6 +15,7 @@ import {
   usernameTaken,
 } from '../store/users.ts';
 import { lockUser } from './lock-user.ts';
+import { readPassword } from './read-password.ts';
 import { booleanField, type Problems, textField } from './text-field.ts';
 
 /** A user as a request wants it; `password` in clear where it is to be set, null where it stays. */
@@ -39,7 +40,15 @@ const BLANK = {
   is_active: true,
 };
 
-const LOGGED = ['username', 'first_name', 'last_name', 'email', 'is_superuser', 'is_active'] as const;
+const LOGGED = [
+  'username',
+  'first_name',
+  'last_name',
+  'email',
+  'is_superuser',
+  'is_system_auditor',
+  'is_active',
+] as const;
 const USERNAME = /^[\p{L}\p{N}@.+_-]+$/u;
 
 /** Adds the user that a body describes and returns its id. Throws 400 by field. */
@@ -142,29 +151,6 @@ function readUser(
     problems['email'] = ['Enter a valid email address.'];
   if (Object.keys(problems).length > 0) throw invalid(problems);
   return wanted;
-}
-
-function readPassword(
-  body: Readonly<Record<string, unknown>>,
-  options: { readonly settings: Settings; readonly problems: Problems; readonly required: boolean },
-): string | null {
-  const { settings, problems, required } = options;
-  const given = textField(body, 'password', { rule: { fallback: '', maxLength: 4096 }, problems });
-  if (problems['password'] !== undefined) return null;
-  if (given === '' || given === '$encrypted$') {
-    if (required) problems['password'] = ['Password required for new User.'];
-    return null;
-  }
-  const counted: readonly [string, number, number][] = [
-    ['characters', given.length, settings.LOCAL_PASSWORD_MIN_LENGTH],
-    ['digits', given.replace(/\D/g, '').length, settings.LOCAL_PASSWORD_MIN_DIGITS],
-    ['upper-case letters', given.replace(/\P{Lu}/gu, '').length, settings.LOCAL_PASSWORD_MIN_UPPER],
-    ['special characters', given.replace(/[\p{L}\p{N}]/gu, '').length, settings.LOCAL_PASSWORD_MIN_SPECIAL],
-  ];
-  const short = counted.filter(([, has, needs]) => has < needs);
-  if (short.length > 0)
-    problems['password'] = short.map(([what, , needs]) => `Needs at least ${needs} ${what}.`);
-  return given;
 }
 
 /** Only a superuser makes superusers and auditors, or deactivates; nobody deactivates oneself. */

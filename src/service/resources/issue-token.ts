@@ -6,13 +6,8 @@ import type { Exchange } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { insertActivity } from '../store/activity.ts';
-import {
-  findApplication,
-  findToken,
-  insertRefreshToken,
-  insertToken,
-  type TokenRecord,
-} from '../store/tokens.ts';
+import { findApplication } from '../store/applications.ts';
+import { findToken, insertRefreshToken, insertToken, type TokenRecord } from '../store/tokens.ts';
 import { type Problems, textField } from './text-field.ts';
 import { type IssuedValues, tokenFacts, tokenJson } from './token-json.ts';
 import { scopeProblem } from './token-scope.ts';
@@ -31,14 +26,16 @@ interface Asked {
  * `/users/N/…` ignore N as well). With an application it comes with a refresh token.
  *
  * @param kind `personal` ignores an application in the body, `authorized` asks for one.
+ * @param forApplication The application that the path names, instead of one in the body; the caller sees it.
  * @throws RequestFailure 400 for a bad body, 403 for an external user while the setting is off.
  */
 export async function issueToken(
   exchange: Exchange,
   kind: 'any' | 'personal' | 'authorized',
+  forApplication?: { readonly id: number },
 ): Promise<unknown> {
   const { service, reply, caller } = exchange;
-  const asked = await readAsked(exchange, kind);
+  const asked = await readAsked(exchange, kind, forApplication);
   const settings = await currentSettings(service.database);
   if (!settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS && isExternal(caller.user)) {
     throw forbidden(
@@ -54,7 +51,11 @@ export async function issueToken(
   return tokenJson(token, issued);
 }
 
-async function readAsked(exchange: Exchange, kind: 'any' | 'personal' | 'authorized'): Promise<Asked> {
+async function readAsked(
+  exchange: Exchange,
+  kind: 'any' | 'personal' | 'authorized',
+  forApplication: { readonly id: number } | undefined,
+): Promise<Asked> {
   const body = jsonObject(exchange.request);
   const problems: Problems = {};
   const scope = body['scope'] === undefined ? 'write' : body['scope'];
@@ -64,7 +65,11 @@ async function readAsked(exchange: Exchange, kind: 'any' | 'personal' | 'authori
   const wanted = kind === 'personal' ? null : (body['application'] ?? null);
   if (kind === 'authorized' && wanted === null) problems['application'] = ['This field is required.'];
   if (Object.keys(problems).length > 0) throw invalid(problems);
-  return { scope: String(scope), description, application: await application(exchange, wanted) };
+  return {
+    scope: String(scope),
+    description,
+    application: forApplication ?? (await application(exchange, wanted)),
+  };
 }
 
 async function application({ service, caller }: Exchange, wanted: unknown): Promise<{ id: number } | null> {

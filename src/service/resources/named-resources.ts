@@ -7,6 +7,7 @@ import { forbidden, invalid, notFound } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import { list, type Page } from '../listing/listing.ts';
 import { findHost, findInventory, insertHost, type NamedRecord } from '../store/inventory.ts';
+import { createNamed } from './create-named.ts';
 import { pathId } from './path-id.ts';
 import { booleanField, integerField, type Problems, textField } from './text-field.ts';
 
@@ -20,7 +21,7 @@ interface Kind {
   readonly organization: string;
   /** Further columns, shown under the names they have here. */
   readonly columns: Readonly<Record<string, string>>;
-  readonly create?: Handler;
+  readonly create: Handler;
 }
 
 const HOST: Kind = {
@@ -42,6 +43,7 @@ const KINDS: readonly Kind[] = [
     from: 'main_inventory x',
     organization: 'x.organization_id',
     columns: { organization: 'x.organization_id' },
+    create: (exchange) => createNamed(exchange, 'inventory'),
   },
   {
     type: 'credential',
@@ -50,23 +52,11 @@ const KINDS: readonly Kind[] = [
     from: 'main_credential x',
     organization: 'x.organization_id',
     columns: { organization: 'x.organization_id' },
-  },
-  {
-    type: 'job_template',
-    path: '/api/v2/job_templates/',
-    name: 'Job templates',
-    from: 'service_job_template x',
-    organization: 'x.organization_id',
-    columns: {
-      organization: 'x.organization_id',
-      inventory: 'x.inventory_id',
-      project: 'x.project_id',
-      playbook: 'x.playbook',
-    },
+    create: (exchange) => createNamed(exchange, 'credential'),
   },
 ];
 
-/** `/api/v2/hosts/`, `/inventories/`, `/credentials/` and `/job_templates/`, each with its `N/`. */
+/** `/api/v2/hosts/`, `/inventories/` and `/credentials/`, each with its `N/`. */
 export function serveNamedResources(app: FastifyInstance, service: ServiceContext): void {
   for (const kind of KINDS) {
     const fields = fieldsOf(kind);
@@ -77,7 +67,7 @@ export function serveNamedResources(app: FastifyInstance, service: ServiceContex
       fields,
       handlers: {
         GET: (exchange) => listKind(exchange, kind, exchange.request.url),
-        ...(kind.create && { POST: kind.create }),
+        POST: kind.create,
       },
     });
     serveEndpoint(app, service, {
@@ -92,9 +82,12 @@ export function serveNamedResources(app: FastifyInstance, service: ServiceContex
 
 function fieldsOf(kind: Kind): FieldSet {
   const further = Object.entries(kind.columns).map(([name, column]) => {
-    const type =
-      name === 'enabled' ? 'boolean' : name === 'playbook' || name === 'variables' ? 'string' : 'id';
-    return [name, { type, label: name, column }] as const;
+    const type = name === 'enabled' ? 'boolean' : name === 'variables' ? 'string' : 'id';
+    const required = name === 'inventory' || kind.type === 'inventory';
+    return [
+      name,
+      { type, label: name, column, writable: 'create' as const, ...(required && { required }) },
+    ] as const;
   });
   return {
     type: kind.type,
@@ -102,8 +95,21 @@ function fieldsOf(kind: Kind): FieldSet {
       id: { type: 'integer', label: 'ID', column: 'x.id' },
       type: { type: 'choice', label: 'Type', choices: [[kind.type, kind.name]] },
       url: { type: 'string', label: 'Url' },
-      name: { type: 'string', label: 'Name', column: 'x.name' },
-      description: { type: 'string', label: 'Description', column: 'x.description' },
+      name: {
+        type: 'string',
+        label: 'Name',
+        column: 'x.name',
+        writable: 'create',
+        required: true,
+        maxLength: 512,
+      },
+      description: {
+        type: 'string',
+        label: 'Description',
+        column: 'x.description',
+        writable: 'create',
+        defaultValue: '',
+      },
       created: { type: 'datetime', label: 'Created', column: 'x.created' },
       modified: { type: 'datetime', label: 'Modified', column: 'x.modified' },
       ...Object.fromEntries(further),

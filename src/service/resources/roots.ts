@@ -8,6 +8,7 @@ import { currentSettings } from '../settings/settings.ts';
 export function serveRoots(app: FastifyInstance, service: ServiceContext): void {
   servePublic(app, {
     path: '/api/',
+    summary: 'The versions of the API',
     get: async (request, reply) => {
       csrfToken(request, reply);
       const { LOGIN_REDIRECT_OVERRIDE } = await currentSettings(service.database);
@@ -22,10 +23,18 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
       };
     },
   });
-  servePublic(app, { path: '/api/v2/', get: () => Promise.resolve(addresses()) });
-  servePublic(app, { path: '/api/v2/ping/', get: () => ping(service) });
+  servePublic(app, {
+    path: '/api/v2/',
+    summary: 'The collections of the API',
+    get: () => Promise.resolve(addresses()),
+  });
+  servePublic(app, { path: '/api/v2/ping/', summary: 'What runs here', get: () => ping(service) });
   // The identity providers that can be logged in with: none before single sign-on is configured.
-  servePublic(app, { path: '/api/v2/auth/', get: () => Promise.resolve({}) });
+  servePublic(app, {
+    path: '/api/v2/auth/',
+    summary: 'The identity providers to log in with',
+    get: () => Promise.resolve({}),
+  });
   serveEndpoint(app, service, {
     path: '/api/v2/config/',
     name: 'Configuration',
@@ -49,6 +58,8 @@ const COLLECTIONS = [
   'inventory',
   'hosts',
   'job_templates',
+  'jobs',
+  'metrics',
   'activity_stream',
 ];
 

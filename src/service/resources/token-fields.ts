@@ -49,22 +49,37 @@ export const tokenFields: FieldSet = {
     last_used: { type: 'datetime', label: 'Last used', column: 't.last_used', hidden: true },
   },
   relations: {
+    // `a` is the token's application, `g` the same where the caller sees it: more than the name stays hidden.
     application: {
-      searchFields: ['name', 'client_id'],
+      searchFields: ['name', 'description'],
       fields: {
         id: { type: 'integer', label: 'ID', column: 'a.id' },
         name: { type: 'string', label: 'Name', column: 'a.name' },
-        client_id: { type: 'string', label: 'Client ID', column: 'a.client_id' },
-        client_type: { type: 'string', label: 'Client type', column: 'a.client_type' },
+        description: { type: 'string', label: 'Description', column: 'g.description' },
+        client_id: { type: 'string', label: 'Client ID', column: 'g.client_id', secret: true },
+        client_type: { type: 'string', label: 'Client type', column: 'g.client_type' },
         authorization_grant_type: {
           type: 'string',
           label: 'Grant type',
-          column: 'a.authorization_grant_type',
+          column: 'g.authorization_grant_type',
         },
-        organization: { type: 'id', label: 'Organization', column: 'a.organization_id' },
-        client_secret: { type: 'string', label: 'Client secret', column: 'a.client_secret', secret: true },
+        organization: { type: 'id', label: 'Organization', column: 'g.organization_id' },
+        client_secret: { type: 'string', label: 'Client secret', column: 'g.client_secret', secret: true },
+      },
+      relations: {
+        organization: {
+          searchFields: ['name', 'description'],
+          fields: {
+            id: { type: 'integer', label: 'ID', column: 'o.id' },
+            name: { type: 'string', label: 'Name', column: 'o.name' },
+            description: { type: 'string', label: 'Description', column: 'o.description' },
+          },
+        },
       },
     },
+    // Announced by the controller, but without a text to search: of OpenID Connect, which nothing here issues.
+    id_token: { searchFields: [], fields: {} },
+    source_refresh_token: { searchFields: [], fields: {} },
     refresh_token: {
       searchFields: [],
       fields: {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
-import { mayChangeToken, maySeeToken, visibleTokens } from '../access.ts';
+import { mayChangeToken, maySeeToken, visibleApplications, visibleTokens } from '../access.ts';
 import { jsonObject } from '../body.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
@@ -50,13 +50,19 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
   });
 }
 
-/** Lists the tokens for which a condition holds. */
-export function listTokens({ service, request }: Exchange, visible: Condition): Promise<unknown> {
+/**
+ * Lists the tokens for which a condition holds. Filters reach into a token's application as far as the caller
+ * sees that: the owner of a token need not.
+ */
+export function listTokens({ service, request, caller }: Exchange, visible: Condition): Promise<unknown> {
+  const seen = visibleApplications(caller.user, visible.values.length + 1, 'g');
   return list<TokenRecord>(service.database, request.url, {
     fields: tokenFields,
     columns: TOKEN_COLUMNS,
-    from: TOKEN_FROM,
-    visible,
+    from: `${TOKEN_FROM}
+      LEFT JOIN main_oauth2application g ON g.id = t.application_id AND (${seen.sql})
+      LEFT JOIN main_organization o ON o.id = g.organization_id`,
+    visible: { sql: visible.sql, values: [...visible.values, ...seen.values] },
     render: (token) => tokenJson(token),
   });
 }

@@ -1,6 +1,7 @@
 import { externalAccount, mayChangeUser, mayDeleteUser } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { UserRecord } from '../store/users.ts';
+import { namedSegment } from './named-url.ts';
 
 /** A user as the API shows it to a caller. The password shows only that there is a local one. */
 export function userJson(user: UserRecord, caller: Caller, detail = false): Record<string, unknown> {
@@ -11,7 +12,7 @@ export function userJson(user: UserRecord, caller: Caller, detail = false): Reco
     type: 'user',
     url,
     related: {
-      ...(detail && { named_url: `/api/v2/users/${encodeURIComponent(user.username)}/` }),
+      ...(detail && { named_url: `/api/v2/users/${namedSegment([user.username])}/` }),
       organizations: `${url}organizations/`,
       admin_of_organizations: `${url}admin_of_organizations/`,
       activity_stream: `${url}activity_stream/`,

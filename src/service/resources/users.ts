@@ -7,6 +7,7 @@ import { forbidden, notFound } from '../failure.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { insertActivity, keepDeletedActor } from '../store/activity.ts';
+import { noteEndOfTokens } from '../store/cascade-activity.ts';
 import { deleteUser, findUser, findUserByName, USER_COLUMNS, type UserRecord } from '../store/users.ts';
 import { changeUser, createUser } from './change-user.ts';
 import { issueToken } from './issue-token.ts';
@@ -25,7 +26,7 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
     description: 'The user who asks.',
     fields: userFields,
     handlers: {
-      GET: (exchange) => listUsers(exchange, { sql: 'u.id = $1', values: [exchange.caller.user.id] }),
+      GET: me,
     },
   });
   serveEndpoint(app, service, {
@@ -56,7 +57,7 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
  */
 function serveUserTokens(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
-    path: '/api/v2/users/:id(^\\d+$)/tokens/',
+    path: '/api/v2/users/:id/tokens/',
     name: 'Tokens of a user',
     description: 'The tokens of this user that you may see. POST makes one for yourself.',
     fields: tokenFields,
@@ -78,19 +79,27 @@ function serveUserTokens(app: FastifyInstance, service: ServiceContext): void {
       values: [exchange.caller.user.id],
     });
   serveEndpoint(app, service, {
-    path: '/api/v2/users/:id(^\\d+$)/personal_tokens/',
+    path: '/api/v2/users/:id/personal_tokens/',
     name: 'Personal access tokens',
     description: 'Your own tokens that belong to no application.',
     fields: tokenFields,
     handlers: { GET: own('IS NULL'), POST: (exchange) => issueToken(exchange, 'personal') },
   });
   serveEndpoint(app, service, {
-    path: '/api/v2/users/:id(^\\d+$)/authorized_tokens/',
+    path: '/api/v2/users/:id/authorized_tokens/',
     name: 'Authorized tokens',
     description: 'Your own tokens that belong to an application.',
     fields: tokenFields,
     handlers: { GET: own('IS NOT NULL'), POST: (exchange) => issueToken(exchange, 'authorized') },
   });
+}
+
+/** The caller, who was read from the database to authenticate this very request, as a list of one. */
+async function me(exchange: Exchange): Promise<unknown> {
+  const { request, caller } = exchange;
+  const { user } = caller;
+  if (request.url.includes('?')) return listUsers(exchange, { sql: 'u.id = $1', values: [user.id] });
+  return { count: 1, next: null, previous: null, results: [userJson(user, caller)] };
 }
 
 /** Lists the users for whom a condition holds. */
@@ -118,7 +127,8 @@ async function existing({ service, params }: Exchange): Promise<UserRecord> {
   const { id = '' } = params;
   const user = /^\d+$/.test(id)
     ? await findUser(service.database, pathId(id))
-    : await findUserByName(service.database, id);
+    : // A plus sign as named URLs write it; no username has a bracket.
+      await findUserByName(service.database, id.replaceAll('[+]', '+'));
   if (user === null) throw notFound();
   return user;
 }
@@ -150,6 +160,8 @@ async function remove(exchange: Exchange): Promise<undefined> {
   await service.database.transaction(async (transaction) => {
     const { caller: deleter, user } = await lockUser(transaction, { caller: caller.user, id });
     if (!mayDeleteUser(deleter, user)) throw forbidden();
+    const by = { actorId: caller.user.id, at: service.now(), node: service.node };
+    await noteEndOfTokens(transaction, { userId: user.id }, by);
     await keepDeletedActor(transaction, user);
     if (!(await deleteUser(transaction, user.id))) throw notFound();
     await insertActivity(transaction, {

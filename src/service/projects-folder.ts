@@ -1,0 +1,36 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TokenctlError } from '../core/errors.ts';
+import { placeDemoProject } from './playbooks/demo-project.ts';
+
+/** The folder that holds the folders of the projects, with the playbooks in them. */
+export interface ProjectsFolder {
+  readonly path: string;
+  /** Takes it away where it was made for this start only. */
+  release(): Promise<void>;
+}
+
+/**
+ * Opens the projects' folder: the one that is given, `projects` in the data folder, or a temporary one. The
+ * demo project is put there unless it is there already.
+ *
+ * @throws TokenctlError `configuration` where it cannot be written.
+ */
+export async function openProjects(given: {
+  readonly projects?: string | undefined;
+  readonly data: string | null;
+}): Promise<ProjectsFolder> {
+  const kept = given.projects ?? (given.data === null ? null : join(given.data, 'projects'));
+  const path = kept ?? (await mkdtemp(join(tmpdir(), 'tokenctl-projects-')));
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    await placeDemoProject(path);
+  } catch (cause) {
+    throw new TokenctlError('configuration', `The projects' folder ${path} cannot be written`, { cause });
+  }
+  return {
+    path,
+    release: () => (kept === null ? rm(path, { recursive: true, force: true }) : Promise.resolve()),
+  };
+}
