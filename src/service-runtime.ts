@@ -17,6 +17,8 @@ export interface ServiceRequest {
   readonly databaseFile: string | undefined;
   readonly sessionCookieName: string | undefined;
   readonly behindProxy: boolean | undefined;
+  readonly requirePkce: boolean | undefined;
+  readonly allowImplicitGrant: boolean | undefined;
   readonly tlsCert: string | undefined;
   readonly tlsKey: string | undefined;
   readonly logLevel: ServiceOptions['logLevel'] | undefined;
@@ -31,6 +33,11 @@ export interface ServiceSurroundings {
   /** Whether a person reads what is told, so that a password may be among it, once. */
   readonly attended: boolean;
 }
+
+/** A cookie's name is a token (RFC 6265, section 4.1.1; RFC 7230, section 3.2.6). */
+const COOKIE_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Cookies that the service sets beside the session's. */
+const OTHER_COOKIES = ['csrftoken', 'userLoggedIn', 'current_user'];
 
 const HOST = '127.0.0.1';
 const PORT = 8052;
@@ -64,7 +71,8 @@ function serviceOptions(
 ): ServiceOptions {
   const adminPassword = environment[ADMIN_PASSWORD];
   const tls = tlsOf(request);
-  const { sessionCookieName, behindProxy, logLevel } = request;
+  if (request.sessionCookieName !== undefined) requireCookieName(request.sessionCookieName);
+  const { sessionCookieName, behindProxy, requirePkce, allowImplicitGrant, logLevel } = request;
   return {
     host: request.host ?? HOST,
     port: request.port ?? PORT,
@@ -73,9 +81,24 @@ function serviceOptions(
     ...(adminPassword && { adminPassword: new Secret(adminPassword) }),
     ...(sessionCookieName !== undefined && { sessionCookieName }),
     ...(behindProxy !== undefined && { behindProxy }),
+    ...(requirePkce !== undefined && { requirePkce }),
+    ...(allowImplicitGrant !== undefined && { allowImplicitGrant }),
     ...(logLevel !== undefined && { logLevel }),
     ...(tls && { tls }),
   };
+}
+
+function requireCookieName(name: string): void {
+  if (!COOKIE_NAME.test(name)) {
+    throw new TokenctlError('usage', `--session-cookie-name: ${JSON.stringify(name)} cannot name a cookie`, {
+      hint: "Use letters, digits and !#$%&'*+-.^_`|~",
+    });
+  }
+  if (OTHER_COOKIES.includes(name)) {
+    throw new TokenctlError('usage', `--session-cookie-name: ${name} is another cookie of the service`, {
+      hint: 'Choose another name',
+    });
+  }
 }
 
 function databaseOf(request: ServiceRequest, environment: Environment): ServiceOptions['database'] {

@@ -6,11 +6,19 @@ import { csrfToken } from './auth/csrf.ts';
 import { BODY_LIMIT, readJson } from './body.ts';
 import type { ServiceContext } from './context.ts';
 import { handleError } from './error-handler.ts';
+import { limitRefusals } from './limits/refusal-limits.ts';
+import { serveMetrics } from './metrics/serve-metrics.ts';
+import { oauth2 } from './oauth2/oauth2.ts';
+import { serveOpenApi } from './openapi/openapi.ts';
 import { serveLogin } from './pages/login.ts';
 import { sendPage } from './pages/page.ts';
 import { serveProfile } from './pages/profile.ts';
 import { serveActivity } from './resources/activity.ts';
 import { serveApplications } from './resources/applications.ts';
+import { serveJobOutput } from './resources/job-output.ts';
+import { serveJobTemplates } from './resources/job-templates.ts';
+import { serveJobs } from './resources/jobs.ts';
+import { serveLaunch } from './resources/launch.ts';
 import { serveMemberships } from './resources/memberships.ts';
 import { serveNamedResources } from './resources/named-resources.ts';
 import { serveOrganizations } from './resources/organizations.ts';
@@ -45,6 +53,9 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
     return sendPage(reply, { status: 404, title: 'Not found', main });
   });
   readJson(app);
+  serveOpenApi(app, service.version);
+  serveMetrics(app, service);
+  limitRefusals(app, () => performance.now());
   serveRoots(app, service);
   serveTokens(app, service);
   serveUsers(app, service);
@@ -54,11 +65,16 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   serveSettings(app, service);
   serveActivity(app, service);
   serveNamedResources(app, service);
+  serveJobTemplates(app, service);
+  serveLaunch(app, service);
+  serveJobs(app, service);
+  serveJobOutput(app, service);
   serveProfile(app, service);
   await app.register(async (forms) => {
     await forms.register(formbody);
     serveLogin(forms, service);
   });
+  await app.register((scope) => oauth2(scope, service));
   return app;
 }
 

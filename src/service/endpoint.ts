@@ -2,8 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 
 import { authenticate, type Caller, isSafe } from './auth/authenticate.ts';
 import type { ServiceContext } from './context.ts';
 import { forbidden, RequestFailure, unauthenticated } from './failure.ts';
+import { carryFormat } from './listing/carry-format.ts';
 import { describeEndpoint, type FieldSet } from './listing/fields.ts';
 import { parseTarget } from './target.ts';
+import './openapi/route-description.ts';
 
 /** A request to an endpoint, with who sends it and what the path names. */
 export interface Exchange {
@@ -45,6 +47,7 @@ export function serveEndpoint(app: FastifyInstance, service: ServiceContext, end
   app.route({
     method: METHODS,
     url: endpoint.path,
+    config: { endpoint },
     onRequest: async (request, reply) => {
       reply.header('Allow', allow);
       requireAcceptable(request);
@@ -60,7 +63,7 @@ export function serveEndpoint(app: FastifyInstance, service: ServiceContext, end
       if (handler === undefined) throw methodNotAllowed(request.method);
       const body = await handler(exchange);
       if (body === undefined && !reply.sent) return reply.code(204).send();
-      return body;
+      return carryFormat(body, request.url);
     },
   });
   redirectWithoutSlash(app, endpoint.path);
@@ -71,12 +74,15 @@ export function servePublic(
   app: FastifyInstance,
   endpoint: {
     readonly path: string;
+    /** What it is, for the OpenAPI description. */
+    readonly summary?: string;
     readonly get: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
   },
 ): void {
   app.route({
     method: METHODS,
     url: endpoint.path,
+    config: { describes: { summary: endpoint.summary ?? endpoint.path, anonymous: true } },
     onRequest: async (request, reply) => {
       reply.header('Allow', 'GET, HEAD, OPTIONS');
       requireAcceptable(request);
@@ -94,6 +100,7 @@ export function redirectWithoutSlash(app: FastifyInstance, path: string): void {
   app.route({
     method: METHODS,
     url: path.replace(/\/$/, ''),
+    config: { redirect: true },
     handler: async (request, reply) => {
       const { path: asked, query } = parseTarget(request.url);
       const location = `${asked}/${query === '' ? '' : `?${query}`}`;

@@ -16,7 +16,7 @@ export function handleError(
 ): FastifyReply {
   if (error instanceof RequestFailure) {
     if (error.status === 401) reply.header('WWW-Authenticate', CHALLENGE);
-    return reply.code(error.status).send(error.body);
+    return reply.headers(error.headers).code(error.status).send(error.body);
   }
   const known =
     error instanceof TokenctlError ? null : (frameworkFailure(error, request) ?? sqlFailure(error));

@@ -8,11 +8,14 @@ export class RequestFailure extends Error {
   override readonly name = 'RequestFailure';
   readonly status: number;
   readonly body: FailureBody;
+  /** Sent with the answer. */
+  readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, body: FailureBody) {
+  constructor(status: number, body: FailureBody, headers: Readonly<Record<string, string>> = {}) {
     super(`request answered with ${status}`);
     this.status = status;
     this.body = body;
+    this.headers = headers;
   }
 }
 
@@ -41,4 +44,11 @@ export function forbidden(detail = 'You do not have permission to perform this a
 /** 404. */
 export function notFound(detail = 'Not found.'): RequestFailure {
   return new RequestFailure(404, { detail });
+}
+
+/** 429 (RFC 6585 §4), with when to try again. */
+export function tooManyRequests(reason: string, seconds: number): RequestFailure {
+  const wait = Math.max(1, Math.ceil(seconds));
+  const detail = `${reason} Try again in ${wait} second${wait === 1 ? '' : 's'}.`;
+  return new RequestFailure(429, { detail }, { 'Retry-After': String(wait) });
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Database, Queryable } from '../db/database.ts';
 import { hashPassword } from './auth/password.ts';
+import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/demo-project.ts';
 import { insertOrganization } from './store/organizations.ts';
 import { writeSetting } from './store/settings.ts';
 import { anyUser, insertUser } from './store/users.ts';
@@ -44,7 +45,7 @@ async function addDemoResources(
 ): Promise<void> {
   const organization = await insertOrganization(transaction, {
     name: 'Default',
-    description: 'The default organization',
+    description: '',
     max_hosts: 0,
     createdBy,
     at,
@@ -63,13 +64,13 @@ async function addDemoResources(
   );
   const project = await insertReturning(
     transaction,
-    "INSERT INTO service_project (name, organization_id) VALUES ('Demo Project', $1) RETURNING id",
-    [organization],
+    "INSERT INTO service_project (name, organization_id, local_path) VALUES ('Demo Project', $1, $2) RETURNING id",
+    [organization, DEMO_PROJECT],
   );
   await transaction.execute(
     `INSERT INTO service_job_template (name, organization_id, inventory_id, project_id, playbook)
-     VALUES ('Demo Job Template', $1, $2, $3, 'hello_world.yml')`,
-    [organization, inventory, project],
+     VALUES ('Demo Job Template', $1, $2, $3, $4)`,
+    [organization, inventory, project, DEMO_PLAYBOOK],
   );
 }
 

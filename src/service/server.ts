@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
-import { type Logger, pino } from 'pino';
-import { TokenctlError } from '../core/errors.ts';
+import type { Logger } from 'pino';
 import { Secret } from '../core/secret.ts';
 import type { Database } from '../db/database.ts';
 import { openEmbedded } from '../db/embedded.ts';
@@ -9,9 +8,18 @@ import { openPostgres } from '../db/postgres.ts';
 import { buildApp } from './app.ts';
 import { CredentialCache } from './auth/credential-cache.ts';
 import { randomText } from './auth/password.ts';
+import { watchConnections } from './connections.ts';
 import type { ServiceContext } from './context.ts';
 import { prepareFirstStart } from './first-start.ts';
+import { PasswordLimits } from './limits/password-limits.ts';
+import { baseUrl, cannotListen, refuseClearText } from './listen-address.ts';
+import { lookupsOf } from './lookups/lookups.ts';
+import { Metrics } from './metrics/metrics.ts';
 import { migrations } from './migrations/index.ts';
+import { JobRunner } from './playbooks/job-runner.ts';
+import { openProjects } from './projects-folder.ts';
+import { type LogLevel, serviceLog } from './service-log.ts';
+import { deleteCodes } from './store/grants.ts';
 import { deleteExpiredSessions } from './store/sessions.ts';
 
 /** How to start the service. */
@@ -26,10 +34,18 @@ export interface ServiceOptions {
   readonly adminPassword?: Secret;
   readonly sessionCookieName?: string;
   readonly behindProxy?: boolean;
+  /** Lets public clients do without PKCE, which RFC 9700 §2.1.1 asks for; required unless this is false. */
+  readonly requirePkce?: boolean;
+  /** Lets applications be registered for the implicit grant, which RFC 9700 §2.1.2 advises against. */
+  readonly allowImplicitGrant?: boolean;
   /** Certificate chain and key in PEM. */
   readonly tls?: { readonly cert: string; readonly key: string };
+  /** The folder of the projects' playbooks; `projects` in the data folder, or a temporary one. */
+  readonly projects?: string;
+  /** Where `ansible-playbook` is looked for: a PATH, that of the process unless given. */
+  readonly searchPath?: string;
   readonly version: string;
-  readonly logLevel?: 'silent' | 'error' | 'warn' | 'info' | 'debug';
+  readonly logLevel?: LogLevel;
   readonly now?: () => Date;
 }
 
@@ -49,7 +65,10 @@ export interface RunningService {
 const SESSION_COOKIE_NAME = 'svc_sessionid';
 
 const SWEEP_INTERVAL_MS = 3_600_000;
+const CODE_MEMORY_MS = 86_400_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
+/** How long a request that is under way may take when the service ends. */
+const DRAIN_PATIENCE_MS = 10_000;
 
 /**
  * Opens the database, brings it up to date, prepares it on the first start and listens.
@@ -65,17 +84,29 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   try {
     await migrate(database, migrations);
     const made = await firstStart(database, options, now);
-    const service = context(options, { database, log, now });
+    const projects = await openProjects({
+      projects: options.projects,
+      data: 'folder' in options.database ? options.database.folder : null,
+    });
+    const searchPath = options.searchPath ?? process.env['PATH'] ?? '';
+    const jobs = new JobRunner({ database, log, now, projects: projects.path, searchPath });
+    const service = context(options, { database, log, now, jobs });
     const app = await buildApp(service);
+    const connections = watchConnections(app.server);
     await app.listen({ host: options.host, port: options.port }).catch((cause: unknown) => {
       throw cannotListen(options, cause);
     });
-    const sweep = setInterval(() => sweepSessions(service), SWEEP_INTERVAL_MS).unref();
+    await jobs.begin();
+    const sweeping = setInterval(() => sweep(service), SWEEP_INTERVAL_MS).unref();
     const address = app.server.address();
     let closed: Promise<void> | undefined;
     const close = async () => {
-      clearInterval(sweep);
-      await app.close();
+      clearInterval(sweeping);
+      const ended = app.close();
+      connections.drain(DRAIN_PATIENCE_MS);
+      await ended;
+      await jobs.stop();
+      await projects.release();
       await database.close();
     };
     return {
@@ -95,15 +126,20 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 
 function context(
   options: ServiceOptions,
-  made: { readonly database: Database; readonly log: Logger; readonly now: () => Date },
+  made: Pick<ServiceContext, 'database' | 'now' | 'jobs'> & { readonly log: Logger },
 ): ServiceContext {
   return {
     ...made,
+    lookups: lookupsOf(made),
     credentials: new CredentialCache(),
+    passwordLimits: new PasswordLimits(() => performance.now()),
+    metrics: new Metrics({ ...made, version: options.version }),
     version: options.version,
     node: hostname(),
     sessionCookieName: options.sessionCookieName ?? SESSION_COOKIE_NAME,
     behindProxy: options.behindProxy ?? false,
+    requirePkce: options.requirePkce ?? true,
+    allowImplicitGrant: options.allowImplicitGrant ?? false,
     ...(options.tls && { tls: options.tls }),
   };
 }
@@ -133,47 +169,17 @@ async function firstStart(
   return (await prepareFirstStart(database, { password, now })) ? made : null;
 }
 
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
-
-function refuseClearText({ host, tls, behindProxy }: ServiceOptions): void {
-  if (LOOPBACK.test(host) || tls !== undefined || behindProxy) return;
-  throw new TokenctlError(
-    'usage',
-    `Listening on ${host} would send passwords and tokens through the network in clear`,
-    { hint: 'Give --tls-cert and --tls-key, or --behind-proxy where a proxy in front speaks TLS.' },
-  );
-}
-
-function cannotListen({ host, port }: ServiceOptions, cause: unknown): TokenctlError {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-  const why: Readonly<Record<string, string>> = {
-    EADDRINUSE: 'the port is taken',
-    EACCES: 'this user may not use that port',
-    EADDRNOTAVAIL: 'this machine has no such address',
-    ENOTFOUND: 'there is no host of that name',
-  };
-  return new TokenctlError('usage', `The service cannot listen on ${host}:${port}: ${why[code] ?? code}`, {
-    cause,
-    hint: 'Choose another --port or --host.',
+/** Deletes what time has made worthless. Used codes stay a day longer, so that a second use is recognized. */
+function sweep({ database, log, now }: ServiceContext): void {
+  const at = now();
+  const swept = Promise.all([
+    deleteExpiredSessions(database, at),
+    deleteCodes(database, new Date(at.getTime() - CODE_MEMORY_MS)),
+  ]);
+  swept.catch((error: unknown) => {
+    log.error(
+      { err: error },
+      'expired sessions and codes could not be deleted; it is tried again in an hour',
+    );
   });
-}
-
-function baseUrl({ host, tls }: ServiceOptions, port: number): string {
-  const name = host.includes(':') ? `[${host}]` : host;
-  return `${tls === undefined ? 'http' : 'https'}://${name}:${port}`;
-}
-
-function sweepSessions({ database, log, now }: ServiceContext): void {
-  deleteExpiredSessions(database, now()).catch((error: unknown) => {
-    log.error({ err: error }, 'expired sessions could not be deleted; it is tried again in an hour');
-  });
-}
-
-/** Logs to stderr, with everything left out that may hold a credential: headers, and the values of a statement. */
-function serviceLog(level: NonNullable<ServiceOptions['logLevel']>): Logger {
-  const redact = [
-    ...['req.headers.authorization', 'req.headers.cookie', 'res.headers["set-cookie"]'],
-    ...['err.params', 'err.detail', 'err.cause.params', 'err.cause.detail'],
-  ];
-  return pino({ level, redact, base: null }, pino.destination(2));
 }

@@ -43,18 +43,21 @@ export async function authenticate(
   }
   const bearer = await bearerOf(service, authorization);
   if (bearer !== null) {
+    service.metrics.authenticated('bearer', 'accepted');
     const mayWrite = bearer.scope.split(' ').includes('write');
     return { user: bearer.owner, method: 'bearer', tokenId: bearer.token_id, mayWrite };
   }
+  if (/^bearer /i.test(authorization ?? '')) service.metrics.authenticated('bearer', 'refused');
   const session = await sessionOf(service, request, reply);
   if (session !== null) {
+    service.metrics.authenticated('session', 'accepted');
     await prolongSession(service, { request, reply, session });
     noteMismatch(service, authorization, session.owner);
     const problem = isSafe(request.method) ? null : csrfProblem(request);
     if (problem !== null) throw forbidden(`CSRF Failed: ${problem}`);
     return { user: session.owner, method: 'session', tokenId: null, mayWrite: true };
   }
-  const user = await basicUser(service, authorization);
+  const user = await basicUser(service, { authorization, address: request.ip });
   return user === null ? null : { user, method: 'basic', tokenId: null, mayWrite: true };
 }
 

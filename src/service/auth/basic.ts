@@ -1,4 +1,5 @@
 import type { ServiceContext } from '../context.ts';
+import type { Attempt } from '../limits/password-limits.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { findUserByName, type UserRecord } from '../store/users.ts';
 import { verifyPassword } from './password.ts';
@@ -11,31 +12,58 @@ const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
  */
 export async function basicUser(
   service: ServiceContext,
-  authorization: string | undefined,
+  { authorization, address }: { readonly authorization: string | undefined; readonly address: string },
 ): Promise<UserRecord | null> {
   const presented = authorization === undefined ? null : BASIC.exec(authorization);
   if (presented === null) return null;
   const { AUTH_BASIC_ENABLED } = await currentSettings(service.database);
   if (!AUTH_BASIC_ENABLED) return null;
   const credentials = decode(presented[1] ?? '');
-  return credentials === null ? null : userWithPassword(service, credentials);
+  return credentials === null ? null : userWithPassword(service, { ...credentials, address });
+}
+
+/** A name and a password, and the address of who presents them. */
+export interface Credentials {
+  readonly username: string;
+  readonly password: string;
+  readonly address: string;
 }
 
 /**
  * The active user with this name and password, or null. It takes as long to refuse an unknown name as a
  * wrong password.
+ *
+ * @throws RequestFailure 429 where this address, or anybody for this name, has tried too many wrong ones.
  */
 export async function userWithPassword(
   service: ServiceContext,
-  credentials: { readonly username: string; readonly password: string },
+  { username, password, address }: Credentials,
 ): Promise<UserRecord | null> {
-  const { username, password } = credentials;
-  const user = await findUserByName(service.database, username);
-  const known = user !== null && service.credentials.has(user.password, password);
-  if (!known && !(await verifyPassword(password, user?.password ?? null))) return null;
-  if (user === null || !user.is_active) return null;
-  if (!known) service.credentials.add(user.password, password);
+  const { database, credentials, metrics } = service;
+  const user = await findUserByName(database, username);
+  if (user !== null && credentials.has(user.password, password)) {
+    metrics.authenticated('password', user.is_active ? 'accepted' : 'refused');
+    return user.is_active ? user : null;
+  }
+  const succeeded = begin(service, { username, address });
+  const right = await verifyPassword(password, user?.password ?? null);
+  if (user === null || !user.is_active || !right) {
+    metrics.authenticated('password', 'refused');
+    return null;
+  }
+  succeeded();
+  metrics.authenticated('password', 'accepted');
+  credentials.add(user.password, password);
   return user;
+}
+
+function begin({ passwordLimits, metrics }: ServiceContext, attempt: Attempt): () => void {
+  try {
+    return passwordLimits.begin(attempt);
+  } catch (error) {
+    metrics.authenticated('password', 'slowed');
+    throw error;
+  }
 }
 
 function decode(encoded: string): { username: string; password: string } | null {

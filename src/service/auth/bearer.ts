@@ -1,5 +1,5 @@
 import type { ServiceContext } from '../context.ts';
-import { type BearerRecord, findBearer, touchLastUsed } from '../store/tokens.ts';
+import { type BearerRecord, touchLastUsed } from '../store/tokens.ts';
 import { storedForm } from './digest.ts';
 
 /** One write a minute and token is enough to tell when it was last used. */
@@ -16,9 +16,8 @@ export async function bearerOf(
 ): Promise<BearerRecord | null> {
   const presented = authorization === undefined ? null : BEARER.exec(authorization);
   if (presented === null) return null;
-  const at = service.now();
-  const bearer = await findBearer(service.database, storedForm(presented[1] ?? ''), at);
-  if (bearer !== null) await noteUse(service, bearer, at);
+  const bearer = await service.lookups.bearers.find(storedForm(presented[1] ?? ''));
+  if (bearer !== null) await noteUse(service, bearer, service.now());
   return bearer;
 }
 

@@ -1,11 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { userWithPassword } from '../auth/basic.ts';
+import { type Credentials, userWithPassword } from '../auth/basic.ts';
 import { csrfProblem, csrfToken, rotateCsrfToken } from '../auth/csrf.ts';
 import { endSession, prolongSession, sessionOf, startSession } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { redirectWithoutSlash } from '../endpoint.ts';
+import { RequestFailure } from '../failure.ts';
+import { clientAfterLogin } from '../oauth2/after-login.ts';
 import { currentSettings } from '../settings/settings.ts';
 import type { UserRecord } from '../store/users.ts';
+import { LOGIN, LOGOUT } from './login-description.ts';
 import { escapeHtml, sendPage } from './page.ts';
 
 const NO_STORE = 'max-age=0, no-cache, no-store, must-revalidate, private';
@@ -14,11 +17,18 @@ const PROFILE = '/accounts/profile/';
 
 /** GET and POST `/api/login/` (specification, section 5.1) and `/api/logout/`. */
 export function serveLogin(app: FastifyInstance, service: ServiceContext): void {
-  app.get('/api/login/', (request, reply) => showLogin(service, request, reply));
-  app.post('/api/login/', (request, reply) => logIn(service, request, reply));
+  app.get('/api/login/', { config: { describes: LOGIN } }, (request, reply) =>
+    showLogin(service, request, reply),
+  );
+  app.post('/api/login/', { config: { describes: LOGIN } }, (request, reply) =>
+    logIn(service, request, reply),
+  );
   app.route({
     method: ['GET', 'POST'],
+    // HEAD is safe (RFC 9110 section 9.2.1): it must not end a session.
+    exposeHeadRoute: false,
     url: '/api/logout/',
+    config: { describes: LOGOUT },
     handler: (request, reply) => logOut(service, request, reply),
   });
   redirectWithoutSlash(app, '/api/login/');
@@ -37,7 +47,7 @@ async function showLogin(
   }
   const session = await sessionOf(service, request, reply);
   if (session !== null) await prolongSession(service, { request, reply, session });
-  return loginPage(request, reply, { status: 200, next: nextOf(request.query), problem: null });
+  return loginPage(service, { request, reply }, { status: 200, next: nextOf(request.query), problem: null });
 }
 
 async function logIn(
@@ -48,16 +58,27 @@ async function logIn(
   reply.header('Cache-Control', NO_STORE);
   const forgery = csrfProblem(request);
   if (forgery !== null) return forbiddenPage(reply, forgery);
-  const { username, password } = fields(request);
-  const user = await localUser(service, username, password);
   const next = nextOf(request.body);
+  const user = await localUser(service, { ...fields(request), address: request.ip });
+  if (user instanceof RequestFailure) {
+    const problem = 'Too many attempts with a wrong password. Wait a little, then try again.';
+    return loginPage(
+      service,
+      { request, reply: reply.headers(user.headers) },
+      { status: user.status, next, problem },
+    );
+  }
   const started = user !== null && (await startSession(service, { request, reply, user }));
   if (!started) {
-    return loginPage(request, reply, {
-      status: 401,
-      next,
-      problem: 'The user name or the password is wrong.',
-    });
+    return loginPage(
+      service,
+      { request, reply },
+      {
+        status: 401,
+        next,
+        problem: 'The user name or the password is wrong.',
+      },
+    );
   }
   rotateCsrfToken(request, reply);
   reply.setCookie('userLoggedIn', 'true', {
@@ -99,12 +120,16 @@ async function logOut(
     .send('');
 }
 
+/** Who logs in, null for a wrong password, or what refuses another attempt at present. */
 async function localUser(
   service: ServiceContext,
-  username: string,
-  password: string,
-): Promise<UserRecord | null> {
-  const user = await userWithPassword(service, { username, password });
+  credentials: Credentials,
+): Promise<UserRecord | null | RequestFailure> {
+  const user = await userWithPassword(service, credentials).catch((error: unknown) => {
+    if (error instanceof RequestFailure && error.status === 429) return error;
+    throw error;
+  });
+  if (user instanceof RequestFailure) return user;
   const { DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
   return DISABLE_LOCAL_AUTH ? null : user;
 }
@@ -132,16 +157,18 @@ function currentUser(user: UserRecord): string {
   return JSON.stringify({ id, username, is_superuser, is_system_auditor });
 }
 
-function loginPage(
-  request: FastifyRequest,
-  reply: FastifyReply,
+async function loginPage(
+  service: ServiceContext,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
   state: { readonly status: number; readonly next: string | null; readonly problem: string | null },
-): FastifyReply {
+): Promise<FastifyReply> {
   const token = csrfToken(request, reply);
   const { status, next, problem } = state;
+  const client = next === null ? null : await clientAfterLogin(service, next);
   return sendPage(reply, {
     status,
     title: 'Log in',
+    ...(client !== null && { formAction: client }),
     main: `${problem === null ? '' : `<p role="alert">${escapeHtml(problem)}</p>`}
 <form method="post" action="/api/login/">
 <input type="hidden" name="csrfmiddlewaretoken" value="${escapeHtml(token)}">

@@ -3,15 +3,32 @@ import { csrfToken } from '../auth/csrf.ts';
 import { prolongSession, sessionOf } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { redirectWithoutSlash } from '../endpoint.ts';
+import type { RouteDescription } from '../openapi/route-description.ts';
 import { escapeHtml, STYLE, sendPage } from './page.ts';
+
+const START: RouteDescription = {
+  summary: 'To the profile page',
+  anonymous: true,
+  answers: { 302: 'To /accounts/profile/.' },
+};
+const STYLE_SHEET: RouteDescription = {
+  summary: 'The style sheet of the pages',
+  produces: 'text/css',
+  anonymous: true,
+};
+const PROFILE: RouteDescription = {
+  summary: 'Who is logged in',
+  produces: 'text/html',
+  answers: { 200: 'The page.', 302: 'To the login.' },
+};
 
 /** `/`, `/accounts/profile/` and the style sheet. */
 export function serveProfile(app: FastifyInstance, service: ServiceContext): void {
-  app.get('/', (_request, reply) => reply.redirect('/accounts/profile/'));
-  app.get('/static/service.css', (_request, reply) =>
+  app.get('/', { config: { describes: START } }, (_request, reply) => reply.redirect('/accounts/profile/'));
+  app.get('/static/service.css', { config: { describes: STYLE_SHEET } }, (_request, reply) =>
     reply.type('text/css; charset=utf-8').header('Cache-Control', 'public, max-age=3600').send(STYLE),
   );
-  app.get('/accounts/profile/', async (request, reply) => {
+  app.get('/accounts/profile/', { config: { describes: PROFILE } }, async (request, reply) => {
     const session = await sessionOf(service, request, reply);
     if (session === null) return reply.redirect('/api/login/?next=/accounts/profile/');
     await prolongSession(service, { request, reply, session });

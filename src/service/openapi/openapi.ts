@@ -1,0 +1,116 @@
+import type { FastifyInstance, RouteOptions } from 'fastify';
+import { routePattern } from '../metrics/route-pattern.ts';
+import { describedOperation, endpointOperation, type Operation, resourceSchemas } from './operations.ts';
+import type { RouteDescription } from './route-description.ts';
+
+type Route = Pick<RouteOptions, 'method' | 'url' | 'config'>;
+
+const DESCRIBED = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+const PATH = '/api/v2/openapi.json';
+
+/**
+ * Serves an OpenAPI 3.1 description of every route of `app`, made from what the endpoints declare about
+ * themselves. Routes that are added after it are in it, too.
+ */
+export function serveOpenApi(app: FastifyInstance, version: string): void {
+  const routes: Route[] = [];
+  let text: string | undefined;
+  app.addHook('onRoute', (route) => {
+    routes.push(route);
+  });
+  app.get(
+    PATH,
+    { config: { describes: { summary: 'This description of the API', anonymous: true } } },
+    async (_request, reply) => {
+      text ??= JSON.stringify(openApi(routes, version));
+      return reply.type('application/json').header('Cache-Control', 'public, max-age=60').send(text);
+    },
+  );
+}
+
+function openApi(routes: readonly Route[], version: string): Record<string, unknown> {
+  const described = routes.filter(({ config }) => config?.redirect !== true);
+  const paths = new Map<string, Record<string, unknown>>();
+  for (const route of described) {
+    const path = routePattern(route.url);
+    const item = paths.get(path) ?? pathItem(path);
+    for (const [method, operation] of operations(route)) {
+      item[method.toLowerCase()] = { operationId: operationId(method, path), ...operation };
+    }
+    paths.set(path, item);
+  }
+  const endpoints = described.flatMap(({ config }) => config?.endpoint ?? []);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Automation service',
+      version,
+      description:
+        'An automation service with the REST API of a controller 24.6.1, as far as authentication and tokens ' +
+        'go. OPTIONS of each address answers the same metadata in the controller’s form.',
+    },
+    security: [{ bearer: [] }, { basic: [] }, { session: [] }],
+    paths: Object.fromEntries([...paths].sort(([one], [other]) => (one < other ? -1 : 1))),
+    components: { schemas: resourceSchemas(endpoints), responses: RESPONSES, securitySchemes: SCHEMES },
+  };
+}
+
+function pathItem(path: string): Record<string, unknown> {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+  const parameters = names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
+  return parameters.length === 0 ? {} : { parameters };
+}
+
+function operations({ method, url, config }: Route): [method: string, operation: Operation][] {
+  const endpoint = config?.endpoint;
+  const served = [method].flat().filter((name) => DESCRIBED.some((known) => known === name));
+  if (endpoint !== undefined) {
+    return DESCRIBED.filter((name) => endpoint.handlers[name] !== undefined).map((name) => [
+      name,
+      endpointOperation(endpoint, name),
+    ]);
+  }
+  const described: RouteDescription = config?.describes ?? { summary: url };
+  // An address that anybody may read is routed for all methods, so that it can say 405 itself.
+  const methods = described.methods ?? (served.length === DESCRIBED.length ? ['GET'] : served);
+  return methods.map((name) => [name, describedOperation(described, name)]);
+}
+
+function operationId(method: string, path: string): string {
+  const words = path.replace(/[{}]/g, '').split(/[^A-Za-z0-9]+/);
+  return [method.toLowerCase(), ...words.filter((word) => word !== '')].join('_');
+}
+
+const detail = {
+  type: 'object',
+  description: 'A sentence under `detail`, or messages by field.',
+  properties: { detail: { type: 'string' } },
+};
+
+const refusal = (description: string, headers: object = {}) => ({
+  description,
+  ...headers,
+  content: { 'application/json': { schema: detail } },
+});
+
+const RESPONSES = {
+  Invalid: refusal('The request is malformed, or a value in it is not allowed.'),
+  Unauthenticated: refusal('No credentials, or none that are valid.'),
+  Forbidden: refusal('The caller may not do this, or its token is for reading.'),
+  NotFound: refusal('There is nothing at this address.'),
+  TooMany: refusal('Too many attempts; again after the seconds that Retry-After says.', {
+    headers: { 'Retry-After': { schema: { type: 'integer' } } },
+  }),
+};
+
+const SCHEMES = {
+  bearer: { type: 'http', scheme: 'bearer', description: 'An OAuth2 access token (RFC 6750).' },
+  basic: { type: 'http', scheme: 'basic', description: 'RFC 7617; AUTH_BASIC_ENABLED turns it off.' },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'svc_sessionid',
+    description:
+      'From /api/login/; its name is in X-API-Session-Cookie-Name. What changes anything takes X-CSRFToken as well.',
+  },
+};

@@ -1,0 +1,121 @@
+import type { Endpoint } from '../endpoint.ts';
+import type { RouteDescription } from './route-description.ts';
+import { bodySchema, pageSchema, resourceSchema, type Schema } from './schemas.ts';
+
+/** An operation object of OpenAPI. */
+export type Operation = Readonly<Record<string, unknown>>;
+
+type Method = keyof Endpoint['handlers'];
+
+const text = (name: string, description: string) => ({
+  name,
+  in: 'query',
+  description,
+  schema: { type: 'string' },
+});
+
+const LIST_PARAMETERS = [
+  { name: 'page', in: 'query', schema: { type: 'integer', minimum: 1, default: 1 } },
+  { name: 'page_size', in: 'query', schema: { type: 'integer', minimum: 1, maximum: 200, default: 25 } },
+  text('order_by', 'Field names, separated by commas; a minus sign before one sorts downwards.'),
+  text('search', 'Words that must all occur in one of the searched fields.'),
+  text('count_disabled', 'Leaves the count and the links out.'),
+];
+
+const LOOKUPS =
+  'Further lookups after two underscores: exact, iexact, contains, icontains, startswith, istartswith, ' +
+  'endswith, iendswith, regex, iregex, lt, lte, gt, gte, in, isnull; not__, or__ and chain__ before.';
+
+/** Whether GET answers a page of a list. */
+function isList({ path, fields }: Endpoint): boolean {
+  return fields !== undefined && fields.order.length > 0 && !/:\w+(\([^/]*\))?\/$/.test(path);
+}
+
+/** What can be done with one method of an endpoint. */
+export function endpointOperation(endpoint: Endpoint, method: Method): Operation {
+  const { fields } = endpoint;
+  const listed = method === 'GET' && isList(endpoint);
+  const filters = Object.entries(fields?.fields ?? {})
+    .filter(([, { column, secret }]) => column !== undefined && secret !== true)
+    .map(([name, { label }]) => text(name, `${label}. ${LOOKUPS}`));
+  const body = requestBody(endpoint, method);
+  return {
+    summary: endpoint.name,
+    description: endpoint.description,
+    ...(listed && { parameters: [...LIST_PARAMETERS, ...filters] }),
+    ...(body && { requestBody: { content: { 'application/json': { schema: body } } } }),
+    responses: { ...success(endpoint, method, listed), ...FAILURES },
+  };
+}
+
+function requestBody({ fields }: Endpoint, method: Method): Schema | null {
+  if (method === 'GET' || method === 'DELETE') return null;
+  if (fields === undefined) return { type: 'object' };
+  return bodySchema(fields, method === 'POST' ? 'create' : method === 'PUT' ? 'replace' : 'change');
+}
+
+function success({ fields }: Endpoint, method: Method, listed: boolean): Record<string, unknown> {
+  if (method === 'DELETE') return { 204: { description: 'Done; there is no body.' } };
+  const resource: Schema =
+    fields === undefined ? { type: 'object' } : { $ref: `#/components/schemas/${fields.type}` };
+  const schema = listed ? pageSchema(resource) : resource;
+  const answer = { description: 'Done.', content: { 'application/json': { schema } } };
+  if (method !== 'POST') return { 200: answer };
+  return { 201: answer, 202: { description: 'It is being done.' }, 204: { description: 'Done.' } };
+}
+
+const failure = (name: string) => ({ $ref: `#/components/responses/${name}` });
+
+const FAILURES = {
+  400: failure('Invalid'),
+  401: failure('Unauthenticated'),
+  403: failure('Forbidden'),
+  404: failure('NotFound'),
+  429: failure('TooMany'),
+};
+
+/** What a route says about itself that is no endpoint. */
+export function describedOperation(described: RouteDescription, method: string): Operation {
+  const { summary, description, produces = 'application/json', form, query, anonymous } = described;
+  const content =
+    produces === 'application/json'
+      ? { 'application/json': { schema: { type: 'object' } } }
+      : { [produces]: { schema: { type: 'string' } } };
+  const answers = Object.entries(described.answers ?? { 200: 'Done.' }).map(([status, meaning]) => [
+    status,
+    { description: meaning, ...(status === '200' && { content }) },
+  ]);
+  const parameters = Object.entries(query ?? {}).map(([name, parameter]) => ({
+    ...text(name, parameter.description),
+    ...(parameter.required && { required: true }),
+  }));
+  return {
+    summary,
+    ...(description !== undefined && { description }),
+    ...(anonymous && { security: [] }),
+    ...(parameters.length > 0 && method === 'GET' && { parameters }),
+    ...(form !== undefined && method === 'POST' && { requestBody: formBody(form) }),
+    responses: Object.fromEntries(answers),
+  };
+}
+
+function formBody(form: NonNullable<RouteDescription['form']>): Schema {
+  const fields = Object.entries(form);
+  const required = fields.filter(([, field]) => field.required).map(([name]) => name);
+  const schema = {
+    type: 'object',
+    properties: Object.fromEntries(
+      fields.map(([name, { description }]) => [name, { type: 'string', description }]),
+    ),
+    ...(required.length > 0 && { required }),
+  };
+  return { content: { 'application/x-www-form-urlencoded': { schema } } };
+}
+
+/** The schema of every resource that endpoints serve, by its type. */
+export function resourceSchemas(endpoints: readonly Endpoint[]): Record<string, Schema> {
+  const sets = endpoints.flatMap(({ fields }) =>
+    fields === undefined || fields.order.length === 0 ? [] : [fields],
+  );
+  return Object.fromEntries(sets.map((set) => [set.type, resourceSchema(set)]));
+}
