@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '../../src/service/server.ts';
+import {
+  ADMIN,
+  type Answer,
+  basic,
+  bearer,
+  Client,
+  DATABASES,
+  startTestService,
+} from '../support/service.ts';
+
+const CHALLENGE = 'Bearer realm=api authorization_url=/api/o/authorize/';
+
+describe.each(DATABASES)('Basic authentication on %s', (kind) => {
+  let service: RunningService;
+  let admin: Client;
+  const me = (username: string, password: string) =>
+    new Client(service.url, basic(username, password)).get('/api/v2/me/');
+  const user = async (username: string, password: string) =>
+    `/api/v2/users/${(await admin.post('/api/v2/users/', { username, password })).json.id}/`;
+
+  beforeAll(async () => {
+    service = await startTestService(kind);
+    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+  });
+  afterAll(() => service.close());
+
+  it('answers the right name and password, and sets no cookie', async () => {
+    const answer = await me(ADMIN.username, ADMIN.password);
+    expect([answer.status, answer.json.results[0]?.username]).toEqual([200, 'admin']);
+    expect(answer.cookies).toEqual([]);
+  });
+
+  it('answers every failure alike: one body, one challenge', async () => {
+    const path = await user('idle', 'idle-password');
+    await admin.patch(path, { is_active: false });
+    await service.database.execute("INSERT INTO auth_user (username, password) VALUES ('unusable', '!x')");
+    const headers = [
+      {},
+      basic('admin', 'wrong'),
+      basic('nobody', 'wrong'),
+      basic('idle', 'idle-password'),
+      basic('unusable', '!x'),
+      basic('unusable', ''),
+      basic('', ''),
+      basic('admin', ''),
+      basic('ADMIN', ADMIN.password),
+      basic('admin\0', ADMIN.password),
+      basic('admin', `${ADMIN.password}\0`),
+      { authorization: 'Basic' },
+      { authorization: 'Basic !!!!' },
+      { authorization: `Basic ${Buffer.from('no colon').toString('base64')}` },
+      { authorization: `Digest ${Buffer.from(`admin:${ADMIN.password}`).toString('base64')}` },
+    ];
+    const answers = await Promise.all(
+      headers.map((each) => new Client(service.url, each).get('/api/v2/me/')),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(headers.map(() => 401));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(new Set(answers.map((answer) => answer.headers['www-authenticate']))).toEqual(
+      new Set([CHALLENGE]),
+    );
+  });
+
+  it('takes about as long to refuse an unknown user or an unusable password as a wrong one', async () => {
+    await service.database.execute("INSERT INTO auth_user (username, password) VALUES ('external', '!y')");
+    const fastest = async (username: string) => {
+      const times: number[] = [];
+      for (let round = 0; round < 3; round += 1) {
+        const start = performance.now();
+        expect((await me(username, 'wrong')).status).toBe(401);
+        times.push(performance.now() - start);
+      }
+      return Math.min(...times);
+    };
+    const wrong = await fastest('admin');
+    expect((await fastest('nobody')) / wrong).toBeGreaterThan(0.6);
+    expect((await fastest('external')) / wrong).toBeGreaterThan(0.6);
+  });
+
+  it('checks the slow hash once, not with every request', async () => {
+    await me(ADMIN.username, ADMIN.password);
+    const start = performance.now();
+    for (let round = 0; round < 20; round += 1) await me(ADMIN.username, ADMIN.password);
+    const one = (performance.now() - start) / 20;
+    const before = performance.now();
+    await me(ADMIN.username, 'wrong');
+    expect(one).toBeLessThan((performance.now() - before) / 3);
+  });
+
+  it('forgets a password at once when it is changed, and a user when deactivated', async () => {
+    const path = await user('jo', 'first');
+    expect((await me('jo', 'first')).status).toBe(200);
+    await admin.patch(path, { password: 'second' });
+    expect((await me('jo', 'first')).status).toBe(401);
+    expect((await me('jo', 'second')).status).toBe(200);
+    await admin.patch(path, { is_active: false });
+    expect((await me('jo', 'second')).status).toBe(401);
+    await admin.patch(path, { is_active: true });
+    expect((await me('jo', 'second')).status).toBe(200);
+    await admin.delete(path);
+    expect((await me('jo', 'second')).status).toBe(401);
+  });
+
+  it('is ignored while AUTH_BASIC_ENABLED is off, also where the password was right a moment ago', async () => {
+    const token = (await admin.post('/api/v2/tokens/')).json.token;
+    const holder = new Client(service.url, bearer(token));
+    const turn = (on: boolean): Promise<Answer> =>
+      holder.patch('/api/v2/settings/authentication/', { AUTH_BASIC_ENABLED: on });
+    expect((await me(ADMIN.username, ADMIN.password)).status).toBe(200);
+    expect((await turn(false)).status).toBe(200);
+    const refused = await me(ADMIN.username, ADMIN.password);
+    expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, CHALLENGE]);
+    expect((await new Client(service.url).logIn(ADMIN.username, ADMIN.password)).status).toBe(302);
+    await turn(true);
+    expect((await me(ADMIN.username, ADMIN.password)).status).toBe(200);
+  });
+
+  it('gives way to a bearer token and to a session', async () => {
+    await user('kim', 'kim-password');
+    const browser = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    await browser.logIn('kim', 'kim-password');
+    expect((await browser.get('/api/v2/me/')).json.results[0]?.username).toBe('kim');
+  });
+});

@@ -1,0 +1,101 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { Secret } from '../../src/core/secret.ts';
+import type { RunningService } from '../../src/service/server.ts';
+import { createDatabase } from '../support/embedded-postgres.ts';
+import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
+
+/** A way to a server that can be cut, and opened again. */
+class Wire {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #open = true;
+
+  constructor(to: URL) {
+    this.#server = createServer((near) => {
+      if (!this.#open) {
+        near.destroy();
+        return;
+      }
+      const far = connect(Number(to.port), to.hostname);
+      near.pipe(far).pipe(near);
+      for (const socket of [near, far]) {
+        this.#sockets.add(socket.on('error', () => undefined));
+      }
+    });
+  }
+
+  listen(): Promise<number> {
+    return new Promise((resolve) => {
+      this.#server.listen(0, '127.0.0.1', () => {
+        const address = this.#server.address();
+        resolve(typeof address === 'object' && address !== null ? address.port : 0);
+      });
+    });
+  }
+
+  cut(): void {
+    this.#open = false;
+    for (const socket of this.#sockets) socket.destroy();
+    this.#sockets.clear();
+  }
+
+  mend(): void {
+    this.#open = true;
+  }
+
+  close(): void {
+    this.cut();
+    this.#server.close();
+  }
+}
+
+describe('a service that loses its PostgreSQL database', () => {
+  let service: RunningService;
+  let wire: Wire;
+  let admin: Client;
+
+  beforeAll(async () => {
+    const url = new URL(await createDatabase(inject('postgresUrl')));
+    wire = new Wire(new URL(url));
+    url.port = String(await wire.listen());
+    service = await startTestService('PostgreSQL', { database: { url: new Secret(url.href) } });
+    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    await admin.get('/api/v2/me/');
+  });
+  afterAll(async () => {
+    await service.close();
+    wire.close();
+  });
+
+  it('answers 503 without a word of why, and goes on when it is back', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      expect((await admin.get('/api/v2/me/')).status).toBe(200);
+      wire.cut();
+      for (const path of ['/api/v2/me/', '/api/v2/tokens/', '/api/']) {
+        const answer = await admin.get(path);
+        expect([answer.status, Object.keys(answer.json)]).toEqual([503, ['detail']]);
+        expect(answer.text).not.toMatch(/127\.0\.0\.1|ECONN|postgres/i);
+      }
+      expect((await admin.post('/api/v2/tokens/')).status).toBe(503);
+      wire.mend();
+    }
+    expect((await admin.post('/api/v2/tokens/')).status).toBe(201);
+  });
+
+  it('survives that in the middle of requests and transactions', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const answers = Array.from({ length: 20 }, () => admin.post('/api/v2/tokens/', { description: 'cut' }));
+      setTimeout(() => wire.cut(), 3 * round);
+      const statuses = (await Promise.all(answers)).map(({ status }) => status);
+      expect(statuses.filter((status) => status !== 201 && status !== 503)).toEqual([]);
+      wire.mend();
+    }
+    // Whatever was made has its entry in the activity stream: all of a transaction, or nothing.
+    const [row] = await service.database.query<{ tokens: number; entries: number }>(
+      `SELECT (SELECT count(*) FROM main_oauth2accesstoken) AS tokens,
+              (SELECT count(*) FROM main_activitystream_o_auth2_access_token) AS entries`,
+    );
+    expect(row?.tokens).toBe(row?.entries);
+  });
+});

@@ -1,0 +1,309 @@
+import { existsSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '../../src/service/server.ts';
+import { fakeAnsible } from '../support/fake-ansible.ts';
+import { ADMIN, type Body, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+
+const ENDED = ['successful', 'failed', 'error', 'canceled'];
+const SECRET = 'environment-secret';
+
+/** Asks for a job until it is as expected. */
+async function until(client: Client, id: number, done: (job: Body) => boolean): Promise<Body> {
+  for (let left = 400; ; left--) {
+    const job = (await client.get(`/api/v2/jobs/${id}/`)).json;
+    if (done(job) || left === 0) return job;
+    await sleep(25);
+  }
+}
+
+const ended = (client: Client, id: number) =>
+  until(client, id, (job) => ENDED.includes(String(job['status'])));
+
+describe.each(DATABASES)('jobs on %s', (kind) => {
+  let service: RunningService;
+  let admin: Client;
+  let template: Body;
+  const projects = mkdtempSync(join(tmpdir(), 'tokenctl-projects-'));
+  const stdout = async (id: number) => (await admin.get(`/api/v2/jobs/${id}/stdout/?format=txt`)).text;
+  const launch = async (limit?: string) =>
+    (await admin.post(`/api/v2/job_templates/${template.id}/launch/`, { ...(limit && { limit }) })).json;
+
+  beforeAll(async () => {
+    process.env['TOKENCTL_SERVICE_DATABASE'] = SECRET;
+    service = await startTestService(kind, { searchPath: fakeAnsible(), projects });
+    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    const [demo] = (await admin.get('/api/v2/job_templates/')).json.results;
+    if (demo === undefined) throw new Error('there is no demo job template');
+    template = (await admin.patch(demo['url'] as string, { ask_limit_on_launch: true })).json;
+  });
+  afterAll(async () => {
+    delete process.env['TOKENCTL_SERVICE_DATABASE'];
+    await service.close();
+  });
+
+  it('run the playbook, with its output in the job', async () => {
+    const launched = await launch();
+    expect(launched).toMatchObject({
+      type: 'job',
+      status: 'pending',
+      launch_type: 'manual',
+      ignored_fields: {},
+    });
+    const job = await ended(admin, launched.id);
+    expect(job).toMatchObject({ status: 'successful', failed: false, job_explanation: '' });
+    const output = await stdout(launched.id);
+    expect(output).toContain('argument: -i\n');
+    expect(output).toContain(`argument: ${join(projects, 'demo_project', 'hello_world.yml')}\n`);
+    expect(output).not.toContain('--limit');
+    expect(output).toContain('ansible_connection: !unsafe local');
+    expect(output).not.toContain('ansible_python_interpreter');
+    const json = (await admin.get(`/api/v2/jobs/${launched.id}/stdout/?format=json`)).json;
+    expect(json['content']).toBe(output);
+    const home = /^HOME=(.+)$/m.exec(output)?.[1] ?? '';
+    expect(home).toContain('tokenctl-job-');
+    expect(existsSync(home)).toBe(false);
+    const page = await admin.get(`/api/v2/jobs/${launched.id}/stdout/?format=html`);
+    expect(page.headers['content-type']).toContain('text/html');
+    expect((await admin.get(`/api/v2/jobs/${launched.id}/stdout/?format=exe`)).status).toBe(400);
+  });
+
+  it('get nothing of the service’s environment', async () => {
+    const { id } = await launch();
+    await ended(admin, id);
+    const output = await stdout(id);
+    expect(output).not.toContain(SECRET);
+    expect(output).not.toContain('TOKENCTL');
+    expect(output).not.toContain('NODE');
+  });
+
+  it('fail where the playbook fails', async () => {
+    const { id } = await launch('fail');
+    expect(await ended(admin, id)).toMatchObject({ status: 'failed', failed: true, limit: 'fail' });
+    expect(await stdout(id)).toContain('something broke');
+  });
+
+  it('take the limit as one argument that nothing interprets', async () => {
+    const odd = '$(touch /tmp/never);`id` --become & web*:!db';
+    const { id } = await launch(odd);
+    expect(await ended(admin, id)).toMatchObject({ status: 'successful', limit: odd });
+    expect(await stdout(id)).toContain(`argument: --limit=${odd}\n`);
+    for (const limit of [
+      '@/etc/passwd',
+      'web,@/etc/passwd',
+      'a\nb',
+      'a\0b',
+      'x'.repeat(1025),
+      7.5,
+      null,
+      {},
+    ]) {
+      const answer = await admin.post(`/api/v2/job_templates/${template.id}/launch/`, { limit });
+      expect([limit, answer.status]).toEqual([limit, limit === 7.5 ? 201 : 400]);
+    }
+  });
+
+  it('ignore a limit that is not asked for, and say so', async () => {
+    await admin.patch(template['url'] as string, { ask_limit_on_launch: false, limit: 'web' });
+    try {
+      const answer = await admin.post(`/api/v2/job_templates/${template.id}/launch/`, {
+        limit: 'fail',
+        extra_vars: { a: 1 },
+        nonsense: true,
+      });
+      expect(answer.status).toBe(201);
+      expect(answer.json).toMatchObject({
+        limit: 'web',
+        ignored_fields: { limit: 'fail', extra_vars: { a: 1 } },
+      });
+      expect(answer.headers.location).toBe(answer.json['url']);
+      expect(await ended(admin, answer.json.id)).toMatchObject({ status: 'successful' });
+    } finally {
+      await admin.patch(template['url'] as string, { ask_limit_on_launch: true, limit: '' });
+    }
+  });
+
+  it('are canceled, with all that they started', async () => {
+    const { id } = await launch('slow');
+    await until(admin, id, (job) => job['status'] === 'running');
+    const cancel = `/api/v2/jobs/${id}/cancel/`;
+    expect((await admin.get(cancel)).json).toEqual({ can_cancel: true });
+    expect((await admin.post(cancel)).status).toBe(202);
+    const job = await ended(admin, id);
+    expect(job).toMatchObject({ status: 'canceled', failed: true });
+    expect((await admin.get(cancel)).json).toEqual({ can_cancel: false });
+    expect((await admin.post(cancel)).status).toBe(405);
+  });
+
+  it('end even if they do not want to', async () => {
+    const { id } = await launch('stubborn');
+    await until(admin, id, (job) => job['status'] === 'running');
+    await sleep(300);
+    await admin.post(`/api/v2/jobs/${id}/cancel/`);
+    expect(await ended(admin, id)).toMatchObject({ status: 'canceled' });
+  });
+
+  it('keep a bounded output', async () => {
+    const { id } = await launch('flood');
+    expect(await ended(admin, id)).toMatchObject({ status: 'successful' });
+    const output = await stdout(id);
+    expect(output.length).toBeLessThan(4 * 1024 * 1024 + 200);
+    expect(output).toMatch(/Output beyond \d+ characters is not kept/);
+  });
+
+  it('run a few at a time, the others wait; a waiting one is canceled at once', async () => {
+    const ids = [];
+    for (let left = 6; left > 0; left--) ids.push((await launch('slow')).id);
+    await until(admin, ids[3] ?? 0, (job) => job['status'] === 'running');
+    const waiting = (await admin.get('/api/v2/jobs/?status=pending')).json;
+    expect(waiting.count).toBe(2);
+    for (const id of ids.toReversed()) await admin.post(`/api/v2/jobs/${id}/cancel/`);
+    for (const id of ids) expect(await ended(admin, id)).toMatchObject({ status: 'canceled' });
+  });
+
+  it('never leave the project’s folder', async () => {
+    for (const playbook of [
+      '/etc/passwd.yml',
+      '../x.yml',
+      'a/../../x.yml',
+      'a//b.yml',
+      'x.sh',
+      '..\\x.yml',
+    ]) {
+      expect((await admin.patch(template['url'] as string, { playbook })).status).toBe(400);
+    }
+    writeFileSync(join(projects, 'outside.yml'), '[]');
+    symlinkSync(join(projects, 'outside.yml'), join(projects, 'demo_project', 'link.yml'));
+    for (const playbook of ['link.yml', 'missing.yml']) {
+      const made = await admin.post('/api/v2/job_templates/', {
+        name: playbook,
+        playbook,
+        inventory: template['inventory'],
+        project: template['project'],
+      });
+      expect(made.status).toBe(201);
+      const { id } = (await admin.post(`${made.headers.location}launch/`)).json;
+      const job = await ended(admin, id);
+      expect(job['status']).toBe('error');
+      expect(job['job_explanation']).toMatch(/outside its project|does not exist/);
+      expect((await admin.delete(made.headers.location ?? '')).status).toBe(204);
+      expect((await admin.get(`/api/v2/jobs/${id}/`)).json['job_template']).toBeNull();
+    }
+  });
+
+  it('do not let a host’s variables run programs here', async () => {
+    const variables = [
+      'ansible_connection: local',
+      'ansible_python_interpreter: /bin/sh -c id',
+      'ansible_ssh_common_args: -oProxyCommand=id',
+      'ansible_host: -oProxyCommand=id',
+      "greeting: \"{{ lookup('pipe', 'id') }}\"",
+    ].join('\n');
+    await admin.post('/api/v2/hosts/', { name: 'tricky', inventory: template['inventory'], variables });
+    const { id } = await launch();
+    await ended(admin, id);
+    const output = await stdout(id);
+    expect(output).toMatch(/greeting: !unsafe/);
+    expect(output).not.toContain('ProxyCommand');
+    expect(output).not.toContain('interpreter');
+    const bad = await admin.post('/api/v2/hosts/', {
+      name: '-oProxyCommand=id',
+      inventory: template['inventory'],
+    });
+    const refused = await launch();
+    expect(await ended(admin, refused.id)).toMatchObject({ status: 'error' });
+    await service.database.execute('DELETE FROM main_host WHERE id = $1', [bad.json.id]);
+  });
+
+  it('are launched by who administers the organization, and seen by its auditors', async () => {
+    const organization = template['organization'] as number;
+    const users = new Map<string, Client>();
+    for (const name of ['member', 'auditor', 'boss']) {
+      await admin.post('/api/v2/users/', { username: name, password: 'long enough' });
+      users.set(name, new Client(service.url, basic(name, 'long enough')));
+    }
+    const role = (name: string, of: string) =>
+      service.database.execute(
+        'INSERT INTO service_role (user_id, role, organization_id) SELECT id, $2, $3 FROM auth_user WHERE username = $1',
+        [name, of, organization],
+      );
+    await role('member', 'member');
+    await role('auditor', 'auditor');
+    await role('boss', 'admin');
+    const path = `/api/v2/job_templates/${template.id}/launch/`;
+    const { id } = await launch();
+    await ended(admin, id);
+    const statuses = async (name: string) => {
+      const client = users.get(name) ?? admin;
+      return [
+        (await client.get(path)).status,
+        (await client.post(path)).status,
+        (await client.get(`/api/v2/jobs/${id}/`)).status,
+        (await client.get(`/api/v2/jobs/${id}/stdout/`)).status,
+        (await client.post(`/api/v2/jobs/${id}/cancel/`)).status,
+        (await client.patch(template['url'] as string, { description: '' })).status,
+      ];
+    };
+    expect(await statuses('member')).toEqual([403, 403, 403, 403, 403, 403]);
+    expect(await statuses('auditor')).toEqual([200, 403, 200, 200, 403, 403]);
+    expect(await statuses('boss')).toEqual([200, 201, 200, 200, 405, 200]);
+    const { token } = (await admin.post('/api/v2/tokens/', { scope: 'read' })).json;
+    const reader = new Client(service.url, bearer(token));
+    expect((await reader.get(path)).status).toBe(200);
+    expect((await reader.post(path)).status).toBe(403);
+  });
+});
+
+describe('jobs of a service that ends', () => {
+  it('are canceled when it is stopped', async () => {
+    const service = await startTestService('PostgreSQL', { searchPath: fakeAnsible() });
+    const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    await admin.patch('/api/v2/job_templates/1/', { limit: 'slow' });
+    const { id } = (await admin.post('/api/v2/job_templates/1/launch/')).json;
+    await until(admin, id, (job) => job['status'] === 'running');
+    const rows: { status: string; job_explanation: string }[] = [];
+    const { database } = service;
+    const close = database.close.bind(database);
+    database.close = async () => {
+      rows.push(
+        ...(await database.query<{ status: string; job_explanation: string }>('SELECT * FROM service_job')),
+      );
+      await close();
+    };
+    await service.close();
+    expect(rows[0]).toMatchObject({
+      status: 'canceled',
+      job_explanation: expect.stringContaining('stopped'),
+    });
+  });
+
+  it('end in error at the next start where it was killed', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tokenctl-data-'));
+    const options = { database: { folder }, searchPath: fakeAnsible() };
+    const first = await startTestService('the embedded database', options);
+    await first.database.execute(
+      `INSERT INTO service_job (name, status, playbook, runner, created, modified)
+       VALUES ('left', 'running', 'x.yml', gen_random_uuid(), now(), now())`,
+    );
+    await first.close();
+    const second = await startTestService('the embedded database', options);
+    const admin = new Client(second.url, basic(ADMIN.username, ADMIN.password));
+    expect((await admin.get('/api/v2/jobs/')).json.results[0]).toMatchObject({
+      status: 'error',
+      job_explanation: expect.stringContaining('ended before'),
+    });
+    await second.close();
+  });
+
+  it('end in error with an explanation where ansible-playbook is not installed', async () => {
+    const service = await startTestService('the embedded database', { searchPath: '/nonexistent' });
+    const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    const { id } = (await admin.post('/api/v2/job_templates/1/launch/')).json;
+    const job = await ended(admin, id);
+    expect(job['status']).toBe('error');
+    expect(job['job_explanation']).toMatch(/ansible-playbook is not installed/);
+    await service.close();
+  });
+});

@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RequestFailure } from '../../src/service/failure.ts';
+import { Buckets } from '../../src/service/limits/buckets.ts';
+import { clientNetwork } from '../../src/service/limits/client-network.ts';
+import { PasswordLimits } from '../../src/service/limits/password-limits.ts';
+import type { RunningService } from '../../src/service/server.ts';
+import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
+
+/** A clock that is moved by hand. */
+class Clock {
+  #at = 0;
+  readonly now = () => this.#at;
+  pass(seconds: number): void {
+    this.#at += seconds * 1000;
+  }
+}
+
+/** Seconds to wait before an attempt, 0 where it may be made now. */
+function attempt(limits: PasswordLimits, address: string, username: string, right = false): number {
+  try {
+    const succeeded = limits.begin({ address, username });
+    if (right) succeeded();
+    return 0;
+  } catch (error) {
+    if (!(error instanceof RequestFailure) || error.status !== 429) throw error;
+    return Number(error.headers['Retry-After']);
+  }
+}
+
+describe('buckets', () => {
+  it('let a burst through, then as much as time fills up', () => {
+    const clock = new Clock();
+    const buckets = new Buckets({ burst: 3, refillSeconds: 10 }, clock.now);
+    for (let left = 3; left > 0; left--) {
+      expect(buckets.wait('a')).toBe(0);
+      buckets.take('a');
+    }
+    expect(buckets.wait('a')).toBe(10);
+    expect(buckets.wait('b')).toBe(0);
+    buckets.take('a');
+    clock.pass(10);
+    expect(buckets.wait('a')).toBe(0);
+    clock.pass(1000);
+    expect(buckets.taken('a')).toBe(0);
+  });
+
+  it('remember a bounded number of keys', () => {
+    const buckets = new Buckets({ burst: 1, refillSeconds: 1000, keys: 100 }, () => 0);
+    for (let each = 0; each < 10_000; each++) buckets.take(`key ${each}`);
+    expect(buckets.wait('key 9999')).toBe(1000);
+    expect(buckets.wait('key 0')).toBe(0);
+    expect(buckets.size).toBe(100);
+  });
+});
+
+describe('networks', () => {
+  it('are an IPv4 address, or half of an IPv6 one', () => {
+    expect(clientNetwork('192.0.2.7')).toBe('192.0.2.7');
+    expect(clientNetwork('::ffff:192.0.2.7')).toBe('192.0.2.7');
+    expect(clientNetwork('2001:db8:1:2:aaaa::1')).toBe(clientNetwork('2001:db8:1:2::ffff'));
+    expect(clientNetwork('2001:db8:1:2::1')).not.toBe(clientNetwork('2001:db8:1:3::1'));
+    expect(clientNetwork('2001:0db8::1')).toBe(clientNetwork('2001:db8::2'));
+    expect(clientNetwork('fe80::1%eth0')).toBe(clientNetwork('fe80::2'));
+  });
+});
+
+describe('wrong passwords', () => {
+  it('slow down who tries them, and never for good', () => {
+    const clock = new Clock();
+    const limits = new PasswordLimits(clock.now);
+    for (let left = 10; left > 0; left--) expect(attempt(limits, '192.0.2.1', 'alice')).toBe(0);
+    // However often is tried meanwhile, the wait does not grow.
+    for (let left = 1000; left > 0; left--) expect(attempt(limits, '192.0.2.1', 'alice', true)).toBe(6);
+    clock.pass(6);
+    expect(attempt(limits, '192.0.2.1', 'alice', true)).toBe(0);
+    for (let left = 10; left > 0; left--) expect(attempt(limits, '192.0.2.1', 'alice')).toBe(0);
+  });
+
+  it('are counted, right ones are not', () => {
+    const limits = new PasswordLimits(() => 0);
+    for (let left = 10_000; left > 0; left--) expect(attempt(limits, '192.0.2.1', 'alice', true)).toBe(0);
+  });
+
+  it('count while they are being verified: many at once are no way round', () => {
+    const limits = new PasswordLimits(() => 0);
+    const waits = Array.from({ length: 100 }, () => attempt(limits, '192.0.2.1', 'alice'));
+    expect(waits.filter((wait) => wait === 0)).toHaveLength(10);
+  });
+
+  it('for one name from everywhere are slowed, and its owner still gets in', () => {
+    const clock = new Clock();
+    const limits = new PasswordLimits(clock.now);
+    expect(attempt(limits, '198.51.100.1', 'alice', true)).toBe(0);
+    let through = 0;
+    for (let round = 0; round < 10; round++) {
+      for (let each = 0; each < 200; each++) {
+        if (attempt(limits, `203.0.113.${each}`, 'alice') === 0) through++;
+      }
+    }
+    // Three from each address, and the fifty of the name: not ten from each.
+    expect(through).toBeLessThanOrEqual(200 * 3 + 50);
+    // From where she logged in before, and from where nobody has tried.
+    expect(attempt(limits, '198.51.100.1', 'alice', true)).toBe(0);
+    expect(attempt(limits, '198.51.100.2', 'alice', true)).toBe(0);
+  });
+
+  it('for many names from one network are slowed, others from there are not denied for good', () => {
+    const clock = new Clock();
+    const limits = new PasswordLimits(clock.now);
+    expect(attempt(limits, '192.0.2.1', 'alice', true)).toBe(0);
+    let through = 0;
+    for (let each = 0; each < 5000; each++) if (attempt(limits, '192.0.2.1', `name ${each}`) === 0) through++;
+    expect(through).toBe(200);
+    expect(attempt(limits, '192.0.2.1', 'alice', true)).toBe(0);
+    expect(attempt(limits, '192.0.2.1', 'bob', true)).toBe(1);
+    clock.pass(1);
+    expect(attempt(limits, '192.0.2.1', 'bob', true)).toBe(0);
+  });
+});
+
+describe('over HTTP', () => {
+  let service: RunningService;
+  beforeAll(async () => {
+    service = await startTestService('the embedded database', { behindProxy: true });
+  });
+  afterAll(() => service.close());
+  const from = (address: string) => ({ 'x-forwarded-for': address });
+  const attempts = (count: number, send: () => Promise<{ status: number }>) =>
+    Promise.all(Array.from({ length: count }, send));
+
+  it('the eleventh wrong password by Basic authentication is answered with 429 and Retry-After', async () => {
+    const wrong = new Client(service.url, { ...basic('nobody', 'wrong'), ...from('192.0.2.1') });
+    const answers = await attempts(11, () => wrong.get('/api/v2/me/'));
+    expect(answers.map(({ status }) => status).sort()).toEqual([...Array(10).fill(401), 429]);
+    const refused = await wrong.get('/api/v2/me/');
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(refused.json.detail).toMatch(/Try again in \d+ second/);
+    // Of another address, and another user, nothing is held up.
+    const elsewhere = new Client(service.url, { ...basic('nobody', 'wrong'), ...from('192.0.2.2') });
+    expect((await elsewhere.get('/api/v2/me/')).status).toBe(401);
+    const other = new Client(service.url, { ...basic(ADMIN.username, ADMIN.password), ...from('192.0.2.1') });
+    expect((await other.get('/api/v2/me/')).status).toBe(200);
+  });
+
+  it('the login says so on its page', async () => {
+    const browser = new Client(service.url, from('192.0.2.3'));
+    await attempts(10, () => browser.logIn('somebody', 'wrong'));
+    const refused = await browser.logIn('somebody', 'wrong');
+    expect(refused.status).toBe(429);
+    expect(refused.headers['retry-after']).toMatch(/^\d+$/);
+    expect(refused.text).toContain('Too many attempts');
+  });
+
+  it('the token endpoint counts the same passwords, and refusals of any kind', async () => {
+    const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    const [organization] = (await admin.get('/api/v2/organizations/')).json.results;
+    const application = await admin.post('/api/v2/applications/', {
+      name: 'limited',
+      organization: organization?.id,
+      client_type: 'public',
+      authorization_grant_type: 'password',
+    });
+    const client_id = application.json['client_id'] as string;
+    const ask = (password: string, address: string) =>
+      new Client(service.url, from(address)).send('POST', '/api/o/token/', {
+        form: { grant_type: 'password', username: 'anybody', password, client_id },
+      });
+    const answers = await attempts(11, () => ask('wrong', '192.0.2.4'));
+    expect(answers.map(({ status }) => status).sort()).toEqual([...Array(10).fill(400), 429]);
+    const nonsense = new Client(service.url, from('192.0.2.5'));
+    const refused = await attempts(310, () =>
+      nonsense.send('POST', '/api/o/token/', { form: { grant_type: 'nonsense' } }),
+    );
+    expect(refused.some(({ status }) => status === 429)).toBe(true);
+    const late = await nonsense.send('POST', '/api/o/token/', { form: { grant_type: 'nonsense' } });
+    expect(late.headers['retry-after']).toBe('1');
+  });
+});
+
+describe('without a proxy in front', () => {
+  it('what a client says of its own address is not believed', async () => {
+    const service = await startTestService('the embedded database');
+    const answers = await Promise.all(
+      Array.from({ length: 11 }, (_, each) =>
+        new Client(service.url, {
+          ...basic('nobody', 'wrong'),
+          'x-forwarded-for': `192.0.2.${each}`,
+        }).get('/api/v2/me/'),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(1);
+    await service.close();
+  });
+});

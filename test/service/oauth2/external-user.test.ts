@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest';
+import { externalAccount } from '../../../src/service/access.ts';
+import { IS_EXTERNAL } from '../../../src/service/store/external-user.ts';
+import { findUser } from '../../../src/service/store/users.ts';
+import { startTestService } from '../../support/service.ts';
+
+it('tells users of an identity provider in SQL as it does in code', async () => {
+  const { database, close } = await startTestService('the embedded database');
+  const kinds = [];
+  for (let mask = 0; mask < 16; mask++) {
+    const [user] = await database.query<{ id: number }>(
+      'INSERT INTO auth_user (username, password) VALUES ($1, $2) RETURNING id',
+      [`user${mask}`, mask & 1 ? '!unusable' : 'pbkdf2_sha256$1$a$b'],
+    );
+    const id = user?.id ?? 0;
+    await database.execute('INSERT INTO main_profile (user_id, ldap_dn) VALUES ($1, $2)', [
+      id,
+      mask & 2 ? 'uid=user,dc=example' : '',
+    ]);
+    if (mask & 4) {
+      await database.execute(
+        "INSERT INTO social_auth_usersocialauth (provider, uid, user_id) VALUES ('github', $1::text, $2)",
+        [String(mask), id],
+      );
+    }
+    if (mask & 8) {
+      await database.execute("INSERT INTO sso_userenterpriseauth (provider, user_id) VALUES ('saml', $1)", [
+        id,
+      ]);
+    }
+    const record = await findUser(database, id);
+    const [row] = await database.query<{ external: boolean }>(
+      `SELECT ${IS_EXTERNAL} AS external FROM auth_user u WHERE u.id = $1`,
+      [id],
+    );
+    const inCode = record !== null && externalAccount(record) !== null;
+    expect([mask, row?.external]).toEqual([mask, inCode]);
+    kinds.push(inCode);
+  }
+  expect(kinds.filter(Boolean)).toHaveLength(13);
+  await close();
+});

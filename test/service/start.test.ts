@@ -1,0 +1,150 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { Secret } from '../../src/core/secret.ts';
+import { createDatabase } from '../support/embedded-postgres.ts';
+import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
+
+const SERVER = fileURLToPath(new URL('../../src/service/server.ts', import.meta.url));
+
+describe('the start of the service', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'tokenctl-start-'));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it.each(['0.0.0.0', '::', '192.0.2.1', 'localhost.example.org', '', '127.0.0.1.example.org'])(
+    'on %j is refused without TLS or a proxy, before anything is opened',
+    async (host) => {
+      const start = startTestService('the embedded database', {
+        host,
+        database: { folder: join(folder, 'never') },
+      });
+      await expect(start).rejects.toMatchObject({
+        code: 'usage',
+        message: expect.stringMatching(/in clear/),
+      });
+    },
+  );
+
+  it('keeps what is in the data folder, and makes the superuser only once', async () => {
+    const database = { folder: join(folder, 'kept') };
+    const first = await startTestService('the embedded database', { database });
+    const { token } = (
+      await new Client(first.url, basic(ADMIN.username, ADMIN.password)).post('/api/v2/tokens/', {
+        description: 'kept',
+      })
+    ).json;
+    await first.close();
+    const second = await startTestService('the embedded database', {
+      database,
+      adminPassword: new Secret('another'),
+    });
+    expect(second.madeAdminPassword).toBeNull();
+    const answer = await new Client(second.url, { authorization: `Bearer ${token}` }).get('/api/v2/tokens/');
+    expect(answer.json.results[0]).toMatchObject({ description: 'kept' });
+    expect((await new Client(second.url, basic('admin', 'another')).get('/api/v2/me/')).status).toBe(401);
+    await second.close();
+  });
+
+  it('makes a random password where none, or an empty one, is given', async () => {
+    const service = await startTestService('the embedded database', { adminPassword: new Secret('') });
+    const made = service.madeAdminPassword?.reveal() ?? '';
+    expect(made).toMatch(/^[A-Za-z0-9]{20}$/);
+    expect((await new Client(service.url, basic('admin', made)).get('/api/v2/me/')).status).toBe(200);
+    expect((await new Client(service.url, basic('admin', '')).get('/api/v2/me/')).status).toBe(401);
+    await service.close();
+  });
+
+  it('is refused for a data folder that another process has open, until that one is killed', async () => {
+    const database = { folder: join(folder, 'shared') };
+    const script = `
+      const { startService } = await import(${JSON.stringify(SERVER)});
+      await startService({ host: '127.0.0.1', port: 0, database: ${JSON.stringify(database)}, version: '0', logLevel: 'silent' });
+      process.stdout.write('ready');`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    for await (const part of child.stdout.setEncoding('utf8')) if (String(part).includes('ready')) break;
+    await expect(startTestService('the embedded database', { database })).rejects.toMatchObject({
+      code: 'busy',
+    });
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+    const service = await startTestService('the embedded database', {
+      database,
+      adminPassword: new Secret('unused'),
+    });
+    await service.close();
+  });
+
+  it('says so where the port is taken, and lets the data folder go', async () => {
+    const one = await startTestService('the embedded database');
+    const database = { folder: join(folder, 'free') };
+    const port = Number(new URL(one.url).port);
+    const clash = startTestService('the embedded database', { database, port });
+    await expect(clash).rejects.toMatchObject({
+      code: 'usage',
+      message: expect.stringMatching(/the port is taken/),
+    });
+    await one.close();
+    await (await startTestService('the embedded database', { database })).close();
+  });
+
+  it('works for two services on one new PostgreSQL database at once', async () => {
+    const database = { url: new Secret(await createDatabase(inject('postgresUrl'))) };
+    const services = await Promise.all([1, 2, 3].map(() => startTestService('PostgreSQL', { database })));
+    const [one, two] = services.map(({ url }) => new Client(url, basic(ADMIN.username, ADMIN.password)));
+    expect((await one?.get('/api/v2/users/'))?.json.count).toBe(1);
+    // What one of them changes holds for the other at once.
+    const { token } = (await one?.post('/api/v2/tokens/'))?.json ?? { token: '' };
+    const other = new Client(services[1]?.url ?? '', { authorization: `Bearer ${token}` });
+    expect((await other.get('/api/v2/me/')).status).toBe(200);
+    await one?.patch('/api/v2/settings/authentication/', { AUTH_BASIC_ENABLED: false });
+    expect((await two?.get('/api/v2/me/'))?.status).toBe(401);
+    await Promise.all(services.map((service) => service.close()));
+  });
+
+  it('tells an unreachable database from others, without its password', async () => {
+    const url = new Secret('postgres://someone:hidden-password@127.0.0.1:1/nothing');
+    const error = await startTestService('PostgreSQL', { database: { url } }).catch(
+      (cause: unknown) => cause,
+    );
+    expect(error).toMatchObject({ code: 'database_unreachable' });
+    expect(`${String(error)}${JSON.stringify(error)}`).not.toContain('hidden-password');
+  });
+});
+
+describe.each(DATABASES)('the end of the service on %s', (kind) => {
+  it('answers what is under way, takes nothing new, and can be asked for twice', async () => {
+    const service = await startTestService(kind);
+    const client = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    // Each checks the slow hash: they are under way for a while.
+    const answers = [1, 2, 3].map((n) =>
+      client.get('/api/v2/me/', { headers: basic('admin', `wrong ${n}`) }),
+    );
+    await client.get('/api/v2/ping/');
+    const closed = service.close();
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([401, 401, 401]);
+    await Promise.all([closed, service.close()]);
+    await expect(client.get('/api/v2/ping/')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('does not wait for connections that ask for nothing', async () => {
+    const service = await startTestService(kind);
+    const { port } = new URL(service.url);
+    const silent = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+    await new Promise((resolve) => silent.once('connect', resolve));
+    await new Client(service.url, { connection: 'keep-alive' }).get('/api/v2/ping/');
+    const start = performance.now();
+    await service.close();
+    expect(performance.now() - start).toBeLessThan(2000);
+    silent.destroy();
+  });
+});

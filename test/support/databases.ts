@@ -1,0 +1,17 @@
+import { inject } from 'vitest';
+import { Secret } from '../../src/core/secret.ts';
+import type { Database } from '../../src/db/database.ts';
+import { openEmbedded } from '../../src/db/embedded.ts';
+import { openPostgres } from '../../src/db/postgres.ts';
+import { createDatabase } from './embedded-postgres.ts';
+
+/** Opens a new, empty database of either kind. */
+export const EMPTY_DATABASES = [
+  ['PostgreSQL', async (): Promise<Database> => openOn(await createDatabase(inject('postgresUrl')))],
+  ['the embedded database', (): Promise<Database> => openEmbedded(null)],
+] as const;
+
+/** Opens a PostgreSQL database by its URL. */
+export function openOn(url: string): Promise<Database> {
+  return openPostgres({ url: new Secret(url), applicationName: 'tokenctl test' });
+}
