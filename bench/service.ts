@@ -1,0 +1,232 @@
+// What the service answers in a second, on PostgreSQL, in one run: GET /api/v2/me/ with a bearer token against a
+// bare Fastify route that does one indexed lookup in the same database; tokens by the refresh grant; tokens by
+// the password grant against what the password hash alone allows; and that a revoked token is refused by the
+// next request on every replica.
+// Run: node bench/service.ts
+import { type ChildProcess, fork } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { Worker } from 'node:worker_threads';
+import pg from 'pg';
+import { hashPassword } from '../src/service/auth/password.ts';
+import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
+import type { Load } from './support/load.ts';
+import { judge, median } from './support/ratio.ts';
+
+const ROUNDS = 7;
+const REQUESTS = 8_000;
+const CONNECTIONS = 32;
+const BASIC = `Basic ${Buffer.from('admin:bench').toString('base64')}`;
+
+async function start(
+  file: string,
+  environment: Record<string, string>,
+): Promise<{ url: string; child: ChildProcess }> {
+  const child = fork(new URL(`./support/${file}`, import.meta.url), {
+    env: { ...process.env, ...environment },
+  });
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('message', (message) => resolve(String(message)));
+    child.once('exit', (code) => reject(new Error(`${file} ended with ${code}`)));
+  });
+  return { url, child };
+}
+
+const worker = new Worker(new URL('./support/load.ts', import.meta.url));
+
+/** Sends requests from another thread. Returns milliseconds. */
+async function load(what: Load): Promise<number> {
+  const answer = await new Promise<number | string>((resolve) => {
+    worker.once('message', resolve);
+    worker.postMessage(what);
+  });
+  if (typeof answer === 'string') throw new Error(answer);
+  return answer;
+}
+
+function get(path: string, headers: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: bench\r\n${headers}\r\n`;
+}
+
+function form(path: string, fields: Record<string, string>): string {
+  const body = new URLSearchParams(fields).toString();
+  return (
+    `POST ${path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/x-www-form-urlencoded\r\n` +
+    `Content-Length: ${body.length}\r\n\r\n${body}`
+  );
+}
+
+async function api<T>(base: string, path: string, json?: object): Promise<T> {
+  const response = await fetch(base + path, {
+    method: json === undefined ? 'GET' : 'POST',
+    headers: { authorization: BASIC, 'content-type': 'application/json' },
+    ...(json !== undefined && { body: JSON.stringify(json) }),
+  });
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as T;
+}
+
+const perSecond = (count: number, milliseconds: number) => (count / milliseconds) * 1000;
+
+const server = await startPostgres();
+const DATABASE_URL = await createDatabase(server.url);
+const database = new pg.Pool({ connectionString: DATABASE_URL, max: 1 });
+const one = await start('service-process.ts', { DATABASE_URL });
+const two = await start('service-process.ts', { DATABASE_URL });
+const { token } = await api<{ token: string }>(one.url, '/api/v2/tokens/', {});
+const TOKEN_DIGEST = createHash('sha256').update(token).digest('hex');
+const bare = await start('bare-lookup.ts', { DATABASE_URL, TOKEN_DIGEST });
+
+try {
+  await compareBearer();
+  await measureRefresh();
+  await measurePassword();
+  await measureRevocation();
+} finally {
+  await worker.terminate();
+  for (const { child } of [one, two, bare]) child.kill('SIGKILL');
+  await database.end();
+  await server.stop();
+}
+
+/** Personal tokens of many users, put straight into the database. */
+async function manyTokens(): Promise<string[]> {
+  const names = Array.from({ length: 2_000 }, (_, n) => `bearer-${n}`);
+  await database.query(
+    `WITH owner AS (
+       INSERT INTO auth_user (username, password) SELECT 'owner ' || n, '!' FROM generate_series(0, 499) n
+       RETURNING id, username)
+     INSERT INTO main_oauth2accesstoken (token, expires, scope, user_id)
+     SELECT encode(sha256(name::bytea), 'hex'), now() + interval '1 day', 'read', o.id
+     FROM unnest($1::text[]) WITH ORDINALITY t (name, n) JOIN owner o ON o.username = 'owner ' || t.n % 500`,
+    [names],
+  );
+  return names;
+}
+
+/** GET /api/v2/me/ with the tokens of many users in turn, against the bare lookup. */
+async function compareBearer(): Promise<void> {
+  const tokens = await manyTokens();
+  const repeated = (text: string) => Array.from({ length: REQUESTS }, () => text);
+  const me = Array.from({ length: REQUESTS }, (_, n) =>
+    get('/api/v2/me/', `Authorization: Bearer ${tokens[n % tokens.length]}\r\n`),
+  );
+  const lookup = repeated(get('/', ''));
+  const common = { connections: CONNECTIONS, expected: 'HTTP/1.1 200' };
+  const ratios: number[] = [];
+  const speeds: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const reference = await load({ url: bare.url, requests: lookup, ...common });
+    const service = await load({ url: one.url, requests: me, ...common });
+    // The first round warms both up.
+    if (round === 0) continue;
+    ratios.push(reference / service);
+    speeds.push(perSecond(REQUESTS, service));
+  }
+  console.log(`bearer GET /api/v2/me/: ${median(speeds).toFixed(0)} a second`);
+  judge('bearer GET /api/v2/me/ / bare indexed lookup', median(ratios), { atLeast: 0.5 });
+}
+
+interface Application {
+  readonly client_id: string;
+}
+
+/** An application of the password grant, which needs no secret. */
+async function passwordApplication(): Promise<Application> {
+  const { results } = await api<{ results: { id: number }[] }>(one.url, '/api/v2/organizations/');
+  return api<Application>(one.url, '/api/v2/applications/', {
+    name: `bench ${Math.random()}`,
+    organization: results[0]?.id,
+    client_type: 'public',
+    authorization_grant_type: 'password',
+  });
+}
+
+/** Each refresh token is used once, as rotation wants it. Both replicas answer: two cores. */
+async function measureRefresh(): Promise<void> {
+  const { client_id } = await passwordApplication();
+  const speeds: number[] = [];
+  const share = 4_000;
+  for (let round = 0; round < ROUNDS; round++) {
+    await database.query(
+      `WITH access AS (
+         INSERT INTO main_oauth2accesstoken (token, expires, scope, application_id, user_id)
+         SELECT encode(sha256(('access ' || $1 || n)::bytea), 'hex'), now() + interval '1 day', 'write', a.id, 1
+         FROM generate_series(1, $2::integer) n, main_oauth2application a WHERE a.client_id = $3
+         RETURNING id, application_id)
+       INSERT INTO oauth2_provider_refreshtoken (token, access_token_id, application_id, user_id)
+       SELECT encode(sha256(('refresh-' || $1 || '-' || row_number() OVER ())::bytea), 'hex'), id, application_id, 1
+       FROM access`,
+      [String(round), share, client_id],
+    );
+    const requests = Array.from({ length: share }, (_, n) =>
+      form('/api/o/token/', {
+        grant_type: 'refresh_token',
+        refresh_token: `refresh-${round}-${n + 1}`,
+        client_id,
+      }),
+    );
+    const taken = await load({
+      url: one.url,
+      requests,
+      connections: CONNECTIONS,
+      expected: 'HTTP/1.1 200',
+    });
+    if (round > 0) speeds.push(perSecond(share, taken));
+  }
+  judge('tokens a second by the refresh grant', median(speeds), { atLeast: 2000 });
+}
+
+/** The password grant verifies a slow hash, on purpose; the goal is that nothing else holds it up. */
+async function measurePassword(): Promise<void> {
+  const { client_id } = await passwordApplication();
+  const names = Array.from({ length: 8 }, (_, n) => `bench-${n}`);
+  for (const username of names) {
+    await api(one.url, '/api/v2/users/', { username, password: 'long enough' });
+  }
+  const ratios: number[] = [];
+  const speeds: number[] = [];
+  const share = 24;
+  for (let round = 0; round < 4; round++) {
+    const started = performance.now();
+    await Promise.all(Array.from({ length: share }, (_, n) => hashPassword(`password ${n}`)));
+    const hashes = performance.now() - started;
+    // A password that was right is remembered for a minute: a new process has not seen these yet.
+    const fresh = await start('service-process.ts', { DATABASE_URL });
+    const requests = Array.from({ length: share }, (_, n) =>
+      form('/api/o/token/', {
+        grant_type: 'password',
+        username: names[n % names.length] ?? '',
+        password: 'long enough',
+        client_id,
+      }),
+    );
+    const grants = await load({
+      url: fresh.url,
+      requests: requests.slice(0, names.length),
+      connections: names.length,
+      expected: 'HTTP/1.1 200',
+    });
+    fresh.child.kill('SIGKILL');
+    ratios.push(perSecond(names.length, grants) / perSecond(share, hashes));
+    speeds.push(perSecond(names.length, grants));
+  }
+  console.log(`first tokens by the password grant: ${median(speeds).toFixed(1)} a second`);
+  judge('password grants a second / password hashes a second', median(ratios), { atLeast: 0.7 });
+}
+
+/** A token that was used on both replicas is deleted on one: the next request on either is refused. */
+async function measureRevocation(): Promise<void> {
+  let refused = 0;
+  const tries = 100;
+  for (let left = tries; left > 0; left--) {
+    const made = await api<{ id: number; token: string }>(one.url, '/api/v2/tokens/', {});
+    const headers = { authorization: `Bearer ${made.token}` };
+    const me = (base: string) => fetch(`${base}/api/v2/me/`, { headers }).then(({ status }) => status);
+    if ((await me(one.url)) !== 200 || (await me(two.url)) !== 200)
+      throw new Error('a new token was refused');
+    await fetch(`${one.url}/api/v2/tokens/${made.id}/`, { method: 'DELETE', headers });
+    const statuses = [await me(two.url), await me(one.url)];
+    if (statuses.every((status) => status === 401)) refused++;
+  }
+  judge('revoked tokens refused by the next request on both replicas', refused / tries, { atLeast: 1 });
+}
