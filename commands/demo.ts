@@ -16,6 +16,9 @@ else, and removes what it made. It ends with 0 only if every step ended as told;
     '<%= config.bin %> <%= command.id %> --keep',
   ];
 
+  /** It works on its own service, whatever is configured. */
+  static override baseFlags = {};
+
   static override flags = {
     keep: boolean({ summary: 'Leave the service running afterwards, and say what to try.' }),
   };
@@ -25,8 +28,8 @@ else, and removes what it made. It ends with 0 only if every step ended as told;
     const { playDemo } = await import('../src/demo/demo.ts');
     await playDemo({
       version: this.config.version,
-      program: `${this.config.root}/bin/tokenctl.js`,
       environment: process.env,
+      root: this.config.root,
       keep: flags.keep === true,
     });
   }

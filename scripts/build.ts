@@ -27,9 +27,12 @@ function compile(): void {
 async function generated(): Promise<ReadonlyMap<string, string>> {
   const plugin = new Plugin({ root, type: 'core', ignoreManifest: true, errorOnManifestCreate: true });
   await plugin.load();
+  // Commands are found in the order in which their files happen to be read.
+  const commands = Object.entries(plugin.manifest.commands).sort(([one], [other]) => (one < other ? -1 : 1));
+  const manifest = { ...plugin.manifest, commands: Object.fromEntries(commands) };
   return new Map([
-    ['oclif.manifest.json', `${JSON.stringify(plugin.manifest, null, 2)}\n`],
-    ['docs/commands.md', commandReference(plugin.manifest)],
+    ['oclif.manifest.json', `${JSON.stringify(manifest, null, 2)}\n`],
+    ['docs/commands.md', commandReference(manifest)],
   ]);
 }
 

@@ -36,10 +36,16 @@ export function commandReference(manifest: { readonly commands: Readonly<Record<
   const sorted = commands.toSorted((one, other) => one.id.localeCompare(other.id));
   return [
     '# Commands\n\nMade by `npm run build` from the commands themselves; `tokenctl COMMAND --help` says the same.\n',
-    '## Flags that every command has\n',
-    flagTable(Object.values(sorted[0]?.flags ?? {}).filter(isGlobal)),
+    '## Flags of all commands but `demo` and `service start`, which have `--json` alone\n',
+    flagTable(globalFlags(sorted)),
     ...sorted.map(section),
   ].join('\n');
+}
+
+/** The global flags, from the command that has the most of them. */
+function globalFlags(commands: readonly ManifestCommand[]): readonly ManifestFlag[] {
+  const sets = commands.map(({ flags }) => Object.values(flags).filter(isGlobal));
+  return sets.reduce((most, set) => (set.length > most.length ? set : most), []);
 }
 
 function section(command: ManifestCommand): string {

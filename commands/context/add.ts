@@ -21,7 +21,7 @@ file, the configuration file.`;
   ];
 
   static override args = {
-    name: stringArgument({ description: 'The name of the context.', required: true }),
+    name: stringArgument({ description: 'The name of the context.', required: true, ignoreStdin: true }),
   };
 
   static override flags = {

@@ -18,7 +18,9 @@ warnings.`;
     '<%= config.bin %> <%= command.id %> production --json',
   ];
 
-  static override args = { name: string({ description: 'The context, instead of the current one.' }) };
+  static override args = {
+    name: string({ description: 'The context, instead of the current one.', ignoreStdin: true }),
+  };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(ContextCheck);

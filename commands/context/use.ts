@@ -11,7 +11,9 @@ export default class ContextUse extends TokenctlCommand {
 
   static override examples = ['<%= config.bin %> <%= command.id %> production'];
 
-  static override args = { name: string({ description: 'The name of the context.', required: true }) };
+  static override args = {
+    name: string({ description: 'The name of the context.', required: true, ignoreStdin: true }),
+  };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(ContextUse);

@@ -7,10 +7,11 @@ export default class LogVerify extends TokenctlCommand {
 
   static override description =
     `Reads the whole log and checks that each entry carries the hash of the one before. A chain cannot tell \
-that its end was cut off: keep the head that is printed elsewhere, and compare.
+that its end was cut off or its last line edited: keep the head that is printed in another place, and compare.
 
 With --json it prints file, entries, head (size, hash) and tornBytes (length of an unfinished last line). \
-Exits with 6 where the log does not hold; error.details says at which line.`;
+Exits with 6 where the log does not hold (error.details says at which line), and where a log that a flag, \
+variable or the configuration file names does not exist.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
@@ -20,9 +21,7 @@ Exits with 6 where the log does not hold; error.details says at which line.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(LogVerify);
     const runtime = await this.runtime(flags);
-    const { verifyLog } = await import('../../src/operations/verify-log.ts');
-    const { verificationResult } = await import('../../src/cli/verification-result.ts');
-    const verified = await verifyLog({ log: await runtime.auditLog() });
-    return verificationResult(verified, runtime.configuration.auditLog.file);
+    const { verificationFlow } = await import('../../src/cli/verification-flow.ts');
+    return await verificationFlow(runtime);
   }
 }

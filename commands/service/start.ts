@@ -1,6 +1,6 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { count } from '../../src/cli/flags.ts';
+import { port } from '../../src/cli/flags.ts';
 
 /** Runs the automation service. */
 export default class ServiceStart extends TokenctlCommand {
@@ -20,13 +20,16 @@ X-Forwarded headers of private addresses are believed. It prints nothing with --
     '<%= config.bin %> <%= command.id %> --host 0.0.0.0 --behind-proxy --database-file /etc/tokenctl/database',
   ];
 
+  /** It has a configuration of its own: these flags and variables. */
+  static override baseFlags = {};
+
   static override flags = {
     host: string({
       summary: 'The address to listen on; 127.0.0.1 unless given.',
       helpGroup: 'NETWORK',
       helpValue: 'ADDRESS',
     }),
-    port: count({
+    port: port({
       summary: 'The port to listen on; 8052 unless given.',
       helpGroup: 'NETWORK',
       helpValue: 'N',
@@ -68,6 +71,16 @@ X-Forwarded headers of private addresses are believed. It prints nothing with --
       summary: 'What the session cookie is called; svc_sessionid unless given.',
       helpValue: 'NAME',
     }),
+    'require-pkce': boolean({
+      summary:
+        'Whether public clients must use PKCE for an authorization code; they must unless --no-require-pkce is given.',
+      allowNo: true,
+      helpGroup: 'OAUTH2',
+    }),
+    'allow-implicit-grant': boolean({
+      summary: 'Let applications use the implicit grant, which RFC 9700 advises against.',
+      helpGroup: 'OAUTH2',
+    }),
     'log-level': option({
       summary: 'What is logged to stderr; info unless given.',
       options: ['silent', 'error', 'warn', 'info', 'debug'] as const,
@@ -84,6 +97,8 @@ X-Forwarded headers of private addresses are believed. It prints nothing with --
         databaseFile: flags['database-file'],
         sessionCookieName: flags['session-cookie-name'],
         behindProxy: flags['behind-proxy'],
+        requirePkce: flags['require-pkce'],
+        allowImplicitGrant: flags['allow-implicit-grant'],
         tlsCert: flags['tls-cert'],
         tlsKey: flags['tls-key'],
         logLevel: flags['log-level'],

@@ -19,7 +19,12 @@ With --json it prints setting, enabled; for on and off also changed and dryRun.`
   ];
 
   static override args = {
-    state: string({ description: 'What to do.', required: true, options: ['on', 'off', 'status'] }),
+    state: string({
+      description: 'What to do.',
+      required: true,
+      options: ['on', 'off', 'status'],
+      ignoreStdin: true,
+    }),
   };
 
   static override flags = { ...changeFlags };

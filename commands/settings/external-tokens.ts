@@ -21,7 +21,12 @@ With --json it prints setting, enabled; for allow and deny also changed and dryR
   ];
 
   static override args = {
-    state: string({ description: 'What to do.', required: true, options: ['allow', 'deny', 'status'] }),
+    state: string({
+      description: 'What to do.',
+      required: true,
+      options: ['allow', 'deny', 'status'],
+      ignoreStdin: true,
+    }),
   };
 
   static override flags = {
@@ -32,9 +37,10 @@ With --json it prints setting, enabled; for allow and deny also changed and dryR
   async run(): Promise<Result> {
     const { args, flags } = await this.input(SettingsExternalTokens);
     const { switchFlow, switchStatus } = await import('../../src/cli/switch-flow.ts');
-    const { denyExternalTokens } = await import('../../src/cli/external-tokens-flow.ts');
+    const { denyExternalTokens, requireDeny } = await import('../../src/cli/external-tokens-flow.ts');
     const { externalTokens: setting } = await import('../../src/cli/switches.ts');
     const { consentFrom } = await import('../../src/cli/consent.ts');
+    if (flags['revoke-existing'] === true) requireDeny(args.state);
     if (args.state === 'status') return await switchStatus({ runtime: await this.runtime(flags), setting });
     const consent = consentFrom(flags);
     const runtime = await this.runtime(flags);

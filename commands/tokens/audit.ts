@@ -13,7 +13,8 @@ export default class TokensAudit extends TokenctlCommand {
 The configuration file's policy section switches them, and sets their severities and days.
 
 With --json it prints tokensRead, findings (rule, severity, message, token as in tokens list), bySeverity, \
-byRule and notChecked (rule, why: what could not be checked here). With --csv, the findings.
+byRule and notChecked (rule, why: what could not be checked here); with --summary, all but findings. With --csv, \
+the findings.
 
 Exits with 3 where there are findings at or above --fail-on.`;
 
@@ -26,7 +27,10 @@ Exits with 3 where there are findings at or above --fail-on.`;
   static override flags = {
     ...selectorFlags,
     ...csvFlag,
-    summary: boolean({ summary: 'Print how many findings there are by rule and severity, not each.' }),
+    summary: boolean({
+      summary: 'Print how many findings there are by rule and severity, not each.',
+      exclusive: ['csv'],
+    }),
     'fail-on': option({ options: ['low', 'medium', 'high', 'critical'] as const })({
       summary: 'Exit with 3 where there are findings of this severity or above.',
     }),

@@ -7,9 +7,28 @@ import type { Format } from './listing.ts';
 import { surviveStreamErrors, writeNotice } from './output.ts';
 import type { Result } from './result.ts';
 
+/** The flags of every command that reads the configuration. */
+const globalFlags = {
+  context: string({
+    summary: 'The context to work in, instead of the current one.',
+    helpGroup: 'GLOBAL',
+    helpValue: 'NAME',
+  }),
+  config: string({
+    summary: 'The configuration file to read.',
+    helpGroup: 'GLOBAL',
+    helpValue: 'FILE',
+  }),
+  'log-file': string({
+    summary: 'The audit log to write and read.',
+    helpGroup: 'GLOBAL',
+    helpValue: 'FILE',
+  }),
+};
+
 /** What a command was given: its own flags and the global ones, each with its exact type. */
 export interface Input<C extends { flags: FlagInput; args: ArgInput }> {
-  readonly flags: InferredFlags<C['flags']> & InferredFlags<typeof TokenctlCommand.baseFlags>;
+  readonly flags: InferredFlags<C['flags']> & InferredFlags<typeof globalFlags>;
   readonly args: InferredArgs<C['args']>;
 }
 
@@ -23,26 +42,12 @@ export interface Input<C extends { flags: FlagInput; args: ArgInput }> {
 export abstract class TokenctlCommand extends Command {
   static override enableJsonFlag = true;
 
-  static override baseFlags = {
-    context: string({
-      summary: 'The context to work in, instead of the current one.',
-      helpGroup: 'GLOBAL',
-      helpValue: 'NAME',
-    }),
-    config: string({
-      summary: 'The configuration file to read.',
-      helpGroup: 'GLOBAL',
-      helpValue: 'FILE',
-    }),
-    'log-file': string({
-      summary: 'The audit log to write and read.',
-      helpGroup: 'GLOBAL',
-      helpValue: 'FILE',
-    }),
-  };
+  static override baseFlags: FlagInput = globalFlags;
 
   #runtime: Runtime | undefined;
   #csv = false;
+  /** Whether the command changes something as it was given: then the audit log knows what it did. */
+  #changes = false;
 
   /** Parses, calls one operation, and returns what is to be printed; nothing where it prints itself. */
   // biome-ignore lint/suspicious/noConfusingVoidType: a long-running command returns nothing.
@@ -52,6 +57,8 @@ export abstract class TokenctlCommand extends Command {
   protected async input<C extends { flags: FlagInput; args: ArgInput }>(command: C): Promise<Input<C>> {
     const { flags, args } = await this.parse(command);
     this.#csv = flags['csv'] === true;
+    // A command without flags of its own has no `flags` at all, whatever the framework's types say.
+    this.#changes = Object.hasOwn(command.flags ?? {}, 'dry-run') && flags['dry-run'] !== true;
     return { flags, args } as unknown as Input<C>;
   }
 
@@ -81,7 +88,7 @@ export abstract class TokenctlCommand extends Command {
       const result = await this.run();
       if (result !== undefined) {
         const { present } = await import('./present.ts');
-        process.exitCode = await present(result, this.#format());
+        process.exitCode = await present(result, { format: this.#format(), recorded: this.#changes });
       }
       return result as T;
     } finally {

@@ -4,6 +4,7 @@ import { absolutePath, type Environment } from '../config/paths.ts';
 import { contextToJson } from './context-view.ts';
 import type { CredentialFlags } from './credential-flags.ts';
 import { takeCredential } from './credential-input.ts';
+import { requireReadable } from './readable-file.ts';
 import { type Report, report } from './result.ts';
 
 /** A context to be added. */
@@ -44,6 +45,7 @@ export async function contextFlow({
     ...(flags['verify-ssl'] !== undefined && { verifyTls: flags['verify-ssl'] }),
   };
   checkContext(outline);
+  if (outline.caFile !== undefined) requireReadable(outline.caFile, 'The file of --ca-file');
   const credential = await takeCredential({
     flags,
     context: name,

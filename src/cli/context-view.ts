@@ -23,7 +23,7 @@ export function contextListing({ contexts, currentContext }: Configuration): Lis
     ),
     columns: [
       { name: 'current', cell: ({ current }) => (current ? '*' : '') },
-      { name: 'name', cell: ({ name }) => name },
+      { name: 'name', cell: ({ name }) => name, whole: true },
       { name: 'url', cell: ({ url }) => url },
       { name: 'username', cell: ({ username }) => username ?? '', only: 'unlessEmpty' },
       { name: 'credential', cell: ({ credential }) => credentialText(credential) },

@@ -6,7 +6,7 @@ import type { Consent } from './consent.ts';
 import type { ChangeFlags } from './flags.ts';
 import { printable } from './printable.ts';
 import { type Report, report } from './result.ts';
-import { reserveSecretFile } from './secret-file.ts';
+import { requireNewFile, reserveSecretFile } from './secret-file.ts';
 import { expiryText } from './times.ts';
 import { tokenToJson } from './token-view.ts';
 
@@ -27,6 +27,7 @@ export interface CreationRequest {
  */
 export async function creationFlow(creation: CreationRequest): Promise<Report> {
   const { runtime, consent, flags, request, output } = creation;
+  requireNewFile(output);
   const { address, identity } = await runtime.description();
   const what = `a token of scope ${request.scope} for ${printable.value(identity.username)} at ${address}`;
   if (flags['dry-run'] === true) {

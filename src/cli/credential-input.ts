@@ -73,8 +73,9 @@ async function referenceFor(
     return reference;
   }
   const owner = username === undefined ? context : `${username} at ${context}`;
-  const typed =
-    source === 'stdin' ? await text(process.stdin) : await ask(`The ${kind} of ${owner}: `, { hidden: true });
-  const secret = secretFrom(typed, source === 'stdin' ? 'What came on stdin' : 'What was typed');
+  // A terminal would show what is typed, unless it is asked for.
+  const piped = source === 'stdin' && process.stdin.isTTY !== true;
+  const typed = piped ? await text(process.stdin) : await ask(`The ${kind} of ${owner}: `, { hidden: true });
+  const secret = secretFrom(typed, piped ? 'What came on stdin' : 'What was typed');
   return { file: storeSecret(secret, { configurationFile, context, kind }) };
 }

@@ -5,10 +5,23 @@
 export function traceOf(error: unknown): string {
   const lines: string[] = [];
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 8; depth += 1) {
-    lines.push(depth === 0 ? '' : 'caused by:', withoutCredentials(cause.stack ?? cause.message));
+    lines.push(depth === 0 ? '' : 'caused by:', withoutCredentials(stackOf(cause)));
     cause = cause.cause;
   }
   return lines.length === 0 ? '\n(no stack: what was thrown is not an Error)\n' : `${lines.join('\n')}\n`;
+}
+
+/** The flag parser quotes what was typed: of its errors only the frames are shown. */
+function stackOf(error: Error): string {
+  const stack = error.stack ?? error.message;
+  return 'parse' in error ? `${error.constructor.name}\n${framesOf(stack)}` : stack;
+}
+
+function framesOf(stack: string): string {
+  return stack
+    .split('\n')
+    .filter((line) => /^\s+at \S/.test(line))
+    .join('\n');
 }
 
 const AUTHORIZATION = /\b(Bearer|Basic)\s+[^\s"',]+/gi;

@@ -7,17 +7,22 @@ export function entryListing(rows: AsyncIterable<Entry>): Listing<Entry> {
     rows,
     columns: [
       { name: 'seq', cell: ({ seq }) => String(seq), whole: true },
-      { name: 'at', cell: ({ at }) => at, whole: true },
-      { name: 'kind', cell: ({ kind }) => kind },
-      { name: 'operation', cell: ({ operation }) => operation },
-      { name: 'actor', cell: actorText },
+      { name: 'at', cell: ({ at }) => at, short: ({ at }) => toTheSecond(at), whole: true },
+      { name: 'kind', cell: ({ kind }) => kind, whole: true },
+      { name: 'operation', cell: ({ operation }) => operation, whole: true },
+      { name: 'actor', cell: actorText, short: ({ actor }) => `${actor['user']} as ${actor['as']}` },
       { name: 'target', cell: ({ target }) => target['context'] ?? '' },
       { name: 'run', cell: ({ run }) => run, only: 'csv' },
-      { name: 'data', cell: ({ data }) => JSON.stringify(data) },
+      { name: 'data', cell: ({ data }) => JSON.stringify(data), narrow: 'below' },
     ],
     json: (entry) => entry,
     none: 'No entries.',
   });
+}
+
+/** An instant of the log, which has milliseconds, without them. */
+function toTheSecond(at: string): string {
+  return at.replace(/\.\d{3}Z$/, 'Z');
 }
 
 /** Who did it: the user and machine, and who that user is to the target. */

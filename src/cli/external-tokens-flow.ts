@@ -1,3 +1,4 @@
+import { TokenctlError } from '../core/errors.ts';
 import type { RevocationPlan } from '../core/plan.ts';
 import { externalUserNames } from '../operations/external-users.ts';
 import { planRevocation } from '../operations/plan-revocation.ts';
@@ -6,11 +7,23 @@ import { countText } from './counts.ts';
 import { type Report, report } from './result.ts';
 import { revocationFlow } from './revocation-flow.ts';
 import { changeSwitch, type SwitchRequest, switchText } from './switch-flow.ts';
+import { externalTokens } from './switches.ts';
 
 /** What is left of external users' tokens: how many users, how many tokens. */
 interface Existing {
   readonly users: number;
   readonly tokens: number;
+}
+
+/**
+ * Makes sure that `--revoke-existing` stands where it means something.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function requireDeny(state: string): void {
+  const { off } = externalTokens.words;
+  if (state === off) return;
+  throw new TokenctlError('usage', `--revoke-existing goes with ${off} only, and this is ${state}.`);
 }
 
 /**

@@ -28,7 +28,8 @@ export function failureOf(error: unknown): Failure {
       details: error.details,
     };
   }
-  if (error instanceof CLIError) return failureOf(usageMistake(error));
+  const mistake = error instanceof CLIError ? usageMistake(error) : undefined;
+  if (mistake !== undefined) return failureOf(mistake);
   return {
     exit: exitCodes.bug,
     code: 'bug',

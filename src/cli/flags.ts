@@ -38,6 +38,17 @@ function wholeNumber(input: string): number {
   throw new TokenctlError('usage', `"${input}" is not a whole number above 0.`);
 }
 
+/** A flag that takes a TCP port. 0, any free one, is none that could be told to others. */
+export const port = custom<number>({
+  parse: async (input) => portNumber(input),
+});
+
+function portNumber(input: string): number {
+  const value = /^\d{1,5}$/.test(input) ? Number(input) : 0;
+  if (value > 0 && value <= 65_535) return value;
+  throw new TokenctlError('usage', `"${input}" is not a port: ports go from 1 to 65535.`);
+}
+
 const DAY = 86_400_000;
 
 /** A flag that takes a length of time, as an age (`90d`) or as a bare number of days, and gives days. */

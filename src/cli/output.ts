@@ -37,7 +37,6 @@ function isClosedPipe({ code }: NodeJS.ErrnoException): boolean {
 
 function unwritten(cause: NodeJS.ErrnoException): TokenctlError {
   return new TokenctlError('partly_done', `The result could not be written (${cause.code ?? cause.name})`, {
-    hint: 'Whatever was changed stands in the audit log: tokenctl log list',
     cause,
   });
 }

@@ -1,16 +1,8 @@
-import { numberText } from './counts.ts';
 import { EMPTY_LINE } from './output.ts';
-
-/** How far a revocation has come. */
-interface Progress {
-  readonly done: number;
-  readonly total: number;
-  readonly failed: number;
-}
+import { type Progress, progressText } from './progress-text.ts';
 
 /** Terminals are redrawn at most this often, in milliseconds. */
 const INTERVAL = 100;
-const BAR = 24;
 
 /** A line on the terminal that is drawn again and again. */
 export interface ProgressLine {
@@ -28,7 +20,9 @@ export function progressLine(verb: string, now: () => number = () => performance
   let last: Progress | undefined;
   const draw = (progress: Progress, ending: string) => {
     drawn = now();
-    const text = progressText(verb, progress, (drawn - started) / 1000);
+    // Read anew each time: a window may be resized. A terminal that does not know its size has 0 columns.
+    const columns = process.stderr.columns || Number.POSITIVE_INFINITY;
+    const text = progressText(progress, { verb, seconds: (drawn - started) / 1000, columns });
     process.stderr.write(`${EMPTY_LINE}${text}${ending}`);
   };
   return {
@@ -40,12 +34,4 @@ export function progressLine(verb: string, now: () => number = () => performance
       if (last !== undefined) draw(last, '\n');
     },
   };
-}
-
-function progressText(verb: string, { done, total, failed }: Progress, seconds: number): string {
-  const filled = total === 0 ? BAR : Math.floor((BAR * done) / total);
-  const bar = '█'.repeat(filled) + '░'.repeat(BAR - filled);
-  const rate = seconds > 0.5 ? `, ${numberText(Math.round(done / seconds))} a second` : '';
-  const failures = failed === 0 ? '' : `, ${numberText(failed)} failed`;
-  return `${verb} ${bar} ${numberText(done)} of ${numberText(total)}${failures}${rate}`;
 }

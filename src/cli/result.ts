@@ -27,6 +27,13 @@ export interface Column<Row> {
   cell(row: Row): string;
   /** The cell for programs, where people are shown something else. */
   csv?(row: Row): string;
+  /** A shorter form of the cell, for a table that is wider than the terminal. */
+  short?(row: Row): string;
+  /**
+   * What becomes of the column in a table that is wider than the terminal: `below` puts it under each row,
+   * on lines of its own; `drop` leaves it out where it would leave too little to the others.
+   */
+  readonly narrow?: 'below' | 'drop';
   /** `csv` for a column that would crowd the table; `unlessEmpty` drops it where no row fills it. */
   readonly only?: 'csv' | 'unlessEmpty';
   /** Half of it would mislead (an id, a time): cut only where nothing else is left to cut. */

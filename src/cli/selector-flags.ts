@@ -10,7 +10,10 @@ const ONE = { helpGroup: 'SELECTION' } as const;
 export const selectorFlags = {
   user: string({ ...SEVERAL, summary: 'Tokens of this user.', helpValue: 'NAME' }),
   application: string({ ...SEVERAL, summary: 'Tokens issued to this application.', helpValue: 'NAME' }),
-  scope: option({ options: ['read', 'write'] as const })({ ...ONE, summary: 'Tokens with this scope.' }),
+  scope: option({ options: ['read', 'write'] as const })({
+    ...ONE,
+    summary: 'Tokens whose scope includes this one.',
+  }),
   'created-before': custom<Moment>({ parse: async (input) => parseMoment(input) })({
     ...ONE,
     summary: 'Tokens made before a date, or longer ago than an age (30d).',

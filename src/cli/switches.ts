@@ -27,8 +27,8 @@ export const externalTokens: Switch = {
   setting: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
   words: { on: 'allow', off: 'deny' },
   states: {
-    on: 'Creating tokens is allowed to external users',
-    off: 'Creating tokens is denied to external users',
+    on: 'New tokens for external users are allowed',
+    off: 'New tokens for external users are denied',
   },
-  acts: { on: 'allow external users to create tokens', off: 'deny external users to create tokens' },
+  acts: { on: 'allow external users to create tokens', off: 'stop external users from creating tokens' },
 };

@@ -1,12 +1,15 @@
 import Table from 'cli-table3';
 import { printable } from './printable.ts';
-import type { Column, Listing } from './result.ts';
+import type { Listing } from './result.ts';
+import { GAP, type Layout, layoutFor } from './table-layout.ts';
+import { wrapped } from './wrapped.ts';
 
 /** Rows that are measured and laid out together; a long list is printed block by block. */
 const BLOCK = 500;
-const GAP = 2;
-/** A column never shrinks below this, whatever the terminal's width. */
-const NARROWEST = 6;
+/** Before what stands under a row instead of beside it. */
+const INDENT = '  ';
+/** What stands under a row is never broken into shorter parts than this. */
+const NARROWEST_TEXT = 20;
 
 const noBorders = Object.fromEntries(
   ['top', 'bottom', 'left', 'right', 'mid']
@@ -24,65 +27,53 @@ const noBorders = Object.fromEntries(
 
 /**
  * Lays rows out as a table without lines, as wide as the terminal at most. The first block of rows
- * decides the columns and their widths; what is wider ends in an ellipsis. Nothing for no rows.
+ * decides the columns and their widths ({@link layoutFor}); what is wider ends in an ellipsis. Nothing for
+ * no rows.
  */
 export async function* tableLines<Row>(listing: Listing<Row>, width: number): AsyncIterable<string> {
   let layout: Layout<Row> | undefined;
   for await (const block of inBlocks(listing.rows)) {
     if (layout === undefined) {
-      layout = layoutFor(listing.columns, block, width);
-      yield lines([layout.columns.map(({ name }) => name.toUpperCase())], layout.widths);
+      layout = layoutFor(listing.columns, { rows: block, width });
+      yield headingLines(layout);
     }
-    const { columns, widths } = layout;
-    yield lines(
-      block.map((row) => columns.map((column) => printable.value(column.cell(row)))),
-      widths,
-    );
+    yield rowLines(block, { ...layout, width });
   }
 }
 
-interface Layout<Row> {
-  readonly columns: readonly Column<Row>[];
-  readonly widths: readonly number[];
-}
-
-function layoutFor<Row>(all: readonly Column<Row>[], block: readonly Row[], width: number): Layout<Row> {
-  const columns = all.filter(
-    (column) =>
-      column.only === undefined ||
-      (column.only === 'unlessEmpty' && block.some((row) => column.cell(row) !== '')),
+/** The rows as lines, under each of them what the layout puts below it, indented. */
+function rowLines<Row>(
+  rows: readonly Row[],
+  { columns, widths, below, width }: Layout<Row> & { readonly width: number },
+): string {
+  const table = lines(
+    rows.map((row) => columns.map(({ cell }) => printable.value(cell(row)))),
+    widths,
   );
-  const widest = columns.map((column) =>
-    Math.max(column.name.length, ...block.map((row) => printable.value(column.cell(row)).length)),
-  );
-  return { columns, widths: fitted(columns, widest, width) };
+  if (below.length === 0) return table;
+  return table
+    .trimEnd()
+    .split('\n')
+    .flatMap((line, index) => [line, ...belowLines(rows[index], { below, width })])
+    .map((line) => `${line}\n`)
+    .join('');
 }
 
-/** Takes away from the widest column, again and again, until the table fits; from whole ones last. */
-function fitted(
-  columns: readonly { readonly whole?: true }[],
-  widest: readonly number[],
-  width: number,
-): number[] {
-  const widths = widest.map((cells) => cells + GAP);
-  const cuttable = columns.map(({ whole }) => whole !== true);
-  for (let excess = sum(widths) - width; excess > 0; excess -= 1) {
-    const index = widestOf(widths, cuttable) ?? widestOf(widths);
-    if (index === undefined) break;
-    widths[index] = (widths[index] ?? 0) - 1;
-  }
-  return widths;
+function belowLines<Row>(
+  row: Row | undefined,
+  { below, width }: Pick<Layout<Row>, 'below'> & { readonly width: number },
+): string[] {
+  if (row === undefined) return [];
+  return below
+    .map(({ cell }) => printable.value(cell(row)))
+    .filter((text) => text !== '')
+    .flatMap((text) => wrapped(text, Math.max(NARROWEST_TEXT, width - INDENT.length)))
+    .map((part) => INDENT + part);
 }
 
-/** The position of the widest column that can still shrink; undefined where none can. */
-function widestOf(widths: readonly number[], allowed?: readonly boolean[]): number | undefined {
-  const candidates = widths.map((width, index) => (allowed?.[index] === false ? 0 : width));
-  const largest = Math.max(...candidates);
-  return largest > NARROWEST + GAP ? candidates.indexOf(largest) : undefined;
-}
-
-function sum(widths: readonly number[]): number {
-  return widths.reduce((total, width) => total + width, 0);
+function headingLines({ columns, widths, below }: Layout<never>): string {
+  const headings = lines([columns.map(({ name }) => name.toUpperCase())], widths);
+  return headings + below.map(({ name }) => `${INDENT}${name.toUpperCase()}\n`).join('');
 }
 
 function lines(rows: string[][], widths: readonly number[]): string {

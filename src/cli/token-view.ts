@@ -1,6 +1,6 @@
 import type { Token } from '../core/token.ts';
 import { type Column, type Listing, listing } from './result.ts';
-import { expiryText, timeText } from './times.ts';
+import { dayText, expiryDayText, expiryText, timeText } from './times.ts';
 
 /** A token as `--json` shows it: ids and names of owner and application, times in ISO 8601 UTC. */
 export interface TokenJson {
@@ -40,33 +40,51 @@ export function tokenToJson(token: Token): TokenJson {
 /** The columns of a list of tokens. */
 const tokenColumns: readonly Column<Token>[] = [
   { name: 'id', cell: ({ id }) => String(id), whole: true },
-  { name: 'user', cell: ({ user }) => user?.username ?? '(none)', csv: ({ user }) => user?.username ?? '' },
+  {
+    name: 'user',
+    cell: ({ user }) => user?.username ?? '(none)',
+    csv: ({ user }) => user?.username ?? '',
+    whole: true,
+  },
   {
     name: 'application',
     cell: ({ application }) => application?.name ?? '(personal)',
     csv: ({ application }) => application?.name ?? '',
   },
   { name: 'scope', cell: ({ scope }) => scope },
-  { name: 'created', cell: ({ created }) => timeText(created), whole: true },
+  {
+    name: 'created',
+    cell: ({ created }) => timeText(created),
+    short: ({ created }) => dayText(created),
+    whole: true,
+  },
   {
     name: 'expires',
     cell: ({ expires }) => expiryText(expires),
     csv: ({ expires }) => timeText(expires),
+    short: ({ expires }) => expiryDayText(expires),
     whole: true,
   },
-  { name: 'last_used', cell: ({ lastUsed }) => lastUsedText(lastUsed), only: 'unlessEmpty', whole: true },
+  {
+    name: 'last_used',
+    cell: ({ lastUsed }) => lastUsedText(lastUsed, timeText),
+    short: ({ lastUsed }) => lastUsedText(lastUsed, dayText),
+    only: 'unlessEmpty',
+    whole: true,
+  },
   {
     name: 'refresh_token',
     cell: ({ hasRefreshToken }) => (hasRefreshToken ? 'yes' : ''),
     only: 'unlessEmpty',
+    narrow: 'drop',
   },
   { name: 'fingerprint', cell: ({ fingerprint }) => fingerprint ?? '', only: 'csv' },
-  { name: 'description', cell: ({ description }) => description, only: 'unlessEmpty' },
+  { name: 'description', cell: ({ description }) => description, only: 'unlessEmpty', narrow: 'drop' },
 ];
 
-function lastUsedText(lastUsed: Token['lastUsed']): string {
+function lastUsedText(lastUsed: Token['lastUsed'], asText: (time: Date) => string): string {
   if (lastUsed === undefined) return '';
-  return lastUsed === null ? 'never' : timeText(lastUsed);
+  return lastUsed === null ? 'never' : asText(lastUsed);
 }
 
 /** Tokens as a command's result. */

@@ -5,6 +5,7 @@ import { configurationFile, fileLayer } from './file-layer.ts';
 import { invalidSettings } from './invalid-settings.ts';
 import { isMapping, type Layer, mergeLayers } from './layer.ts';
 import { absolutePath, type Environment, stateFolder } from './paths.ts';
+import { plainIssue } from './plain-issue.ts';
 import { configurationSchema, type Settings } from './schema.ts';
 
 /** The global flags that are settings. */
@@ -17,6 +18,8 @@ export interface SettingFlags {
 /** The settings of a run, and the file that they were read from and that `context add` writes to. */
 export interface Configuration extends Settings {
   readonly file: string;
+  /** Whether the audit log's path was given: by the file, the environment or a flag. */
+  readonly auditLogNamed: boolean;
   /** The context that the environment chooses, which goes before the file's choice. */
   readonly environmentContext: string | undefined;
 }
@@ -30,17 +33,18 @@ export interface Configuration extends Settings {
 export function loadConfiguration(flags: SettingFlags, environment: Environment): Configuration {
   const file = configurationFile(flags.config, environment);
   const fromEnvironment = environmentLayer(environment);
-  const layers = [
-    defaultsLayer(environment),
+  const given = [
     withoutReservedName(fileLayer(file, environment)),
     fromEnvironment,
     flagsLayer(flags, environment),
   ];
-  const checked = configurationSchema.safeParse(mergeLayers(layers));
+  const layers = [defaultsLayer(environment), ...given];
+  const checked = configurationSchema.safeParse(mergeLayers(layers), { error: plainIssue });
   if (!checked.success) throw invalidSettings(checked.error.issues, layers);
   return deepFreeze({
     ...checked.data,
     file: file.path,
+    auditLogNamed: given.some(({ values }) => isMapping(values['auditLog']) && 'file' in values['auditLog']),
     environmentContext: fromEnvironment.values.currentContext,
   });
 }

@@ -4,6 +4,7 @@ import type { Configuration } from './configuration.ts';
 import { ENVIRONMENT_CONTEXT } from './environment-layer.ts';
 import { parseConfiguration, readConfiguration } from './file-layer.ts';
 import { nearestName } from './nearest-name.ts';
+import { plainIssue } from './plain-issue.ts';
 import { replaceFile } from './replace-file.ts';
 import { type ContextSettings, configurationSchema, contextNamePattern } from './schema.ts';
 
@@ -54,7 +55,7 @@ export function requireFreeName(configuration: Configuration, name: string, repl
  * @throws TokenctlError `usage` saying which part cannot be meant
  */
 export function checkContext({ name, ...settings }: NamedContext): void {
-  const checked = configurationSchema.shape.contexts.safeParse({ [name]: settings });
+  const checked = configurationSchema.shape.contexts.safeParse({ [name]: settings }, { error: plainIssue });
   if (checked.success) return;
   const problems = checked.error.issues.map(
     ({ path, message }) => `${path.slice(1).join('.') || name} ${message}`,

@@ -9,7 +9,9 @@ const secretReference = z
 
 const url = z.string().superRefine((value, { addIssue }) => {
   const parsed = URL.canParse(value) ? new URL(value) : undefined;
-  if (parsed === undefined || !['http:', 'https:'].includes(parsed.protocol)) {
+  if (parsed === undefined && /^https?:\/\//i.test(value)) {
+    addIssue(unreadableUrl(value));
+  } else if (parsed === undefined || !['http:', 'https:'].includes(parsed.protocol)) {
     addIssue('must be a URL that starts with https:// or http://');
   } else if (parsed.username !== '' || parsed.password !== '') {
     addIssue('must not hold a user name or password: use username, password or token');
@@ -17,6 +19,14 @@ const url = z.string().superRefine((value, { addIssue }) => {
     addIssue('must be a base URL, without a query or fragment');
   }
 });
+
+/** What makes a URL unreadable although it starts like one. */
+function unreadableUrl(value: string): string {
+  const [, port] = /^[^:]+:\/\/[^/?#]*:([^/?#:\]]*)(?:[/?#]|$)/.exec(value) ?? [];
+  return port !== undefined && !(/^\d+$/.test(port) && Number(port) <= 65_535)
+    ? 'must be a URL, and its port is not one: ports go from 1 to 65535'
+    : 'must be a URL, and its host name cannot be read';
+}
 
 const context = z
   .strictObject({

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Environment } from '../config/paths.ts';
@@ -9,8 +10,8 @@ import { type Stage, setStage } from './stage.ts';
 /** What the demo is started with. */
 export interface DemoOptions {
   readonly version: string;
-  /** The program's own file, which the demo runs. */
-  readonly program: string;
+  /** The package's folder, whose program the demo runs. */
+  readonly root: string;
   readonly environment: Environment;
   /** Whether the service goes on after the story, for trying things. */
   readonly keep: boolean;
@@ -26,7 +27,7 @@ export async function playDemo(options: DemoOptions): Promise<void> {
   const started = performance.now();
   const stage = await setStage(options.version, options.environment);
   try {
-    const stageShell = shell(options.program, stage.environment);
+    const stageShell = shell(join(options.root, 'bin/tokenctl.js'), stage.environment);
     await findOut(stageShell, stage);
     await employeeLeft(stageShell, stage);
     await cleanUp(stageShell);
@@ -35,7 +36,7 @@ export async function playDemo(options: DemoOptions): Promise<void> {
     await auditorAsks(stageShell, stage);
     const seconds = Math.round((performance.now() - started) / 1000);
     stageShell.say(`That was the demo, in ${seconds} s. Every command above ran for real, over HTTP.`);
-    if (options.keep) await keepRunning(stageShell, stage);
+    if (options.keep) await keepRunning(stageShell, stage, callName(options.root));
   } finally {
     await stage.close();
   }
@@ -124,18 +125,23 @@ async function auditorAsks(run: Shell, stage: Stage): Promise<void> {
   await run.run(`log verify --log-file ${copy}`, { expected: 6 });
 }
 
-async function keepRunning(run: Shell, { service, folder }: Stage): Promise<void> {
+/** How a person calls the program: in a checkout of the repository it is installed nowhere else. */
+function callName(root: string): string {
+  return existsSync(join(root, 'tsconfig.json')) ? 'npx tokenctl' : 'tokenctl';
+}
+
+async function keepRunning(run: Shell, { service, folder }: Stage, tokenctl: string): Promise<void> {
   run.say(
     `The service goes on at ${service.url} until Ctrl-C. In another terminal:\n
   export CONTROLLER_HOST=${service.url} CONTROLLER_USERNAME=admin
   export CONTROLLER_PASSWORD="$(cat ${join(folder, 'admin-password')})"
   export XDG_STATE_HOME=${folder}
 
-  tokenctl tokens list --user backup
-  tokenctl tokens audit --fail-on high
-  tokenctl tokens revoke --application "Legacy portal"
-  tokenctl settings external-tokens status
-  tokenctl log list\n
+  ${tokenctl} tokens list --user backup
+  ${tokenctl} tokens audit --fail-on high
+  ${tokenctl} tokens revoke --application "Legacy portal"
+  ${tokenctl} settings external-tokens status
+  ${tokenctl} log list\n
 Or log in at ${service.url}/api/login/ in a browser.`,
   );
   const { signal, release } = holdSignals(() => undefined);

@@ -2,6 +2,7 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder, tokenctl } from './program.ts';
+import { typedInto } from './terminal.ts';
 
 const URL_FLAG = ['--url', 'https://controller.example'];
 
@@ -48,6 +49,30 @@ describe('context add', () => {
     expect(readFileSync(config, 'utf8') + added.stdout + added.stderr).not.toContain('pa55');
   });
 
+  test('takes no name from stdin, where the credential comes from', async () => {
+    const { run } = home();
+    const { code, stdout, stderr } = await run(['add', ...URL_FLAG, '--token-stdin'], { input: 's3cr3t\n' });
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('The argument NAME is missing');
+    expect(stderr).not.toContain('s3cr3t');
+  });
+
+  test.runIf(process.platform === 'linux' && existsSync('/usr/bin/script'))(
+    'does not show a credential typed for --token-stdin',
+    async () => {
+      const { folder } = home();
+      const typed = await typedInto(['context', 'add', 'lab', ...URL_FLAG, '--token-stdin'], {
+        home: folder,
+        question: 'The token of lab: ',
+        answer: 't0psecret',
+      });
+      expect(typed.code).toBe(0);
+      expect(typed.screen).toContain('Added context "lab"');
+      expect(typed.screen).not.toContain('t0psecret');
+      expect(readFileSync(join(folder, '.config/tokenctl/secrets/lab.token'), 'utf8')).toBe('t0psecret\n');
+    },
+  );
+
   test('keeps the comments of the file', async () => {
     const { run, token, config } = home();
     await run(['add', 'live', ...URL_FLAG, '--token-file', token]);
@@ -72,6 +97,12 @@ describe('context add', () => {
     ['no credential', [], /no terminal to ask/],
     ['two credentials', ['--token-env', 'T', '--password-env', 'P'], /one credential/],
     ['a password of nobody', ['--password-env', 'P'], /--username/],
+    [
+      'an authority file that is not there',
+      ['--token-env', 'T', '--ca-file', '/nowhere.pem'],
+      /--ca-file, \/nowhere\.pem, does not exist/,
+    ],
+    ['a port that is none', ['--url', 'https://x.example:99999', '--token-env', 'T'], /1 to 65535/],
     ['a token file that is not there', ['--token-file', '/nowhere'], /does not exist/],
     [
       'a URL with a password in it',

@@ -34,6 +34,6 @@ test.runIf(existsSync('/dev/full'))('a full disk is told, and is no success', as
   });
   await expect(failed).rejects.toMatchObject({
     code: 5,
-    stderr: expect.stringContaining('could not be written (ENOSPC)'),
+    stderr: expect.stringMatching(/could not be written \(ENOSPC\)\."\n {2}\}/),
   });
 });

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { estate } from './estate.ts';
@@ -154,6 +154,12 @@ describe('tokens create', () => {
       '--yes',
     ]);
     expect([code, stderr]).toEqual([2, expect.stringContaining('exists already')]);
+    const rehearsal = ['tokens', 'create', '--scope', 'read', '--dry-run', '--output'];
+    for (const taken of [join(folder, 'admin.password'), join(folder, 'nowhere', 'x')]) {
+      expect((await run([...rehearsal, taken])).code).toBe(2);
+    }
+    expect((await run([...rehearsal, join(folder, 'free')])).code).toBe(0);
+    expect(existsSync(join(folder, 'free'))).toBe(false);
     expect((await run(['tokens', 'list', '--user', 'admin', '--json'])).stdout).toBe(before);
   });
 });

@@ -63,6 +63,14 @@ describe('the layers', () => {
     expect(settings().contexts['lab']?.token).toEqual({ file: join(home, 'lab.token') });
   });
 
+  test('say whether anything names the audit log', () => {
+    expect(load().settings().auditLogNamed).toBe(false);
+    expect(load('auditLog: {}').settings().auditLogNamed).toBe(false);
+    expect(load(file).settings().auditLogNamed).toBe(true);
+    expect(load(undefined, { env: { TOKENCTL_AUDIT_LOG: '/l' } }).settings().auditLogNamed).toBe(true);
+    expect(load(undefined, { flags: { logFile: '/l' } }).settings().auditLogNamed).toBe(true);
+  });
+
   test('the environment goes over the file, and flags over both', () => {
     const env = { TOKENCTL_AUDIT_LOG: '/env.jsonl', TOKENCTL_CONTEXT: 'live' };
     expect(load(file, { env }).settings()).toMatchObject({
@@ -197,6 +205,22 @@ describe('what is refused', () => {
     ['a name that is a path', 'contexts: { "../a": { url: "https://x" } }', /cannot name a context/],
     ['the reserved name', 'contexts: { environment: { url: "https://x" } }', /CONTROLLER_HOST/],
     ['a list', '- a\n- b\n', /mapping/],
+    ['a number for a section', 'contexts: 5\n', /:1: contexts: must be a mapping$/],
+    ['a section without anything in it', 'policy:\n', /:1: policy: must be a mapping, and is empty/],
+    ['a number for a URL', 'contexts: { a: { url: 5 } }', /contexts\.a\.url: must be text$/],
+    ['a context without an address', 'contexts: { a: {} }', /contexts\.a\.url: is missing$/],
+    [
+      'a word for a switch',
+      'contexts: { a: { url: "https://x", verifyTls: maybe } }',
+      /verifyTls: must be true or false$/,
+    ],
+    [
+      'an unknown severity',
+      'policy: { write-scope: { severity: huge } }',
+      /severity: must be one of: low, medium, high, critical$/,
+    ],
+    ['a port that is none', 'contexts: { a: { url: "http://h:99999" } }', /its port is not one/],
+    ['a host that is none', 'contexts: { a: { url: "http://a b/" } }', /its host name cannot be read/],
     ['broken YAML', 'contexts: {\n', /tokenctl\.yaml:\d+: not well-formed/],
   ])('%s', (_name, text, message) => {
     expect(problem(text).message).toMatch(message);

@@ -1,0 +1,37 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const bin = fileURLToPath(new URL('../../bin/tokenctl.js', import.meta.url));
+
+/** What somebody types, and when. */
+interface Typing {
+  readonly home: string;
+  /** Typing starts once this stands on the screen. */
+  readonly question: string;
+  readonly answer: string;
+}
+
+/** Runs the built program on a terminal of its own (`script` of util-linux makes it), and types an answer. */
+export function typedInto(
+  args: readonly string[],
+  { home, question, answer }: Typing,
+): Promise<{ readonly screen: string; readonly code: number | null }> {
+  const command = [process.execPath, bin, ...args].map((word) => `'${word}'`).join(' ');
+  const child = spawn('/usr/bin/script', ['-qec', command, '/dev/null'], {
+    env: { PATH: process.env['PATH'], HOME: home, TERM: 'xterm' },
+  });
+  let screen = '';
+  let asked = false;
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    screen += chunk;
+    if (asked || !screen.includes(question)) return;
+    asked = true;
+    child.stdin.write(`${answer}\r`);
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject).on('close', (code) => {
+      child.stdin.destroy();
+      resolve({ screen, code });
+    });
+  });
+}
