@@ -84,12 +84,14 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   const others = plan.tokenIds.length - plan.ownTokenIds.length;
   const batches = batchesOf(plan, { from: 0, to: others, size: options.batchSize ?? BATCH_SIZE });
   await runBatches({ ...work, batches, atOnce: AT_ONCE });
-  const read = await verifyOthers(target, tally);
-  const triedBefore = tally.done;
+  let read = await verifyOthers(target, tally);
   const own = batchesOf(plan, { from: others, to: plan.tokenIds.length, size: 1 });
-  await runBatches({ ...work, batches: own, atOnce: 1 });
-  const ownRead = await verifyOwn(target, tally, tally.tried.slice(triedBefore));
-  const { alive, ownAccessEnded } = together(read, ownRead);
+  for (const batch of own) {
+    const triedBefore = tally.done;
+    await runBatches({ ...work, batches: [batch], atOnce: 1 });
+    read = together(read, await verifyOwn(target, tally, tally.tried.slice(triedBefore)));
+  }
+  const { alive, ownAccessEnded } = read;
   const report: RevocationReport = {
     ...tally.counts(),
     stillAlive: alive ?? [],

@@ -27,10 +27,10 @@ export async function verifyOthers(target: Target, tally: RevocationTally): Prom
 }
 
 /**
- * Finds out what became of the caller's own tokens, which were tried last: one of them is the credential
- * itself, and its being refused shows that it is revoked. The others can then no longer be asked about.
+ * Finds out what became of one of the caller's own tokens, right after it was tried: if it was the credential
+ * itself, its being refused shows that it is revoked.
  *
- * @param ids Those of them that were tried.
+ * @param ids Its id; none where it was not tried.
  */
 export async function verifyOwn(
   target: Target,
@@ -46,12 +46,12 @@ export async function verifyOwn(
   } catch (error) {
     if (!(error instanceof TokenctlError)) throw error;
     const ended = error.code === 'credentials_refused';
-    return { alive: ended && ids.length === 1 ? [] : null, ownAccessEnded: ended };
+    return { alive: ended ? [] : null, ownAccessEnded: ended };
   }
 }
 
 /** Both together: unknown where either is. */
-export function together(others: Verification, own: Verification): Verification {
-  const alive = others.alive === null || own.alive === null ? null : [...others.alive, ...own.alive];
-  return { alive, ownAccessEnded: own.ownAccessEnded };
+export function together(one: Verification, other: Verification): Verification {
+  const alive = one.alive === null || other.alive === null ? null : [...one.alive, ...other.alive];
+  return { alive, ownAccessEnded: one.ownAccessEnded || other.ownAccessEnded };
 }

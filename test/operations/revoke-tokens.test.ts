@@ -185,6 +185,18 @@ describe('the caller’s own credential', () => {
     expect(report).toMatchObject({ revoked: 3, verified: true, ownAccessEnded: true, stillAlive: [] });
   });
 
+  test('is told from the other candidates, each of which is read again', async () => {
+    await using at = await fixture(4);
+    at.target.own = [2, 3];
+    const { tokens } = at.target;
+    at.target.tokens = (selector) => {
+      if (!at.target.alive.has(3)) throw new TokenctlError('credentials_refused', 'That was the one');
+      return tokens.call(at.target, selector);
+    };
+    const report = await at.revokeAll({ includeOwn: true });
+    expect(report).toMatchObject({ revoked: 4, verified: true, ownAccessEnded: true, stillAlive: [] });
+  });
+
   test('is found alive where the target only said that it is revoked', async () => {
     await using at = await fixture(3);
     at.target.own = [2];
