@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, inject, it } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import { type RunningService, startService } from '../../src/service/server.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
+import { withIssuer } from './issuer.ts';
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
 const REPLAY = path('../../../shared/conformance/replay.mjs');
@@ -56,20 +59,33 @@ function startLikeRecorded(database: { url: Secret } | { folder: null }): Promis
   });
 }
 
+/** What differs on purpose: as stated for an exchange, else as stated for all redirects. */
+function statedDifferences(issuer: string): object {
+  const stated = JSON.parse(readFileSync(path('differences.json'), 'utf8')) as Readonly<
+    Record<string, object>
+  >;
+  const general = withIssuer(path('../../../shared/conformance/exchanges.jsonl'), issuer);
+  return { ...general, ...stated };
+}
+
 async function replay(service: RunningService, databaseUrl: string | null): Promise<readonly string[]> {
   const sql = `${process.execPath} ${path('run-sql.ts')}`;
+  const folder = mkdtempSync(join(tmpdir(), 'tokenctl-conformance-'));
+  const differences = join(folder, 'differences.json');
+  writeFileSync(differences, JSON.stringify(statedDifferences(service.url)));
   const child = spawn(
     process.execPath,
     [
       REPLAY,
       ...['--base', service.url, '--flow', FLOWS.join(',')],
-      ...['--differences', path('differences.json')],
+      ...['--differences', differences],
       ...(databaseUrl === null ? [] : ['--sql-via', sql]),
     ],
     { env: { ...process.env, ...(databaseUrl !== null && { DATABASE_URL: databaseUrl }) } },
   );
   let output = '';
   for await (const part of child.stdout.setEncoding('utf8')) output += part;
+  rmSync(folder, { recursive: true });
   const failures = output.split('\n').filter((line) => line.startsWith('FAIL '));
   expect(output).toMatch(/^\d+ passed, \d+ failed, \d+ skipped$/m);
   return failures;
