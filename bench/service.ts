@@ -3,68 +3,16 @@
 // the password grant against what the password hash alone allows; and that a revoked token is refused by the
 // next request on every replica.
 // Run: node bench/service.ts
-import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { Worker } from 'node:worker_threads';
 import pg from 'pg';
 import { hashPassword } from '../src/service/auth/password.ts';
 import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
-import type { Load } from './support/load.ts';
 import { judge, median } from './support/ratio.ts';
+import { api, form, get, load, start, stopLoad } from './support/requests.ts';
 
 const ROUNDS = 7;
 const REQUESTS = 8_000;
 const CONNECTIONS = 32;
-const BASIC = `Basic ${Buffer.from('admin:bench').toString('base64')}`;
-
-async function start(
-  file: string,
-  environment: Record<string, string>,
-): Promise<{ url: string; child: ChildProcess }> {
-  const child = fork(new URL(`./support/${file}`, import.meta.url), {
-    env: { ...process.env, ...environment },
-  });
-  const url = await new Promise<string>((resolve, reject) => {
-    child.once('message', (message) => resolve(String(message)));
-    child.once('exit', (code) => reject(new Error(`${file} ended with ${code}`)));
-  });
-  return { url, child };
-}
-
-const worker = new Worker(new URL('./support/load.ts', import.meta.url));
-
-/** Sends requests from another thread. Returns milliseconds. */
-async function load(what: Load): Promise<number> {
-  const answer = await new Promise<number | string>((resolve) => {
-    worker.once('message', resolve);
-    worker.postMessage(what);
-  });
-  if (typeof answer === 'string') throw new Error(answer);
-  return answer;
-}
-
-function get(path: string, headers: string): string {
-  return `GET ${path} HTTP/1.1\r\nHost: bench\r\n${headers}\r\n`;
-}
-
-function form(path: string, fields: Record<string, string>): string {
-  const body = new URLSearchParams(fields).toString();
-  return (
-    `POST ${path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/x-www-form-urlencoded\r\n` +
-    `Content-Length: ${body.length}\r\n\r\n${body}`
-  );
-}
-
-async function api<T>(base: string, path: string, json?: object): Promise<T> {
-  const response = await fetch(base + path, {
-    method: json === undefined ? 'GET' : 'POST',
-    headers: { authorization: BASIC, 'content-type': 'application/json' },
-    ...(json !== undefined && { body: JSON.stringify(json) }),
-  });
-  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-  return (await response.json()) as T;
-}
-
 const perSecond = (count: number, milliseconds: number) => (count / milliseconds) * 1000;
 
 const server = await startPostgres();
@@ -82,7 +30,7 @@ try {
   await measurePassword();
   await measureRevocation();
 } finally {
-  await worker.terminate();
+  await stopLoad();
   for (const { child } of [one, two, bare]) child.kill('SIGKILL');
   await database.end();
   await server.stop();

@@ -86,7 +86,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
   });
 
   it('take the limit as one argument that nothing interprets', async () => {
-    const odd = '$(touch /tmp/never);`id` --become & web*:!db';
+    const odd = '$(touch never);`id` --become & web*:!db';
     const { id } = await launch(odd);
     expect(await ended(admin, id)).toMatchObject({ status: 'successful', limit: odd });
     expect(await stdout(id)).toContain(`argument: --limit=${odd}\n`);
