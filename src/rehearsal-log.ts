@@ -1,4 +1,5 @@
-import type { AuditLog, Clock, Entry } from './operations/ports.ts';
+import type { AuditLog, Entry } from './operations/audit-log-port.ts';
+import type { Clock } from './operations/ports.ts';
 
 /**
  * A log for finding out what an operation would do: it takes entries and keeps none. It stands only

@@ -4,7 +4,8 @@ import { contextOf } from './config/contexts.ts';
 import { credentialOf } from './config/credentials.ts';
 import type { Environment } from './config/paths.ts';
 import { holdSignals, type Interruption } from './interruption.ts';
-import type { AuditLog, Clock, Target, TargetDescription } from './operations/ports.ts';
+import type { AuditLog } from './operations/audit-log-port.ts';
+import type { Clock, Target, TargetDescription } from './operations/ports.ts';
 import { rehearsalLog } from './rehearsal-log.ts';
 
 /** What a run is made from. */

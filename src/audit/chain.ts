@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import type { Entry, EntryDraft, Head } from '../operations/ports.ts';
+import type { Entry, EntryDraft, Head } from '../operations/audit-log-port.ts';
 
 /** The hash before the first entry: 64 zeros. */
 const NOTHING = '0'.repeat(64);

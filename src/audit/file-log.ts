@@ -1,5 +1,6 @@
 import { TokenctlError } from '../core/errors.ts';
-import type { AuditLog, Clock, Entry, EntryDraft, Head, LogVerification } from '../operations/ports.ts';
+import type { AuditLog, Entry, EntryDraft, Head, LogVerification } from '../operations/audit-log-port.ts';
+import type { Clock } from '../operations/ports.ts';
 import { emptyHead } from './chain.ts';
 import { parseEntry } from './entry.ts';
 import { auditUnavailable } from './failures.ts';

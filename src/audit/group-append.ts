@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import type { Clock, EntryDraft, Head } from '../operations/ports.ts';
+import type { EntryDraft, Head } from '../operations/audit-log-port.ts';
+import type { Clock } from '../operations/ports.ts';
 import { emptyHead, hashOf, type Link, linkEntry } from './chain.ts';
 import { parseEntry } from './entry.ts';
 import { auditRefused } from './failures.ts';

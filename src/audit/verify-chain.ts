@@ -1,4 +1,4 @@
-import type { Head, LogBreak, LogVerification } from '../operations/ports.ts';
+import type { Head, LogBreak, LogVerification } from '../operations/audit-log-port.ts';
 import { canonical, emptyHead, hashOf, openAfter } from './chain.ts';
 import { parseEntry } from './entry.ts';
 import type { Line } from './lines.ts';

@@ -1,4 +1,4 @@
-import type { Entry } from '../operations/ports.ts';
+import type { Entry } from '../operations/audit-log-port.ts';
 import { type Listing, listing } from './result.ts';
 
 /** Entries of the audit log as a command's result: in JSON as they stand in the log. */

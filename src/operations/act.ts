@@ -1,6 +1,7 @@
 import { TokenctlError, type TokenctlErrorCode } from '../core/errors.ts';
+import type { EntryDraft } from './audit-log-port.ts';
 import { Journal, type JournalOptions } from './journal.ts';
-import type { EntryDraft, Target } from './ports.ts';
+import type { Target } from './ports.ts';
 import { reconcile } from './reconcile.ts';
 
 /** A single act, between its intent and its outcome. */

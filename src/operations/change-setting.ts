@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { TokenctlError } from '../core/errors.ts';
 import { recordAct } from './act.ts';
-import type { AuditLog, AuthenticationSettings, Clock, Target, TargetDescription } from './ports.ts';
+import type { AuditLog } from './audit-log-port.ts';
+import type { AuthenticationSettings, Clock, Target, TargetDescription } from './ports.ts';
 
 type Change = Partial<AuthenticationSettings>;
 

@@ -1,6 +1,7 @@
 import { TokenctlError } from '../core/errors.ts';
 import { recordAct } from './act.ts';
-import type { AuditLog, Clock, CreatedToken, Target, TargetDescription, TokenRequest } from './ports.ts';
+import type { AuditLog } from './audit-log-port.ts';
+import type { Clock, CreatedToken, Target, TargetDescription, TokenRequest } from './ports.ts';
 
 /** What to create, and who says so. */
 export interface CreateTokenOptions {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { TokenctlError } from '../core/errors.ts';
-import type { AuditLog, Entry, EntryDraft, TargetDescription } from './ports.ts';
+import type { AuditLog, Entry, EntryDraft } from './audit-log-port.ts';
+import type { TargetDescription } from './ports.ts';
 
 /** Who does what where, and why: what all entries of one run share. */
 export interface JournalOptions {

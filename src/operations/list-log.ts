@@ -1,4 +1,4 @@
-import type { AuditLog, Entry } from './ports.ts';
+import type { AuditLog, Entry } from './audit-log-port.ts';
 
 /** Which entries are meant. Criteria that are present must all hold. */
 export interface ListLogOptions {

@@ -1,4 +1,5 @@
-import type { AuditLog, Entry, EntryDraft, Target, TargetDescription } from './ports.ts';
+import type { AuditLog, Entry, EntryDraft } from './audit-log-port.ts';
+import type { Target, TargetDescription } from './ports.ts';
 import { stillAlive } from './still-alive.ts';
 
 /** What to reconcile, and with what. */

@@ -1,7 +1,8 @@
 import { TokenctlError } from '../core/errors.ts';
 import type { Outcome, RevocationPlan } from '../core/plan.ts';
+import type { EntryDraft } from './audit-log-port.ts';
 import { type Journal, outcomeUnrecorded } from './journal.ts';
-import type { EntryDraft, Target } from './ports.ts';
+import type { Target } from './ports.ts';
 import type { RevocationTally } from './revocation-tally.ts';
 
 /** Tokens that share one intent and one outcome in the audit log. */

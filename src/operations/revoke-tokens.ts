@@ -1,7 +1,8 @@
 import type { TokenctlError, TokenctlErrorCode } from '../core/errors.ts';
 import type { Kept, RevocationPlan, StaysAlive } from '../core/plan.ts';
+import type { AuditLog, EntryDraft } from './audit-log-port.ts';
 import { Journal } from './journal.ts';
-import type { AuditLog, Clock, EntryDraft, Target, TargetDescription } from './ports.ts';
+import type { Clock, Target, TargetDescription } from './ports.ts';
 import { reconcile } from './reconcile.ts';
 import { batchesOf, runBatches } from './revocation-batches.ts';
 import { type FailedToken, type RevocationProgress, RevocationTally } from './revocation-tally.ts';

@@ -1,5 +1,5 @@
 import { TokenctlError } from '../core/errors.ts';
-import type { AuditLog, Head } from './ports.ts';
+import type { AuditLog, Head } from './audit-log-port.ts';
 
 /** A log whose chain holds. */
 export interface VerifiedLog {

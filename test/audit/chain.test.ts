@@ -5,7 +5,7 @@ import { parseEntry } from '../../src/audit/entry.ts';
 import type { Line } from '../../src/audit/lines.ts';
 import { verifyChain } from '../../src/audit/verify-chain.ts';
 import { Secret } from '../../src/core/secret.ts';
-import type { EntryDraft, LogVerification } from '../../src/operations/ports.ts';
+import type { EntryDraft, LogVerification } from '../../src/operations/audit-log-port.ts';
 import { draft, stillClock } from './drafts.ts';
 
 function chainOf(drafts: readonly EntryDraft[]): string[] {

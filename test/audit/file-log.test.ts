@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../src/audit/file-log.ts';
 import { TokenctlError } from '../../src/core/errors.ts';
-import type { AuditLog } from '../../src/operations/ports.ts';
+import type { AuditLog } from '../../src/operations/audit-log-port.ts';
 import { draft, RUN, stillClock, temporaryFolder } from './drafts.ts';
 
 async function opened() {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { openFileLog } from '../../src/audit/file-log.ts';
 import { TokenctlError } from '../../src/core/errors.ts';
+import type { AuditLog, Entry } from '../../src/operations/audit-log-port.ts';
 import { planRevocation } from '../../src/operations/plan-revocation.ts';
-import type { AuditLog, Entry } from '../../src/operations/ports.ts';
 import { type RevokeTokensOptions, revokeTokens } from '../../src/operations/revoke-tokens.ts';
 import { stillClock, temporaryFolder } from '../audit/drafts.ts';
 import { description, MemoryTarget } from './memory-target.ts';
