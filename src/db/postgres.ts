@@ -1,34 +1,17 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { TokenctlError } from '../core/errors.ts';
-import type { Secret } from '../core/secret.ts';
+import { type ConnectionParameters, readConnection } from './connection-parameters.ts';
 import type { Database, Queryable } from './database.ts';
+import { openPool, type PostgresOptions, reasonOf, type Transport } from './postgres-pool.ts';
+import { sqlState } from './sql-state.ts';
 
-/** How to reach a PostgreSQL database. */
-export interface PostgresOptions {
-  /** A `postgres://` URL. It may hold a password, so it travels as a secret. */
-  readonly url: Secret;
-  /** Connections at the most. */
-  readonly connections?: number;
-  /** Named in `pg_stat_activity`. */
-  readonly applicationName: string;
-  /** Milliseconds after which the server gives a statement up (SQLSTATE 57014); never where not given. */
-  readonly statementTimeout?: number;
+/** A PostgreSQL server's database, and how it was reached. */
+export interface PostgresDatabase extends Database {
+  readonly kind: 'postgresql';
+  /** `postgresql://host:port/database`; a socket's folder is percent-encoded. Nothing secret is in it. */
+  readonly address: string;
+  readonly transport: Transport;
 }
-
-const INT8 = 20;
-const INT8_ARRAY = 1016;
-const INT4_ARRAY = 1007;
-
-/** int8 arrives as text, because it may exceed what a number holds exactly; ids and counts do not. */
-const types: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === INT8
-      ? Number
-      : pg.types.getTypeParser(
-          oid === INT8_ARRAY ? INT4_ARRAY : oid,
-          format,
-        )) as pg.CustomTypesConfig['getTypeParser'],
-};
 
 function queryable(client: pg.Pool | pg.PoolClient): Queryable {
   return {
@@ -50,7 +33,7 @@ async function connected<T>(answer: Promise<T>): Promise<T> {
     if (!isLost(cause)) throw cause;
     throw new TokenctlError(
       'database_unreachable',
-      `The connection to the database was lost: ${reason(cause)}`,
+      `The connection to the database was lost: ${reasonOf(cause)}`,
       {
         cause,
         hint: 'Try again when the database is back.',
@@ -61,37 +44,25 @@ async function connected<T>(answer: Promise<T>): Promise<T> {
 
 /** SQLSTATE class 08 (connection), 53 (out of resources), 57P0x (shutdown), or what the network says. */
 function isLost(error: unknown): boolean {
-  if (error instanceof pg.DatabaseError) return /^(08|53|57P0)/.test(error.code ?? '');
-  return error instanceof Error && !(error instanceof TypeError);
+  const state = sqlState(error);
+  if (state !== null) return /^(08|53|57P0)/.test(state);
+  return error instanceof Error && !(error instanceof TypeError) && !(error instanceof TokenctlError);
 }
 
 /**
- * Opens a PostgreSQL database and tries the connection.
+ * Opens a PostgreSQL database and tries the connection. The words of the URL, the PG* variables, services
+ * and `~/.pgpass` mean what they mean to libpq.
  *
- * @throws TokenctlError `database_unreachable` where it does not answer or refuses.
+ * @throws TokenctlError `database_unreachable` where it does not answer or refuses, `credentials_refused`
+ *   where it asks for a password and none is given, `configuration` for what cannot be meant.
  */
-export async function openPostgres(options: PostgresOptions): Promise<Database> {
-  const pool = new pg.Pool({
-    connectionString: options.url.reveal(),
-    max: options.connections ?? 10,
-    application_name: options.applicationName,
-    connectionTimeoutMillis: 10_000,
-    types,
-    ...(options.statementTimeout !== undefined && { statement_timeout: options.statementTimeout }),
-  });
-  // A connection that breaks while idle is replaced at the next query; without a listener it would end the process.
-  pool.on('error', () => undefined);
-  try {
-    await pool.query('SELECT 1');
-  } catch (cause) {
-    await pool.end();
-    throw new TokenctlError('database_unreachable', `The database could not be opened: ${reason(cause)}`, {
-      cause,
-      hint: 'Check the host, port, database name and credentials of the database URL.',
-    });
-  }
+export async function openPostgres(options: PostgresOptions): Promise<PostgresDatabase> {
+  const parameters = readConnection(options.url, options.environment ?? process.env);
+  const { pool, transport } = await openPool(options, parameters);
   return {
     kind: 'postgresql',
+    address: addressOf(parameters),
+    transport,
     ...queryable(pool),
     async transaction(work) {
       const client = await connected(pool.connect());
@@ -122,8 +93,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   };
 }
 
-/** The server's or the network's own words; the URL is in neither. */
-function reason(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) return reason(error.errors[0]);
-  return error instanceof Error ? error.message : String(error);
+function addressOf({ host, port, database }: ConnectionParameters): string {
+  const place = host.includes(':') ? `[${host}]` : encodeURIComponent(host);
+  return `postgresql://${place}:${port}/${encodeURIComponent(database)}`;
 }

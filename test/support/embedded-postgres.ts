@@ -28,7 +28,8 @@ export async function startPostgres(): Promise<PostgresServer> {
     user: 'postgres',
     password,
     authMethod: 'scram-sha-256',
-    persistent: false,
+    // Otherwise it would lose its data whenever it is restarted; `stop` removes them.
+    persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--locale=C', '--encoding=UTF8'],
     postgresFlags: ['-c', 'max_connections=200', '-c', 'listen_addresses=127.0.0.1'],
