@@ -1,6 +1,9 @@
-import { createHash } from 'node:crypto';
-import type { Kept, RevocationPlan, StaysAlive, Tally } from './plan.ts';
-import type { Token } from './token.ts';
+import { Counted } from './counted.ts';
+import { IdSet } from './id-set.ts';
+import { OwnedIds } from './owned-ids.ts';
+import type { Kept, PlannedSessions, Reach, RevocationPlan, StaysAlive } from './plan.ts';
+import { planDigest } from './plan-digest.ts';
+import type { RefreshToken, Token, UserReference } from './token.ts';
 
 /** What a plan is made with, besides its tokens. */
 export interface PlanBuilderOptions {
@@ -10,23 +13,41 @@ export interface PlanBuilderOptions {
   readonly ownTokenIds: readonly number[];
   /** Whether to plan them as well, last, instead of keeping them. */
   readonly includeOwn: boolean;
+  /** What goes along; nothing where absent. */
+  readonly reach?: Reach;
+}
+
+/** What a plan states besides what its tokens add up to. */
+export interface PlanFacts {
+  /** What the target leaves alive. */
+  readonly staysAlive: readonly StaysAlive[];
+  /** Ids that were named in vain. */
+  readonly absentIds: readonly number[];
+  /** The sessions that end; none where absent. */
+  readonly sessions?: PlannedSessions | null;
 }
 
 const OWN_KEPT = 'may be the credential that this tool is using';
 
+const NOTHING_ALONG: Reach = { refreshTokens: false, sessions: false };
+
 /**
  * Adds up a revocation plan from a stream of tokens, holding an id and a name for each of them and not
- * the tokens. Add every token once, then build.
+ * the tokens. Add every access token once, then every refresh token, then build.
  */
 export class PlanBuilder {
   readonly #options: PlanBuilderOptions;
   readonly #candidates: ReadonlySet<number>;
-  readonly #planned: { readonly id: number; readonly owner: string }[] = [];
-  readonly #own: { readonly id: number; readonly owner: string }[] = [];
+  readonly #planned = new OwnedIds();
+  readonly #own = new OwnedIds();
+  readonly #ids = new IdSet();
+  readonly #refresh = new OwnedIds();
   readonly #kept: Kept[] = [];
-  readonly #users = new Map<string, number>();
-  readonly #applications = new Map<string, number>();
-  readonly #scopes = new Map<string, number>();
+  readonly #users = new Counted();
+  readonly #refreshUsers = new Counted();
+  readonly #applications = new Counted();
+  readonly #scopes = new Counted();
+  readonly #ownerIds = new Set<number>();
   #withRefreshToken = 0;
 
   constructor(options: PlanBuilderOptions) {
@@ -40,12 +61,24 @@ export class PlanBuilder {
       this.#kept.push({ tokenId: token.id, reason: OWN_KEPT });
       return;
     }
-    const owner = token.user?.username ?? '(no owner)';
-    (isOwn ? this.#own : this.#planned).push({ id: token.id, owner });
-    count(this.#users, owner);
-    count(this.#applications, token.application?.name ?? '(personal access token)');
-    count(this.#scopes, token.scope);
+    const owner = this.#users.add(ownerName(token.user));
+    (isOwn ? this.#own : this.#planned).add(token.id, owner);
+    this.#ids.add(token.id);
+    this.#applications.add(token.application?.name ?? '(personal access token)');
+    this.#scopes.add(token.scope);
+    if (token.user !== null) this.#ownerIds.add(token.user.id);
     if (token.hasRefreshToken) this.#withRefreshToken += 1;
+  }
+
+  /**
+   * Plans a live refresh token by itself, unless it is beside an access token that was added: then it goes
+   * with that, or is kept with it.
+   */
+  addRefreshToken({ id, user, accessTokenId }: RefreshToken): void {
+    const isBeside =
+      accessTokenId !== null && (this.#ids.has(accessTokenId) || this.#candidates.has(accessTokenId));
+    if (isBeside) return;
+    this.#refresh.add(id, this.#refreshUsers.add(ownerName(user)));
   }
 
   /** How many of the tokens so far have a refresh token that outlives them. */
@@ -53,32 +86,38 @@ export class PlanBuilder {
     return this.#withRefreshToken;
   }
 
-  /**
-   * @param facts What the target leaves alive, and which ids were named in vain.
-   */
-  build(facts: { staysAlive: readonly StaysAlive[]; absentIds: readonly number[] }): RevocationPlan {
-    const own = this.#own.sort(byId);
-    const rows = [...this.#planned.sort(byId), ...own];
-    const tokenIds = rows.map((row) => row.id);
+  /** The ids of the owners of the tokens so far. */
+  get ownerIds(): ReadonlySet<number> {
+    return this.#ownerIds;
+  }
+
+  /** The plan; nothing is added afterwards. */
+  build(facts: PlanFacts): RevocationPlan {
+    const [planned, own, alone] = [this.#planned.sorted(), this.#own.sorted(), this.#refresh.sorted()];
+    const tokenIds = planned.ids.concat(own.ids);
+    const { selection, reach = NOTHING_ALONG } = this.#options;
+    const along = { reach, refreshTokenIds: alone.ids, sessions: facts.sessions ?? null };
     return {
-      selection: this.#options.selection,
+      selection,
       tokenIds,
-      owners: rows.map((row) => row.owner),
-      ownTokenIds: own.map((row) => row.id),
+      owners: planned.owners.concat(own.owners),
+      ownTokenIds: own.ids,
       absentIds: facts.absentIds,
-      byUser: tallies(this.#users),
-      byApplication: tallies(this.#applications),
-      byScope: tallies(this.#scopes),
+      ...along,
+      refreshTokensBeside: reach.refreshTokens ? this.#withRefreshToken : 0,
+      refreshTokenOwners: alone.owners,
+      byUser: this.#users.tallies(),
+      byApplication: this.#applications.tallies(),
+      byScope: this.#scopes.tallies(),
       kept: this.#kept,
       staysAlive: [...facts.staysAlive, ...ownCredential(this.#kept.length)],
-      digest: planDigest(tokenIds),
+      digest: planDigest(tokenIds, along),
     };
   }
 }
 
-/** SHA-256 (hex) over the ids in decimal, separated by commas, in the order given. */
-export function planDigest(tokenIds: readonly number[]): string {
-  return createHash('sha256').update(tokenIds.join(',')).digest('hex');
+function ownerName(user: UserReference | null): string {
+  return user?.username ?? '(no owner)';
 }
 
 function ownCredential(kept: number): StaysAlive[] {
@@ -91,18 +130,4 @@ function ownCredential(kept: number): StaysAlive[] {
       remedy: 'Revoke it last with --include-own, or from another account.',
     },
   ];
-}
-
-function byId(a: { id: number }, b: { id: number }): number {
-  return a.id - b.id;
-}
-
-function count(tally: Map<string, number>, name: string): void {
-  tally.set(name, (tally.get(name) ?? 0) + 1);
-}
-
-function tallies(counted: ReadonlyMap<string, number>): Tally[] {
-  return Array.from(counted, ([name, tokens]) => ({ name, tokens })).sort(
-    (a, b) => b.tokens - a.tokens || (a.name < b.name ? -1 : 1),
-  );
 }

@@ -1,7 +1,9 @@
-/** How many tokens of a plan share something: an owner, an application, a scope. */
+import type { Token } from './token.ts';
+
+/** How many tokens (or sessions) of a plan share something: an owner, an application, a scope. */
 export interface Tally {
   readonly name: string;
-  readonly tokens: number;
+  readonly count: number;
 }
 
 /** A token that the selector names and the plan leaves out, and why. */
@@ -20,6 +22,22 @@ export interface StaysAlive {
   readonly remedy: string;
 }
 
+/** What a revocation takes along besides access tokens. */
+export interface Reach {
+  /** Their refresh tokens, and those of the selected users and applications without an access token. */
+  readonly refreshTokens: boolean;
+  /** The sessions of the selected users, or of the selected tokens' owners. */
+  readonly sessions: boolean;
+}
+
+/** The sessions that a plan ends: all that the users have when their turn comes. */
+export interface PlannedSessions {
+  /** Whose; `all` for every session there is, those without a known user included. */
+  readonly userIds: readonly number[] | 'all';
+  /** How many there were when it was planned. */
+  readonly count: number;
+}
+
 /**
  * What a revocation would do, computed without changing anything. Holds identifiers, never tokens'
  * values, and no more than a few numbers for each token.
@@ -29,7 +47,7 @@ export interface RevocationPlan {
   readonly selection: string;
   /** Ids of the access tokens to revoke, in the order of the work: ascending, own credential last. */
   readonly tokenIds: readonly number[];
-  /** Owners' names by token id position: `ownerOf[i]` owns `tokenIds[i]`. */
+  /** Owners' names: `owners[i]` owns `tokenIds[i]`. */
   readonly owners: readonly string[];
   /** The last of `tokenIds` that may be the caller's own credential: revoked singly, at the very end. */
   readonly ownTokenIds: readonly number[];
@@ -38,19 +56,36 @@ export interface RevocationPlan {
    * outside of the selector's other criteria.
    */
   readonly absentIds: readonly number[];
+  /** What goes along; both false where the target cannot, or was told not to. */
+  readonly reach: Reach;
+  /** How many live refresh tokens are beside the access tokens and go with them; 0 where they do not. */
+  readonly refreshTokensBeside: number;
+  /** Ids of live refresh tokens without a selected access token that are meant as well, ascending. */
+  readonly refreshTokenIds: readonly number[];
+  /** Their owners' names: `refreshTokenOwners[i]` owns `refreshTokenIds[i]`. */
+  readonly refreshTokenOwners: readonly string[];
+  /** The sessions that end; null where none are meant. */
+  readonly sessions: PlannedSessions | null;
   /** Largest first. */
   readonly byUser: readonly Tally[];
   readonly byApplication: readonly Tally[];
   readonly byScope: readonly Tally[];
   readonly kept: readonly Kept[];
   readonly staysAlive: readonly StaysAlive[];
-  /** SHA-256 (hex) over the ids, comma separated: the same plan has the same digest. */
+  /**
+   * SHA-256 (hex) over the ids, comma separated, and over what goes along where something does: the same
+   * plan has the same digest.
+   */
   readonly digest: string;
 }
 
 /** What became of one token: revoked now, gone already, or failed with the reason. */
 export interface Outcome {
   readonly tokenId: number;
+  /** As of {@link Token.fingerprint}; absent where the target does not tell. */
+  readonly fingerprint?: string | undefined;
+  /** The refresh token that was revoked with it. */
+  readonly refreshToken?: { readonly id: number; readonly fingerprint: string } | undefined;
   readonly result: 'revoked' | 'unchanged' | 'failed';
   /** For `failed`: whether the account may not do it, so that trying again is of no use. */
   readonly refused?: true;

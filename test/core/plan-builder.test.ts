@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { PlanBuilder, planDigest } from '../../src/core/plan-builder.ts';
+import { PlanBuilder } from '../../src/core/plan-builder.ts';
+import { planDigest } from '../../src/core/plan-digest.ts';
 import type { Token } from '../../src/core/token.ts';
+import { refreshToken } from '../operations/memory-refresh-tokens.ts';
 import { token } from './tokens.ts';
 
 function planOf(tokens: readonly Token[], own: readonly number[] = [], includeOwn = false) {
@@ -22,17 +24,17 @@ describe('PlanBuilder', () => {
       token({ id: 4, user: null }),
     ]);
     expect(plan.byUser).toEqual([
-      { name: 'bob', tokens: 2 },
-      { name: '(no owner)', tokens: 1 },
-      { name: 'alice', tokens: 1 },
+      { name: 'bob', count: 2 },
+      { name: '(no owner)', count: 1 },
+      { name: 'alice', count: 1 },
     ]);
     expect(plan.byApplication).toEqual([
-      { name: '(personal access token)', tokens: 3 },
-      { name: 'CI', tokens: 1 },
+      { name: '(personal access token)', count: 3 },
+      { name: 'CI', count: 1 },
     ]);
     expect(plan.byScope).toEqual([
-      { name: 'read', tokens: 3 },
-      { name: 'write', tokens: 1 },
+      { name: 'read', count: 3 },
+      { name: 'write', count: 1 },
     ]);
   });
 
@@ -41,7 +43,7 @@ describe('PlanBuilder', () => {
     expect(plan.tokenIds).toEqual([1]);
     expect(plan.kept).toEqual([{ tokenId: 2, reason: expect.stringContaining('credential') }]);
     expect(plan.staysAlive).toMatchObject([{ what: 'own_token', count: 1 }]);
-    expect(plan.byUser).toEqual([{ name: 'alice', tokens: 1 }]);
+    expect(plan.byUser).toEqual([{ name: 'alice', count: 1 }]);
   });
 
   test('plans the caller’s own tokens last where they are included', () => {
@@ -73,7 +75,57 @@ describe('PlanBuilder', () => {
   });
 });
 
+describe('refresh tokens in a plan', () => {
+  const reach = { refreshTokens: true, sessions: false };
+
+  test('are planned by themselves unless they are beside a token of the plan, or a kept one', () => {
+    const builder = new PlanBuilder({ selection: '', ownTokenIds: [2], includeOwn: false, reach });
+    for (const id of [1, 2]) builder.add(token({ id, hasRefreshToken: true }));
+    for (const [id, accessTokenId] of [
+      [14, 3],
+      [11, 1],
+      [12, 2],
+      [13, null],
+    ] as const) {
+      builder.addRefreshToken(refreshToken({ id, accessTokenId, user: bob }));
+    }
+    expect(builder.build({ staysAlive: [], absentIds: [] })).toMatchObject({
+      refreshTokenIds: [13, 14],
+      refreshTokenOwners: ['bob', 'bob'],
+      refreshTokensBeside: 1,
+      byUser: [{ name: 'alice', count: 1 }],
+    });
+  });
+
+  test('are not counted where they do not go along', () => {
+    expect(planOf([token({ hasRefreshToken: true })])).toMatchObject({
+      refreshTokensBeside: 0,
+      reach: { refreshTokens: false, sessions: false },
+    });
+  });
+});
+
 describe('planDigest', () => {
+  const reach = { refreshTokens: true, sessions: false };
+  const nothing = { reach: { refreshTokens: false, sessions: false }, refreshTokenIds: [], sessions: null };
+  const sha = (text: string) => createHash('sha256').update(text).digest('hex');
+
+  test('of many ids is that of one text', () => {
+    const ids = Array.from({ length: 10_000 }, (_, index) => index + 1);
+    expect(planDigest(ids)).toBe(sha(ids.join(',')));
+  });
+
+  test('says what goes along, and is unchanged where nothing does', () => {
+    expect(planDigest([1, 2], nothing)).toBe(sha('1,2'));
+    expect(planDigest([1], { ...nothing, reach })).toBe(sha('1;refresh_tokens=beside'));
+    expect(planDigest([1], { ...nothing, reach, refreshTokenIds: [3, 4] })).toBe(
+      sha('1;refresh_tokens=beside,3,4'),
+    );
+    const sessions = { userIds: [5, 6], count: 9 };
+    expect(planDigest([], { ...nothing, sessions })).toBe(sha(';sessions=5,6'));
+    expect(planDigest([], { ...nothing, sessions: { userIds: 'all', count: 9 } })).toBe(sha(';sessions=all'));
+  });
+
   test('is the SHA-256 of the ids with commas between', () => {
     expect(planDigest([1, 20, 3])).toBe(createHash('sha256').update('1,20,3').digest('hex'));
   });
