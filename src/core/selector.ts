@@ -19,6 +19,8 @@ export interface Selector {
   readonly createdBefore?: Date;
   /** Last used before this instant, or never used and made before it. */
   readonly unusedSince?: Date;
+  /** Never used at all. */
+  readonly neverUsed?: true;
   /** Expired at or before this instant. */
   readonly expiredAt?: Date;
 }
@@ -63,20 +65,22 @@ const NAMED = 5;
 /** The selector in words, as one phrase: for plans, questions and the audit log. */
 export function describeSelector(selector: Selector): string {
   if (selector.all === true) return 'every token';
-  const { ids, users, applications, scope, createdBefore, unusedSince, expiredAt } = selector;
+  const { ids, users, applications, scope, createdBefore, unusedSince, neverUsed, expiredAt } = selector;
   const parts = [
-    ids && `with id ${either(ids)}`,
-    users && `of ${either(users)}`,
-    applications && `issued to ${either(applications)}`,
+    ids && `with id ${eitherOf(ids)}`,
+    users && `of ${eitherOf(users)}`,
+    applications && `issued to ${eitherOf(applications)}`,
     scope && `with scope ${scope}`,
     createdBefore && `created before ${createdBefore.toISOString()}`,
     unusedSince && `not used since ${unusedSince.toISOString()}`,
+    neverUsed && 'never used',
     expiredAt && `expired at ${expiredAt.toISOString()}`,
   ];
   return `tokens ${parts.filter((part) => part !== undefined).join(', ')}`;
 }
 
-function either(values: readonly (string | number)[]): string {
+/** Values as alternatives, a few of them by name: `alice, bob or 3 more`. */
+export function eitherOf(values: readonly (string | number)[]): string {
   const named = values.slice(0, NAMED);
   const more = values.length - named.length;
   return more === 0 ? named.join(' or ') : `${named.join(', ')} or ${more} more`;

@@ -10,6 +10,30 @@ export interface ApplicationReference {
   readonly name: string;
 }
 
+/** An OAuth2 application as far as tokens are concerned (RFC 6749 §2). Times are UTC. */
+export interface Application extends ApplicationReference {
+  /** Whether it can keep a secret (RFC 6749 §2.1). */
+  readonly clientType: 'confidential' | 'public';
+  /** As the controller names grants: `authorization-code`, `password`, `implicit`, … */
+  readonly grantType: string;
+  /** When it was made, its secret with it: a controller's application keeps its first secret. */
+  readonly created: Date;
+}
+
+/** One entry of the controller's activity stream: who changed what. Times are UTC. */
+export interface Activity {
+  readonly id: number;
+  readonly at: Date;
+  /** `create`, `update`, `delete`, `associate`, `disassociate`. */
+  readonly operation: string;
+  /** Who did it; null for management commands, token endpoints and deleted users. */
+  readonly actor: UserReference | null;
+  /** What kind of thing it is about, in the controller's words: `o_auth2_access_token`, `job_template`. */
+  readonly object: string;
+  /** What changed, as the controller recorded it, secrets masked. */
+  readonly changes: Readonly<Record<string, unknown>>;
+}
+
 /**
  * An OAuth2 access token as an administrator sees it: everything but its value.
  *
@@ -37,12 +61,51 @@ export interface Token {
   readonly fingerprint: string | null;
 }
 
+/**
+ * An OAuth2 refresh token as an administrator sees it: everything but its value (RFC 6749 §1.5).
+ * Times are UTC.
+ */
+export interface RefreshToken {
+  readonly id: number;
+  readonly user: UserReference | null;
+  readonly application: ApplicationReference | null;
+  readonly created: Date;
+  /** When it was revoked; null while it is alive. */
+  readonly revoked: Date | null;
+  /** The access token beside it; null where that is gone. */
+  readonly accessTokenId: number | null;
+  /** As of {@link Token.fingerprint}. */
+  readonly fingerprint: string | null;
+}
+
+/**
+ * What a refresh token is: `live` can mint access tokens; `orphaned` is alive without an access token, so
+ * that the controller's own clean-up never sees it; `revoked` is over.
+ */
+export type RefreshTokenState = 'live' | 'orphaned' | 'revoked';
+
+/** The state of a refresh token. */
+export function refreshTokenState(token: Pick<RefreshToken, 'revoked' | 'accessTokenId'>): RefreshTokenState {
+  if (token.revoked !== null) return 'revoked';
+  return token.accessTokenId === null ? 'orphaned' : 'live';
+}
+
+/** A login session of a browser. Its key is a secret and is not among it. Times are UTC. */
+export interface Session {
+  /** Whose it is; null where nothing says so. */
+  readonly user: UserReference | null;
+  readonly created: Date | null;
+  readonly expires: Date;
+  /** The first 12 hex digits of the SHA-256 of its key: names it in logs without giving it away. */
+  readonly fingerprint: string;
+}
+
 /** A user as far as tokens are concerned. Undefined means that the target does not tell. */
 export interface User {
   readonly id: number;
   readonly username: string;
   readonly isSuperuser: boolean;
-  readonly isSystemAuditor: boolean;
+  readonly isSystemAuditor: boolean | undefined;
   /** False for a deactivated user; undefined where the target does not tell. */
   readonly isActive: boolean | undefined;
   /** Which kind of identity provider the account comes from; null for a local account. */

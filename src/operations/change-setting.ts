@@ -76,8 +76,12 @@ function valuesOf(change: Change, settings: AuthenticationSettings): Change {
   return Object.fromEntries(keysOf(change).map((key) => [key, settings[key]]));
 }
 
-/** With a password as the credential, these two changes would be the caller's last. */
-function refuseLockout(change: Change, { credential, identity }: TargetDescription): void {
+/**
+ * Refuses what would be the caller's last change: with a password as the credential there are two.
+ *
+ * @throws TokenctlError `lockout_refused`
+ */
+export function refuseLockout(change: Change, { credential, identity }: TargetDescription): void {
   const ends = change.AUTH_BASIC_ENABLED === false || change.DISABLE_LOCAL_AUTH === true;
   if (credential !== 'password' || !ends) return;
   throw new TokenctlError(

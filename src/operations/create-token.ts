@@ -16,7 +16,7 @@ export interface CreateTokenOptions {
 }
 
 /**
- * Creates a personal access token for the caller. Its value is returned and is nowhere else: the audit
+ * Creates a personal access token: for the caller, or for the user that the request names. Its value is returned and is nowhere else: the audit
  * log holds its id and fingerprint.
  *
  * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` where the
@@ -28,7 +28,11 @@ export async function createToken(options: CreateTokenOptions): Promise<CreatedT
   return await recordAct({
     ...options,
     operation: 'tokens.create',
-    intent: { scope: request.scope, description: request.description },
+    intent: {
+      scope: request.scope,
+      description: request.description,
+      ...(request.user !== undefined && { user: request.user }),
+    },
     act: () => target.createToken(request),
     outcome: ({ token }) => ({
       token: token.id,

@@ -39,12 +39,16 @@ export class Journal {
 
   /** The intent of the whole operation: with the reason and the ticket, where given. */
   opening(data: EntryDraft['data']): Promise<Entry> {
-    const { reason, ticket } = this.#options;
-    return this.intent({
-      ...data,
-      ...(reason === undefined ? {} : { reason }),
-      ...(ticket === undefined ? {} : { ticket }),
-    });
+    return this.intent({ ...data, ...this.#account() });
+  }
+
+  /**
+   * Records what changes nothing at the target: with the reason and the ticket, where given.
+   *
+   * @throws TokenctlError `audit_unavailable`
+   */
+  note(data: EntryDraft['data']): Promise<Entry> {
+    return this.#options.log.append(this.#draft('note', { ...data, ...this.#account() }));
   }
 
   /**
@@ -58,6 +62,14 @@ export class Journal {
     } catch (cause) {
       throw outcomeUnrecorded(cause, { run: this.run, intent: intent.seq });
     }
+  }
+
+  #account(): EntryDraft['data'] {
+    const { reason, ticket } = this.#options;
+    return {
+      ...(reason === undefined ? {} : { reason }),
+      ...(ticket === undefined ? {} : { ticket }),
+    };
   }
 
   #draft(kind: EntryDraft['kind'], data: EntryDraft['data']): EntryDraft {

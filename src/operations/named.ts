@@ -3,24 +3,32 @@ import type { Selector } from '../core/selector.ts';
 import type { Target } from './ports.ts';
 
 /**
- * Makes sure that the users and applications that a selector names exist: a typing error must not pass
- * for "this user has no tokens".
+ * Makes sure that the users and applications that are named exist: a typing error must not pass for "this
+ * user has no tokens".
  *
+ * @returns The users' ids, by name as given; null where no users are named.
  * @throws TokenctlError `not_found` naming what is missing.
  */
-export async function requireNamed(target: Target, selector: Selector): Promise<void> {
-  if (selector.users !== undefined) {
-    const found = new Set<string>();
-    for await (const user of target.users({ names: selector.users })) found.add(user.username);
-    refuseMissing('user', selector.users, found);
-  }
+export async function requireNamed(
+  target: Target,
+  selector: Pick<Selector, 'users' | 'applications'>,
+): Promise<{ readonly userIds: ReadonlyMap<string, number> | null }> {
+  const userIds = selector.users === undefined ? null : await idsOf(target, selector.users);
   if (selector.applications !== undefined) {
     const found = await target.applications(selector.applications);
     refuseMissing('application', selector.applications, new Set(found.map(({ name }) => name)));
   }
+  return { userIds };
 }
 
-function refuseMissing(kind: string, names: readonly string[], found: ReadonlySet<string>): void {
+async function idsOf(target: Target, names: readonly string[]): Promise<Map<string, number>> {
+  const found = new Map<string, number>();
+  for await (const { id, username } of target.users({ names })) found.set(username, id);
+  refuseMissing('user', names, found);
+  return found;
+}
+
+function refuseMissing(kind: string, names: readonly string[], found: Pick<Set<string>, 'has'>): void {
   const missing = names.filter((name) => !found.has(name));
   if (missing.length === 0) return;
   throw new TokenctlError('not_found', `There is no ${kind} named ${missing.join(', ')} that you may see`, {

@@ -1,10 +1,19 @@
-import type { Outcome, StaysAlive } from '../core/plan.ts';
+import type { Outcome, Reach, StaysAlive } from '../core/plan.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Selector } from '../core/selector.ts';
-import type { ApplicationReference, Token, User } from '../core/token.ts';
+import type {
+  Activity,
+  Application,
+  RefreshToken,
+  RefreshTokenState,
+  Session,
+  Token,
+  User,
+  UserReference,
+} from '../core/token.ts';
 
 /** What a target can and cannot do. A plan says what the missing ones leave alive. */
-interface Capabilities {
+export interface Capabilities {
   /** Refresh tokens can be listed and revoked without their value. */
   readonly refreshTokens: boolean;
   /** Sessions can be listed and ended. */
@@ -13,32 +22,63 @@ interface Capabilities {
   readonly lastUsed: boolean;
   /** Settings can be read and, with the rights, written. */
   readonly settings: boolean;
-  /** Tokens can be created for the caller. */
+  /** How soon a changed setting holds: a controller reads its table again after up to a minute. */
+  readonly settingsHold: 'at_once' | 'within_a_minute';
+  /** Tokens can be created: for the caller, or with a database for any user. */
   readonly createTokens: boolean;
+  /** Users can be deactivated, and activated again. */
+  readonly deactivateUsers: boolean;
+  /** How it finds out whose a token's value is: by its hash in the tables, or by presenting it. */
+  readonly identifies: 'by_hash' | 'by_trying';
   /** The credential may change things: a password may, a token as its scope says. */
   readonly changes: boolean;
+  /**
+   * How many tokens to hand it at a time: a few hundred where each is a request of its own, thousands where
+   * one statement takes them all. More make an interruption slower, fewer the work.
+   */
+  readonly batchSize: number;
+}
+
+/** What a role of a database is to be used for. */
+export type RightsPurpose = 'read' | 'revoke' | 'sessions' | 'settings' | 'create' | 'cleanup' | 'users';
+
+/** Something that a role of a database may not do. */
+export interface MissingRight {
+  readonly purpose: RightsPurpose;
+  /** What grants it, as an SQL statement without a semicolon. */
+  readonly grant: string;
 }
 
 /** A target as found: who answers there, and who the caller is to it. */
 export interface TargetDescription {
   /** The context's name. */
   readonly context: string;
-  /** Where it is, without credentials: a base URL. */
+  /** Where it is, without credentials: a base URL, or `postgresql://host:port/database`. */
   readonly address: string;
-  readonly dialect: 'controller' | 'gateway';
-  /** The product version that the target states. */
-  readonly version: string;
+  /** Whose API answers, or whose tables are there; `service` is tokenctl's own service by its tables. */
+  readonly dialect: 'controller' | 'gateway' | 'service';
+  /** The product version that the target states; null where it states none, as tables do not. */
+  readonly version: string | null;
+  /**
+   * Who the caller is: a user, or the role of the database (`id` null). A role counts as superuser where
+   * nothing is missing for revoking, and as system auditor where nothing is missing for reading.
+   */
   readonly identity: {
-    readonly id: number;
+    readonly id: number | null;
     readonly username: string;
     readonly isSuperuser: boolean;
     readonly isSystemAuditor: boolean;
   };
   /** How the tool authenticates there. */
-  readonly credential: 'token' | 'password';
-  /** How it travels: `https_unverified` is TLS whose certificate nobody checks. */
-  readonly transport: 'https' | 'https_unverified' | 'http';
+  readonly credential: 'token' | 'password' | 'database_role';
+  /**
+   * How it travels. `https_unverified` and `tls_unverified` are TLS whose certificate nobody checks; `tls`,
+   * `tls_unverified`, `plain` and `local` (a socket of this machine) are a database's.
+   */
+  readonly transport: 'https' | 'https_unverified' | 'http' | 'tls' | 'tls_unverified' | 'plain' | 'local';
   readonly capabilities: Capabilities;
+  /** What a database role would need to be granted, by purpose; empty over REST. */
+  readonly missingRights: readonly MissingRight[];
 }
 
 /** The controller's authentication settings that tokenctl knows, in the controller's names. */
@@ -61,12 +101,29 @@ export interface AuthenticationSettings {
 export interface TokenRequest {
   readonly scope: 'read' | 'write';
   readonly description: string;
+  /** Whose it is to be; the caller's where absent, which a database refuses: a role is no user. */
+  readonly user?: string | undefined;
 }
 
 /** A created token: its record, and its value, which is given this once. */
 export interface CreatedToken {
   readonly token: Token;
   readonly value: Secret;
+}
+
+/** Whose a token's value is. The value itself is not among it. */
+export interface Identified {
+  /** Which of the values, by its place in the list given. */
+  readonly index: number;
+  readonly kind: 'access_token' | 'refresh_token';
+  /** Whether it is accepted, as far as the target can tell. */
+  readonly live: boolean;
+  /** The token's id; several where it could only be narrowed down to these, none where it could not. */
+  readonly ids: readonly number[];
+  /** The owner; null where that is gone. */
+  readonly user: UserReference | null;
+  /** The first 12 hex digits of the SHA-256 of the value. */
+  readonly fingerprint: string;
 }
 
 /** Which users are meant; criteria that are present must all hold. No criterion means every user. */
@@ -76,6 +133,36 @@ export interface UserSelector {
   /** Deactivated users only. */
   readonly inactive?: true;
 }
+
+/** Which refresh tokens are meant; criteria that are present must all hold. No criterion means every one. */
+export interface RefreshTokenSelector {
+  readonly ids?: readonly number[];
+  /** User names, exactly. */
+  readonly users?: readonly string[];
+  /** Application names, exactly. */
+  readonly applications?: readonly string[];
+  /** One of these states. */
+  readonly states?: readonly RefreshTokenState[];
+  /** Made before this instant. */
+  readonly createdBefore?: Date;
+  /** Revoked before this instant. */
+  readonly revokedBefore?: Date;
+}
+
+/** Which activity is meant; criteria that are present must all hold. No criterion means all. */
+export interface ActivitySelector {
+  /** Done by one of these users. */
+  readonly actorIds?: readonly number[];
+  /** About one of these access tokens: by its links, or where it is gone by the id in `changes`. */
+  readonly tokenIds?: readonly number[];
+  /** At or after this instant. */
+  readonly since?: Date;
+  /** Before this instant. */
+  readonly until?: Date;
+}
+
+/** Whose sessions are meant: those of these users, or every one, those without a known user included. */
+export type SessionSelector = { readonly userIds: readonly number[] } | { readonly all: true };
 
 /**
  * One way to reach one controller. Every method throws `TokenctlError` (`credentials_refused`,
@@ -97,8 +184,17 @@ export interface Target {
    * @throws TokenctlError `unsupported` where the target refuses one of the criteria.
    */
   users(selector?: UserSelector): AsyncIterable<User>;
-  /** The applications of these names that the caller may see; names without one are left out. */
-  applications(names: readonly string[]): Promise<readonly ApplicationReference[]>;
+  /** The applications that the caller may see: all, or those of these names; names without one are left out. */
+  applications(names?: readonly string[]): Promise<readonly Application[]>;
+  /**
+   * Streams the activity stream, oldest first.
+   *
+   * @throws TokenctlError `unsupported` where the target refuses one of the criteria, `permission_refused`
+   * where the caller may not read it.
+   */
+  activity(selector: ActivitySelector): AsyncIterable<Activity>;
+  /** When each of these users last changed anything by the activity stream; none for who never did. */
+  lastChanges(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>>;
   /**
    * The ids of tokens that may be the caller's own credential: empty with a password; one where the
    * target can tell; several where it can only narrow it down.
@@ -106,14 +202,63 @@ export interface Target {
   ownTokenIds(): Promise<readonly number[]>;
   /**
    * Revokes access tokens by id, several at a time, and yields one outcome for each, in any order. A
-   * token that is gone already is `unchanged`. It throws only when no further token can be tried
+   * token that is gone already is `unchanged`. With `withRefreshTokens` the refresh token beside each is
+   * revoked first (capability `refreshTokens`); without it, that one lives on. It throws only when no further token can be tried
    * (credentials refused, unreachable); what was yielded before holds.
    */
-  revoke(tokenIds: readonly number[]): AsyncIterable<Outcome>;
-  /** What a revocation of these tokens leaves alive here, because this target cannot end it. */
-  staysAlive(facts: { readonly tokensWithRefreshToken: number }): Promise<readonly StaysAlive[]>;
-  /** Creates a personal access token for the caller. */
+  revoke(
+    tokenIds: readonly number[],
+    options?: { readonly withRefreshTokens?: boolean },
+  ): AsyncIterable<Outcome>;
+  /** What a revocation of these tokens leaves alive here: what this target cannot end, or was told not to. */
+  staysAlive(facts: {
+    readonly tokensWithRefreshToken: number;
+    readonly reach: Reach;
+  }): Promise<readonly StaysAlive[]>;
+  /**
+   * Streams refresh tokens, each once, ascending by id.
+   *
+   * @throws TokenctlError `unsupported` without the capability, as the three after it do.
+   */
+  refreshTokens(selector: RefreshTokenSelector): AsyncIterable<RefreshToken>;
+  /**
+   * Revokes refresh tokens by id: sets `revoked`, and deletes the access token beside it if there is one,
+   * as the controller does. The row stays. Outcomes as of `revoke`, `tokenId` being the refresh token's.
+   */
+  revokeRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome>;
+  /**
+   * Deletes the rows of refresh tokens by id. Outcomes as of `revoke`: `revoked` stands for deleted.
+   */
+  deleteRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome>;
+  /**
+   * Streams the sessions that have not expired.
+   *
+   * @throws TokenctlError `unsupported` without the capability, as `endSessions` does.
+   */
+  sessions(selector: SessionSelector): AsyncIterable<Session>;
+  /** Ends the sessions that are meant, some at a time, and yields each that it ended. */
+  endSessions(selector: SessionSelector): AsyncIterable<Session>;
+  /**
+   * Creates a personal access token.
+   *
+   * @throws TokenctlError `unsupported` for another user where the target creates tokens for its caller
+   * only, `not_found` for a user that does not exist, `permission_refused` where settings forbid it.
+   */
   createToken(request: TokenRequest): Promise<CreatedToken>;
+  /**
+   * Finds out whose these token values are, in the order given; yields nothing for one that is no token
+   * here. A target that identifies by trying presents each value, which counts as a use, and finds no refresh
+   * tokens. A value reaches nothing but the target.
+   */
+  identify(values: readonly Secret[]): AsyncIterable<Identified>;
+  /**
+   * Deactivates a user or activates one again.
+   *
+   * @returns Whether anything changed.
+   * @throws TokenctlError `unsupported` without the capability, `not_found` for a user that does not exist,
+   * `permission_refused`.
+   */
+  setUserActive(userId: number, active: boolean): Promise<boolean>;
   readonly settings: {
     read(): Promise<AuthenticationSettings>;
     /** Writes the given keys and returns the settings as the target then has them. */

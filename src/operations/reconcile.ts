@@ -1,6 +1,8 @@
 import type { AuditLog, Entry, EntryDraft } from './audit-log-port.ts';
+import { intendedIds } from './batch-entries.ts';
+import { planSessions } from './planned-sessions.ts';
 import type { Target, TargetDescription } from './ports.ts';
-import { stillAlive } from './still-alive.ts';
+import { stillAlive, stillAliveRefreshTokens } from './still-alive.ts';
 
 /** What to reconcile, and with what. */
 export interface ReconcileOptions {
@@ -39,26 +41,37 @@ export async function reconcile(options: ReconcileOptions): Promise<number> {
 }
 
 /** What the target can still tell of an intent that has no outcome. */
-async function findOut(intent: Entry, target: Target): Promise<EntryDraft['data']> {
-  if (intent.data['step'] === 'batch') return await sinceRevoked(batchIds(intent), target);
-  if (intent.operation.startsWith('settings.'))
-    return { result: 'unknown', settings: await target.settings.read() };
-  return { result: 'unknown' };
+async function findOut({ operation, data }: Entry, target: Target): Promise<EntryDraft['data']> {
+  const { step } = data;
+  switch (step) {
+    case 'batch':
+      return { step, ...(await since(data, (ids) => stillAlive(target, ids))) };
+    case 'refresh_tokens':
+      return { step, ...(await since(data, (ids) => stillAliveRefreshTokens(target, ids))) };
+    case 'refresh_token_rows':
+      return { step, ...(await since(data, (ids) => stillAliveRefreshTokens(target, ids, ANY_STATE))) };
+    case 'sessions':
+      return { step, alive: (await planSessions(target, userIds(data))).count };
+    default:
+      if (!operation.startsWith('settings.')) return { result: 'unknown' };
+      return { result: 'unknown', settings: await target.settings.read() };
+  }
 }
 
-async function sinceRevoked(ids: readonly number[], target: Target): Promise<EntryDraft['data']> {
-  const alive = await stillAlive(target, ids);
+const ANY_STATE = ['live', 'orphaned', 'revoked'] as const;
+
+/** Which of a batch are gone since, and which are not. */
+async function since(
+  data: Entry['data'],
+  aliveOf: (ids: readonly number[]) => Promise<readonly number[]>,
+): Promise<{ gone: readonly number[]; alive: readonly number[] }> {
+  const ids = intendedIds(data);
+  const alive = await aliveOf(ids);
   const living = new Set(alive);
-  return { step: 'batch', gone: ids.filter((id) => !living.has(id)), alive };
+  return { gone: ids.filter((id) => !living.has(id)), alive };
 }
 
-/** The ids that a batch intent lists by owner: `tokens: [{ user, ids }]`. */
-function batchIds(intent: Entry): number[] {
-  const groups = intent.data['tokens'];
-  if (!Array.isArray(groups)) return [];
-  return groups.flatMap((group: unknown) =>
-    typeof group === 'object' && group !== null && 'ids' in group && Array.isArray(group.ids)
-      ? group.ids.filter((id): id is number => Number.isSafeInteger(id))
-      : [],
-  );
+function userIds({ users }: Entry['data']): readonly number[] | 'all' {
+  if (users === 'all') return users;
+  return Array.isArray(users) ? users.filter((id): id is number => Number.isSafeInteger(id)) : [];
 }

@@ -1,7 +1,7 @@
-import type { TokenctlError } from '../core/errors.ts';
-import type { Outcome } from '../core/plan.ts';
+import type { Outcome, RevocationPlan } from '../core/plan.ts';
+import { OutcomeTally } from './outcome-tally.ts';
 
-/** How far a revocation is. */
+/** How far a revocation is: access tokens, and refresh tokens without one of these. */
 export interface RevocationProgress {
   /** Tried so far: revoked, unchanged and failed together. */
   readonly done: number;
@@ -11,79 +11,36 @@ export interface RevocationProgress {
   readonly failed: number;
 }
 
-/** A token that was tried and not revoked. */
-export interface FailedToken {
-  readonly tokenId: number;
-  readonly reason: string;
-  /** Whether the account may not do it, so that trying again is of no use. */
-  readonly refused?: true;
+/** Who wants to be told what while a revocation works. */
+export interface RevocationListeners {
+  /** Called every few dozen tokens. */
+  readonly onProgress?: (progress: RevocationProgress) => void;
+  /** Called with what became of each token; `refresh_token` for those that are planned by themselves. */
+  readonly onOutcome?: (outcome: Outcome, kind: 'access_token' | 'refresh_token') => void;
 }
 
-/** Progress is told once in so many tokens. */
-const STRIDE = 32;
-
-/** Counts what becomes of a revocation's tokens while several batches are under way. */
+/** Counts what becomes of a revocation's tokens, by kind. */
 export class RevocationTally {
-  /** Ids of all tokens that were tried, in the order of their outcomes. */
-  readonly tried: number[] = [];
-  readonly #failed: FailedToken[] = [];
-  readonly #planned: number;
-  readonly #onProgress: ((progress: RevocationProgress) => void) | undefined;
-  #revoked = 0;
-  #unchanged = 0;
-  #stopped: TokenctlError | null = null;
+  readonly access: OutcomeTally;
+  /** Those that are planned by themselves; those beside access tokens are in `access.alongside`. */
+  readonly refresh: OutcomeTally;
 
-  constructor(planned: number, onProgress?: (progress: RevocationProgress) => void) {
-    this.#planned = planned;
-    this.#onProgress = onProgress;
+  constructor(plan: RevocationPlan, { onProgress, onOutcome }: RevocationListeners = {}) {
+    const tell = onProgress === undefined ? {} : { onProgress: () => onProgress(this.#progress()) };
+    const each = (kind: 'access_token' | 'refresh_token') =>
+      onOutcome === undefined ? {} : { onOutcome: (outcome: Outcome) => onOutcome(outcome, kind) };
+    this.access = new OutcomeTally(plan.tokenIds.length, { ...tell, ...each('access_token') });
+    this.refresh = new OutcomeTally(plan.refreshTokenIds.length, { ...tell, ...each('refresh_token') });
   }
 
-  add(outcome: Outcome): void {
-    this.tried.push(outcome.tokenId);
-    if (outcome.result === 'revoked') this.#revoked += 1;
-    else if (outcome.result === 'unchanged') this.#unchanged += 1;
-    else this.#failed.push(failedToken(outcome));
-    if (this.done % STRIDE === 0 || this.done === this.#planned) this.#tell();
-  }
-
-  /** Notes what keeps any further token from being tried. The first reason stays. */
-  stop(reason: TokenctlError): void {
-    this.#stopped ??= reason;
-  }
-
-  get stopped(): TokenctlError | null {
-    return this.#stopped;
-  }
-
-  get done(): number {
-    return this.tried.length;
-  }
-
-  get notTried(): number {
-    return this.#planned - this.done;
-  }
-
-  counts() {
+  #progress(): RevocationProgress {
+    const [access, refresh] = [this.access.counts(), this.refresh.counts()];
     return {
-      planned: this.#planned,
-      revoked: this.#revoked,
-      unchanged: this.#unchanged,
-      failed: this.#failed,
-      notTried: this.notTried,
+      done: this.access.done + this.refresh.done,
+      total: access.planned + refresh.planned,
+      revoked: access.revoked + refresh.revoked,
+      unchanged: access.unchanged + refresh.unchanged,
+      failed: access.failed.length + refresh.failed.length,
     };
   }
-
-  #tell(): void {
-    this.#onProgress?.({
-      done: this.done,
-      total: this.#planned,
-      revoked: this.#revoked,
-      unchanged: this.#unchanged,
-      failed: this.#failed.length,
-    });
-  }
-}
-
-function failedToken({ tokenId, reason, refused }: Outcome): FailedToken {
-  return { tokenId, reason: reason ?? 'no reason given', ...(refused && { refused }) };
 }

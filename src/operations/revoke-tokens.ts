@@ -1,139 +1,149 @@
-import type { TokenctlError, TokenctlErrorCode } from '../core/errors.ts';
-import type { Kept, RevocationPlan, StaysAlive } from '../core/plan.ts';
-import type { AuditLog, EntryDraft } from './audit-log-port.ts';
+import type { RevocationPlan } from '../core/plan.ts';
+import type { Selector } from '../core/selector.ts';
+import { batchesOf, runBatches } from './batches.ts';
+import type { Change } from './change.ts';
+import { type EndedSessions, endSessions, verifySessions } from './end-sessions.ts';
 import { Journal } from './journal.ts';
-import type { Clock, Target, TargetDescription } from './ports.ts';
+import { countMadeSince } from './made-since.ts';
 import { reconcile } from './reconcile.ts';
-import { batchesOf, runBatches } from './revocation-batches.ts';
-import { type FailedToken, type RevocationProgress, RevocationTally } from './revocation-tally.ts';
-import { together, verifyOthers, verifyOwn } from './verify-revocation.ts';
-
-/** What a revocation did, and what it left. */
-export interface RevocationReport {
-  readonly planned: number;
-  readonly revoked: number;
-  /** Gone already when their turn came. */
-  readonly unchanged: number;
-  readonly failed: readonly FailedToken[];
-  /** Planned, and not reached because the work ended before. */
-  readonly notTried: number;
-  /** Tokens that were tried and found when reading again, ascending. */
-  readonly stillAlive: readonly number[];
-  /** Whether the tokens tried were read again and none was there. */
-  readonly verified: boolean;
-  /** Whether the caller's own credential was revoked, shown by its being refused afterwards. */
-  readonly ownAccessEnded: boolean;
-  readonly kept: readonly Kept[];
-  readonly staysAlive: readonly StaysAlive[];
-  /** Whether a signal ended the work early. */
-  readonly interrupted: boolean;
-  /** What ended the work early, where the target did; null otherwise. */
-  readonly stopped: {
-    readonly code: TokenctlErrorCode;
-    readonly message: string;
-    readonly hint?: string;
-  } | null;
-  /** The run's UUID in the audit log. */
-  readonly run: string;
-  readonly seconds: number;
-}
+import {
+  closingOf,
+  openingOf,
+  type RevocationReport,
+  type RevokedRefreshTokens,
+} from './revocation-report.ts';
+import { type RevocationListeners, RevocationTally } from './revocation-tally.ts';
+import { markOf, together, type Verification, verifyOthers, verifyOwn } from './verify-revocation.ts';
+import { Work } from './work.ts';
 
 /** What to revoke, and who says so. */
-export interface RevokeTokensOptions {
-  readonly target: Target;
-  readonly description: TargetDescription;
+export interface RevokeTokensOptions extends Change, RevocationListeners {
   readonly plan: RevocationPlan;
-  readonly log: AuditLog;
-  readonly clock: Clock;
-  readonly actor: Readonly<Record<string, string>>;
-  readonly reason?: string;
-  readonly ticket?: string;
-  /** When aborted, the batches in flight are finished and recorded, and no further one is begun. */
-  readonly signal?: AbortSignal;
-  /** Tokens per batch, each batch being one intent and one outcome in the log. */
+  /** What the plan was made of, to look afterwards for what was made since; nobody looks where absent. */
+  readonly selector?: Selector;
+  /** Tokens per batch, each batch being one intent and one outcome in the log; what the target asks for by default. */
   readonly batchSize?: number;
-  /** Called every few dozen tokens. */
-  readonly onProgress?: (progress: RevocationProgress) => void;
 }
-
-const BATCH_SIZE = 250;
 
 /** One batch waits for the disk while others act; more would only make an interruption slower. */
 const AT_ONCE = 3;
 
-/** How many of the tokens still alive the last entry names, so that no line of the log grows without bound. */
-const NAMED_ALIVE = 1000;
-
 /**
  * Carries out a revocation plan: closes what killed runs left open, records the intent, revokes in
- * batches of which several are under way, each recorded before and after, reads again what was tried,
- * and revokes the caller's own credential last and singly. Running it again finishes the work.
+ * batches of which several are under way, each recorded before and after: refresh tokens by themselves
+ * first, then access tokens with the refresh tokens beside them, then ends sessions. Reads again what was
+ * tried, revokes the caller's own credential last and singly, and counts what was made since the plan. Running
+ * it again finishes the work.
  *
  * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after
- * something was; what the target throws where not one token could be tried. A target that fails
- * half-way is reported in `stopped` instead.
+ * something was; what the target throws where nothing could be tried. A target that fails half-way is
+ * reported in `stopped` instead.
  */
 export async function revokeTokens(options: RevokeTokensOptions): Promise<RevocationReport> {
   const { target, plan, clock, signal } = options;
-  const started = clock.now().getTime();
+  const size = options.batchSize ?? options.description.capabilities.batchSize;
+  const started = clock.now();
   const journal = new Journal({ ...options, operation: 'tokens.revoke' });
   await reconcile(options);
   using _held = await journal.hold();
-  const tally = new RevocationTally(plan.tokenIds.length, options.onProgress);
-  const intent = await journal.opening(opening(plan));
-  const work = { target, journal, tally, ...(signal === undefined ? {} : { signal }) };
-  const others = plan.tokenIds.length - plan.ownTokenIds.length;
-  const batches = batchesOf(plan, { from: 0, to: others, size: options.batchSize ?? BATCH_SIZE });
-  await runBatches({ ...work, batches, atOnce: AT_ONCE });
-  let read = await verifyOthers(target, tally);
-  const own = batchesOf(plan, { from: others, to: plan.tokenIds.length, size: 1 });
-  for (const batch of own) {
-    const triedBefore = tally.done;
-    await runBatches({ ...work, batches: [batch], atOnce: 1 });
-    read = together(read, await verifyOwn(target, tally, tally.tried.slice(triedBefore)));
+  const work = new Work({ target, journal, signal });
+  const tally = new RevocationTally(plan, options);
+  const intent = await journal.opening(openingOf(plan));
+
+  await revokeAlone(work, { plan, tally, size });
+  const own = plan.tokenIds.length - plan.ownTokenIds.length;
+  await revokeStretch(work, { plan, tally, from: 0, to: own, size });
+  const ending = plan.sessions === null ? null : await endSessions(work, plan.sessions);
+  let read = await verifyOthers(work, tally);
+  const sessions = plan.sessions && {
+    planned: plan.sessions.count,
+    ended: ending?.ended ?? 0,
+    ...(await verifySessions(work, plan.sessions, started)),
+  };
+  for (let index = own; index < plan.tokenIds.length; index += 1) {
+    const since = markOf(tally);
+    await revokeStretch(work, { plan, tally, from: index, to: index + 1, size: 1 });
+    read = together(read, await verifyOwn(work, tally, since));
   }
-  const { alive, ownAccessEnded } = read;
+
+  const madeSince = await countMadeSince(work, { plan, selector: options.selector });
+  const unfinished = tally.access.notTried + tally.refresh.notTried > 0 || ending?.complete === false;
   const report: RevocationReport = {
-    ...tally.counts(),
-    stillAlive: alive ?? [],
-    verified: alive?.length === 0,
-    ownAccessEnded,
+    ...tally.access.counts(),
+    stillAlive: read.alive ?? [],
+    refreshTokens: plan.reach.refreshTokens ? refreshTokensOf(plan, tally, read) : null,
+    sessions,
+    madeSince,
+    verified: isVerified(read, sessions),
+    ownAccessEnded: read.ownAccessEnded,
     kept: plan.kept,
     staysAlive: plan.staysAlive,
-    interrupted: signal?.aborted === true && tally.notTried > 0,
-    stopped: tally.stopped === null ? null : told(tally.stopped),
+    interrupted: work.interrupted && unfinished,
+    stopped: work.told,
     run: journal.run,
-    seconds: (clock.now().getTime() - started) / 1000,
+    seconds: (clock.now().getTime() - started.getTime()) / 1000,
   };
-  await journal.outcome(intent, closing(report));
-  if (tally.stopped !== null && tally.done === 0) throw tally.stopped;
+  await journal.outcome(intent, closingOf(report));
+  if (work.stopped !== null && !work.acted) throw work.stopped;
   return report;
 }
 
-function opening(plan: RevocationPlan): EntryDraft['data'] {
+/** Revokes the refresh tokens that are planned by themselves. */
+async function revokeAlone(
+  work: Work,
+  options: { readonly plan: RevocationPlan; readonly tally: RevocationTally; readonly size: number },
+): Promise<void> {
+  const { plan, tally, size } = options;
+  const { refreshTokenIds: ids, refreshTokenOwners: owners } = plan;
+  await runBatches(work, {
+    batches: batchesOf({ ids, owners }, { from: 0, to: ids.length, size }),
+    atOnce: AT_ONCE,
+    step: 'refresh_tokens',
+    act: (batch) => work.target.revokeRefreshTokens(batch),
+    tally: tally.refresh,
+  });
+}
+
+/** Revokes a stretch of the plan's access tokens. */
+async function revokeStretch(
+  work: Work,
+  options: {
+    readonly plan: RevocationPlan;
+    readonly tally: RevocationTally;
+    readonly from: number;
+    readonly to: number;
+    readonly size: number;
+  },
+): Promise<void> {
+  const { plan, tally, ...stretch } = options;
+  const withRefreshTokens = plan.reach.refreshTokens;
+  await runBatches(work, {
+    batches: batchesOf({ ids: plan.tokenIds, owners: plan.owners }, stretch),
+    atOnce: AT_ONCE,
+    step: 'batch',
+    act: (batch) => work.target.revoke(batch, { withRefreshTokens }),
+    tally: tally.access,
+  });
+}
+
+function refreshTokensOf(
+  plan: RevocationPlan,
+  { access, refresh }: RevocationTally,
+  read: Verification,
+): RevokedRefreshTokens {
+  const alone = refresh.counts();
   return {
-    step: 'operation',
-    selection: plan.selection,
-    planned: plan.tokenIds.length,
-    digest: plan.digest,
-    kept: plan.kept.map(({ tokenId }) => tokenId),
-    own: plan.ownTokenIds,
-    users: plan.byUser.length,
+    ...alone,
+    planned: plan.refreshTokensBeside + alone.planned,
+    revoked: access.alongside.length + alone.revoked,
+    stillAlive: read.refreshAlive ?? [],
   };
 }
 
-function closing(report: RevocationReport): EntryDraft['data'] {
-  const { kept: _kept, staysAlive, run: _run, failed, stillAlive: alive, ...counted } = report;
-  return {
-    step: 'operation',
-    ...counted,
-    failed: failed.length,
-    stillAlive: alive.length,
-    ...(alive.length === 0 ? {} : { alive: alive.slice(0, NAMED_ALIVE) }),
-    staysAlive: staysAlive.map(({ what, count }) => ({ what, count })),
-  };
-}
-
-function told({ code, message, hint }: TokenctlError): RevocationReport['stopped'] {
-  return { code, message, ...(hint === undefined ? {} : { hint }) };
+function isVerified(read: Verification, sessions: EndedSessions | null): boolean {
+  return (
+    read.alive?.length === 0 &&
+    read.refreshAlive?.length === 0 &&
+    (sessions === null || sessions.stillAlive === 0)
+  );
 }

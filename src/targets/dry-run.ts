@@ -4,7 +4,8 @@ import type { AuthenticationSettings, Target } from '../operations/ports.ts';
 
 /**
  * A target that reads what another has, and changes nothing. What it is told to change it only shows: a
- * revocation leaves every token unchanged, and settings read as they would be after the change.
+ * revocation leaves every token unchanged, no session ends, and settings read as they would be after the
+ * change.
  */
 export function dryRun(target: Target): Target {
   let change: Partial<AuthenticationSettings> = {};
@@ -14,10 +15,19 @@ export function dryRun(target: Target): Target {
     tokens: (selector) => target.tokens(selector),
     users: (selector) => target.users(selector),
     applications: (names) => target.applications(names),
+    activity: (selector) => target.activity(selector),
+    lastChanges: (userIds) => target.lastChanges(userIds),
     ownTokenIds: () => target.ownTokenIds(),
     staysAlive: (facts) => target.staysAlive(facts),
     revoke: unchanged,
+    refreshTokens: (selector) => target.refreshTokens(selector),
+    revokeRefreshTokens: unchanged,
+    deleteRefreshTokens: unchanged,
+    sessions: (selector) => target.sessions(selector),
+    endSessions: async function* () {},
     createToken: () => Promise.reject(new TokenctlError('unsupported', 'A dry run creates no token')),
+    identify: (values) => target.identify(values),
+    setUserActive: () => Promise.resolve(false),
     settings: {
       read,
       write: (added) => {

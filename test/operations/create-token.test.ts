@@ -17,6 +17,13 @@ test('creates a token, gives its value, and records everything but that', async 
   expect(await readFile(at.path, 'utf8')).not.toContain('secret-value');
 });
 
+test('passes on whose it is to be, and records it', async () => {
+  await using at = await fixture();
+  const { token } = await createToken({ ...at.common, request: { ...request, user: 'alice' } });
+  expect(token.user?.username).toBe('alice');
+  expect((await at.entries())[0]?.data).toMatchObject({ user: 'alice' });
+});
+
 test('withholds the value where the log cannot say that the token exists, and names it', async () => {
   await using at = await fixture();
   const work = createToken({ ...at.common, request, log: failingFrom(at.log, 2) });

@@ -2,10 +2,17 @@ import { join } from 'node:path';
 import { openFileLog } from '../../src/audit/file-log.ts';
 import { TokenctlError } from '../../src/core/errors.ts';
 import type { AuditLog, Entry } from '../../src/operations/audit-log-port.ts';
-import { planRevocation } from '../../src/operations/plan-revocation.ts';
+import { type PlanRevocationOptions, planRevocation } from '../../src/operations/plan-revocation.ts';
 import { type RevokeTokensOptions, revokeTokens } from '../../src/operations/revoke-tokens.ts';
 import { stillClock, temporaryFolder } from '../audit/drafts.ts';
-import { description, MemoryTarget } from './memory-target.ts';
+import { databaseDescription, MemoryTarget } from './memory-target.ts';
+
+/** The same over a database: with refresh tokens and sessions. */
+export async function databaseFixture(tokens = 0) {
+  const at = await fixture(tokens);
+  at.target.self = databaseDescription();
+  return at;
+}
 
 /** A target of some tokens, an audit log in a folder of its own, and what operations need besides. */
 export async function fixture(tokens = 0) {
@@ -13,18 +20,21 @@ export async function fixture(tokens = 0) {
   const path = join(folder.path, 'audit.jsonl');
   const log = openFileLog({ path, clock: stillClock });
   const target = new MemoryTarget(tokens);
-  const common = { target, log, clock: stillClock, description: description(), actor: { user: 'root' } };
   return {
     path,
     log,
     target,
-    common,
+    get common() {
+      return { target, log, clock: stillClock, description: target.self, actor: { user: 'root' } };
+    },
     entries: () => entriesOf(log),
     /** Plans the revocation of every token and carries it out. */
-    async revokeAll(other: Partial<RevokeTokensOptions> & { includeOwn?: boolean } = {}) {
-      const { includeOwn = false, ...options } = other;
-      const plan = await planRevocation({ target, selector: { all: true }, clock: stillClock, includeOwn });
-      return await revokeTokens({ ...common, plan, ...options });
+    async revokeAll(other: Partial<RevokeTokensOptions> & Partial<PlanRevocationOptions> = {}) {
+      const { includeOwn = false, accessOnly = false, withSessions = false, ...options } = other;
+      const how = { includeOwn, accessOnly, withSessions };
+      const selector = options.selector ?? { all: true };
+      const plan = await planRevocation({ target, selector, clock: stillClock, ...how });
+      return await revokeTokens({ ...this.common, plan, ...options });
     },
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };

@@ -7,7 +7,7 @@ import { listTokens } from '../../src/operations/list-tokens.ts';
 import { verifyLog } from '../../src/operations/verify-log.ts';
 import { draft } from '../audit/drafts.ts';
 import { fixture } from './fixture.ts';
-import { description, MemoryTarget, user } from './memory-target.ts';
+import { databaseDescription, description, MemoryTarget, user } from './memory-target.ts';
 
 async function collected<T>(stream: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = [];
@@ -37,6 +37,9 @@ describe('checkTarget', () => {
   test('has nothing to warn of for a superuser with a token over https', async () => {
     expect(await warnings({})).toBe('');
     expect(await warnings({ transport: 'http', address: 'http://127.0.0.1:8052' })).toBe('');
+    expect(await warnings(databaseDescription())).toBe('');
+    const address = 'postgresql://127.0.0.1:5432/awx';
+    expect(await warnings({ ...databaseDescription(), transport: 'plain', address })).toBe('');
   });
 
   test.each([
@@ -45,9 +48,29 @@ describe('checkTarget', () => {
     [{ credential: 'password' }, 'basic authentication'],
     [{ identity: { id: 2, username: 'alice', isSuperuser: false, isSystemAuditor: false } }, 'no superuser'],
     [{ identity: { id: 2, username: 'audrey', isSuperuser: false, isSystemAuditor: true } }, 'auditor'],
+    [{ transport: 'plain', address: 'postgresql://db.example.org:5432/awx' }, 'not encrypted'],
+    [{ transport: 'tls_unverified' }, 'pose as the database'],
   ] as const)('warns with %o', async (other, words) => {
     expect(await warnings(other)).toContain(words);
   });
+});
+
+test('checkTarget tells a role’s missing rights by purpose, and nothing of passwords or superusers', async () => {
+  const target = new MemoryTarget();
+  const grant = (what: string) => `GRANT ${what} TO tokenctl`;
+  target.self = {
+    ...databaseDescription(),
+    identity: { id: null, username: 'tokenctl', isSuperuser: false, isSystemAuditor: true },
+    missingRights: [
+      { purpose: 'revoke', grant: grant('DELETE ON main_oauth2accesstoken') },
+      { purpose: 'revoke', grant: grant('INSERT ON main_activitystream') },
+      { purpose: 'settings', grant: grant('UPDATE ON conf_setting') },
+    ],
+  };
+  expect((await checkTarget({ target })).warnings).toEqual([
+    'The role tokenctl may not revoke tokens.',
+    'The role tokenctl may not change settings.',
+  ]);
 });
 
 test('externalUserNames names those who come from an identity provider', async () => {

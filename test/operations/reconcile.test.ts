@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { reconcile } from '../../src/operations/reconcile.ts';
 import { draft } from '../audit/drafts.ts';
-import { fixture } from './fixture.ts';
+import { databaseFixture, fixture } from './fixture.ts';
+import { refreshToken } from './memory-refresh-tokens.ts';
+import { session } from './memory-sessions.ts';
 import { description } from './memory-target.ts';
 
 const here = { context: 'test', address: description().address };
@@ -26,6 +28,40 @@ describe('reconcile', () => {
       open: [],
     });
     expect(await reconcile(at.common)).toBe(0);
+  });
+
+  test.each([
+    ['refresh_tokens', { gone: [12, 14], alive: [11] }],
+    ['refresh_token_rows', { gone: [14], alive: [11, 12] }],
+  ])('finds out what became of %s', async (step, found) => {
+    await using at = await databaseFixture();
+    for (const row of [refreshToken({ id: 11 }), refreshToken({ id: 12, revoked: new Date() })]) {
+      at.target.refresh.rows.set(row.id, row);
+    }
+    const { address } = at.target.self;
+    await at.log.append(
+      draft({ kind: 'intent', target: { context: 'test', address }, data: { step, ids: [11, 12, 14] } }),
+    );
+    expect(await reconcile(at.common)).toBe(1);
+    expect((await at.entries()).at(-1)).toMatchObject({
+      data: { reconciled: true, step, ...found },
+      open: [],
+    });
+  });
+
+  test.each([
+    ['all', 2],
+    [[2], 1],
+    ['somebody', 0],
+  ])('says how many sessions of %o there are', async (users, alive) => {
+    await using at = await databaseFixture();
+    at.target.logins.live.push(session(), session({ user: null }));
+    const { address } = at.target.self;
+    await at.log.append(
+      draft({ kind: 'intent', target: { context: 'test', address }, data: { step: 'sessions', users } }),
+    );
+    await reconcile(at.common);
+    expect((await at.entries()).at(-1)?.data).toEqual({ reconciled: true, step: 'sessions', alive });
   });
 
   test('says what the settings are after a change without an outcome', async () => {

@@ -1,30 +1,65 @@
 import { expect, test } from 'vitest';
 import { dryRun } from '../../src/targets/dry-run.ts';
-import { MemoryTarget } from '../operations/memory-target.ts';
+import { refreshToken } from '../operations/memory-refresh-tokens.ts';
+import { session } from '../operations/memory-sessions.ts';
+import { databaseDescription, MemoryTarget } from '../operations/memory-target.ts';
 import { collected } from './controller-api/opened.ts';
+
+const reach = { refreshTokens: false, sessions: false };
+const ci = {
+  id: 1,
+  name: 'CI',
+  clientType: 'confidential',
+  grantType: 'password',
+  created: new Date('2026-01-01'),
+} as const;
+const change = {
+  id: 1,
+  at: new Date('2026-11-01'),
+  operation: 'update',
+  actor: { id: 2, username: 'alice' },
+  object: 'job_template',
+  changes: {},
+};
 
 test('reads what the target reads', async () => {
   const target = new MemoryTarget(3);
   target.own = [2];
-  target.programs.push({ id: 1, name: 'CI' });
+  target.self = databaseDescription();
+  target.refresh.rows.set(1, refreshToken());
+  target.logins.live.push(session());
+  target.programs.push(ci);
+  target.stream.push(change);
   const dry = dryRun(target);
   expect(await dry.describe()).toEqual(await target.describe());
   expect(await collected(dry.tokens({ all: true }))).toHaveLength(3);
   expect(await collected(dry.users())).toEqual(target.people);
   expect(await dry.applications(['CI'])).toEqual(target.programs);
   expect(await dry.ownTokenIds()).toEqual([2]);
-  expect(await dry.staysAlive({ tokensWithRefreshToken: 1 })).toHaveLength(1);
+  expect(await dry.staysAlive({ tokensWithRefreshToken: 1, reach })).toHaveLength(1);
+  expect(await collected(dry.activity({}))).toEqual([change]);
+  expect(await dry.lastChanges([2])).toEqual(new Map([[2, change.at]]));
+  expect(await collected(dry.refreshTokens({}))).toHaveLength(1);
+  expect(await collected(dry.sessions({ all: true }))).toHaveLength(1);
   await dry.close();
 });
 
 test('changes nothing: every token stays unchanged, settings only look changed, no token is made', async () => {
   const target = new MemoryTarget(3);
   const before = target.values;
+  target.refresh.rows.set(1, refreshToken());
+  target.logins.live.push(session());
   const dry = dryRun(target);
+  const left = [{ tokenId: 1, result: 'unchanged' }];
+  expect(await collected(dry.revokeRefreshTokens([1]))).toEqual(left);
+  expect(await collected(dry.deleteRefreshTokens([1]))).toEqual(left);
+  expect(await collected(dry.endSessions({ all: true }))).toEqual([]);
   expect(await collected(dry.revoke([1, 2]))).toEqual([
     { tokenId: 1, result: 'unchanged' },
     { tokenId: 2, result: 'unchanged' },
   ]);
+  expect(await dry.setUserActive(2, false)).toBe(false);
+  expect(target.people[1]?.isActive).toBe(true);
   expect(await dry.settings.write({ AUTH_BASIC_ENABLED: false })).toEqual({
     ...before,
     AUTH_BASIC_ENABLED: false,
@@ -34,5 +69,7 @@ test('changes nothing: every token stays unchanged, settings only look changed, 
     code: 'unsupported',
   });
   expect(target.alive.size).toBe(3);
+  expect(target.refresh.rows.get(1)).toEqual(refreshToken());
+  expect(target.logins.live).toHaveLength(1);
   expect(target.values).toBe(before);
 });

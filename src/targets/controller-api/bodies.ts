@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import type { ApplicationReference, User } from '../../core/token.ts';
+import type { User } from '../../core/token.ts';
 import type { AuthenticationSettings } from '../../operations/ports.ts';
 
-const id = z.number().int().positive();
-const instant = z.string().transform((text, context) => {
+/** An id: a whole number from 1. */
+export const id = z.number().int().positive();
+
+/** A date and time in text, as a Date. */
+export const instant = z.string().transform((text, context) => {
   const date = new Date(text);
   if (!Number.isNaN(date.getTime())) return date;
   context.addIssue('not a date');
@@ -35,13 +38,6 @@ const user = z
 /** Reads a user; null for what is none. */
 export function readUser(body: unknown): User | null {
   return user.safeParse(body).data ?? null;
-}
-
-const application = z.object({ id, name: z.string() });
-
-/** Reads an application; null for what is none. */
-export function readApplication(body: unknown): ApplicationReference | null {
-  return application.safeParse(body).data ?? null;
 }
 
 /**

@@ -25,6 +25,8 @@ export interface Request {
   readonly method: 'GET' | 'OPTIONS' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly json?: object;
+  /** Another Authorization header than the credential's: to find out whether that is accepted. */
+  readonly authorization?: string;
 }
 
 const CONNECTIONS = 10;
@@ -108,14 +110,17 @@ export class Connection {
     return this.#pool.destroy();
   }
 
-  #dispatch({ method, path, json }: Request, idempotent: boolean): Promise<Answer> {
+  #dispatch({ method, path, json, authorization }: Request, idempotent: boolean): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     this.#pool.dispatch(
       {
         method,
         path: this.#address.base + path,
-        headers:
-          json === undefined ? this.#headers : { ...this.#headers, 'content-type': 'application/json' },
+        headers: {
+          ...this.#headers,
+          ...(json !== undefined && { 'content-type': 'application/json' }),
+          ...(authorization !== undefined && { authorization }),
+        },
         body: json === undefined ? null : JSON.stringify(json),
         idempotent,
         // A DELETE would otherwise hold its connection alone until it is answered.

@@ -1,19 +1,26 @@
 import { TokenctlError } from '../../core/errors.ts';
 import type { Outcome, StaysAlive } from '../../core/plan.ts';
+import type { Secret } from '../../core/secret.ts';
 import type { Selector } from '../../core/selector.ts';
-import type { ApplicationReference, Token, User } from '../../core/token.ts';
+import type { Activity, Application, RefreshToken, Session, Token, User } from '../../core/token.ts';
 import type {
+  ActivitySelector,
   AuthenticationSettings,
   CreatedToken,
+  Identified,
   Target,
   TargetDescription,
   TokenRequest,
   UserSelector,
 } from '../../operations/ports.ts';
-import { readApplication, readUser } from './bodies.ts';
+import { activityOf, lastChangesOf } from './activity.ts';
+import { readApplication } from './application-body.ts';
+import { readUser } from './bodies.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { createPersonalToken } from './create-token.ts';
 import { describeController } from './describe.ts';
+import { identifyByTrying } from './identify.ts';
+import { noRefreshTokens, noSessions, refused } from './not-over-rest.ts';
 import { ownTokenIds } from './own-tokens.ts';
 import { type Listing, pagesOf } from './pages.ts';
 import { applicationQueries, type Query, tokenQueries, userQueries } from './query.ts';
@@ -21,6 +28,7 @@ import { deleteTokens } from './revocation.ts';
 import { fetchSettings, patchSettings } from './settings.ts';
 import { staysAlive } from './stays-alive.ts';
 import { readToken } from './token-body.ts';
+import { patchUserActive } from './user-active.ts';
 
 /** Which controller, and how to reach it. */
 export interface ControllerApiOptions extends ConnectionOptions {
@@ -66,14 +74,14 @@ class ControllerApi implements Target {
     });
   }
 
-  async applications(names: readonly string[]): Promise<readonly ApplicationReference[]> {
+  async applications(names?: readonly string[]): Promise<readonly Application[]> {
     const listing = {
       path: '/api/v2/applications/',
       what: 'the list of applications',
       read: readApplication,
     };
     try {
-      const found: ApplicationReference[] = [];
+      const found: Application[] = [];
       for await (const application of this.#list(applicationQueries(names), listing)) found.push(application);
       return found;
     } catch (error) {
@@ -83,12 +91,44 @@ class ControllerApi implements Target {
     }
   }
 
+  activity(selector: ActivitySelector): AsyncIterable<Activity> {
+    return activityOf(this.#connection, selector);
+  }
+
+  lastChanges(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
+    return lastChangesOf(this.#connection, userIds);
+  }
+
   ownTokenIds(): Promise<readonly number[]> {
     return ownTokenIds(this.#connection);
   }
 
-  revoke(tokenIds: readonly number[]): AsyncIterable<Outcome> {
+  revoke(
+    tokenIds: readonly number[],
+    options: { readonly withRefreshTokens?: boolean } = {},
+  ): AsyncIterable<Outcome> {
+    if (options.withRefreshTokens === true) return refused(noRefreshTokens());
     return deleteTokens(this.#connection, tokenIds);
+  }
+
+  refreshTokens(): AsyncIterable<RefreshToken> {
+    return refused(noRefreshTokens());
+  }
+
+  revokeRefreshTokens(): AsyncIterable<Outcome> {
+    return refused(noRefreshTokens());
+  }
+
+  deleteRefreshTokens(): AsyncIterable<Outcome> {
+    return refused(noRefreshTokens());
+  }
+
+  sessions(): AsyncIterable<Session> {
+    return refused(noSessions());
+  }
+
+  endSessions(): AsyncIterable<Session> {
+    return refused(noSessions());
   }
 
   staysAlive(facts: { readonly tokensWithRefreshToken: number }): Promise<readonly StaysAlive[]> {
@@ -97,6 +137,14 @@ class ControllerApi implements Target {
 
   createToken(request: TokenRequest): Promise<CreatedToken> {
     return createPersonalToken(this.#connection, request);
+  }
+
+  identify(values: readonly Secret[]): AsyncIterable<Identified> {
+    return identifyByTrying(this.#connection, values);
+  }
+
+  setUserActive(userId: number, active: boolean): Promise<boolean> {
+    return patchUserActive(this.#connection, userId, active);
   }
 
   readonly settings = {

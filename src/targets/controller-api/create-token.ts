@@ -4,20 +4,23 @@ import { Secret } from '../../core/secret.ts';
 import type { CreatedToken, TokenRequest } from '../../operations/ports.ts';
 import { jsonOf } from './answer-failure.ts';
 import { readTokenValue } from './bodies.ts';
+import { caller } from './caller.ts';
 import type { Connection } from './connection.ts';
+import { notForOthers } from './not-over-rest.ts';
 import { readToken } from './token-body.ts';
 
 /**
  * Creates a personal access token for the caller.
  *
- * @throws TokenctlError as requests do; `permission_refused` with the setting's name where the caller
+ * @throws TokenctlError as requests do; `unsupported` for another user; `permission_refused` with the setting's name where the caller
  * comes from an identity provider and such users may have no tokens.
  */
 export async function createPersonalToken(
   connection: Connection,
   request: TokenRequest,
 ): Promise<CreatedToken> {
-  const { scope, description } = request;
+  const { scope, description, user } = request;
+  if (user !== undefined && user !== (await caller(connection)).user.username) throw notForOthers(user);
   const answer = await connection.send({
     method: 'POST',
     path: '/api/v2/tokens/',

@@ -9,6 +9,11 @@ export type Credential =
 /** What a header may carry of a bearer token: RFC 6750 §2.1, b64token. */
 const BEARER = /^[A-Za-z0-9\-._~+/]+=*$/;
 
+/** Whether a value can be sent as a bearer token at all. */
+export function isBearer(value: string): boolean {
+  return BEARER.test(value);
+}
+
 /**
  * The Authorization header of a credential: bearer (RFC 6750) or basic (RFC 7617, in UTF-8).
  *
@@ -17,7 +22,7 @@ const BEARER = /^[A-Za-z0-9\-._~+/]+=*$/;
 export function authorization(credential: Credential): string {
   if (credential.kind === 'token') {
     const token = credential.token.reveal();
-    if (!BEARER.test(token)) {
+    if (!isBearer(token)) {
       throw new TokenctlError('configuration', 'The configured token holds characters that no token has', {
         hint: 'Check where it was copied: a line feed or quotes may have come along.',
       });

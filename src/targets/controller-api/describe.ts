@@ -3,6 +3,10 @@ import type { TargetDescription } from '../../operations/ports.ts';
 import { isJson, jsonOf, notAController } from './answer-failure.ts';
 import { readActions, readDialect, readMe, readVersion } from './bodies.ts';
 import type { Connection } from './connection.ts';
+import { takesActive } from './user-active.ts';
+
+/** Each token is a request: enough of them to keep the connections busy while the log is written. */
+const BATCH_SIZE = 250;
 
 /**
  * Finds out who answers, and who the caller is there.
@@ -32,8 +36,11 @@ export async function describeController(
       },
     );
   }
-  const { id, username, isSuperuser, isSystemAuditor } = me;
-  const changes = await mayChange(connection);
+  const { id, username, isSuperuser, isSystemAuditor = false } = me;
+  const [changes, takes] = await Promise.all([
+    mayChange(connection),
+    isSuperuser ? takesActive(connection) : false,
+  ]);
   return {
     context,
     address: connection.address,
@@ -47,9 +54,14 @@ export async function describeController(
       sessions: false,
       lastUsed: false,
       settings: isSuperuser || isSystemAuditor,
+      settingsHold: 'at_once',
       createTokens: changes,
+      deactivateUsers: changes && takes,
+      identifies: 'by_trying',
       changes,
+      batchSize: BATCH_SIZE,
     },
+    missingRights: [],
   };
 }
 

@@ -1,6 +1,5 @@
 import { TokenctlError } from '../../core/errors.ts';
-import { jsonOf } from './answer-failure.ts';
-import { readMe } from './bodies.ts';
+import { caller } from './caller.ts';
 import type { Connection } from './connection.ts';
 import { pagesOf } from './pages.ts';
 import type { Query } from './query.ts';
@@ -22,12 +21,20 @@ const LAST_USE_WITHIN = 70_000;
  */
 export async function ownTokenIds(connection: Connection): Promise<readonly number[]> {
   if (connection.credential.kind === 'password') return [];
-  const answer = await connection.send({ method: 'GET', path: '/api/v2/me/' });
-  const me = readMe(jsonOf(answer, connection, 'who the caller is'));
-  if (me === null)
-    throw new TokenctlError('target_misbehaved', `${connection.address} does not say who the caller is`);
-  const mine: Query = [['user', String(me.id)]];
-  const now = Date.parse(answer.headers.date ?? '');
+  const { user, date } = await caller(connection);
+  return await recentlyUsed(connection, { userId: user.id, date });
+}
+
+/**
+ * The live tokens of a user that were used within the last minute, by the Date header of an answer: one that
+ * was presented in that request is among them. All of the user's tokens where the last use cannot be asked for.
+ */
+export async function recentlyUsed(
+  connection: Connection,
+  { userId, date }: { readonly userId: number; readonly date: string | undefined },
+): Promise<readonly number[]> {
+  const mine: Query = [['user', String(userId)]];
+  const now = Date.parse(date ?? '');
   if (Number.isNaN(now)) return await idsOf(connection, mine);
   const since = new Date(now - LAST_USE_WITHIN).toISOString();
   const live: Query = [...mine, ['expires__gt', new Date(now).toISOString()]];

@@ -49,6 +49,26 @@ export async function* pagesOf<Item extends { readonly id: number }>(
   }
 }
 
+/**
+ * The first item of a page; null where it is empty.
+ *
+ * @throws TokenctlError `target_misbehaved` for a body that is no page, or whose first item is none.
+ */
+export function firstOf<Item>(
+  body: unknown,
+  of: {
+    readonly connection: Connection;
+    readonly what: string;
+    readonly read: (item: unknown) => Item | null;
+  },
+): Item | null {
+  const { results } = pageOf(body);
+  if (results.length === 0) return null;
+  const item = of.read(results[0]);
+  if (item === null) throw misread(of.connection, of.what);
+  return item;
+}
+
 /** A page's items, and whether it says that none follow: by its `next`, or by being empty. */
 function pageOf(body: unknown): { results: readonly unknown[]; last: boolean } {
   if (typeof body !== 'object' || body === null || !('results' in body) || !Array.isArray(body.results)) {

@@ -1,5 +1,5 @@
 import type { Selector } from '../../core/selector.ts';
-import type { UserSelector } from '../../operations/ports.ts';
+import type { ActivitySelector, UserSelector } from '../../operations/ports.ts';
 
 /** The longest list of values in one question, in characters: proxies refuse addresses above 4 to 8 KiB. */
 const LONGEST_LIST = 3000;
@@ -12,12 +12,13 @@ export type Query = readonly (readonly [name: string, value: string])[];
  * of ids, users or applications is too long for one address.
  */
 export function tokenQueries(selector: Selector): Query[] {
-  const { scope, createdBefore, unusedSince, expiredAt } = selector;
+  const { scope, createdBefore, unusedSince, neverUsed, expiredAt } = selector;
   const common: Query = [
     ...(scope === undefined ? [] : [['scope__contains', scope] as const]),
     ...(createdBefore === undefined ? [] : [['created__lt', createdBefore.toISOString()] as const]),
     ...(expiredAt === undefined ? [] : [['expires__lte', expiredAt.toISOString()] as const]),
     ...(unusedSince === undefined ? [] : unused(unusedSince)),
+    ...(neverUsed === true ? [['last_used__isnull', 'true'] as const] : []),
   ];
   const ids = listFilter('id', selector.ids?.toSorted((a, b) => a - b).map(String));
   const users = listFilter('user__username', selector.users);
@@ -33,9 +34,44 @@ export function userQueries({ names, inactive }: UserSelector): Query[] {
   return listFilter('username', names).map((name) => [...active, ...name]);
 }
 
-/** The questions that name applications by their names. */
-export function applicationQueries(names: readonly string[]): Query[] {
+/** The questions that name applications by their names; one for all without names. */
+export function applicationQueries(names: readonly string[] | undefined): Query[] {
   return listFilter('name', names);
+}
+
+/** How many tokens' activity is asked for in one question: each is a search in a text, and a filter of its own. */
+const TOKENS_TOGETHER = 40;
+
+/**
+ * The questions that together name at least what an activity selector names. A token that is gone is linked
+ * from nowhere: its id stands in `changes`, and is looked for there as text.
+ */
+export function activityQueries({ actorIds, tokenIds, since, until }: ActivitySelector): Query[] {
+  const common: Query = [
+    ...(since === undefined ? [] : [['timestamp__gte', since.toISOString()] as const]),
+    ...(until === undefined ? [] : [['timestamp__lt', until.toISOString()] as const]),
+  ];
+  const actors = listFilter('actor__id', actorIds?.map(String));
+  const tokens =
+    tokenIds === undefined ? [[]] : parts([...new Set(tokenIds)], TOKENS_TOGETHER).map(aboutTokens);
+  return actors.flatMap((actor) => tokens.map((token) => [...common, ...actor, ...token]));
+}
+
+function aboutTokens(ids: readonly number[]): Query {
+  return [
+    ['object1', 'o_auth2_access_token'],
+    ['or__o_auth2_access_token__id__in', ids.join(',')],
+    ...ids.flatMap((id) => [
+      // As the controller writes its JSON, and as JSON is written elsewhere.
+      ['or__changes__contains', `"id": ${id}`] as const,
+      ['or__changes__contains', `"id":${id}`] as const,
+    ]),
+  ];
+}
+
+function parts<T>(values: readonly T[], size: number): T[][] {
+  const count = Math.ceil(values.length / size);
+  return Array.from({ length: count }, (_, part) => values.slice(part * size, (part + 1) * size));
 }
 
 /** Last used before, or never used and made before: what is never used has no last use to compare. */

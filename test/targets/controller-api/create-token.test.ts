@@ -36,6 +36,15 @@ test('gives the value once, in a Secret, and its fingerprint', async () => {
   expect(JSON.stringify({ token, value })).not.toContain('the-value');
 });
 
+test('creates one for the caller by name', async () => {
+  await using fake = await FakeController.start();
+  fake.fault = (request, response) =>
+    request.method === 'POST' && json(response, 201, { ...created, token: 'the-value' });
+  const target = opened(fake.address);
+  expect((await target.createToken({ ...request, user: 'admin' })).token.id).toBe(7);
+  await target.close();
+});
+
 test('tells a user of an identity provider which setting it is', async () => {
   const detail =
     '(access_denied) OAuth2 Tokens cannot be created by users associated with an external authentication provider (ldap)';

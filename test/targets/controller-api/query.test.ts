@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  activityQueries,
   applicationQueries,
   type Query,
   queryString,
@@ -23,6 +24,7 @@ describe('tokenQueries', () => {
     ['a scope', { scope: 'write' }, 'scope__contains=write'],
     ['an age', { createdBefore: day }, 'created__lt=2026-08-22T00%3A00%3A00.000Z'],
     ['expiry', { expiredAt: day }, 'expires__lte=2026-08-22T00%3A00%3A00.000Z'],
+    ['never used', { neverUsed: true }, 'last_used__isnull=true'],
     ['ids, each once and ascending', { ids: [3, 1, 3] }, 'id__in=1,3'],
     [
       'disuse',
@@ -85,4 +87,31 @@ test('userQueries and applicationQueries', () => {
   expect(strings(userQueries({ inactive: true }))).toEqual(['is_active=false']);
   expect(strings(userQueries({ names: ['alice', 'bob'] }))).toEqual(['username__in=alice,bob']);
   expect(strings(applicationQueries(['a', 'b']))).toEqual(['name__in=a,b']);
+});
+
+describe('activityQueries', () => {
+  test('looks for tokens by their links, and by their ids as they stand in the text', () => {
+    expect(strings(activityQueries({ tokenIds: [7, 7], actorIds: [1, 2], since: day }))).toEqual([
+      [
+        'timestamp__gte=2026-08-22T00%3A00%3A00.000Z',
+        'actor__id__in=1,2',
+        'object1=o_auth2_access_token',
+        'or__o_auth2_access_token__id__in=7',
+        'or__changes__contains=%22id%22%3A%207',
+        'or__changes__contains=%22id%22%3A7',
+      ].join('&'),
+    ]);
+  });
+
+  test('asks for everything once, for nothing never, and for many tokens in parts that fit an address', () => {
+    expect(strings(activityQueries({}))).toEqual(['']);
+    expect(activityQueries({ tokenIds: [] })).toEqual([]);
+    const tokenIds = Array.from({ length: 100 }, (_, index) => 1_000_000_000 + index);
+    const queries = activityQueries({ tokenIds });
+    expect(queries).toHaveLength(3);
+    for (const query of queries) {
+      expect(query.length).toBeLessThan(100);
+      expect(queryString(query).length).toBeLessThan(5000);
+    }
+  });
 });

@@ -1,0 +1,16 @@
+import type { AuditLog } from './audit-log-port.ts';
+import type { Clock, Target, TargetDescription } from './ports.ts';
+
+/** What every operation that changes something in batches takes besides its own arguments. */
+export interface Change {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly log: AuditLog;
+  readonly clock: Clock;
+  /** Who asked: the user of the operating system and the host, and the user at the target. */
+  readonly actor: Readonly<Record<string, string>>;
+  readonly reason?: string;
+  readonly ticket?: string;
+  /** When aborted, what is in flight is finished and recorded, and nothing further is begun. */
+  readonly signal?: AbortSignal;
+}
