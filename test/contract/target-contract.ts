@@ -1,40 +1,51 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/core/errors.ts';
 import type { Outcome } from '../../src/core/plan.ts';
-import type { Token } from '../../src/core/token.ts';
-import type { Target } from '../../src/operations/ports.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { Capabilities, Target, TargetDescription } from '../../src/operations/ports.ts';
+import type { ContractService } from './contract-service.ts';
 
-/** A place to try a target in: a controller with users `alice` (local) and `leaver` (deactivated). */
+/** A place to try a target in. */
 export interface Place {
-  /** A target signed in as a superuser with a password. */
+  /** The service that it administers. */
+  readonly service: ContractService;
+  /** A target that may do everything. */
   readonly target: Target;
-  /** The same signed in with a bearer token, and that token's id. */
-  withToken(): Promise<{ target: Target; tokenId: number }>;
-  /** A target whose credential is wrong. */
-  readonly stranger: Target;
-  /** A target signed in as `alice`, who is no superuser. */
-  readonly asAlice: Target;
-  /** Makes that many tokens of alice. Resolves with their ids, ascending. */
-  makeTokens(count: number, scope?: 'read' | 'write'): Promise<number[]>;
-  /** Puts a token's last use that many days back. */
-  age(tokenId: number, days: number): Promise<void>;
+  /** What it says of itself. */
+  readonly expected: Partial<TargetDescription>;
+  /** One that may not read the settings. */
+  readonly limited: Target;
+  /** Ways in with a wrong credential. */
+  readonly strangers: readonly (() => Promise<unknown>)[];
+  /** The target signed in with a token, and that token's id; null where none signs in with one. */
+  readonly withToken: (() => Promise<{ target: Target; tokenId: number }>) | null;
+  /** What it cannot do, besides what its capabilities say. */
+  readonly cannot: Readonly<Record<string, () => Promise<unknown>>>;
 }
 
-/** What every target must do, whichever way it reaches its controller. */
-export function targetContract(place: () => Place): void {
-  test('describes who answers and who asks', async () => {
+/**
+ * What every target must do, whichever way it reaches its controller, and what it must refuse where it lacks
+ * a capability.
+ */
+export function targetContract(
+  place: () => Place,
+  can: Pick<Capabilities, 'refreshTokens' | 'sessions' | 'lastUsed'>,
+): void {
+  const makeTokens = (count: number, scope?: 'read' | 'write') => place().service.makeTokens(count, scope);
+  const age = (tokenId: number, days: number) => place().service.age(tokenId, days);
+
+  test('describes who answers, who asks and what it can do', async () => {
     const description = await place().target.describe();
+    expect(description).toMatchObject(place().expected);
     expect(description).toMatchObject({
-      dialect: 'controller',
-      credential: 'password',
-      identity: { username: 'admin', isSuperuser: true },
-      capabilities: { settings: true, createTokens: true },
+      context: 'contract',
+      capabilities: { ...can, settings: true, settingsHold: 'at_once', createTokens: true, changes: true },
+      missingRights: [],
     });
-    expect(description.version).toMatch(/\d/);
   });
 
   test('lists each selected token once, ascending, also beyond a page', async () => {
-    const made = await place().makeTokens(230);
+    const made = await makeTokens(230);
     const listed = await idsOf(place().target.tokens({ users: ['alice'] }));
     expect(listed).toEqual([...listed].sort((a, b) => a - b));
     expect(new Set(listed).size).toBe(listed.length);
@@ -44,8 +55,8 @@ export function targetContract(place: () => Place): void {
 
   test('selects by scope, age, expiry and several criteria together', async () => {
     const { target } = place();
-    const [reading = 0] = await place().makeTokens(1, 'read');
-    const [writing = 0] = await place().makeTokens(1, 'write');
+    const [reading = 0] = await makeTokens(1, 'read');
+    const [writing = 0] = await makeTokens(1, 'write');
     const among = async (criteria: object) => idsOf(target.tokens({ ids: [reading, writing], ...criteria }));
     const [past, future] = [new Date(Date.now() - 3_600_000), new Date(Date.now() + 3_600_000)];
     expect(await among({ scope: 'read' })).toEqual([reading]);
@@ -58,9 +69,9 @@ export function targetContract(place: () => Place): void {
   });
 
   test('selects by last use: used before, or never used and older', async () => {
-    const [used = 0, unused = 0, never = 0] = await place().makeTokens(3);
-    await place().age(used, 1);
-    await place().age(unused, 100);
+    const [used = 0, unused = 0, never = 0] = await makeTokens(3);
+    await age(used, 1);
+    await age(unused, 100);
     const since = (days: number) => new Date(Date.now() - days * 86_400_000);
     const among = (unusedSince: Date) =>
       idsOf(place().target.tokens({ ids: [used, unused, never], unusedSince }));
@@ -70,10 +81,10 @@ export function targetContract(place: () => Place): void {
 
   test('revokes what exists, and leaves what is gone unchanged', async () => {
     const { target } = place();
-    const made = await place().makeTokens(150);
+    const made = await makeTokens(150);
     const gone = made.slice(0, 5);
-    await outcomesOf(target, gone);
-    const outcomes = await outcomesOf(target, made);
+    await all(target.revoke(gone));
+    const outcomes = await all<Outcome>(target.revoke(made));
     expect(outcomes).toHaveLength(made.length);
     expect(outcomes.filter(({ result }) => result === 'unchanged').map(({ tokenId }) => tokenId)).toEqual(
       expect.arrayContaining(gone),
@@ -83,19 +94,171 @@ export function targetContract(place: () => Place): void {
   });
 
   test('knows the caller’s own token among the candidates', async () => {
-    const { target, tokenId } = await place().withToken();
-    expect(await target.ownTokenIds()).toContain(tokenId);
+    const { withToken } = place();
     expect(await place().target.ownTokenIds()).toEqual([]);
-    await outcomesOf(target, [tokenId]);
+    if (withToken === null) return;
+    const { target, tokenId } = await withToken();
+    expect(await target.ownTokenIds()).toContain(tokenId);
+    await all(target.revoke([tokenId]));
     await expect(target.describe()).rejects.toMatchObject({ code: 'credentials_refused' });
   });
 
-  test('creates a token whose value works once it is given', async () => {
-    const { token, value } = await place().target.createToken({ scope: 'read', description: 'contract' });
+  test('tells whose a token value is, and nothing of what is none', async () => {
+    const { service, target } = place();
+    const pair = await service.makePair();
+    const values = [new Secret('nobody-ever-made-this-value'), pair.access, new Secret('not a token')];
+    const found = await all(target.identify(values));
+    expect(found).toMatchObject([
+      { index: 1, kind: 'access_token', live: true, ids: [pair.accessTokenId], user: { username: 'alice' } },
+    ]);
+    expect(JSON.stringify(found)).not.toContain(pair.access.reveal());
+    await all(target.revoke([pair.accessTokenId]));
+    expect(await all(target.identify(values))).toEqual([]);
+    const refresh = await all(target.identify([new Secret((await service.makePair()).refresh)]));
+    if (can.refreshTokens) expect(refresh).toMatchObject([{ kind: 'refresh_token', live: true }]);
+    else expect(refresh).toEqual([]);
+  });
+
+  test('deactivates a user, who is refused, and activates the user again', async () => {
+    const { service, target } = place();
+    const { access, accessTokenId } = await service.makePair();
+    const [alice] = await all(target.users({ names: ['alice'] }));
+    const id = alice?.id ?? 0;
+    expect(await target.setUserActive(id, false)).toBe(true);
+    expect(await target.setUserActive(id, false)).toBe(false);
+    expect(await service.accepts(access)).toBe(false);
+    expect((await all(target.users({ inactive: true }))).map(({ username }) => username)).toContain('alice');
+    expect(await target.setUserActive(id, true)).toBe(true);
+    expect(await service.accepts(access)).toBe(true);
+    await expect(target.setUserActive(987_654, false)).rejects.toMatchObject({ code: 'not_found' });
+    await all(target.revoke([accessTokenId]));
+  });
+
+  test('creates a token that is accepted until it is revoked', async () => {
+    const { service, target } = place();
+    const request = { scope: 'read', description: 'contract', user: 'admin' } as const;
+    const { token, value } = await target.createToken(request);
     expect(token).toMatchObject({ scope: 'read', description: 'contract', application: null });
-    expect(value.reveal().length).toBeGreaterThan(20);
+    expect(token.user?.username).toBe('admin');
     expect(token.fingerprint).toMatch(/^[0-9a-f]{12}$/);
-    await outcomesOf(place().target, [token.id]);
+    expect(await service.accepts(value)).toBe(true);
+    expect(await all(target.revoke([token.id]))).toEqual([expect.objectContaining({ result: 'revoked' })]);
+    expect(await service.accepts(value)).toBe(false);
+  });
+
+  test('tells the last use where it can', async () => {
+    const [used = 0, never = 0] = await makeTokens(2);
+    await age(used, 3);
+    const told = (await all(place().target.tokens({ ids: [used, never] }))).map(({ lastUsed }) => lastUsed);
+    expect(told).toEqual(can.lastUsed ? [expect.any(Date), null] : [undefined, undefined]);
+  });
+
+  test('leaves the refresh token beside a revoked token alive unless it is meant', async () => {
+    const { service, target } = place();
+    const pair = await service.makePair();
+    const [token] = await all(target.tokens({ ids: [pair.accessTokenId] }));
+    expect(token).toMatchObject({ hasRefreshToken: true, application: { name: 'pipeline' } });
+    await all(target.revoke([pair.accessTokenId]));
+    expect(await service.accepts(pair.access)).toBe(false);
+    const reach = { refreshTokens: false, sessions: false };
+    const alive = await target.staysAlive({ tokensWithRefreshToken: 1, reach });
+    expect(alive.map(({ what }) => what)).toEqual(['refresh_tokens', 'sessions', 'basic_authentication']);
+  });
+
+  describe.runIf(can.refreshTokens)('refresh tokens', () => {
+    test('are revoked along, so that they mint nothing', async () => {
+      const { service, target } = place();
+      const [kept, gone] = [await service.makePair(), await service.makePair()];
+      const [outcome] = await all(target.revoke([gone.accessTokenId], { withRefreshTokens: true }));
+      expect(outcome?.refreshToken?.fingerprint).toMatch(/^[0-9a-f]{12}$/);
+      expect(await service.refreshes(gone.refresh)).toBe(false);
+      expect(await service.refreshes(kept.refresh)).toBe(true);
+    });
+
+    test('are listed, revoked with their access tokens, and deleted', async () => {
+      const { service, target } = place();
+      const pair = await service.makePair();
+      const mine = async () =>
+        (await all(target.refreshTokens({ users: ['alice'], applications: ['pipeline'] }))).at(-1);
+      const listed = await mine();
+      expect(listed).toMatchObject({ accessTokenId: pair.accessTokenId, revoked: null });
+      const id = listed?.id ?? 0;
+      expect(await all(target.revokeRefreshTokens([id]))).toEqual([
+        { tokenId: id, result: 'revoked', fingerprint: listed?.fingerprint },
+      ]);
+      expect(await service.accepts(pair.access)).toBe(false);
+      expect(await service.refreshes(pair.refresh)).toBe(false);
+      expect(await all(target.revokeRefreshTokens([id]))).toEqual([{ tokenId: id, result: 'unchanged' }]);
+      expect(await mine()).toMatchObject({ id, accessTokenId: null, revoked: expect.any(Date) });
+      expect(await all(target.deleteRefreshTokens([id]))).toEqual([
+        expect.objectContaining({ tokenId: id, result: 'revoked' }),
+      ]);
+      expect((await mine())?.id).not.toBe(id);
+    });
+  });
+
+  describe.runIf(!can.refreshTokens)('refresh tokens', () => {
+    test.each<[string, (target: Target) => AsyncIterable<unknown>]>([
+      ['listed', (target) => target.refreshTokens({})],
+      ['revoked along', (target) => target.revoke([1], { withRefreshTokens: true })],
+      ['revoked', (target) => target.revokeRefreshTokens([1])],
+      ['deleted', (target) => target.deleteRefreshTokens([1])],
+    ])('cannot be %s', async (_what, attempt) => {
+      await expect(all(attempt(place().target))).rejects.toMatchObject({ code: 'unsupported' });
+    });
+  });
+
+  describe.runIf(can.sessions)('sessions', () => {
+    test('are listed and ended by their users', async () => {
+      const { service, target } = place();
+      const isLoggedIn = await service.logIn();
+      const [alice] = await all(target.users({ names: ['alice'] }));
+      const userIds = [alice?.id ?? 0];
+      const sessions = await all(target.sessions({ userIds }));
+      expect(sessions.length).toBeGreaterThan(0);
+      expect(sessions.every(({ user }) => user?.username === 'alice')).toBe(true);
+      expect(await isLoggedIn()).toBe(true);
+      expect(await all(target.endSessions({ userIds }))).toHaveLength(sessions.length);
+      expect(await isLoggedIn()).toBe(false);
+      expect(await all(target.sessions({ userIds }))).toEqual([]);
+    });
+  });
+
+  describe.runIf(!can.sessions)('sessions', () => {
+    test('cannot be listed or ended', async () => {
+      const { target } = place();
+      await expect(all(target.sessions({ all: true }))).rejects.toMatchObject({ code: 'unsupported' });
+      await expect(all(target.endSessions({ all: true }))).rejects.toMatchObject({ code: 'unsupported' });
+    });
+  });
+
+  test('refuses what it cannot do', async () => {
+    for (const attempt of Object.values(place().cannot)) {
+      await expect(attempt()).rejects.toMatchObject({ code: 'unsupported' });
+    }
+  });
+
+  test('tells the activity of a token, also of one that is gone, and the last change of a user', async () => {
+    const { target } = place();
+    const since = new Date(Date.now() - 60_000);
+    const { token } = await target.createToken({ scope: 'read', description: 'traced', user: 'admin' });
+    const operations = async () =>
+      (await all(target.activity({ tokenIds: [token.id], since }))).map(({ operation }) => operation);
+    expect(await operations()).toEqual(['create']);
+    await all(target.revoke([token.id]));
+    expect(await operations()).toContain('delete');
+    const [admin, leaver] = await all(target.users({ names: ['admin', 'leaver'] }));
+    const changes = await target.lastChanges([admin?.id ?? 0, leaver?.id ?? 0]);
+    expect([...changes.keys()]).toEqual([admin?.id]);
+    expect((await all(target.activity({ actorIds: [admin?.id ?? 0] }))).length).toBeGreaterThan(0);
+    expect(await all(target.activity({ until: new Date('2020-01-01T00:00:00Z') }))).toEqual([]);
+  });
+
+  test('lists applications, all or by name', async () => {
+    const [application] = await place().target.applications(['pipeline', 'gone']);
+    expect(application).toMatchObject({ name: 'pipeline', clientType: 'public', grantType: 'password' });
+    expect(await place().target.applications(['gone'])).toEqual([]);
+    expect((await place().target.applications()).map(({ name }) => name)).toContain('pipeline');
   });
 
   test('lists users, also by name and the deactivated ones alone', async () => {
@@ -120,28 +283,28 @@ export function targetContract(place: () => Place): void {
   });
 
   test('says that a credential is refused, and that a right is missing', async () => {
-    await expect(place().stranger.describe()).rejects.toMatchObject({ code: 'credentials_refused' });
-    await expect(place().asAlice.settings.read()).rejects.toMatchObject({ code: 'permission_refused' });
-    await expect(outcomesOf(place().stranger, [1])).rejects.toMatchObject({ code: 'credentials_refused' });
+    for (const attempt of place().strangers) {
+      await expect(attempt()).rejects.toMatchObject({ code: 'credentials_refused' });
+    }
+    await expect(place().limited.settings.read()).rejects.toMatchObject({ code: 'permission_refused' });
   });
 
   test('gives no secret away in its errors', async () => {
-    const error: unknown = await place()
-      .stranger.describe()
-      .catch((reason: unknown) => reason);
-    if (!(error instanceof TokenctlError)) throw error;
-    expect(JSON.stringify([error.message, error.hint, error.details])).not.toContain('secret');
+    for (const attempt of place().strangers) {
+      const error: unknown = await attempt().catch((reason: unknown) => reason);
+      if (!(error instanceof TokenctlError)) throw error;
+      expect(JSON.stringify([error.message, error.hint, error.details])).not.toContain('secret');
+    }
   });
 }
 
-async function idsOf(tokens: AsyncIterable<Token>): Promise<number[]> {
-  const ids: number[] = [];
-  for await (const { id } of tokens) ids.push(id);
-  return ids;
+/** All that a stream gives. */
+export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const found: Item[] = [];
+  for await (const item of items) found.push(item);
+  return found;
 }
 
-async function outcomesOf(target: Target, tokenIds: readonly number[]): Promise<Outcome[]> {
-  const outcomes: Outcome[] = [];
-  for await (const outcome of target.revoke(tokenIds)) outcomes.push(outcome);
-  return outcomes;
+async function idsOf(items: AsyncIterable<{ readonly id: number }>): Promise<number[]> {
+  return (await all(items)).map(({ id }) => id);
 }

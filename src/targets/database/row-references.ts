@@ -1,0 +1,57 @@
+import type { ApplicationReference, UserReference } from '../../core/token.ts';
+import type { Connection } from './connection.ts';
+import { readApplicationIds, readApplicationNames } from './queries/applications.ts';
+import { readUserIds, readUserNames } from './queries/users.ts';
+import { References } from './references.ts';
+
+/** A row of an access token or a refresh token, as far as it refers to others. */
+interface ReferringRow {
+  readonly user_id: number | null;
+  readonly application_id: number | null;
+}
+
+/** The owners and applications of rows, as their pages come. */
+export class RowReferences {
+  readonly #owners = new References<UserReference>(readUserNames);
+  readonly #applications = new References<ApplicationReference>(readApplicationNames);
+
+  /** Looks up those of a page that are not known yet. */
+  learn(connection: Connection, rows: readonly ReferringRow[]): Promise<void> {
+    return connection.ask('read', async (database) => {
+      await this.#owners.learn(
+        database,
+        rows.map((row) => row.user_id),
+      );
+      await this.#applications.learn(
+        database,
+        rows.map((row) => row.application_id),
+      );
+    });
+  }
+
+  owner({ user_id }: ReferringRow): UserReference | null {
+    return this.#owners.of(user_id);
+  }
+
+  application({ application_id }: ReferringRow): ApplicationReference | null {
+    return this.#applications.of(application_id);
+  }
+}
+
+/** The ids of what a selector names; asked for once, so that the pages need no joins. */
+export function idsOfNames(
+  connection: Connection,
+  names: {
+    readonly users?: readonly string[] | undefined;
+    readonly applications?: readonly string[] | undefined;
+  },
+): Promise<{
+  readonly userIds: readonly number[] | undefined;
+  readonly applicationIds: readonly number[] | undefined;
+}> {
+  const { users, applications } = names;
+  return connection.ask('read', async (database) => ({
+    userIds: users && (await readUserIds(database, users)),
+    applicationIds: applications && (await readApplicationIds(database, applications)),
+  }));
+}

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LAYOUTS } from '../../support/controller-tables.ts';
+import { ALICE, all, makePlace, type Place } from './place.ts';
+
+describe.each(LAYOUTS)('creating a token in the tables of the %s', (layout) => {
+  let place: Place;
+  const request = { scope: 'read' as const, description: 'for a "pipeline"' };
+  const stored = (id: number) =>
+    place.database.query<{ token: string }>('SELECT token FROM main_oauth2accesstoken WHERE id = $1', [id]);
+
+  beforeAll(async () => {
+    place = await makePlace(layout);
+    await place.target.settings.write({
+      OAUTH2_PROVIDER: {
+        ACCESS_TOKEN_EXPIRE_SECONDS: 3600,
+        REFRESH_TOKEN_EXPIRE_SECONDS: 60,
+        AUTHORIZATION_CODE_EXPIRE_SECONDS: 60,
+      },
+    });
+  });
+  afterAll(() => place.close());
+
+  it('gives its value once, and stores what this layout stores', async () => {
+    const { token, value } = await place.target.createToken({ ...request, user: 'alice' });
+    expect(value.reveal()).toMatch(/^[A-Za-z0-9]{30}$/);
+    const digest = createHash('sha256').update(value.reveal()).digest('hex');
+    expect(await stored(token.id)).toEqual([{ token: layout === 'service' ? digest : value.reveal() }]);
+    expect(token).toMatchObject({ ...request, application: null, fingerprint: digest.slice(0, 12) });
+    expect(token.expires.getTime() - token.created.getTime()).toBe(3_600_000);
+    expect(await all(place.target.tokens({ ids: [token.id] }))).toEqual([token]);
+  });
+
+  it('tells the activity stream, with a link to it', async () => {
+    const { token } = await place.target.createToken({ ...request, user: 'leaver' });
+    const entries = await place.database.query(
+      `SELECT s.operation, s.changes, s.object1, s.actor_id, s.action_node FROM main_activitystream s
+       JOIN main_activitystream_o_auth2_access_token l ON l.activitystream_id = s.id WHERE l.oauth2accesstoken_id = $1`,
+      [token.id],
+    );
+    expect(entries).toEqual([
+      {
+        operation: 'create',
+        changes: `{"description": "for a \\"pipeline\\"", "application": null, "scope": "read", "id": ${token.id}, "token": "************"}`,
+        object1: 'o_auth2_access_token',
+        actor_id: null,
+        action_node: 'tokenctl',
+      },
+    ]);
+  });
+
+  it('takes a user, who exists', async () => {
+    await expect(place.target.createToken(request)).rejects.toMatchObject({ code: 'unsupported' });
+    await expect(place.target.createToken({ ...request, user: 'nobody' })).rejects.toMatchObject({
+      code: 'not_found',
+    });
+  });
+
+  it('refuses users of an identity provider until the setting lets them', async () => {
+    for (const user of ['ldap', 'social', 'radius']) {
+      await expect(place.target.createToken({ ...request, user })).rejects.toMatchObject({
+        code: 'permission_refused',
+      });
+    }
+    await expect(place.target.createToken({ ...request, user: 'mixed' })).resolves.toBeDefined();
+    await place.target.settings.write({ ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true });
+    await expect(place.target.createToken({ ...request, user: 'ldap' })).resolves.toBeDefined();
+  });
+
+  it('leaves nothing where it fails in the middle', async () => {
+    const count = () => place.database.query('SELECT count(*) AS n FROM main_oauth2accesstoken');
+    const before = await count();
+    await place.database.script(
+      'ALTER TABLE main_activitystream ADD CONSTRAINT never CHECK (false) NOT VALID',
+    );
+    await expect(place.target.createToken({ ...request, user: 'alice' })).rejects.toMatchObject({
+      code: 'target_misbehaved',
+    });
+    expect(await count()).toEqual(before);
+    await place.database.script('ALTER TABLE main_activitystream DROP CONSTRAINT never');
+    expect((await all(place.target.tokens({ users: ['alice'] })))[0]?.user?.id).toBe(ALICE);
+  });
+});

@@ -1,0 +1,156 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { TokenctlError } from '../../../src/core/errors.ts';
+import type { Outcome } from '../../../src/core/plan.ts';
+import { Secret } from '../../../src/core/secret.ts';
+import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
+import { all, makePlace, type Place, roleWith } from './place.ts';
+
+let place: Place;
+
+beforeAll(async () => {
+  place = await makePlace('service');
+});
+afterAll(() => place.close());
+
+/** Opens a target with another part of the URL; resolves with the error. */
+async function refusal(change: (url: URL) => void): Promise<TokenctlError> {
+  const url = new URL(place.url);
+  change(url);
+  const error: unknown = await openDatabaseTarget({
+    context: 'test',
+    connection: new Secret(url.href),
+  }).catch((reason: unknown) => reason);
+  if (!(error instanceof TokenctlError)) throw error;
+  return error;
+}
+
+const cut = () =>
+  place.database.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE application_name = 'tokenctl' AND datname = current_database()`,
+  );
+
+describe('a database that cannot be opened', () => {
+  it('for a wrong password or an unknown role refuses the credentials, and neither is told', async () => {
+    const wrong = await refusal((url) => {
+      url.password = 'secret-and-wrong';
+    });
+    expect(wrong).toMatchObject({ code: 'credentials_refused' });
+    expect(`${wrong.message} ${wrong.hint} ${JSON.stringify(wrong.details)}`).not.toContain('secret');
+    expect(
+      await refusal((url) => {
+        url.username = 'nobody';
+      }),
+    ).toMatchObject({ code: 'credentials_refused' });
+  });
+
+  it('for want of a password says so', async () => {
+    const { hostname, port, pathname } = new URL(place.url);
+    const opening = openDatabaseTarget({
+      context: 'test',
+      connection: new Secret(`postgresql://postgres@${hostname}:${port}${pathname}`),
+      environment: { HOME: '/nowhere' },
+    });
+    await expect(opening).rejects.toMatchObject({
+      code: 'credentials_refused',
+      hint: expect.stringContaining('PGPASSWORD'),
+    });
+  });
+
+  it('because it is not there is unreachable', async () => {
+    expect(
+      await refusal((url) => {
+        url.pathname = '/no_such_database';
+      }),
+    ).toMatchObject({ code: 'target_unreachable' });
+    expect(
+      await refusal((url) => {
+        url.port = '1';
+      }),
+    ).toMatchObject({ code: 'target_unreachable' });
+  });
+});
+
+describe('a connection that is cut', () => {
+  it('between two batches ends the revocation, or is replaced by another; what is told is true', async () => {
+    const target = await place.open();
+    const ids = await place.tokens(6000);
+    const outcomes: Outcome[] = [];
+    const revoking = (async () => {
+      for await (const outcome of target.revoke(ids)) {
+        if (outcomes.push(outcome) === 2000) await cut();
+      }
+    })();
+    const failure: unknown = await revoking.then(
+      () => null,
+      (error: unknown) => error,
+    );
+    const left = new Set((await all(place.target.tokens({ ids }))).map(({ id }) => id));
+    const revoked = outcomes.filter(({ result }) => result === 'revoked');
+    expect(revoked.every(({ tokenId }) => !left.has(tokenId))).toBe(true);
+    // Whether the cut is noticed before the next batch is sent on that connection is a matter of time.
+    expect([revoked.length, left.size]).toEqual(failure === null ? [6000, 0] : [2000, 4000]);
+    if (failure !== null) expect(failure).toMatchObject({ code: 'target_unreachable' });
+  });
+
+  it('within a batch leaves it open whether its tokens are revoked, and says so', async () => {
+    const target = await place.open();
+    const ids = await place.tokens(3);
+    const outcomes: Outcome[] = [];
+    await place.database.transaction(async (transaction) => {
+      await transaction.execute('LOCK TABLE main_activitystream IN ACCESS EXCLUSIVE MODE');
+      const revoking = (async () => {
+        for await (const outcome of target.revoke(ids)) outcomes.push(outcome);
+      })();
+      const failing = expect(revoking).rejects.toMatchObject({
+        code: 'target_unreachable',
+        hint: expect.stringContaining('run it again'),
+      });
+      await sleep(300);
+      await cut();
+      await failing;
+    });
+    expect(outcomes).toEqual(
+      ids.map((tokenId) => ({
+        tokenId,
+        result: 'failed',
+        reason: 'the connection to the database was lost, so that it may be revoked or not',
+      })),
+    );
+    expect(await all(place.target.tokens({ ids }))).toHaveLength(3);
+  });
+
+  it('is made anew for what comes next', async () => {
+    const target = await place.open();
+    await cut();
+    await sleep(100);
+    expect(await all(target.users({ names: ['alice'] }))).toHaveLength(1);
+  });
+});
+
+describe('a database that is busy or read-only', () => {
+  it('says that another transaction holds what is needed', async () => {
+    await place.database.transaction(async (transaction) => {
+      await transaction.execute('LOCK TABLE conf_setting IN ACCESS EXCLUSIVE MODE');
+      await expect(place.target.settings.read()).rejects.toMatchObject({ code: 'busy' });
+    });
+  });
+
+  it('says that it takes no changes', async () => {
+    const url = await roleWith(place, (role) => [
+      `GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`,
+      `ALTER ROLE ${role} SET default_transaction_read_only = on`,
+    ]);
+    const target = await place.open({ url });
+    await expect(all(target.revoke(await place.tokens(1)))).rejects.toMatchObject({
+      code: 'permission_refused',
+      message: expect.stringContaining('standby'),
+    });
+  });
+
+  it('is named by host, port and database alone', async () => {
+    const { address } = await place.target.describe();
+    expect(address).toBe(`postgresql://${new URL(inject('postgresUrl')).host}${new URL(place.url).pathname}`);
+  });
+});

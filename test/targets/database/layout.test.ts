@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { Secret } from '../../../src/core/secret.ts';
+import type { Database } from '../../../src/db/database.ts';
+import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
+import { LAYOUTS, makeTables } from '../../support/controller-tables.ts';
+import { openOn } from '../../support/databases.ts';
+import { createDatabase } from '../../support/embedded-postgres.ts';
+import { makePlace, type Place } from './place.ts';
+
+describe.each(LAYOUTS)('the tables of the %s', (layout) => {
+  let place: Place;
+
+  beforeAll(async () => {
+    place = await makePlace(layout);
+  });
+  afterAll(() => place.close());
+
+  it('are recognised, and described without a secret', async () => {
+    const description = await place.target.describe();
+    const { host, pathname, password } = new URL(place.url);
+    expect(description).toEqual({
+      context: 'test',
+      address: `postgresql://${host}${pathname}`,
+      dialect: layout,
+      version: null,
+      identity: { id: null, username: 'postgres', isSuperuser: true, isSystemAuditor: true },
+      credential: 'database_role',
+      transport: 'plain',
+      capabilities: {
+        refreshTokens: true,
+        sessions: true,
+        lastUsed: true,
+        settings: true,
+        settingsHold: layout === 'service' ? 'at_once' : 'within_a_minute',
+        createTokens: true,
+        deactivateUsers: true,
+        identifies: 'by_hash',
+        changes: true,
+        batchSize: expect.any(Number),
+      },
+      missingRights: [],
+    });
+    expect(JSON.stringify(description)).not.toContain(password);
+  });
+
+  it('are read by sessions that say who they are', async () => {
+    const sessions = await place.database.query(
+      'SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    );
+    expect(sessions).toEqual([{ application_name: 'tokenctl' }]);
+  });
+
+  it('tell what a revocation leaves alive', async () => {
+    const reach = { refreshTokens: false, sessions: false };
+    const alive = await place.target.staysAlive({ tokensWithRefreshToken: 3, reach });
+    expect(alive.map(({ what, count }) => [what, count])).toEqual([
+      ['refresh_tokens', 3],
+      ['sessions', null],
+      ['basic_authentication', null],
+    ]);
+    await place.target.settings.write({ AUTH_BASIC_ENABLED: false });
+    const everything = { refreshTokens: true, sessions: true };
+    expect(await place.target.staysAlive({ tokensWithRefreshToken: 3, reach: everything })).toEqual([]);
+    expect(await place.target.ownTokenIds()).toEqual([]);
+  });
+
+  it('are refused where a column is missing, with its name', async () => {
+    await place.database.script('ALTER TABLE main_oauth2accesstoken DROP COLUMN last_used');
+    await expect(place.open()).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringContaining('the column main_oauth2accesstoken.last_used is missing'),
+    });
+  });
+});
+
+describe('other tables', () => {
+  let database: Database;
+  let url: string;
+  const open = () => openDatabaseTarget({ context: 'test', connection: new Secret(url) });
+
+  beforeAll(async () => {
+    url = await createDatabase(inject('postgresUrl'));
+    database = await openOn(url);
+  });
+  afterAll(() => database.close());
+
+  it('are refused: none at all', async () => {
+    await expect(open()).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringContaining("is no controller's database"),
+    });
+  });
+
+  it('are refused: those of a platform gateway', async () => {
+    await database.script('CREATE TABLE dab_oauth2_provider_oauth2accesstoken (id int)');
+    await expect(open()).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringContaining("platform gateway's database"),
+    });
+  });
+
+  it('are refused: a controller’s without one of them; and found elsewhere along the search path', async () => {
+    await database.script('CREATE SCHEMA elsewhere');
+    const there = await openOn(`${url}?options=-csearch_path%3Delsewhere`);
+    await makeTables(there, 'service');
+    await there.close();
+    const target = await openDatabaseTarget({
+      context: 'test',
+      connection: new Secret(`${url}?options=-csearch_path%3Delsewhere`),
+    });
+    expect((await target.describe()).dialect).toBe('service');
+    await target.close();
+    await database.script('DROP TABLE elsewhere.main_profile');
+    await expect(
+      openDatabaseTarget({
+        context: 'test',
+        connection: new Secret(`${url}?options=-csearch_path%3Delsewhere`),
+      }),
+    ).rejects.toMatchObject({ message: expect.stringContaining('the table main_profile is missing') });
+  });
+});

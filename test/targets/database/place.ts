@@ -1,0 +1,158 @@
+import { inject } from 'vitest';
+import type { Outcome } from '../../../src/core/plan.ts';
+import { Secret } from '../../../src/core/secret.ts';
+import type { Database } from '../../../src/db/database.ts';
+import type { Target } from '../../../src/operations/ports.ts';
+import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
+import { type LAYOUTS, makeTables } from '../../support/controller-tables.ts';
+import { openOn } from '../../support/databases.ts';
+import { createDatabase } from '../../support/embedded-postgres.ts';
+
+/** Ids of what every place has. */
+export const ALICE = 1;
+export const LEAVER = 2;
+export const GITHUB = 1;
+
+/** A database of a layout with a few users and applications, and a target on it. */
+export interface Place {
+  readonly url: string;
+  readonly database: Database;
+  readonly target: Target;
+  /** Opens another target on it: as another role, or with less patience. */
+  open(options?: { readonly url?: string; readonly patience?: number }): Promise<Target>;
+  /** Makes access tokens of alice; resolves with their ids, ascending. */
+  tokens(count: number, columns?: Readonly<Record<string, string>>): Promise<number[]>;
+  /** Makes a live refresh token beside an access token, or an orphan; resolves with its id. */
+  refreshToken(accessTokenId: number | null, revoked?: boolean): Promise<number>;
+  /** Makes a session that lasts an hour, of a user or of nobody known. */
+  session(key: string, userId: number | null, hours?: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Makes a place. */
+export async function makePlace(layout: (typeof LAYOUTS)[number]): Promise<Place> {
+  const url = await createDatabase(inject('postgresUrl'));
+  const database = await openOn(url);
+  await makeTables(database, layout);
+  await seed(database);
+  const targets: Target[] = [];
+  const open = async (options: { readonly url?: string; readonly patience?: number } = {}) => {
+    const { url: as = url, patience = 300 } = options;
+    const target = await openDatabaseTarget({ context: 'test', connection: new Secret(as), patience });
+    targets.push(target);
+    return target;
+  };
+  return {
+    ...{ url, database, open, target: await open() },
+    tokens: (count, columns = {}) => makeTokens(database, count, columns),
+    refreshToken: (accessTokenId, revoked = false) => makeRefreshToken(database, accessTokenId, revoked),
+    session: (key, userId, hours = 1) => makeSession(database, { key, userId, hours }),
+    async close() {
+      await Promise.all(targets.map((target) => target.close()));
+      await database.close();
+    },
+  };
+}
+
+async function seed(database: Database): Promise<void> {
+  await database.execute(
+    `INSERT INTO auth_user (username, password, is_superuser, first_name, last_name, email, is_staff, is_active,
+       date_joined, last_login)
+     SELECT name, CASE WHEN name = 'ldap' THEN '!unusable' ELSE 'pbkdf2_sha256$1$a$b' END, name = 'admin', '', '', '',
+       false, name <> 'leaver', now(), CASE WHEN name = 'alice' THEN '2026-01-02T03:04:05.678Z'::timestamptz END
+     FROM unnest(ARRAY['alice', 'leaver', 'admin', 'ldap', 'mixed', 'social', 'radius']) WITH ORDINALITY AS n(name, i)
+     ORDER BY i`,
+  );
+  await database.execute(
+    `INSERT INTO main_profile (created, modified, ldap_dn, user_id)
+     SELECT now(), now(), CASE WHEN username IN ('ldap', 'mixed') THEN 'cn=' || username ELSE '' END, id FROM auth_user`,
+  );
+  await database.execute(
+    `INSERT INTO social_auth_usersocialauth (provider, uid, user_id, created, modified, extra_data)
+     SELECT 'github', 'x', id, now(), now(), '{}' FROM auth_user WHERE username = 'social'`,
+  );
+  await database.execute(
+    `INSERT INTO sso_userenterpriseauth (provider, user_id) SELECT 'radius', id FROM auth_user WHERE username = 'radius'`,
+  );
+  await database.execute(
+    `INSERT INTO main_oauth2application (client_id, redirect_uris, client_type, authorization_grant_type,
+       client_secret, name, skip_authorization, created, updated, description, logo_data, algorithm)
+     SELECT name, '', 'public', 'password', '', name, false, '2020-01-01', now(), '', '', ''
+     FROM unnest(ARRAY['github', 'gitlab']) AS n(name)`,
+  );
+}
+
+async function makeTokens(
+  database: Database,
+  count: number,
+  columns: Readonly<Record<string, string>>,
+): Promise<number[]> {
+  const values = {
+    token: "encode(sha256(gen_random_uuid()::text::bytea), 'hex')",
+    expires: "now() + interval '1 year'",
+    ...{ scope: "'write'", created: 'now()', updated: 'now()', modified: 'now()', description: "''" },
+    user_id: String(ALICE),
+    ...columns,
+  };
+  const rows = await database.query<{ id: number }>(
+    `INSERT INTO main_oauth2accesstoken (${Object.keys(values).join(', ')})
+     SELECT ${Object.values(values).join(', ')} FROM generate_series(1, $1::int) RETURNING id`,
+    [count],
+  );
+  return rows.map(({ id }) => id);
+}
+
+async function makeRefreshToken(
+  database: Database,
+  accessTokenId: number | null,
+  revoked: boolean,
+): Promise<number> {
+  const [row] = await database.query<{ id: number }>(
+    `INSERT INTO oauth2_provider_refreshtoken (token, access_token_id, application_id, user_id, created, updated, revoked)
+     VALUES (encode(sha256(gen_random_uuid()::text::bytea), 'hex'), $1, ${GITHUB}, ${ALICE}, now(), '2020-01-01',
+       CASE WHEN $2::boolean THEN '2021-01-01'::timestamptz END) RETURNING id`,
+    [accessTokenId, revoked],
+  );
+  return row?.id ?? 0;
+}
+
+async function makeSession(
+  database: Database,
+  session: { readonly key: string; readonly userId: number | null; readonly hours: number },
+): Promise<void> {
+  await database.execute(
+    `INSERT INTO django_session (session_key, session_data, expire_date)
+     VALUES ($1, 'secret', now() + make_interval(hours => $2))`,
+    [session.key, session.hours],
+  );
+  if (session.userId === null) return;
+  await database.execute(
+    'INSERT INTO main_usersessionmembership (created, session_id, user_id) VALUES (now(), $1, $2)',
+    [session.key, session.userId],
+  );
+}
+
+/** All that a stream gives. */
+export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const found: Item[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+/** Outcomes as `id: result`, by id. */
+export async function results(outcomes: AsyncIterable<Outcome>): Promise<Record<number, string>> {
+  return Object.fromEntries((await all(outcomes)).map(({ tokenId, result }) => [tokenId, result]));
+}
+
+/** The URL of the same database for a new role that may do what the grants say, and nothing else. */
+export async function roleWith(
+  place: Pick<Place, 'database' | 'url'>,
+  grants: (role: string) => readonly string[],
+): Promise<string> {
+  const role = `role_${Math.random().toString(36).slice(2)}`;
+  await place.database.execute(`CREATE ROLE ${role} LOGIN PASSWORD 'secret-of-the-role'`);
+  for (const grant of grants(role)) await place.database.execute(grant);
+  const url = new URL(place.url);
+  [url.username, url.password] = [role, 'secret-of-the-role'];
+  return url.href;
+}

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LAYOUTS } from '../../support/controller-tables.ts';
+import { makePlace, type Place } from './place.ts';
+
+const LIFETIMES = {
+  ACCESS_TOKEN_EXPIRE_SECONDS: 31_536_000_000,
+  REFRESH_TOKEN_EXPIRE_SECONDS: 2_628_000,
+  AUTHORIZATION_CODE_EXPIRE_SECONDS: 600,
+};
+
+describe.each(LAYOUTS)('settings in the tables of the %s', (layout) => {
+  let place: Place;
+  const rows = (key: string) =>
+    place.database.query<{ id: number; value: unknown }>(
+      'SELECT id, value FROM conf_setting WHERE user_id IS NULL AND key = $1 ORDER BY id',
+      [key],
+    );
+  const told = (name: string) =>
+    place.database.query(
+      `SELECT operation, changes, object1, object2, actor_id, setting::text AS setting, action_node
+       FROM main_activitystream WHERE setting ->> 'name' = $1 ORDER BY id`,
+      [name],
+    );
+
+  beforeAll(async () => {
+    place = await makePlace(layout);
+  });
+  afterAll(() => place.close());
+
+  it('are the defaults where nothing is stored, and writing these stores nothing', async () => {
+    const settings = await place.target.settings.read();
+    expect(settings).toMatchObject({ AUTH_BASIC_ENABLED: true, OAUTH2_PROVIDER: LIFETIMES });
+    expect(await place.target.settings.write(settings)).toEqual(settings);
+    expect(
+      await place.database.query('SELECT FROM conf_setting WHERE user_id IS NULL AND key = $1', [
+        'AUTH_BASIC_ENABLED',
+      ]),
+    ).toEqual([]);
+  });
+
+  it('are written with the entries that the controller writes', async () => {
+    const off = await place.target.settings.write({ AUTH_BASIC_ENABLED: false });
+    expect(off.AUTH_BASIC_ENABLED).toBe(false);
+    await place.target.settings.write({ AUTH_BASIC_ENABLED: false });
+    await place.target.settings.write({ AUTH_BASIC_ENABLED: true, SESSION_COOKIE_AGE: 600 });
+    const [row] = await rows('AUTH_BASIC_ENABLED');
+    expect(row?.value).toBe(true);
+    const entry = { object1: 'setting', object2: '', actor_id: null, action_node: 'tokenctl' };
+    const setting = '{"name": "AUTH_BASIC_ENABLED", "category": "authentication"}';
+    expect(await told('AUTH_BASIC_ENABLED')).toEqual([
+      { ...entry, operation: 'create', setting, changes: `{"value": false, "id": ${row?.id}}` },
+      { ...entry, operation: 'update', setting, changes: '{"value": [false, true]}' },
+    ]);
+    expect((await place.target.settings.read()).SESSION_COOKIE_AGE).toBe(600);
+  });
+
+  it('never store a part of OAUTH2_PROVIDER, and complete one that is', async () => {
+    await place.database.execute(
+      `INSERT INTO conf_setting (created, modified, key, value)
+       VALUES (now(), now(), 'OAUTH2_PROVIDER', '{"ACCESS_TOKEN_EXPIRE_SECONDS": 3600}')`,
+    );
+    // What is missing there is 0 to a controller, and the default to the service.
+    expect((await place.target.settings.read()).OAUTH2_PROVIDER).toEqual({
+      ...(layout === 'service'
+        ? LIFETIMES
+        : { REFRESH_TOKEN_EXPIRE_SECONDS: 0, AUTHORIZATION_CODE_EXPIRE_SECONDS: 0 }),
+      ACCESS_TOKEN_EXPIRE_SECONDS: 3600,
+    });
+    const lifetimes = { ...LIFETIMES, ACCESS_TOKEN_EXPIRE_SECONDS: 7200 };
+    const written = await place.target.settings.write({ OAUTH2_PROVIDER: lifetimes });
+    expect(written.OAUTH2_PROVIDER).toEqual(lifetimes);
+    expect((await rows('OAUTH2_PROVIDER')).map(({ value }) => value)).toEqual([lifetimes]);
+  });
+
+  it.runIf(layout === 'controller')('are read from the first row of a key, and written to all', async () => {
+    await place.database.execute(
+      `INSERT INTO conf_setting (created, modified, key, value)
+       VALUES (now(), now(), 'SESSIONS_PER_USER', '3'), (now(), now(), 'SESSIONS_PER_USER', '5')`,
+    );
+    expect((await place.target.settings.read()).SESSIONS_PER_USER).toBe(3);
+    await place.target.settings.write({ SESSIONS_PER_USER: 7 });
+    expect((await rows('SESSIONS_PER_USER')).map(({ value }) => value)).toEqual([7, 7]);
+  });
+
+  it('refuse what the controller’s API refuses, all or nothing', async () => {
+    const before = await place.target.settings.read();
+    await expect(
+      place.target.settings.write({ LOGIN_REDIRECT_OVERRIDE: '/elsewhere', SESSION_COOKIE_AGE: 5 }),
+    ).rejects.toMatchObject({ code: 'unsupported', message: expect.stringContaining('SESSION_COOKIE_AGE') });
+    await expect(place.target.settings.write({ DISABLE_LOCAL_AUTH: true })).rejects.toMatchObject({
+      code: 'unsupported',
+    });
+    expect(await place.target.settings.read()).toEqual(before);
+  });
+
+  it('are written by one at a time', async () => {
+    const writers = Array.from({ length: 5 }, (_, i) =>
+      place.target.settings.write({ LOGIN_REDIRECT_OVERRIDE: `/writer-${i}` }),
+    );
+    await Promise.all(writers);
+    expect(await rows('LOGIN_REDIRECT_OVERRIDE')).toHaveLength(1);
+    const changes = (await told('LOGIN_REDIRECT_OVERRIDE')).map(({ operation }) => operation);
+    expect(changes).toEqual(['create', 'update', 'update', 'update', 'update']);
+  });
+
+  it('say which stored value makes no sense', async () => {
+    await place.database.execute(
+      "UPDATE conf_setting SET value = '\"soon\"' WHERE user_id IS NULL AND key = 'SESSION_COOKIE_AGE'",
+    );
+    await expect(place.target.settings.read()).rejects.toMatchObject({
+      code: 'target_misbehaved',
+      message: expect.stringContaining('SESSION_COOKIE_AGE'),
+    });
+  });
+});
