@@ -24,6 +24,17 @@ export function auditRefused(path: string, why: string, hint: string): TokenctlE
   return new TokenctlError('audit_unavailable', `The audit log ${path} is not used: ${why}`, { hint });
 }
 
+/** A line, counted from 1, that no entry stands on; with the name of its file where the log has several. */
+export function notAnEntry(
+  path: string,
+  { file, line }: { readonly file?: string; readonly line: number },
+): TokenctlError {
+  return new TokenctlError('log_broken', `Line ${line} of the audit log ${path} is not an entry`, {
+    hint: 'Find out more with `tokenctl log verify`.',
+    details: { line, ...(file !== undefined && { file }) },
+  });
+}
+
 function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

@@ -1,9 +1,9 @@
-import { openFileLog } from '../../src/audit/file-log.ts';
+import { openLogAt } from './log-at.ts';
 
-// Appends to the log of the first argument until the count of the second is reached (or for ever),
+// Appends to the log of the first argument (a path, or the URL of a database) until the count of the second is reached (or for ever),
 // writing the number of each acknowledged entry to stdout.
 const [path = '', count = 'Infinity'] = process.argv.slice(2);
-const log = openFileLog({ path, clock: { now: () => new Date() } });
+const log = openLogAt(path);
 const run = '00000000-0000-4000-8000-000000000001';
 const text = 'x'.repeat(2000);
 for (let done = 0; done < Number(count); done += 1) {
@@ -22,3 +22,4 @@ for (let done = 0; done < Number(count); done += 1) {
     process.exit(6);
   }
 }
+await log.close();
