@@ -1,0 +1,76 @@
+// Tokens audited a second straight at the database, as a whole process, against psql that copies what the same
+// query gives, turn by turn; and the memory that it takes, which does not grow with the number of tokens.
+// Run: npm run build && node bench/database-audit.ts [largest number of tokens]
+import { readTokenPage } from '../src/targets/database/queries/access-tokens.ts';
+import { startPostgres } from '../test/support/embedded-postgres.ts';
+import { Estates, psql } from './support/database-estate.ts';
+import { judge, median } from './support/ratio.ts';
+import { Tokenctl } from './support/tokenctl-process.ts';
+
+const ROUNDS = 5;
+const largest = Number(process.argv[2] ?? 1_000_000);
+
+/** The query that the audit reads its pages with, for all pages at once. */
+async function wholeQuery(): Promise<string> {
+  let text = '';
+  const recorder = {
+    query: (sql: string) => {
+      text = sql;
+      return Promise.resolve([]);
+    },
+    execute: () => Promise.resolve(0),
+  };
+  await readTokenPage(recorder, { layout: Estates.layout, criteria: {}, after: 0 });
+  return text.replaceAll('$1', '0').replace(/LIMIT \d+$/, '');
+}
+
+interface Summary {
+  readonly tokensRead: number;
+  readonly found: number;
+}
+
+using tokenctl = new Tokenctl();
+const server = await startPostgres();
+const estates = await Estates.connect(server.url);
+const query = `COPY (${await wholeQuery()}) TO STDOUT`;
+const memory: number[] = [];
+for (const tokens of [100_000, 1_000_000]) {
+  if (tokens > largest) break;
+  await estates.fill(`estate_${tokens}`, { tokens });
+  const url = estates.url(`estate_${tokens}`);
+  const references: number[] = [];
+  const audits: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const started = performance.now();
+    await psql(url, query);
+    references.push(performance.now() - started);
+    const {
+      report,
+      whole,
+      memory: most,
+    } = await tokenctl.run<Summary>(url, ['tokens', 'audit', '--summary']);
+    if (report.tokensRead !== tokens) throw new Error(`read ${report.tokensRead} of ${tokens} tokens`);
+    if (round === 0) console.log(`${tokens} tokens, ${report.found} findings`);
+    audits.push(whole);
+    memory.push(most);
+  }
+  const perSecond = (tokens / median(audits)) * 1000;
+  console.log(
+    `audited ${perSecond.toFixed(0)} tokens/s, psql copied ${((tokens / median(references)) * 1000).toFixed(0)}/s`,
+  );
+  console.log(`memory: ${Math.max(...memory.slice(-ROUNDS)).toFixed(0)} MB`);
+  if (tokens === 1_000_000) {
+    judge('audited a second / copied a second by psql', median(references) / median(audits), {
+      atLeast: 0.25,
+    });
+    judge(
+      'memory at 1,000,000 tokens / at 100,000',
+      median(memory.slice(-ROUNDS)) / median(memory.slice(0, ROUNDS)),
+      {
+        atMost: 1.3,
+      },
+    );
+  }
+}
+await estates.close();
+await server.stop();

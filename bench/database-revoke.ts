@@ -1,0 +1,81 @@
+// Revoking every token straight at the database, refresh tokens, activity entries, intents and outcomes
+// included, as whole processes: tokenctl against psql, which changes the same rows (activity entries included)
+// with one hand-written transaction, each on a fresh copy of the same database, turn by turn.
+// Run: npm run build && node bench/database-revoke.ts [largest number of tokens]
+import { startPostgres } from '../test/support/embedded-postgres.ts';
+import { Estates, psql } from './support/database-estate.ts';
+import { judge, median } from './support/ratio.ts';
+import { Tokenctl } from './support/tokenctl-process.ts';
+
+const REFERENCE = `BEGIN;
+UPDATE oauth2_provider_refreshtoken SET revoked = now(), updated = now(), access_token_id = NULL WHERE revoked IS NULL;
+INSERT INTO main_activitystream (operation, timestamp, changes, object_relationship_type, object1, object2, action_node,
+  setting)
+SELECT 'delete', now(), '{"description": ' || to_json(t.description) || ', "application": '
+  || coalesce(to_json(a.name)::text, 'null') || ', "scope": ' || to_json(t.scope) || ', "id": ' || t.id
+  || ', "token": "************"}', '', 'o_auth2_access_token', '', 'psql', '{}'
+FROM main_oauth2accesstoken t LEFT JOIN main_oauth2application a ON a.id = t.application_id;
+DELETE FROM main_activitystream_o_auth2_access_token;
+DELETE FROM main_oauth2accesstoken;
+COMMIT`;
+
+const largest = Number(process.argv[2] ?? 1_000_000);
+
+interface Report {
+  readonly revoked: number;
+  readonly verified: boolean;
+  readonly seconds: number;
+}
+
+/** Revokes everything, and makes sure that it did. */
+async function revokeAll(url: string, tokens: number) {
+  const run = await tokenctl.run<Report>(url, ['tokens', 'revoke', '--all', '--yes']);
+  const { revoked, verified } = run.report;
+  if (revoked !== tokens || !verified) throw new Error(`not all was revoked: ${JSON.stringify(run.report)}`);
+  return run;
+}
+
+async function timed(work: () => Promise<void>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
+
+using tokenctl = new Tokenctl();
+const server = await startPostgres();
+const estates = await Estates.connect(server.url);
+const perToken = new Map<number, number>();
+console.log(`on the tables of a ${Estates.layout}`);
+for (const { tokens, rounds } of [
+  { tokens: 10_000, rounds: 5 },
+  { tokens: 100_000, rounds: 3 },
+  { tokens: 1_000_000, rounds: 2 },
+]) {
+  if (tokens > largest) break;
+  const template = `estate_${tokens}`;
+  await estates.fill(template, { tokens });
+  const runs: Awaited<ReturnType<typeof revokeAll>>[] = [];
+  const references: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    for (const turn of round % 2 === 0 ? ['psql', 'tokenctl'] : ['tokenctl', 'psql']) {
+      const url = await estates.copy(template);
+      if (turn === 'psql') references.push(await timed(() => psql(url, REFERENCE)));
+      else runs.push(await revokeAll(url, tokens));
+      await estates.drop(url);
+    }
+  }
+  const whole = median(runs.map((run) => run.whole));
+  const reference = median(references);
+  perToken.set(tokens, (median(runs.map(({ report }) => report.seconds)) * 1000) / tokens);
+  console.log(
+    `${tokens} tokens: tokenctl ${(whole / 1000).toFixed(2)} s, psql ${(reference / 1000).toFixed(2)} s, as whole processes`,
+  );
+  judge(`time / time of one transaction by psql, ${tokens} tokens`, whole / reference, {
+    atMost: tokens === 10_000 ? 6 : 2,
+  });
+  judge(`memory in MB, ${tokens} tokens`, Math.max(...runs.map((run) => run.memory)), { atMost: 200 });
+}
+const [small, large] = [perToken.get(10_000), [...perToken.values()].at(-1)];
+judge('time a token, most tokens / 10,000 tokens', (large ?? 0) / (small ?? 1), { atMost: 1.3 });
+await estates.close();
+await server.stop();
