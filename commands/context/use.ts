@@ -17,7 +17,7 @@ export default class ContextUse extends TokenctlCommand {
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(ContextUse);
-    const runtime = await this.runtime({ ...flags, context: undefined });
+    const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
     const { useContext } = await import('../../src/config/contexts.ts');
     const { chosenResult } = await import('../../src/cli/chosen-result.ts');
     useContext(runtime.configuration, args.name);

@@ -5,7 +5,7 @@ export function chosenResult(name: string, overriddenBy: string | undefined): Re
   const override =
     overriddenBy === undefined || overriddenBy === name
       ? ''
-      : `In this shell the environment chooses "${overriddenBy}" instead (TOKENCTL_CONTEXT or CONTROLLER_HOST).\n`;
+      : `In this shell the environment chooses "${overriddenBy}" instead (TOKENCTL_CONTEXT, CONTROLLER_HOST or TOKENCTL_DATABASE).\n`;
   return report({
     json: { currentContext: name, overriddenBy: override === '' ? null : overriddenBy },
     text: () => `The current context is "${name}".\n${override}`,

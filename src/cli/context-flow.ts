@@ -1,9 +1,12 @@
 import type { Configuration } from '../config/configuration.ts';
-import { addContext, checkContext, type NamedContext, requireFreeName } from '../config/contexts.ts';
+import { addContext, checkedContext, type NamedContext, requireFreeName } from '../config/contexts.ts';
 import { absolutePath, type Environment } from '../config/paths.ts';
+import { TokenctlError } from '../core/errors.ts';
 import { contextToJson } from './context-view.ts';
 import type { CredentialFlags } from './credential-flags.ts';
-import { takeCredential } from './credential-input.ts';
+import { requireNoCredential, takeCredential } from './credential-input.ts';
+import type { DatabaseFlags } from './database-flags.ts';
+import { takeDatabase } from './database-input.ts';
 import { requireReadable } from './readable-file.ts';
 import { type Report, report } from './result.ts';
 
@@ -12,13 +15,14 @@ export interface ContextRequest {
   readonly configuration: Configuration;
   readonly environment: Environment;
   readonly name: string;
-  readonly flags: CredentialFlags & {
-    readonly url: string;
-    readonly username?: string | undefined;
-    readonly 'ca-file'?: string | undefined;
-    readonly 'verify-ssl'?: boolean | undefined;
-    readonly replace?: boolean | undefined;
-  };
+  readonly flags: CredentialFlags &
+    DatabaseFlags & {
+      readonly url?: string | undefined;
+      readonly username?: string | undefined;
+      readonly 'ca-file'?: string | undefined;
+      readonly 'verify-ssl'?: boolean | undefined;
+      readonly replace?: boolean | undefined;
+    };
 }
 
 /**
@@ -27,33 +31,14 @@ export interface ContextRequest {
  *
  * @throws TokenctlError `usage`, `configuration`
  */
-export async function contextFlow({
-  configuration,
-  environment,
-  name,
-  flags,
-}: ContextRequest): Promise<Report> {
+export async function contextFlow(request: ContextRequest): Promise<Report> {
+  const { configuration, name, flags } = request;
   const { file } = configuration;
   requireFreeName(configuration, name, flags.replace === true);
-  const outline: NamedContext = {
-    name,
-    url: flags.url,
-    ...(flags.username !== undefined && { username: flags.username }),
-    ...(flags['ca-file'] !== undefined && {
-      caFile: absolutePath(flags['ca-file'], process.cwd(), environment),
-    }),
-    ...(flags['verify-ssl'] !== undefined && { verifyTls: flags['verify-ssl'] }),
-  };
-  checkContext(outline);
-  if (outline.caFile !== undefined) requireReadable(outline.caFile, 'The file of --ca-file');
-  const credential = await takeCredential({
-    flags,
-    context: name,
-    username: flags.username,
-    configurationFile: file,
-    environment,
-  });
-  const context = { ...outline, ...credential };
+  const outline = outlineOf(request);
+  if (outline.database !== undefined) requireNoCredential(flags);
+  else if (outline.caFile !== undefined) requireReadable(outline.caFile, 'The file of --ca-file');
+  const context = outline.database === undefined ? await withCredential(outline, request) : outline;
   addContext(file, context);
   const current = (configuration.currentContext ?? name) === name;
   return report({
@@ -63,4 +48,38 @@ export async function contextFlow({
       (current ? '' : `To work in it: tokenctl context use ${name}, or --context ${name}.\n`) +
       `To check it: tokenctl context check ${name}\n`,
   });
+}
+
+/** The context that the flags mean, but for its credential. */
+function outlineOf({ environment, name, flags }: ContextRequest): NamedContext {
+  const { url, username, 'ca-file': caFile, 'verify-ssl': verifyTls } = flags;
+  const database = takeDatabase(flags, environment);
+  if (url === undefined && database === undefined) throw nowhere();
+  return checkedContext(name, {
+    ...(url !== undefined && { url }),
+    ...(database !== undefined && { database }),
+    ...(username !== undefined && { username }),
+    ...(caFile !== undefined && { caFile: absolutePath(caFile, process.cwd(), environment) }),
+    ...(verifyTls !== undefined && { verifyTls }),
+  });
+}
+
+function nowhere(): TokenctlError {
+  return new TokenctlError('usage', 'Nothing says where the controller is', {
+    hint: 'Add --url for its REST API, or --database-file, --database-env or --database for its database',
+  });
+}
+
+async function withCredential<Outline extends object>(
+  outline: Outline,
+  { configuration, environment, name, flags }: ContextRequest,
+): Promise<Outline> {
+  const credential = await takeCredential({
+    flags,
+    context: name,
+    username: flags.username,
+    configurationFile: configuration.file,
+    environment,
+  });
+  return { ...outline, ...credential };
 }

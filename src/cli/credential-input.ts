@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { absolutePath, type Environment } from '../config/paths.ts';
-import type { SecretReference } from '../config/schema.ts';
+import type { SecretReference } from '../config/secret-reference.ts';
 import { storeSecret } from '../config/secret-store.ts';
 import { readSecret, secretFrom } from '../config/secrets.ts';
 import { TokenctlError } from '../core/errors.ts';
@@ -38,17 +38,28 @@ export async function takeCredential(request: CredentialRequest): Promise<Creden
   return kind === 'token' ? { token: reference } : { password: reference };
 }
 
+/**
+ * Makes sure that no credential is given to a context of a database, whose URL has it.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function requireNoCredential(flags: CredentialFlags): void {
+  const [given] = givenBy(flags);
+  if (given === undefined) return;
+  throw new TokenctlError('usage', `${flagOf(given)} goes with --url, and this context has a database`, {
+    hint: "A database's password is part of its URL, or comes from ~/.pgpass or PGPASSWORD",
+  });
+}
+
 /** Without a flag, the keyboard is asked: for a password where there is a user name, else for a token. */
 function chosen({ flags, username }: CredentialRequest): {
   kind: Kind;
   source: (typeof SOURCES)[number] | 'keyboard';
 } {
-  const given = (['token', 'password'] as const).flatMap((kind) =>
-    SOURCES.filter((source) => flags[`${kind}-${source}`]).map((source) => ({ kind, source })),
-  );
+  const given = givenBy(flags);
   const [only, ...others] = given;
   if (others.length > 0) {
-    const names = given.map(({ kind, source }) => `--${kind}-${source}`).join(', ');
+    const names = given.map(flagOf).join(', ');
     throw new TokenctlError('usage', `A context has one credential, and there are ${names}`);
   }
   if (only !== undefined) return only;
@@ -58,6 +69,21 @@ function chosen({ flags, username }: CredentialRequest): {
     });
   }
   return { kind: username === undefined ? 'token' : 'password', source: 'keyboard' };
+}
+
+interface Given {
+  readonly kind: Kind;
+  readonly source: (typeof SOURCES)[number];
+}
+
+function givenBy(flags: CredentialFlags): Given[] {
+  return (['token', 'password'] as const).flatMap((kind) =>
+    SOURCES.filter((source) => flags[`${kind}-${source}`]).map((source) => ({ kind, source })),
+  );
+}
+
+function flagOf({ kind, source }: Given): string {
+  return `--${kind}-${source}`;
 }
 
 async function referenceFor(

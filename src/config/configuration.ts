@@ -13,12 +13,14 @@ export interface SettingFlags {
   readonly config?: string | undefined;
   readonly context?: string | undefined;
   readonly logFile?: string | undefined;
+  /** A file that holds the URL of a controller's database: it makes a context for this run. */
+  readonly databaseFile?: string | undefined;
 }
 
 /** The settings of a run, and the file that they were read from and that `context add` writes to. */
 export interface Configuration extends Settings {
   readonly file: string;
-  /** Whether the audit log's path was given: by the file, the environment or a flag. */
+  /** Whether it was said where the audit log is: by the file, the environment or a flag. */
   readonly auditLogNamed: boolean;
   /** The context that the environment chooses, which goes before the file's choice. */
   readonly environmentContext: string | undefined;
@@ -38,16 +40,20 @@ export function loadConfiguration(flags: SettingFlags, environment: Environment)
     fromEnvironment,
     flagsLayer(flags, environment),
   ];
-  const layers = [defaultsLayer(environment), ...given];
+  const layers = withOneAuditLog([defaultsLayer(environment), ...given]);
   const checked = configurationSchema.safeParse(mergeLayers(layers), { error: plainIssue });
   if (!checked.success) throw invalidSettings(checked.error.issues, layers);
+  if (checked.data.currentContext === ENVIRONMENT_CONTEXT) refuseRivals(fromEnvironment.rivals);
   return deepFreeze({
     ...checked.data,
     file: file.path,
-    auditLogNamed: given.some(({ values }) => isMapping(values['auditLog']) && 'file' in values['auditLog']),
+    auditLogNamed: given.some(saysWhereTheLogIs),
     environmentContext: fromEnvironment.values.currentContext,
   });
 }
+
+/** The name of the context that `--database-file` makes. */
+const FLAG_CONTEXT = 'database';
 
 function defaultsLayer(environment: Environment): Layer {
   return {
@@ -56,14 +62,65 @@ function defaultsLayer(environment: Environment): Layer {
   };
 }
 
-function flagsLayer({ context, logFile }: SettingFlags, environment: Environment): Layer {
+function flagsLayer({ context, logFile, databaseFile }: SettingFlags, environment: Environment): Layer {
+  if (context !== undefined && databaseFile !== undefined) {
+    throw new TokenctlError(
+      'usage',
+      `Two controllers are named: the context "${context}", and --database-file`,
+      {
+        hint: 'Leave one of them out',
+      },
+    );
+  }
+  const flagPath = (path: string) => absolutePath(path, process.cwd(), environment);
+  const database = databaseFile !== undefined && { file: flagPath(databaseFile) };
   return {
     values: {
       ...(context !== undefined && { currentContext: context }),
-      ...(logFile !== undefined && { auditLog: { file: absolutePath(logFile, process.cwd(), environment) } }),
+      ...(database && { currentContext: FLAG_CONTEXT, contexts: { [FLAG_CONTEXT]: { database } } }),
+      ...(logFile !== undefined && { auditLog: { file: flagPath(logFile) } }),
     },
-    locate: ([section]) => (section === 'currentContext' ? '--context' : '--log-file'),
+    locate: ([section]) => {
+      if (section === 'auditLog') return '--log-file';
+      return databaseFile === undefined ? '--context' : '--database-file';
+    },
   };
+}
+
+/**
+ * The last layer that says where the audit log is decides: one that names a database after another has
+ * named a file does not mean both.
+ */
+function withOneAuditLog(layers: readonly Layer[]): readonly Layer[] {
+  const deciding = layers.findLastIndex(saysWhereTheLogIs);
+  return layers.map((layer, index) => (index < deciding ? withoutAuditLog(layer) : layer));
+}
+
+function saysWhereTheLogIs({ values: { auditLog } }: Layer): boolean {
+  return isMapping(auditLog) && ('file' in auditLog || 'database' in auditLog);
+}
+
+/** What else it says about the log, and may be wrong, stays. */
+function withoutAuditLog(layer: Layer): Layer {
+  if (!isMapping(layer.values['auditLog'])) return layer;
+  const { file: _file, database: _database, ...auditLog } = layer.values['auditLog'];
+  return { ...layer, values: { ...layer.values, auditLog } };
+}
+
+/**
+ * Two controllers in the environment, and nothing says which is meant.
+ *
+ * @throws TokenctlError `configuration`
+ */
+function refuseRivals(rivals: readonly string[]): void {
+  if (rivals.length === 0) return;
+  throw new TokenctlError(
+    'configuration',
+    `The environment names two controllers: ${rivals.join(' and ')} are set`,
+    {
+      hint: 'Unset one of them, or name a context with --context or TOKENCTL_CONTEXT',
+    },
+  );
 }
 
 function withoutReservedName(layer: Layer): Layer {
@@ -72,7 +129,7 @@ function withoutReservedName(layer: Layer): Layer {
   const where = layer.locate(['contexts', ENVIRONMENT_CONTEXT]);
   throw new TokenctlError(
     'configuration',
-    `${where}: a context cannot be called "${ENVIRONMENT_CONTEXT}": CONTROLLER_HOST and its like make that one.`,
+    `${where}: a context cannot be called "${ENVIRONMENT_CONTEXT}": CONTROLLER_HOST and its like, or TOKENCTL_DATABASE, make that one.`,
   );
 }
 

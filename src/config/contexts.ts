@@ -1,17 +1,22 @@
 import { Document } from 'yaml';
 import { TokenctlError } from '../core/errors.ts';
 import type { Configuration } from './configuration.ts';
+import { contextSchema, type DatabaseContext, type RestContext } from './context-schema.ts';
 import { ENVIRONMENT_CONTEXT } from './environment-layer.ts';
 import { parseConfiguration, readConfiguration } from './file-layer.ts';
 import { nearestName } from './nearest-name.ts';
 import { plainIssue } from './plain-issue.ts';
 import { replaceFile } from './replace-file.ts';
-import { type ContextSettings, configurationSchema, contextNamePattern } from './schema.ts';
+import { contextNamePattern } from './schema.ts';
 
 /** A context with its name. */
-export interface NamedContext extends ContextSettings {
-  readonly name: string;
-}
+export type NamedContext = NamedRestContext | NamedDatabaseContext;
+
+/** A context whose controller is reached over its REST API, with its name. */
+export type NamedRestContext = RestContext & { readonly name: string };
+
+/** A context whose controller is reached in its database, with its name. */
+type NamedDatabaseContext = DatabaseContext & { readonly name: string };
 
 /**
  * The context to work in: the current one, or `name`.
@@ -21,7 +26,7 @@ export interface NamedContext extends ContextSettings {
 export function contextOf(configuration: Configuration, name = configuration.currentContext): NamedContext {
   if (name === undefined) {
     throw new TokenctlError('configuration', 'No context is chosen: which controller is meant?', {
-      hint: 'Make one with `tokenctl context add NAME --url URL`, name one with --context, or set CONTROLLER_HOST.',
+      hint: 'Make one with `tokenctl context add NAME --url URL`, name one with --context, or set CONTROLLER_HOST or TOKENCTL_DATABASE.',
     });
   }
   // A name such as "constructor" is found in every object.
@@ -37,7 +42,10 @@ export function contextOf(configuration: Configuration, name = configuration.cur
  */
 export function requireFreeName(configuration: Configuration, name: string, replace: boolean): void {
   if (name === ENVIRONMENT_CONTEXT) {
-    throw new TokenctlError('usage', `"${name}" is the name of the context that CONTROLLER_HOST makes`);
+    throw new TokenctlError(
+      'usage',
+      `"${name}" is the name of the context that CONTROLLER_HOST or TOKENCTL_DATABASE makes`,
+    );
   }
   if (!contextNamePattern.test(name)) {
     throw new TokenctlError('usage', `"${name}" cannot name a context: use letters, digits, dots and dashes`);
@@ -49,17 +57,18 @@ export function requireFreeName(configuration: Configuration, name: string, repl
   }
 }
 
+/** A context as flags give it: unchecked. */
+export type ContextDraft = { readonly [setting in keyof RestContext]?: unknown };
+
 /**
  * Checks a context before it is written.
  *
  * @throws TokenctlError `usage` saying which part cannot be meant
  */
-export function checkContext({ name, ...settings }: NamedContext): void {
-  const checked = configurationSchema.shape.contexts.safeParse({ [name]: settings }, { error: plainIssue });
-  if (checked.success) return;
-  const problems = checked.error.issues.map(
-    ({ path, message }) => `${path.slice(1).join('.') || name} ${message}`,
-  );
+export function checkedContext(name: string, draft: ContextDraft): NamedContext {
+  const checked = contextSchema.safeParse(draft, { error: plainIssue });
+  if (checked.success) return { ...checked.data, name };
+  const problems = checked.error.issues.map(({ path, message }) => `${path.join('.') || name} ${message}`);
   throw new TokenctlError('usage', `The context cannot be made: ${problems.join('; ')}`);
 }
 

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
-import type { NamedContext } from './contexts.ts';
+import type { NamedRestContext } from './contexts.ts';
 import { ENVIRONMENT_CONTEXT } from './environment-layer.ts';
 import type { Environment } from './paths.ts';
 import { readSecret } from './secrets.ts';
@@ -15,7 +15,7 @@ export type ContextCredential =
  *
  * @throws TokenctlError `configuration` where it has none, or it cannot be read safely
  */
-export function credentialOf(context: NamedContext, environment: Environment): ContextCredential {
+export function credentialOf(context: NamedRestContext, environment: Environment): ContextCredential {
   const { name, token, username, password } = context;
   if (token !== undefined) return { kind: 'token', token: readSecret(token, environment) };
   if (password !== undefined && username !== undefined) {

@@ -68,7 +68,7 @@ export function parseConfiguration(text: string, path: string): { document: Docu
 }
 
 /** The line of the value at a path, or of the nearest thing above it that stands in the file. */
-function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number {
+export function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number {
   for (let length = path.length; length > 0; length -= 1) {
     const parent = document.getIn(path.slice(0, length - 1), true);
     const pair = isMap(parent)

@@ -52,13 +52,21 @@ function gives(values: unknown, path: readonly PropertyKey[]): boolean {
   return true;
 }
 
+/** A schema without what makes it optional, and without what turns its output into a type. */
+function withoutWrapping(schema: unknown): unknown {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
+    return withoutWrapping(schema.unwrap());
+  }
+  return schema instanceof z.ZodPipe ? withoutWrapping(schema.in) : schema;
+}
+
 /** The setting names that the schema knows under a path. */
 function knownKeys(path: readonly PropertyKey[]): string[] {
   let schema: unknown = configurationSchema;
   for (const key of path) {
     if (schema instanceof z.ZodObject) schema = schema.shape[String(key)];
     else if (schema instanceof z.ZodRecord) schema = schema.valueType;
-    while (schema instanceof z.ZodOptional) schema = schema.unwrap();
+    schema = withoutWrapping(schema);
   }
   return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }

@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { TokenctlError } from '../core/errors.ts';
 import { Secret } from '../core/secret.ts';
 import type { Environment } from './paths.ts';
-import type { SecretReference } from './schema.ts';
+import type { SecretReference } from './secret-reference.ts';
 
 /** Bits of a mode that let anybody but the owner in. */
 const GROUP_OR_OTHERS = 0o077;
@@ -31,7 +31,7 @@ function secretOf(environment: Environment, name: string): Secret {
   if (value) return secretFrom(value, `The variable ${name}`);
   throw new TokenctlError(
     'configuration',
-    `The environment has no ${name}, which the context takes its secret from.`,
+    `The environment has no ${name}, which the configuration takes a secret from.`,
   );
 }
 

@@ -28,6 +28,7 @@ describe('context add', () => {
     expect(JSON.parse(added.stdout)).toEqual({
       name: 'live',
       current: true,
+      kind: 'rest',
       url: 'https://controller.example',
       credential: { kind: 'token', file: token },
       verifyTls: true,
