@@ -11,7 +11,7 @@ export default class SettingsBasicAuth extends TokenctlCommand {
     `Turning it off is refused while this tool itself signs in with a password: make a token first, with tokens \
 create. Sessions and tokens stay as they are.
 
-With --json it prints setting, enabled; for on and off also changed and dryRun.`;
+With --json it prints setting, enabled; for on and off also changed, dryRun and holds (at_once or within_a_minute).`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> status',

@@ -12,7 +12,7 @@ export default class SettingsExternalTokens extends TokenctlCommand {
     `Denying stops new tokens; the existing ones live on unless --revoke-existing revokes them as well. How many \
 there are is said in any case.
 
-With --json it prints setting, enabled; for allow and deny also changed and dryRun; for deny also existing \
+With --json it prints setting, enabled; for allow and deny also changed, dryRun and holds (at_once or within_a_minute); for deny also existing \
 (users, tokens), or with --revoke-existing revocation (as tokens revoke prints it).`;
 
   static override examples = [

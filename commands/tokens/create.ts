@@ -5,11 +5,12 @@ import type { Result } from '../../src/cli/result.ts';
 
 /** Creates a personal access token. */
 export default class TokensCreate extends TokenctlCommand {
-  static override summary = 'Create a personal access token for yourself.';
+  static override summary = 'Create a personal access token, for yourself or in a database for any user.';
 
   static override description =
     `The value goes into a new file that only you can read, and nowhere else: not to the terminal, not into the \
-audit log. The file can be the credential of a context: context add NAME --url URL --token-file FILE.
+audit log. The file can be the credential of a context: context add NAME --url URL --token-file FILE. Over REST a \
+token is created for the caller, in a database for the user of --user.
 
 With --json it prints token (as in tokens list) and output, the file. With --dry-run: dryRun, user, address, \
 request, output.`;
@@ -17,6 +18,7 @@ request, output.`;
   static override examples = [
     '<%= config.bin %> <%= command.id %> --scope read --description "nightly report" --output ./report.token',
     '<%= config.bin %> <%= command.id %> --scope write --output ./admin.token --yes --ticket OPS-17',
+    '<%= config.bin %> <%= command.id %> --context production-db --user robot --scope write --output ./robot.token',
   ];
 
   static override flags = {
@@ -25,6 +27,7 @@ request, output.`;
       required: true,
     }),
     output: string({ summary: 'The new file for the value.', required: true, helpValue: 'FILE' }),
+    user: string({ summary: 'Whose the token is to be; yours over REST.', helpValue: 'NAME' }),
     description: string({ summary: 'What the token is for.', helpValue: 'TEXT' }),
     ...changeFlags,
   };
@@ -35,7 +38,7 @@ request, output.`;
     const { creationFlow } = await import('../../src/cli/creation-flow.ts');
     const consent = consentFrom(flags);
     const runtime = await this.runtime(flags);
-    const request = { scope: flags.scope, description: flags.description ?? '' };
+    const request = { scope: flags.scope, description: flags.description ?? '', user: flags.user };
     return await creationFlow({ runtime, consent, flags, request, output: flags.output });
   }
 }

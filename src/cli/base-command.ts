@@ -2,9 +2,11 @@ import { Command } from '@oclif/core/command';
 import { string } from '@oclif/core/flags';
 import type { ArgInput, FlagInput, InferredArgs, InferredFlags } from '@oclif/core/interfaces';
 import type { Runtime } from '../runtime.ts';
+import type { AccountFlags } from './flags.ts';
 import { wantsJson } from './json-mode.ts';
 import type { Format } from './listing.ts';
 import { surviveStreamErrors, writeNotice } from './output.ts';
+import { requireAccount } from './required-account.ts';
 import type { Result } from './result.ts';
 
 /** The flags of every command that reads the configuration. */
@@ -13,6 +15,13 @@ const globalFlags = {
     summary: 'The context to work in, instead of the current one.',
     helpGroup: 'GLOBAL',
     helpValue: 'NAME',
+  }),
+  'database-file': string({
+    summary:
+      "A file of mode 0600 with the URL of a controller's database: works there, instead of in a context.",
+    helpGroup: 'GLOBAL',
+    helpValue: 'FILE',
+    exclusive: ['context'],
   }),
   config: string({
     summary: 'The configuration file to read.',
@@ -58,7 +67,7 @@ export abstract class TokenctlCommand extends Command {
     const { flags, args } = await this.parse(command);
     this.#csv = flags['csv'] === true;
     // A command without flags of its own has no `flags` at all, whatever the framework's types say.
-    this.#changes = Object.hasOwn(command.flags ?? {}, 'dry-run') && flags['dry-run'] !== true;
+    this.#changes = Object.hasOwn(command.flags ?? {}, 'reason') && flags['dry-run'] !== true;
     return { flags, args } as unknown as Input<C>;
   }
 
@@ -69,10 +78,17 @@ export abstract class TokenctlCommand extends Command {
   protected async runtime(flags: Input<typeof TokenctlCommand>['flags']): Promise<Runtime> {
     const { createRuntime } = await import('../runtime.ts');
     this.#runtime ??= createRuntime({
-      flags: { context: flags.context, config: flags.config, logFile: flags['log-file'] },
+      flags: {
+        context: flags.context,
+        config: flags.config,
+        logFile: flags['log-file'],
+        databaseFile: flags['database-file'],
+      },
       environment: process.env,
       notify: writeNotice,
+      version: this.config.version,
     });
+    if (this.#changes) requireAccount(this.#runtime.configuration.auditLog, flags as AccountFlags);
     return this.#runtime;
   }
 

@@ -1,6 +1,7 @@
 import { TokenctlError } from '../core/errors.ts';
+import type { Token } from '../core/token.ts';
 import { createToken } from '../operations/create-token.ts';
-import type { TokenRequest } from '../operations/ports.ts';
+import type { TargetDescription, TokenRequest } from '../operations/ports.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Consent } from './consent.ts';
 import type { ChangeFlags } from './flags.ts';
@@ -28,11 +29,13 @@ export interface CreationRequest {
 export async function creationFlow(creation: CreationRequest): Promise<Report> {
   const { runtime, consent, flags, request, output } = creation;
   requireNewFile(output);
-  const { address, identity } = await runtime.description();
-  const what = `a token of scope ${request.scope} for ${printable.value(identity.username)} at ${address}`;
+  const { address, identity, credential } = await runtime.description();
+  requireUser(request, credential);
+  const user = request.user ?? identity.username;
+  const what = `a token of scope ${request.scope} for ${printable.value(user)} at ${address}`;
   if (flags['dry-run'] === true) {
     return report({
-      json: { dryRun: true, user: identity.username, address, request, output },
+      json: { dryRun: true, user, address, request, output },
       text: () => `Would create ${what}, its value in ${output}.\n\nDry run: nothing was changed.\n`,
     });
   }
@@ -41,10 +44,35 @@ export async function creationFlow(creation: CreationRequest): Promise<Report> {
     act: 'create it',
     type: request.scope,
   });
-  return await create(creation);
+  const token = await createIntoFile(creation);
+  return report({
+    json: { token: tokenToJson(token), output },
+    text: () =>
+      `Created token ${token.id}, scope ${token.scope}, expires ${expiryText(token.expires)}.\n` +
+      `Its value is in ${output}, which only you can read.\n`,
+  });
 }
 
-async function create({ runtime, flags, request, output }: CreationRequest): Promise<Report> {
+/** A role of a database is no user, whose token it could be. */
+function requireUser({ user }: TokenRequest, credential: TargetDescription['credential']): void {
+  if (credential !== 'database_role' || user !== undefined) return;
+  throw new TokenctlError('usage', 'In a database a token is created for a user, and none is named', {
+    hint: 'Add --user',
+  });
+}
+
+/**
+ * Creates a token and puts its value into a new file, without asking.
+ *
+ * @throws TokenctlError `usage` for the file, `partly_done` where the token exists and its value is lost, and
+ * whatever the operation throws
+ */
+export async function createIntoFile({
+  runtime,
+  flags,
+  request,
+  output,
+}: Omit<CreationRequest, 'consent'>): Promise<Token> {
   const change = await runtime.change(flags);
   const file = reserveSecretFile(output);
   let created: Awaited<ReturnType<typeof createToken>>;
@@ -60,12 +88,7 @@ async function create({ runtime, flags, request, output }: CreationRequest): Pro
   } catch (cause) {
     throw valueLost(token.id, output, cause);
   }
-  return report({
-    json: { token: tokenToJson(token), output },
-    text: () =>
-      `Created token ${token.id}, scope ${token.scope}, expires ${expiryText(token.expires)}.\n` +
-      `Its value is in ${output}, which only you can read.\n`,
-  });
+  return token;
 }
 
 function valueLost(tokenId: number, output: string, cause: unknown): TokenctlError {

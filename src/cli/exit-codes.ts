@@ -9,6 +9,8 @@ export const exitCodes = {
   done: 0,
   /** A bug of tokenctl: anything that no code below stands for. */
   bug: 1,
+  /** Of the drop-ins for management commands alone: what those end with 1 for. */
+  managementError: 1,
   /** Flags, arguments, configuration, or a refusal before anything was tried. */
   usage: 2,
   /** Findings at or above `--fail-on`. */

@@ -1,10 +1,13 @@
 import { CLIError, ExitError } from '@oclif/core/errors';
 import { TokenctlError, type TokenctlErrorCode } from '../core/errors.ts';
 import { exitCodeOf, exitCodes } from './exit-codes.ts';
+import { ManagementError } from './management-error.ts';
 import { usageMistake } from './usage-mistake.ts';
 
 /** What the user is told of an error: these fields, and nothing else that the error may carry. */
 export interface Failure {
+  /** What stands before the message for people. */
+  readonly label: string;
   readonly exit: number;
   readonly code: TokenctlErrorCode | 'bug';
   readonly message: string;
@@ -12,6 +15,7 @@ export interface Failure {
   readonly details: Readonly<Record<string, unknown>> | undefined;
 }
 
+const LABEL = 'Error';
 const DEBUG_HINT = 'Run it again with TOKENCTL_DEBUG=1 to see where, and report it with that output.';
 
 /**
@@ -20,8 +24,10 @@ const DEBUG_HINT = 'Run it again with TOKENCTL_DEBUG=1 to see where, and report 
  */
 export function failureOf(error: unknown): Failure {
   if (error instanceof TokenctlError) {
+    const inManagementWords = error instanceof ManagementError;
     return {
-      exit: exitCodeOf(error.code),
+      label: inManagementWords ? ManagementError.label : LABEL,
+      exit: inManagementWords ? exitCodes.managementError : exitCodeOf(error.code),
       code: error.code,
       message: sentence(withoutParserFrame(error.message)),
       hint: error.hint === undefined ? undefined : sentence(error.hint),
@@ -31,6 +37,7 @@ export function failureOf(error: unknown): Failure {
   const mistake = error instanceof CLIError ? usageMistake(error) : undefined;
   if (mistake !== undefined) return failureOf(mistake);
   return {
+    label: LABEL,
     exit: exitCodes.bug,
     code: 'bug',
     message: `This is a bug of tokenctl: an unforeseen ${errorName(error)} ended the command.`,
@@ -50,8 +57,8 @@ export function failureToJson({ code, message, hint, details }: Failure): object
 }
 
 /** The failure as lines for people. */
-export function failureToText({ message, hint }: Failure): string {
-  return hint === undefined ? `Error: ${message}\n` : `Error: ${message}\n${hint}\n`;
+export function failureToText({ label, message, hint }: Failure): string {
+  return hint === undefined ? `${label}: ${message}\n` : `${label}: ${message}\n${hint}\n`;
 }
 
 /** The flag parser wraps the message of a flag's own check in its name and a pointer to --help. */

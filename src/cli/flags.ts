@@ -2,10 +2,8 @@ import { boolean, custom, string } from '@oclif/core/flags';
 import { TokenctlError } from '../core/errors.ts';
 import { parseAge } from './instants.ts';
 
-/** The flags of every command that changes something. */
-export const changeFlags = {
-  'dry-run': boolean({ summary: 'Show what would be done, and do nothing.', helpGroup: 'CHANGE' }),
-  yes: boolean({ summary: 'Do it without asking.', char: 'y', helpGroup: 'CHANGE' }),
+/** The flags that say why something is changed. */
+export const accountFlags = {
   reason: string({ summary: 'Why, for the audit log.', helpGroup: 'CHANGE', helpValue: 'TEXT' }),
   ticket: string({
     summary: 'The ticket it belongs to, for the audit log.',
@@ -14,12 +12,23 @@ export const changeFlags = {
   }),
 };
 
-/** What {@link changeFlags} parse to. */
-export interface ChangeFlags {
-  readonly 'dry-run'?: boolean | undefined;
-  readonly yes?: boolean | undefined;
+/** The flags of every command that changes something. */
+export const changeFlags = {
+  'dry-run': boolean({ summary: 'Show what would be done, and do nothing.', helpGroup: 'CHANGE' }),
+  yes: boolean({ summary: 'Do it without asking.', char: 'y', helpGroup: 'CHANGE' }),
+  ...accountFlags,
+};
+
+/** What {@link accountFlags} parse to. */
+export interface AccountFlags {
   readonly reason?: string | undefined;
   readonly ticket?: string | undefined;
+}
+
+/** What {@link changeFlags} parse to. */
+export interface ChangeFlags extends AccountFlags {
+  readonly 'dry-run'?: boolean | undefined;
+  readonly yes?: boolean | undefined;
 }
 
 /** For commands whose result is a list of rows. */
@@ -55,4 +64,16 @@ const DAY = 86_400_000;
 export const days = custom<number>({
   helpValue: 'AGE',
   parse: async (input) => parseAge(/^\d+$/.test(input) ? `${input}d` : input) / DAY,
+});
+
+/** A flag that takes a length of time, as an age (`12h`) or as a bare number of seconds, and gives seconds. */
+export const seconds = custom<number>({
+  helpValue: 'AGE',
+  parse: async (input) => (/^[1-9]\d{0,11}$/.test(input) ? Number(input) : parseAge(input) / 1000),
+});
+
+/** A flag that takes an age (`30d`) and gives milliseconds. */
+export const age = custom<number>({
+  helpValue: 'AGE',
+  parse: async (input) => parseAge(input),
 });

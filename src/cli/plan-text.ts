@@ -1,6 +1,7 @@
 import type { RevocationPlan, StaysAlive, Tally } from '../core/plan.ts';
 import type { TargetDescription } from '../operations/ports.ts';
 import { countText, numberText } from './counts.ts';
+import { amountsOf, confirmation, isNothing } from './plan-amounts.ts';
 import { printable } from './printable.ts';
 
 /** Lines shown of a tally before the rest is summed up. */
@@ -13,12 +14,13 @@ const SHOWN = 5;
  */
 export function planText(plan: RevocationPlan, description: TargetDescription, before = false): string {
   const { address, context, identity } = description;
-  const total = plan.tokenIds.length;
+  const amounts = amountsOf(plan);
   const lines = [
-    total === 0
+    isNothing(amounts)
       ? `Nothing to revoke: the selection is ${printable.value(plan.selection)}.`
-      : `Would revoke ${countText(total, 'token')}: ${printable.value(plan.selection)}.`,
+      : `Would ${confirmation(amounts).act}: ${printable.value(plan.selection)}.`,
     `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
+    ...amountLines(plan),
     ...tallyLines('user', plan.byUser),
     ...tallyLines('application', plan.byApplication),
     ...tallyLines('scope', plan.byScope),
@@ -26,6 +28,35 @@ export function planText(plan: RevocationPlan, description: TargetDescription, b
     ...(before ? staysAliveBriefly(plan.staysAlive) : staysAliveLines(plan.staysAlive)),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** The three numbers, where more than access tokens goes. */
+function amountLines(plan: RevocationPlan): string[] {
+  const { reach, sessions, refreshTokensBeside: beside, refreshTokenIds } = plan;
+  if (!reach.refreshTokens && sessions === null) return [];
+  const { accessTokens, refreshTokens } = amountsOf(plan);
+  const rows: readonly (readonly [string, number, string])[] = [
+    ['Access tokens', accessTokens, ''],
+    [
+      'Refresh tokens',
+      refreshTokens,
+      refreshTokenIds.length === 0
+        ? ''
+        : `: ${numberText(beside)} beside these, ${numberText(refreshTokenIds.length)} without one of them`,
+    ],
+    ['Sessions', sessions?.count ?? 0, ''],
+  ];
+  const shown = rows.filter(
+    ([name]) =>
+      (name !== 'Refresh tokens' || reach.refreshTokens) && (name !== 'Sessions' || sessions !== null),
+  );
+  const width = Math.max(...shown.map(([, amount]) => numberText(amount).length));
+  return [
+    '',
+    ...shown.map(
+      ([name, amount, more]) => `${`${name}:`.padEnd(15)} ${numberText(amount).padStart(width)}${more}`,
+    ),
+  ];
 }
 
 function staysAliveBriefly(staysAlive: readonly StaysAlive[]): string[] {
@@ -60,11 +91,12 @@ function whatText(what: StaysAlive['what']): string {
   }[what];
 }
 
-function tallyLines(kind: string, tallies: readonly Tally[]): string[] {
+/** A tally, largest first: the first few lines, and the rest summed up. */
+export function tallyLines(kind: string, tallies: readonly Tally[], unit = 'token'): string[] {
   if (tallies.length === 0) return [];
   const shown = tallies.slice(0, SHOWN);
   const rest = tallies.slice(SHOWN);
-  const counts = shown.map(({ tokens }) => numberText(tokens));
+  const counts = shown.map(({ count }) => numberText(count));
   const width = Math.max(...counts.map((text) => text.length));
   return [
     '',
@@ -72,7 +104,7 @@ function tallyLines(kind: string, tallies: readonly Tally[]): string[] {
     ...shown.map(({ name }, index) => `  ${counts[index]?.padStart(width)}  ${printable.value(name)}`),
     ...(rest.length === 0
       ? []
-      : [`  and ${countText(rest.length, 'more', 'more')} with ${countText(sum(rest), 'token')}`]),
+      : [`  and ${countText(rest.length, 'more', 'more')} with ${countText(sum(rest), unit)}`]),
   ];
 }
 
@@ -98,5 +130,5 @@ export function idsText(ids: readonly number[]): string {
 }
 
 function sum(tallies: readonly Tally[]): number {
-  return tallies.reduce((total, { tokens }) => total + tokens, 0);
+  return tallies.reduce((total, { count }) => total + count, 0);
 }

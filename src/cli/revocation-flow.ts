@@ -4,8 +4,8 @@ import { planRevocation } from '../operations/plan-revocation.ts';
 import { revokeTokens } from '../operations/revoke-tokens.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Consent } from './consent.ts';
-import { countText } from './counts.ts';
 import type { ChangeFlags } from './flags.ts';
+import { amountsOf, confirmation, isNothing } from './plan-amounts.ts';
 import { planResult } from './plan-result.ts';
 import { planText } from './plan-text.ts';
 import { progressLine } from './progress.ts';
@@ -24,6 +24,13 @@ export interface RevocationRequest {
 interface RevocationFlags extends ChangeFlags {
   readonly 'at-most'?: number | undefined;
   readonly 'include-own'?: boolean | undefined;
+  /** Leaves refresh tokens alive. */
+  readonly 'access-only'?: boolean | undefined;
+  readonly 'with-sessions'?: boolean | undefined;
+  /** Names of rules: of the selected tokens only those that one of them finds. */
+  readonly finding?: readonly string[] | undefined;
+  /** The file with the policy to judge by, instead of the configuration's. */
+  readonly policy?: string | undefined;
 }
 
 /**
@@ -36,25 +43,49 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
   const plan = await planFor(request);
   const description = await runtime.description();
   const dryRun = flags['dry-run'] === true;
-  if (dryRun || plan.tokenIds.length === 0) return planResult(plan, description, dryRun);
-  await request.consent.confirm({
-    plan: planText(plan, description, true),
-    act: `revoke ${countText(plan.tokenIds.length, 'token')}`,
-    type: String(plan.tokenIds.length),
-  });
+  const amounts = amountsOf(plan);
+  if (dryRun || isNothing(amounts)) return planResult(plan, description, dryRun);
+  await request.consent.confirm({ plan: planText(plan, description, true), ...confirmation(amounts) });
   const change = await runtime.change(flags);
   const progress = progressLine('Revoking');
-  const report = await revokeTokens({ ...change, plan, onProgress: progress.step }).finally(progress.end);
-  return revocationResult(report, 'Run the same command again: it goes on with what is left.');
+  // What a rule finds is no selection that could be read again for tokens made since.
+  const selected = flags.finding === undefined ? { selector: request.selector } : {};
+  const report = await revokeTokens({ ...change, plan, ...selected, onProgress: progress.step }).finally(
+    progress.end,
+  );
+  return revocationResult(report);
 }
 
-async function planFor({ runtime, selector, flags }: RevocationRequest): Promise<RevocationPlan> {
+async function planFor(request: RevocationRequest): Promise<RevocationPlan> {
+  const { runtime, selector, flags } = request;
   const { 'at-most': atMost, 'include-own': includeOwn } = flags;
+  const { capabilities } = await runtime.description();
   return await planRevocation({
     target: await runtime.target(),
     selector,
     clock: runtime.clock,
+    capabilities,
+    accessOnly: flags['access-only'] === true,
+    withSessions: flags['with-sessions'] === true,
+    findings: await findingsFor(request),
     ...(includeOwn !== undefined && { includeOwn }),
     ...(atMost !== undefined && { atMost }),
   });
+}
+
+/** What the rules of `--finding` find among the selected tokens; undefined without the flag. */
+async function findingsFor({ runtime, selector, flags }: RevocationRequest) {
+  if (flags.finding === undefined) return undefined;
+  const { policyOf } = await import('./audit-flow.ts');
+  const { ruleNamed } = await import('./report/explanation.ts');
+  const { findingSelector } = await import('../operations/finding-selector.ts');
+  const rules = [...new Set(flags.finding)].map(ruleNamed);
+  const policy = policyOf(runtime, { policy: flags.policy });
+  const { clock } = runtime;
+  const target = await runtime.target();
+  const ids = new Set<number>();
+  for (const rule of rules) {
+    for (const id of await findingSelector({ target, policy, rule, clock, selector })) ids.add(id);
+  }
+  return { rules, ids: [...ids] };
 }

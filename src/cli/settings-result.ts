@@ -1,11 +1,6 @@
 import type { AuthenticationSettings } from '../operations/ports.ts';
-import { countText } from './counts.ts';
+import { secondsText } from './durations.ts';
 import { type Report, report } from './result.ts';
-
-const MINUTE = 60;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-const YEAR = 365 * DAY;
 
 /** The settings as a command's result: in JSON under the controller's names. */
 export function settingsResult(settings: AuthenticationSettings): Report {
@@ -31,19 +26,4 @@ function settingsText(settings: AuthenticationSettings): string {
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');
-}
-
-/** A length of time in the largest unit that leaves more than one, with the seconds that it stands for. */
-function secondsText(seconds: number): string {
-  const units = [
-    [YEAR, 'year'],
-    [DAY, 'day'],
-    [HOUR, 'hour'],
-    [MINUTE, 'minute'],
-  ] as const;
-  const fitting = units.find(([length]) => seconds >= 2 * length);
-  if (fitting === undefined) return countText(seconds, 'second');
-  const [length, name] = fitting;
-  const rounded = Math.round((10 * seconds) / length) / 10;
-  return `${countText(rounded, name)} (${seconds} s)`;
 }

@@ -4,6 +4,7 @@ import type { Runtime } from '../runtime.ts';
 import type { Consent } from './consent.ts';
 import type { ChangeFlags } from './flags.ts';
 import { type Report, report } from './result.ts';
+import { delayText, type SettingsHold } from './settings-delay.ts';
 import type { Switch } from './switches.ts';
 
 /** A switch, and the state that it is to have. */
@@ -21,6 +22,8 @@ export interface SwitchState {
   readonly enabled: boolean;
   readonly changed: boolean;
   readonly dryRun: boolean;
+  /** How soon a change holds. */
+  readonly holds: SettingsHold;
 }
 
 /** Where a switch stands, as a command's result. */
@@ -47,13 +50,14 @@ export async function changeSwitch(request: SwitchRequest): Promise<SwitchState>
   const change = { [setting.setting]: on };
   const { operation } = setting;
   const rehearsed = await changeSetting({ ...(await runtime.rehearsal()), change, operation });
-  const state = { setting: setting.setting, enabled: on, changed: rehearsed.changed };
+  const { address, context, capabilities } = await runtime.description();
+  const holds = capabilities.settingsHold;
+  const state = { setting: setting.setting, enabled: on, changed: rehearsed.changed, holds };
   const dryRun = flags['dry-run'] === true;
   if (dryRun || !rehearsed.changed) return { ...state, dryRun };
-  const { address, context } = await runtime.description();
   const act = setting.acts[side(on)];
   await request.consent.confirm({
-    plan: `Would ${act} at ${address} (context ${context}).\n`,
+    plan: `Would ${act} at ${address} (context ${context}).\n${delayText(holds)}`,
     act,
     type: setting.words[side(on)],
   });
@@ -62,12 +66,12 @@ export async function changeSwitch(request: SwitchRequest): Promise<SwitchState>
 }
 
 /** A changed switch for people, as a line. */
-export function switchText({ enabled, changed, dryRun }: SwitchState, setting: Switch): string {
+export function switchText({ enabled, changed, dryRun, holds }: SwitchState, setting: Switch): string {
   const state = setting.states[side(enabled)];
   if (!changed) return `${state} already: nothing was changed.\n`;
   return dryRun
-    ? `Would ${setting.acts[side(enabled)]}.\nDry run: nothing was changed.\n`
-    : `${state} now.\n`;
+    ? `Would ${setting.acts[side(enabled)]}.\n${delayText(holds)}Dry run: nothing was changed.\n`
+    : `${state} now.\n${delayText(holds)}`;
 }
 
 /** A changed switch as a command's result. */

@@ -22,7 +22,18 @@ const manifest = JSON.parse(readFileSync(new URL('../../oclif.manifest.json', im
 const commands = Object.values(manifest.commands);
 
 /** Commands that change a controller. */
-const changing = ['tokens:revoke', 'tokens:create', 'settings:basic-auth', 'settings:external-tokens'];
+const changing = [
+  'tokens:revoke',
+  'tokens:create',
+  'tokens:cleanup',
+  'sessions:expire',
+  'settings:basic-auth',
+  'settings:external-tokens',
+  'settings:token-lifetime',
+];
+
+/** Commands that stand in for the controller's own, which do not ask. */
+const dropIns = ['revoke_oauth2_tokens', 'create_oauth2_token', 'cleanup_tokens', 'expire_sessions'];
 
 describe.each(commands.map((command) => [command.id.replaceAll(':', ' '), command] as const))(
   '%s',
@@ -46,6 +57,12 @@ describe.each(commands.map((command) => [command.id.replaceAll(':', ' '), comman
     });
   },
 );
+
+test.each(dropIns)('%s never asks, and can be accounted for', (id) => {
+  const flags = Object.keys(manifest.commands[id]?.flags ?? {});
+  expect(flags).toEqual(expect.arrayContaining(['reason', 'ticket']));
+  expect(flags).not.toContain('yes');
+});
 
 test.each(changing)('%s can be rehearsed, agreed to beforehand, and accounted for', (id) => {
   expect(Object.keys(manifest.commands[id]?.flags ?? {})).toEqual(

@@ -52,6 +52,7 @@ describe('settings basic-auth', () => {
       enabled: false,
       changed: true,
       dryRun: true,
+      holds: 'at_once',
     });
     expect((await run(['settings', 'basic-auth', 'status'])).stdout).toBe('Basic authentication is on.\n');
     const off = ['settings', 'basic-auth', 'off', '--yes'];
@@ -74,6 +75,7 @@ test('settings external-tokens deny says how many stay alive, and revokes them w
     enabled: false,
     changed: true,
     dryRun: false,
+    holds: 'at_once',
   });
   expect(existing.tokens).toBeGreaterThan(0);
   const deny = ['settings', 'external-tokens', 'deny', '--revoke-existing', '--json'];

@@ -78,53 +78,6 @@ describe('tokens list', () => {
   });
 });
 
-describe('tokens audit', () => {
-  test('reports findings with their severities, and fails where asked to', async () => {
-    const { run } = home();
-    const calm = await run(['tokens', 'audit', '--json']);
-    expect(calm.code).toBe(0);
-    const report = JSON.parse(calm.stdout) as {
-      tokensRead: number;
-      findings: { rule: string; severity: string; token: { id: number } }[];
-      bySeverity: Record<string, number>;
-      byRule: Record<string, number>;
-      notChecked: unknown[];
-    };
-    expect(report.tokensRead).toBe(TOKENS);
-    expect(report.findings.length).toBe(
-      Object.values(report.bySeverity).reduce((sum, found) => sum + found, 0),
-    );
-    expect(report.byRule['never-expires']).toBeGreaterThan(0);
-    const strict = await run(['tokens', 'audit', '--json', '--fail-on', 'high']);
-    expect(strict.code).toBe(3);
-    expect(JSON.parse(strict.stdout)).toHaveProperty('findings');
-    expect(strict.stderr).toMatch(/findings of severity high or above/);
-    expect((await run(['tokens', 'audit', '--fail-on', 'high'])).code).toBe(3);
-  });
-
-  test('takes limits from flags', async () => {
-    const { run } = home();
-    const found = async (...flags: string[]) =>
-      (
-        JSON.parse((await run(['tokens', 'audit', '--json', ...flags])).stdout) as {
-          byRule: Record<string, number>;
-        }
-      ).byRule;
-    const wide = await found('--max-lifetime', '3000y', '--unused-for', '9000d');
-    const narrow = await found('--max-lifetime', '1', '--unused-for', '1d');
-    expect(wide['unused-for']).toBe(0);
-    expect(narrow['unused-for']).toBeGreaterThan(0);
-    expect(narrow['lifetime-over']).toBeGreaterThan(wide['lifetime-over'] ?? 0);
-  });
-
-  test('prints findings as CSV, the worst first', async () => {
-    const { stdout } = await home().run(['tokens', 'audit', '--csv']);
-    const [heading, first] = stdout.split('\n');
-    expect(heading).toBe('severity,rule,token,user,finding');
-    expect(first).toMatch(/^critical,owner-inactive,\d+,/);
-  });
-});
-
 describe('tokens create', () => {
   test('puts the value into a new file and nowhere else, and it works as a credential', async () => {
     const { folder, run } = home();

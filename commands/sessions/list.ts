@@ -1,0 +1,44 @@
+import { string } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { csvFlag } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/cli/result.ts';
+
+/** Lists sessions. */
+export default class SessionsList extends TokenctlCommand {
+  static override summary = 'List the sessions of browsers: whose, since when, until when.';
+
+  static override description =
+    `It takes a context of a database: a controller's REST API does not show them. What is listed has not expired; no \
+session is decoded.
+
+With --json it prints one array, one session a line, as they come: user (id, username; null where nothing says whose \
+it is), created (null where that is not known), expires, fingerprint. An array that is not closed was cut short; the \
+error is on stderr then.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %>',
+    '<%= config.bin %> <%= command.id %> --user alice --json',
+  ];
+
+  static override flags = {
+    user: string({
+      multiple: true,
+      multipleNonGreedy: true,
+      helpGroup: 'SELECTION',
+      summary: 'Sessions of this user.',
+      helpValue: 'NAME',
+    }),
+    ...csvFlag,
+  };
+
+  async run(): Promise<Result> {
+    const { flags } = await this.input(SessionsList);
+    const runtime = await this.runtime(flags);
+    const { listSessions } = await import('../../src/operations/list-sessions.ts');
+    const { sessionListing } = await import('../../src/cli/session-view.ts');
+    const { user: users } = flags;
+    return sessionListing(
+      listSessions({ target: await runtime.target(), ...(users !== undefined && { users }) }),
+    );
+  }
+}

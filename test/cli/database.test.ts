@@ -1,0 +1,503 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { databaseEstate } from './database-estate.ts';
+
+const { home, addUser, addRole, database, service, url } = databaseEstate();
+
+/** The JSON that a run printed. */
+function parsed(run: { readonly stdout: string }) {
+  return JSON.parse(run.stdout);
+}
+
+/** What is left of a user's: access tokens, live refresh tokens, sessions. */
+async function left(name: string): Promise<readonly number[]> {
+  const [row] = await database().query<{ access: number; refresh: number; sessions: number }>(
+    `SELECT (SELECT count(*) FROM main_oauth2accesstoken t WHERE t.user_id = u.id) AS access,
+       (SELECT count(*) FROM oauth2_provider_refreshtoken r WHERE r.user_id = u.id AND r.revoked IS NULL) AS refresh,
+       (SELECT count(*) FROM main_usersessionmembership m WHERE m.user_id = u.id) AS sessions
+     FROM auth_user u WHERE u.username = $1`,
+    [name],
+  );
+  return row === undefined ? [] : [row.access, row.refresh, row.sessions];
+}
+
+describe('lists', () => {
+  test('access tokens with their last use and fingerprint', async () => {
+    const user = await addUser();
+    const { run } = home();
+    const listed = parsed(await run(['tokens', 'list', '--user', user.name, '--json']));
+    expect(listed).toEqual([
+      expect.objectContaining({
+        id: user.personal.id,
+        application: null,
+        fingerprint: user.personal.fingerprint,
+      }),
+      expect.objectContaining({
+        id: user.issued.id,
+        hasRefreshToken: true,
+        lastUsed: expect.stringMatching(/Z$/),
+      }),
+    ]);
+    expect((await run(['tokens', 'list', '--user', user.name])).stdout).toMatch(/LAST_USED/);
+    const csv = (await run(['tokens', 'list', '--user', user.name, '--csv'])).stdout;
+    expect(csv).toMatch(new RegExp(`${user.personal.fingerprint},$`, 'm'));
+  });
+
+  test('refresh tokens, by state', async () => {
+    const user = await addUser();
+    const { run } = home();
+    const listed = parsed(await run(['refresh-tokens', 'list', '--user', user.name, '--json']));
+    expect(listed.map((token: { state: string }) => token.state)).toEqual(['live', 'orphaned', 'revoked']);
+    expect(listed[0]).toEqual({
+      id: user.beside.id,
+      user: { id: expect.any(Number), username: user.name },
+      application: { id: expect.any(Number), name: 'chatops' },
+      state: 'live',
+      created: expect.stringMatching(/Z$/),
+      revoked: null,
+      accessTokenId: user.issued.id,
+      fingerprint: user.beside.fingerprint,
+    });
+    const states = ['--state', 'orphaned', '--state', 'revoked'];
+    const some = await run(['refresh-tokens', 'list', '--user', user.name, ...states, '--csv']);
+    const [heading, ...rows] = some.stdout.trimEnd().split('\n');
+    expect(heading).toBe('id,user,application,state,created,revoked,access_token,fingerprint');
+    expect(rows).toHaveLength(2);
+    const none = await run(['refresh-tokens', 'list', '--application', 'chatops', '--user', 'admin']);
+    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'No refresh tokens.\n' });
+    expect((await run(['refresh-tokens', 'list', '--user', 'nobody-here'])).code).toBe(2);
+  });
+
+  test('sessions, without their keys', async () => {
+    const user = await addUser();
+    const { run } = home();
+    const listed = parsed(await run(['sessions', 'list', '--user', user.name, '--json']));
+    expect(listed).toEqual([
+      {
+        user: { id: expect.any(Number), username: user.name },
+        created: expect.stringMatching(/Z$/),
+        expires: expect.stringMatching(/Z$/),
+        fingerprint: expect.stringMatching(/^[0-9a-f]{12}$/),
+      },
+    ]);
+    expect((await run(['sessions', 'list', '--user', user.name])).stdout).toMatch(/^USER +CREATED +EXPIRES/);
+    expect((await run(['sessions', 'list', '--user', 'admin'])).stderr).toBe('No sessions.\n');
+  });
+});
+
+describe('tokens revoke', () => {
+  test('takes refresh tokens along, those without an access token too, and says all numbers', async () => {
+    const user = await addUser();
+    const { run } = home();
+    const revoke = ['tokens', 'revoke', '--user', user.name];
+    const dry = await run([...revoke, '--with-sessions', '--dry-run']);
+    expect(dry.code).toBe(0);
+    expect(dry.stdout).toMatch(/^Would revoke 2 access tokens and 2 refresh tokens, and end 1 session: /);
+    expect(dry.stdout).toMatch(
+      /^Access tokens: +2\nRefresh tokens: +2: 1 beside these, 1 without one of them\nSessions: +1$/m,
+    );
+    expect(await left(user.name)).toEqual([2, 2, 1]);
+    const { plan } = parsed(await run([...revoke, '--dry-run', '--json']));
+    expect(plan).toMatchObject({
+      tokenIds: [user.personal.id, user.issued.id],
+      reach: { refreshTokens: true, sessions: false },
+      refreshTokensBeside: 1,
+      refreshTokenIds: [user.orphaned.id],
+      sessions: null,
+    });
+    const done = await run([...revoke, '--yes']);
+    expect(done.code).toBe(0);
+    expect(done.stdout).toMatch(
+      /^Revoked 2 of 2 access tokens, in .*\nRevoked 2 of 2 refresh tokens\.\nVerified: /,
+    );
+    expect(done.stdout).toMatch(/none of 2 access tokens and 2 refresh tokens is there/);
+    expect(await left(user.name)).toEqual([0, 0, 1]);
+    const again = await run([...revoke, '--yes', '--json']);
+    expect(again.code).toBe(0);
+    expect(parsed(again)).toMatchObject({ dryRun: false, plan: { tokenIds: [], refreshTokenIds: [] } });
+  });
+
+  test('names no ids of a plan of more than ten thousand tokens', async () => {
+    const user = await addUser();
+    await database().execute(
+      `INSERT INTO main_oauth2accesstoken (token, expires, scope, user_id)
+       SELECT encode(sha256(($1 || n)::bytea), 'hex'), now() + interval '1 day', 'read',
+         (SELECT id FROM auth_user WHERE username = $1) FROM generate_series(1, 10000) n`,
+      [user.name],
+    );
+    const { run } = home();
+    const revoke = ['tokens', 'revoke', '--user', user.name];
+    expect(parsed(await run([...revoke, '--dry-run', '--json'])).plan).toMatchObject({
+      accessTokens: 10_002,
+      refreshTokens: 2,
+      tokenIds: null,
+      owners: null,
+      refreshTokenIds: null,
+      refreshTokenOwners: null,
+      byUser: [{ name: user.name, count: 10_002 }],
+      digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+    expect((await run([...revoke, '--yes'])).code).toBe(0);
+    expect(await left(user.name)).toEqual([0, 0, 1]);
+  });
+
+  test('ends sessions as well where it is told to', async () => {
+    const user = await addUser();
+    const { run } = home();
+    const done = await run(['tokens', 'revoke', '--user', user.name, '--with-sessions', '--yes', '--json']);
+    expect(done.code).toBe(0);
+    expect(parsed(done)).toMatchObject({
+      planned: 2,
+      revoked: 2,
+      refreshTokens: { planned: 2, revoked: 2, failed: [], stillAlive: [] },
+      sessions: { planned: 1, ended: 1, stillAlive: 0 },
+      verified: true,
+    });
+    expect(await left(user.name)).toEqual([0, 0, 0]);
+  });
+
+  test('leaves refresh tokens alive with --access-only, says so, and finds them later', async () => {
+    const user = await addUser();
+    const { run } = home();
+    const done = await run(['tokens', 'revoke', '--user', user.name, '--access-only', '--yes']);
+    expect(done.code).toBe(0);
+    expect(done.stdout).toMatch(/^Revoked 2 of 2 tokens/);
+    expect(done.stdout).toMatch(/Stays alive:\n +Refresh tokens/);
+    expect(await left(user.name)).toEqual([0, 2, 1]);
+    const rest = await run(['tokens', 'revoke', '--user', user.name, '--yes']);
+    expect(rest.code).toBe(0);
+    expect(rest.stdout).toMatch(
+      /^Revoked 2 of 2 refresh tokens, in .*\nVerified: read again, and none of 2 refresh tokens is there\.$/m,
+    );
+    expect(rest.stdout).not.toMatch(/0 (of 0 )?access tokens/);
+    expect(await left(user.name)).toEqual([0, 0, 1]);
+  });
+
+  test('over REST there are no sessions to end', async () => {
+    const env = {
+      CONTROLLER_HOST: service(),
+      CONTROLLER_USERNAME: 'admin',
+      CONTROLLER_PASSWORD: 'correct-horse-battery',
+    };
+    const revoke = ['tokens', 'revoke', '--all', '--with-sessions', '--yes'];
+    for (const args of [revoke, ['sessions', 'list'], ['refresh-tokens', 'list']]) {
+      const { code, stderr } = await home().run(args, { env });
+      expect([code, stderr]).toEqual([4, expect.stringMatching(/^Error: .*(sessions|refresh tokens)/i)]);
+    }
+  });
+});
+
+describe('sessions expire', () => {
+  test('plans, ends and verifies, of the users that are named', async () => {
+    const [user, other] = [await addUser(), await addUser()];
+    const { run } = home();
+    const expire = ['sessions', 'expire', '--user', user.name];
+    const dry = await run([...expire, '--dry-run', '--json']);
+    expect(parsed(dry)).toMatchObject({
+      dryRun: true,
+      plan: { sessions: { count: 1 }, byUser: [{ name: user.name, count: 1 }] },
+    });
+    expect((await run([...expire, '--dry-run'])).stdout).toMatch(/^Would end 1 session: .*\n(.*\n)*Dry run/);
+    const done = await run([...expire, '--yes']);
+    expect(done.code).toBe(0);
+    expect(done.stdout).toMatch(/^Ended 1 of 1 session, in .*\nVerified: /);
+    expect((await left(user.name))[2]).toBe(0);
+    expect((await left(other.name))[2]).toBe(1);
+    expect((await run([...expire, '--yes'])).stdout).toMatch(/^Nothing to end/);
+  });
+
+  test('takes nothing for everything', async () => {
+    const { run } = home();
+    const { code, stderr } = await run(['sessions', 'expire', '--yes']);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/No sessions are selected.*\n.*--all/)]);
+    expect((await run(['sessions', 'expire', '--all'])).stderr).toMatch(/no terminal/);
+    expect((await run(['sessions', 'expire', '--all', '--user', 'x', '--yes'])).code).toBe(2);
+  });
+});
+
+describe('tokens cleanup', () => {
+  test('deletes what is over, and keeps what was revoked lately', async () => {
+    const user = await addUser();
+    await database().execute(
+      `UPDATE main_oauth2accesstoken SET expires = now() - interval '1 hour' WHERE id = $1`,
+      [user.personal.id],
+    );
+    await database().execute(
+      `UPDATE oauth2_provider_refreshtoken SET created = now() - interval '1 hour' WHERE id = $1`,
+      [user.orphaned.id],
+    );
+    const { run } = home();
+    const dry = parsed(await run(['tokens', 'cleanup', '--dry-run', '--keep-revoked-for', '50d', '--json']));
+    expect(dry.dryRun).toBe(true);
+    expect(dry.plan.counts.revokedRefreshTokens).toBe(0);
+    const limited = parsed(await run(['tokens', 'cleanup', '--dry-run', '--limit', '1', '--json']));
+    expect(limited.plan).toMatchObject({ total: 1, limited: true });
+    const shown = await run(['tokens', 'cleanup', '--dry-run']);
+    expect(shown.stdout).toMatch(/^Would delete \d+ rows\.\n.*\n\n(.*\n)* +\d+ {2}orphaned refresh tokens\n/);
+    const done = await run(['tokens', 'cleanup', '--yes']);
+    expect(done.code).toBe(0);
+    expect(done.stdout).toMatch(/^Deleted (\d+) of \1 rows/);
+    const refresh = parsed(await run(['refresh-tokens', 'list', '--user', user.name, '--json']));
+    expect(refresh.map(({ id }: { id: number }) => id)).toEqual([user.beside.id]);
+    const access = parsed(await run(['tokens', 'list', '--user', user.name, '--json']));
+    expect(access.map(({ id }: { id: number }) => id)).toEqual([user.issued.id]);
+    expect((await run(['tokens', 'cleanup', '--yes'])).stdout).toMatch(/^Nothing to delete\./);
+  });
+});
+
+describe('tokens create', () => {
+  test('makes a token of the user that is named, and it works', async () => {
+    const user = await addUser();
+    const { folder, run } = home();
+    const output = join(folder, 'robot.token');
+    const create = ['tokens', 'create', '--scope', 'read', '--output', output, '--yes'];
+    expect(await run(create)).toMatchObject({ code: 2, stderr: expect.stringContaining('--user') });
+    const made = await run([...create, '--user', user.name, '--json']);
+    expect(made.code).toBe(0);
+    expect(parsed(made).token).toMatchObject({ user: { username: user.name }, scope: 'read' });
+    const value = readFileSync(output, 'utf8').trim();
+    expect(made.stdout + made.stderr).not.toContain(value);
+    const me = await fetch(`${service()}/api/v2/me/`, { headers: { authorization: `Bearer ${value}` } });
+    expect(me.status).toBe(200);
+    const other = join(folder, 'other.token');
+    const nobody = await run([
+      'tokens',
+      'create',
+      '--scope',
+      'read',
+      '--output',
+      other,
+      '--yes',
+      '--user',
+      'nobody',
+    ]);
+    expect(nobody).toMatchObject({ code: 2, stderr: expect.stringContaining('nobody') });
+    expect(existsSync(other)).toBe(false);
+  });
+});
+
+describe('settings', () => {
+  test('are written in the table, and hold at once for the service', async () => {
+    const { run } = home();
+    const off = await run(['settings', 'basic-auth', 'off', '--yes', '--json']);
+    expect(parsed(off)).toEqual({
+      setting: 'AUTH_BASIC_ENABLED',
+      enabled: false,
+      changed: true,
+      dryRun: false,
+      holds: 'at_once',
+    });
+    const on = await run(['settings', 'basic-auth', 'on', '--yes']);
+    expect(on.stdout).toBe('Basic authentication is on now.\n');
+  });
+
+  test('token-lifetime changes what is given, and keeps the rest', async () => {
+    const { run } = home();
+    const before = parsed(await run(['settings', 'token-lifetime', '--json']));
+    const set = ['settings', 'token-lifetime', '--access', '90d', '--code', '300'];
+    const dry = await run([...set, '--dry-run']);
+    expect(dry.stdout).toMatch(/^Would be:\nAccess tokens live +90 days \(7776000 s\)\n/);
+    expect(await run(set)).toMatchObject({ code: 2, stderr: expect.stringContaining('no terminal') });
+    const done = parsed(await run([...set, '--yes', '--json']));
+    expect(done).toMatchObject({
+      changed: true,
+      lifetimes: {
+        ...before.lifetimes,
+        ACCESS_TOKEN_EXPIRE_SECONDS: 7_776_000,
+        AUTHORIZATION_CODE_EXPIRE_SECONDS: 300,
+      },
+    });
+    const [row] = await database().query<{ value: object }>(
+      "SELECT value FROM conf_setting WHERE key = 'OAUTH2_PROVIDER'",
+    );
+    expect(row?.value).toEqual(done.lifetimes);
+    expect((await run([...set, '--yes'])).stdout).toMatch(/so already: nothing was changed\.\n$/);
+  });
+});
+
+describe('the way to the database', () => {
+  test('context check says what is there, as whom, and how it travels', async () => {
+    const { run } = home();
+    const checked = parsed(await run(['context', 'check', '--json']));
+    expect(checked).toMatchObject({
+      context: 'db',
+      dialect: 'service',
+      version: null,
+      credential: 'database_role',
+      transport: 'plain',
+      missingRights: [],
+    });
+    const { stdout } = await run(['context', 'check']);
+    expect(stdout).toMatch(
+      /Answers: {2}the tables of tokenctl's own service at postgresql:\/\/127\.0\.0\.1:\d+\/test_/,
+    );
+    expect(stdout).toMatch(/Can do: .*revoke refresh tokens, end sessions, clean up/);
+    expect(stdout).not.toMatch(/Cannot|GRANT/);
+  });
+
+  test('--database-file works there without a context', async () => {
+    const { folder, run } = home();
+    const file = join(folder, 'controller.database');
+    const checked = parsed(await run(['context', 'check', '--database-file', file, '--json']));
+    expect(checked.context).toBe('database');
+    const both = await run(['tokens', 'list', '--database-file', file, '--context', 'db']);
+    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be used together') });
+    expect((await run(['context', 'check', 'db', '--database-file', file])).code).toBe(2);
+    writeFileSync(join(folder, 'open.database'), url(), { mode: 0o644 });
+    const open = await run(['tokens', 'list', '--database-file', join(folder, 'open.database')]);
+    expect(open).toMatchObject({ code: 2, stderr: expect.stringContaining('chmod 600') });
+  });
+
+  test('TOKENCTL_DATABASE names it, and beside CONTROLLER_HOST is too much', async () => {
+    const { run } = home('postgres://nobody@127.0.0.1:1/none');
+    const env = { TOKENCTL_DATABASE: url() };
+    expect(parsed(await run(['context', 'check', '--json'], { env })).context).toBe('environment');
+    const both = { ...env, CONTROLLER_HOST: service() };
+    for (const json of [[], ['--json']]) {
+      const { code, stdout, stderr } = await run(['tokens', 'list', ...json], { env: both });
+      expect(code).toBe(2);
+      expect(stdout + stderr).toMatch(/names two controllers: CONTROLLER_HOST and TOKENCTL_DATABASE/);
+    }
+  });
+
+  test.each([
+    ['a wrong password', (wrong: URL) => Object.assign(wrong, { password: 'wr0ng-pa55' }), 4],
+    [
+      'a port where nobody listens',
+      (wrong: URL) => Object.assign(wrong, { port: '1', password: 'wr0ng-pa55' }),
+      7,
+    ],
+    [
+      'a host that does not exist',
+      (wrong: URL) => Object.assign(wrong, { host: 'db.invalid', password: 'wr0ng-pa55' }),
+      7,
+    ],
+    ['a database that does not exist', (wrong: URL) => Object.assign(wrong, { pathname: '/nowhere' }), 7],
+  ])('%s has its exit code, and the password is not printed', async (_name, change, exit) => {
+    const wrong = change(new URL(url()));
+    const { run } = home(wrong.href);
+    const env = { TOKENCTL_DEBUG: '1' };
+    for (const args of [
+      ['tokens', 'list'],
+      ['tokens', 'list', '--json'],
+      ['context', 'check'],
+    ]) {
+      const { code, stdout, stderr } = await run(args, { env });
+      expect(code).toBe(exit);
+      expect(stdout + stderr).not.toContain(decodeURIComponent(wrong.password));
+    }
+  });
+
+  test('a database of something else is refused', async () => {
+    const other = new URL(url());
+    other.pathname = '/postgres';
+    const { code, stderr } = await home(other.href).run(['tokens', 'list']);
+    expect([code, stderr]).toEqual([4, expect.stringMatching(/none of its tables is there/)]);
+  });
+
+  test('a role that may only read lists, and is told what it lacks', async () => {
+    const user = await addUser();
+    const reader = home(await addRole(['GRANT SELECT ON ALL TABLES IN SCHEMA public TO ROLE']));
+    expect(parsed(await reader.run(['tokens', 'list', '--user', user.name, '--json']))).toHaveLength(2);
+    const { stdout, code } = await reader.run(['context', 'check']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/To revoke tokens, this role needs:\n( {2}GRANT .* TO role_\w+;\n)+/);
+    expect(stdout).toMatch(/Cannot: .*revoke access tokens/);
+    for (const json of [[], ['--json']]) {
+      const refused = await reader.run(['tokens', 'revoke', '--user', user.name, '--yes', ...json]);
+      expect(refused.code).toBe(4);
+      expect(refused.stdout + refused.stderr).toMatch(/main_oauth2accesstoken/);
+    }
+    expect(await left(user.name)).toEqual([2, 2, 1]);
+  });
+});
+
+describe('the audit log in a database', () => {
+  test('holds what was done, and names its place without the password', async () => {
+    const user = await addUser();
+    const { folder, run } = home();
+    const env = { TOKENCTL_AUDIT_DATABASE: url() };
+    const done = await run(['tokens', 'revoke', '--user', user.name, '--yes', '--json'], { env });
+    expect(done.code).toBe(0);
+    const entries = parsed(await run(['log', 'list', '--json', '--run', parsed(done).run], { env }));
+    expect(entries.length).toBeGreaterThan(3);
+    const verified = await run(['log', 'verify'], { env });
+    expect(verified).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^The log holds: \d+ entries in the database whose URL is in \$TOKENCTL_AUDIT_DATABASE\.\nHead: /,
+      ),
+    });
+    expect(parsed(await run(['log', 'verify', '--json'], { env }))).toMatchObject({
+      database: 'whose URL is in $TOKENCTL_AUDIT_DATABASE',
+      head: { hash: expect.any(String) },
+    });
+    expect(existsSync(join(folder, '.local/state/tokenctl/audit.jsonl'))).toBe(false);
+    const inFile = await run(['log', 'list', '--log-file', join(folder, 'none.jsonl'), '--json'], { env });
+    expect(inFile.stdout).toBe('[]\n');
+  });
+
+  test('that cannot be reached lets nothing be changed', async () => {
+    const user = await addUser();
+    const { run } = home();
+    const gone = new URL(url());
+    gone.port = '1';
+    const env = { TOKENCTL_AUDIT_DATABASE: gone.href, TOKENCTL_DEBUG: '1' };
+    for (const json of [[], ['--json']]) {
+      const { code, stdout, stderr } = await run(
+        ['tokens', 'revoke', '--user', user.name, '--yes', ...json],
+        { env },
+      );
+      expect(code).toBe(6);
+      expect(stdout + stderr).toMatch(/audit log .*TOKENCTL_AUDIT_DATABASE/);
+      expect(stdout + stderr).not.toContain(decodeURIComponent(gone.password));
+    }
+    expect(await left(user.name)).toEqual([2, 2, 1]);
+  });
+});
+
+describe('context add', () => {
+  test('keeps a database as a reference or without a password', async () => {
+    const { folder, run } = home();
+    const file = join(folder, 'controller.database');
+    const added = await run(['context', 'add', 'other', '--database-file', file, '--json']);
+    expect(added.code).toBe(0);
+    expect(parsed(added)).toEqual({
+      name: 'other',
+      current: false,
+      kind: 'database',
+      database: { file },
+      file: join(folder, '.config/tokenctl/tokenctl.yaml'),
+    });
+    const plain = 'postgres://reader@db.example/awx';
+    expect((await run(['context', 'add', 'plain', '--database', plain])).code).toBe(0);
+    expect((await run(['context', 'add', 'env', '--database-env', 'DB'])).code).toBe(0);
+    const listed = await run(['context', 'list', '--json']);
+    expect(parsed(listed).map(({ kind, database: where }: Record<string, unknown>) => [kind, where])).toEqual(
+      [
+        ['database', { file }],
+        ['database', { file }],
+        ['database', plain],
+        ['database', { env: 'DB' }],
+      ],
+    );
+    expect((await run(['context', 'list'])).stdout).toMatch(/database +URL in \$DB/);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test.each([
+    ['nothing', [], /where the controller is.*\n.*--url.*--database-file/],
+    ['a URL beside it', ['--url', 'https://x', '--database-env', 'D'], /cannot be used together/],
+    ['two databases', ['--database', 'service=x', '--database-env', 'D'], /cannot be used together/],
+    ['a credential', ['--database-env', 'D', '--token-env', 'T'], /--token-env goes with --url/],
+    ['a user name', ['--database-env', 'D', '--username', 'u'], /username goes with a url/],
+    ['a password in it', ['--database', 'postgres://u:s3cretpw@h/d'], /must not hold a password/],
+    ['a file that is not there', ['--database-file', '/nowhere'], /does not exist/],
+  ])('refuses %s', async (_name, flags, message) => {
+    const { code, stderr } = await home().run(['context', 'add', 'new', ...flags]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toContain('s3cretpw');
+  });
+});

@@ -1,0 +1,143 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Database } from '../../src/db/database.ts';
+import { hashPassword } from '../../src/service/auth/password.ts';
+import { basic, bearer, Client } from './service.ts';
+
+/** The ways in that are used. */
+export const WAYS = ['token', 'refresh grant', 'session', 'basic authentication'] as const;
+
+/** One of {@link WAYS}. */
+export type Way = (typeof WAYS)[number];
+
+const PASSWORD = 'secret-of-everyone';
+const CLIENT = 'incident-load';
+
+/** Users, each with a token, and tokens besides. */
+export interface LoadSize {
+  readonly users: number;
+  readonly tokens: number;
+}
+
+/** Puts users with one password into a service's database, with tokens, and an application of the password grant. */
+export async function fillForLoad(database: Database, { users, tokens }: LoadSize): Promise<void> {
+  const hash = await hashPassword(PASSWORD);
+  await database.execute(
+    `INSERT INTO auth_user (username, password) SELECT 'load-' || n, $2 FROM generate_series(1, $1::int) n`,
+    [users, hash],
+  );
+  await database.execute(
+    `INSERT INTO main_oauth2application (client_id, client_type, authorization_grant_type, client_secret, name)
+     VALUES ('${CLIENT}', 'public', 'password', '', 'load')`,
+  );
+  await database.execute(
+    `INSERT INTO main_oauth2accesstoken (token, expires, scope, user_id)
+     SELECT encode(sha256(('token-' || n)::bytea), 'hex'), now() + interval '1 day', 'write', u.id
+     FROM generate_series(1, $1::int) n JOIN auth_user u ON u.username = 'load-' || (1 + n % $2::int)`,
+    [tokens, users],
+  );
+}
+
+/** When something was accepted. */
+export interface Acceptance {
+  readonly way: Way;
+  /** Of `performance.now()`, when the answer was there. */
+  readonly at: number;
+  /** When the request was sent. */
+  readonly sent: number;
+}
+
+/** Users at work on a service, each by every way in at the same time, until stopped. */
+export class IncidentLoad {
+  /** The last acceptance by each way. */
+  readonly last = new Map<Way, Acceptance>();
+  /** How many were accepted by each way. */
+  readonly accepted = new Map<Way, number>();
+  readonly #url: string;
+  readonly #work: Promise<void>[] = [];
+  #stopped = false;
+
+  private constructor(url: string) {
+    this.#url = url;
+  }
+
+  /** Logs everybody in and begins. */
+  static async start(url: string, { users, tokens }: LoadSize): Promise<IncidentLoad> {
+    const load = new IncidentLoad(url);
+    for (let user = 1; user <= users; user += 1) {
+      const browser = new Client(url);
+      const login = await browser.logIn(`load-${user}`, PASSWORD);
+      if (login.status >= 400) throw new Error(`no login: ${login.status} ${login.text}`);
+      const pair = await load.#grant({
+        grant_type: 'password',
+        username: `load-${user}`,
+        password: PASSWORD,
+      });
+      if (pair === null) throw new Error('no pair of tokens');
+      const header = basic(`load-${user}`, PASSWORD);
+      load.#repeat('session', async () => (await browser.get('/api/v2/me/')).status === 200);
+      load.#repeat('basic authentication', () => load.#me(header));
+      load.#repeat('token', () => load.#me(bearer(`token-${1 + Math.floor(Math.random() * tokens)}`)));
+      load.#refresh(pair);
+    }
+    return load;
+  }
+
+  /** Ends it and waits for the requests under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#work);
+  }
+
+  /** How many were sent after an instant and accepted, by each way that there were any. */
+  acceptedAfter(at: number): readonly Acceptance[] {
+    return [...this.last.values()].filter(({ sent }) => sent > at);
+  }
+
+  #repeat(way: Way, attempt: () => Promise<boolean>): void {
+    this.#work.push(
+      (async () => {
+        while (!this.#stopped) {
+          const sent = performance.now();
+          const isAccepted = await attempt();
+          if (isAccepted) this.#note(way, sent);
+          // Whoever is refused goes on trying, and leaves the service some time to answer others.
+          await pause(isAccepted ? 5 : 100);
+        }
+      })(),
+    );
+  }
+
+  /** Refreshes again and again, each time with the newest refresh token, and uses the newest access token. */
+  #refresh(first: Pair): void {
+    let pair = first;
+    this.#repeat('refresh grant', async () => {
+      const next = await this.#grant({ grant_type: 'refresh_token', refresh_token: pair.refresh });
+      if (next !== null) pair = next;
+      return next !== null;
+    });
+    this.#repeat('token', () => this.#me(bearer(pair.access)));
+  }
+
+  #note(way: Way, sent: number): void {
+    this.last.set(way, { way, sent, at: performance.now() });
+    this.accepted.set(way, (this.accepted.get(way) ?? 0) + 1);
+  }
+
+  async #me(headers: Readonly<Record<string, string>>): Promise<boolean> {
+    return (await new Client(this.#url, headers).get('/api/v2/me/')).status === 200;
+  }
+
+  async #grant(form: Readonly<Record<string, string>>): Promise<Pair | null> {
+    const answer = await new Client(this.#url).send('POST', '/api/o/token/', {
+      form: { ...form, client_id: CLIENT },
+    });
+    if (answer.status !== 200) return null;
+    const { access_token: access, refresh_token: refresh } = answer.json;
+    return { access: String(access), refresh: String(refresh) };
+  }
+}
+
+interface Pair {
+  readonly access: string;
+  readonly refresh: string;
+}
