@@ -1,5 +1,5 @@
-import { defaultPolicy, type Policy, type RuleName } from '../core/policy/policy.ts';
-import type { Settings } from './schema.ts';
+import { defaultPolicy, type Policy, ruleNames } from '../core/policy/policy.ts';
+import type { PolicySettings } from './policy-schema.ts';
 
 /** Limits given for one run, in days. */
 export interface PolicyLimits {
@@ -8,26 +8,19 @@ export interface PolicyLimits {
 }
 
 /** The policy of a run: the default one, with what the configuration changes, and limits over both. */
-export function policyFrom(configured: Settings['policy'], limits: PolicyLimits = {}): Policy {
+export function policyFrom(configured: PolicySettings, limits: PolicyLimits = {}): Policy {
   const { maxLifetime, unusedFor } = limits;
+  const merged = Object.fromEntries(
+    ruleNames.map((name) => [name, { ...defaultPolicy[name], ...given(configured[name]) }]),
+  ) as unknown as Policy;
   return {
-    'expired-present': merged('expired-present', configured),
-    'lifetime-over': {
-      ...merged('lifetime-over', configured),
-      ...(maxLifetime !== undefined && { days: maxLifetime }),
-    },
-    'never-expires': merged('never-expires', configured),
-    'write-scope': merged('write-scope', configured),
-    'unused-for': {
-      ...merged('unused-for', configured),
-      ...(unusedFor !== undefined && { days: unusedFor }),
-    },
-    'owner-inactive': merged('owner-inactive', configured),
-    'owner-external': merged('owner-external', configured),
+    ...merged,
+    ...(maxLifetime !== undefined && { 'lifetime-over': { ...merged['lifetime-over'], days: maxLifetime } }),
+    ...(unusedFor !== undefined && { 'unused-for': { ...merged['unused-for'], days: unusedFor } }),
   };
 }
 
-function merged<Name extends RuleName>(name: Name, configured: Settings['policy']): Policy[Name] {
-  const given = Object.entries(configured[name] ?? {}).filter(([, value]) => value !== undefined);
-  return { ...defaultPolicy[name], ...Object.fromEntries(given) };
+/** What a setting gives; a key without a value keeps its default. */
+function given(setting: object | undefined): object {
+  return Object.fromEntries(Object.entries(setting ?? {}).filter(([, value]) => value !== undefined));
 }

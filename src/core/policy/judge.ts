@@ -1,50 +1,156 @@
-import { expiredPresent } from './expired-present.ts';
-import { lifetimeOver } from './lifetime-over.ts';
-import { neverExpires } from './never-expires.ts';
-import { ownerExternal } from './owner-external.ts';
-import { ownerInactive } from './owner-inactive.ts';
-import type { Policy, RuleName, Severity } from './policy.ts';
-import { type Case, hasExpired, type Rule } from './rule.ts';
-import { unusedFor } from './unused-for.ts';
-import { writeScope } from './write-scope.ts';
+import type { Application, RefreshToken, Token } from '../token.ts';
+import { type Exception, hasRunOut, isMeant } from './exception.ts';
+import type { Facts, JudgedSettings } from './facts.ts';
+import { CheckedFinding, type Finding } from './finding.ts';
+import { appliedRules, type Policy, type RuleName, ruleOf } from './policy.ts';
+import { type Check, hasExpired, type Rule, type Sum } from './rule.ts';
+import type { Severity } from './severity.ts';
+import type { Subject } from './subject.ts';
 
-const rules: Readonly<Record<RuleName, Rule>> = {
-  'owner-inactive': ownerInactive,
-  'never-expires': neverExpires,
-  'lifetime-over': lifetimeOver,
-  'unused-for': unusedFor,
-  'owner-external': ownerExternal,
-  'write-scope': writeScope,
-  'expired-present': expiredPresent,
-};
+/** What a judge is made from. */
+export interface JudgeOptions {
+  readonly policy: Policy;
+  readonly facts: Facts;
+  /** The rules to judge by; the policy's other rules are as if they were applied elsewhere. */
+  readonly rules: readonly RuleName[];
+}
 
-/** The names of all rules. */
-export const ruleNames = Object.keys(rules) as readonly RuleName[];
-
-/** One rule's verdict on one token. */
-export interface Verdict {
+interface Prepared {
   readonly rule: RuleName;
   readonly severity: Severity;
-  readonly message: string;
+  /** Those that still hold. */
+  readonly exceptions: readonly Exception[];
 }
+
+type PreparedCheck<Item> = Prepared & { readonly check: Check<Item> };
 
 /**
- * Judges one token by the given rules. An expired token authenticates nothing, so that only its presence
- * can be found fault with.
+ * Judges by a policy, one thing after the other. Findings are appended to the list that is handed in, so
+ * that a token without one costs no memory at all. What an exception is meant for is counted in `excused`.
  */
-export function judge(subject: Case, applied: readonly RuleName[]): Verdict[] {
-  const { token, facts, policy } = subject;
-  const expired = hasExpired(token, facts.now);
-  const verdicts: Verdict[] = [];
-  for (const rule of applied) {
-    if (expired && rule !== 'expired-present') continue;
-    const message = rules[rule](subject);
-    if (message !== null) verdicts.push({ rule, severity: policy[rule].severity, message });
-  }
-  return verdicts;
-}
+export class Judge {
+  readonly #now: Date;
+  readonly #live: PreparedCheck<Token>[] = [];
+  readonly #expired: PreparedCheck<Token>[] = [];
+  readonly #sums: (Prepared & { readonly sum: Sum })[] = [];
+  readonly #applications: PreparedCheck<Application>[] = [];
+  readonly #refreshTokens: PreparedCheck<RefreshToken>[] = [];
+  readonly #settings: (PreparedCheck<JudgedSettings> & { readonly about: string })[] = [];
+  readonly #exceptions: PreparedCheck<Exception>[] = [];
+  readonly #policy: Policy;
+  readonly #rules: readonly RuleName[];
+  readonly #excused = new Map<RuleName, number>();
 
-/** The rules that a policy enables. */
-export function enabledRules(policy: Policy): RuleName[] {
-  return ruleNames.filter((name) => policy[name].enabled);
+  constructor({ policy, facts, rules }: JudgeOptions) {
+    this.#now = facts.now;
+    this.#policy = policy;
+    this.#rules = rules;
+    const appliedAtAll = new Set<string>(appliedRules(policy));
+    const applied = (rule: string) => appliedAtAll.has(rule);
+    for (const name of rules) {
+      const setting = policy[name];
+      const exceptions = setting.exceptions.filter((exception) => !hasRunOut(exception, facts.now));
+      const prepared = { rule: name, severity: setting.severity, exceptions };
+      this.#prepare(ruleOf(name), prepared, { setting, facts, applied });
+    }
+  }
+
+  /** How many findings exceptions have kept away, by rule. */
+  get excused(): ReadonlyMap<RuleName, number> {
+    return this.#excused;
+  }
+
+  /** Judges a token, and adds it to what is judged of many together. */
+  token(token: Token, into: Finding[]): void {
+    const expired = hasExpired(token, this.#now);
+    for (const each of expired ? this.#expired : this.#live) {
+      if (each.check.breaks(token)) this.#report(each, { kind: 'token', token }, { item: token, into });
+    }
+    if (expired) return;
+    for (const { sum } of this.#sums) sum.add(token);
+  }
+
+  /** Judges what only shows once every token was there. */
+  sums(into: Finding[]): void {
+    for (const { sum, rule, severity, exceptions } of this.#sums) {
+      for (const { subject, message } of sum.breaches()) {
+        if (!this.#isExcused(rule, exceptions, subject)) into.push({ rule, severity, subject, message });
+      }
+    }
+  }
+
+  application(application: Application, into: Finding[]): void {
+    for (const each of this.#applications) {
+      if (!each.check.breaks(application)) continue;
+      this.#report(each, { kind: 'application', application }, { item: application, into });
+    }
+  }
+
+  refreshToken(refreshToken: RefreshToken, into: Finding[]): void {
+    for (const each of this.#refreshTokens) {
+      if (!each.check.breaks(refreshToken)) continue;
+      this.#report(each, { kind: 'refreshToken', refreshToken }, { item: refreshToken, into });
+    }
+  }
+
+  settings(settings: JudgedSettings, into: Finding[]): void {
+    for (const each of this.#settings) {
+      if (!each.check.breaks(settings)) continue;
+      this.#report(each, { kind: 'setting', setting: each.about }, { item: settings, into });
+    }
+  }
+
+  /** Judges the exceptions of the rules that are applied. */
+  exceptions(into: Finding[]): void {
+    for (const each of this.#exceptions) {
+      for (const rule of this.#rules) {
+        this.#policy[rule].exceptions.forEach((exception, index) => {
+          if (!each.check.breaks(exception)) return;
+          const reference = { rule, number: index + 1, reason: exception.reason };
+          this.#report(each, { kind: 'exception', exception: reference }, { item: exception, into });
+        });
+      }
+    }
+  }
+
+  #report<Item>(
+    each: PreparedCheck<Item>,
+    subject: Subject,
+    { item, into }: { readonly item: Item; readonly into: Finding[] },
+  ): void {
+    if (this.#isExcused(each.rule, each.exceptions, subject)) return;
+    into.push(new CheckedFinding(each, subject, item));
+  }
+
+  #isExcused(rule: RuleName, exceptions: readonly Exception[], subject: Subject): boolean {
+    if (!exceptions.some((exception) => isMeant(exception, subject))) return false;
+    this.#excused.set(rule, (this.#excused.get(rule) ?? 0) + 1);
+    return true;
+  }
+
+  #prepare(rule: Rule, prepared: Prepared, given: Parameters<Rule['prepare']>[0]): void {
+    switch (rule.judges) {
+      case 'tokens': {
+        const each = { ...prepared, check: rule.prepare(given) };
+        if (rule.tokens !== 'expired') this.#live.push(each);
+        if (rule.tokens !== 'live') this.#expired.push(each);
+        break;
+      }
+      case 'sums':
+        this.#sums.push({ ...prepared, sum: rule.prepare(given) });
+        break;
+      case 'applications':
+        this.#applications.push({ ...prepared, check: rule.prepare(given) });
+        break;
+      case 'refreshTokens':
+        this.#refreshTokens.push({ ...prepared, check: rule.prepare(given) });
+        break;
+      case 'settings':
+        this.#settings.push({ ...prepared, about: rule.about, check: rule.prepare(given) });
+        break;
+      case 'exceptions':
+        this.#exceptions.push({ ...prepared, check: rule.prepare(given) });
+        break;
+    }
+  }
 }

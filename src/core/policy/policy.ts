@@ -1,51 +1,85 @@
-/** How much a finding matters, least first. */
-export const severities = ['low', 'medium', 'high', 'critical'] as const;
+import { applicationImplicit } from './application-implicit.ts';
+import { applicationPublicWithoutPkce } from './application-public-without-pkce.ts';
+import { applicationSecretOlderThan } from './application-secret-older-than.ts';
+import { applicationTokenOfPerson } from './application-token-of-person.ts';
+import { basicAuthOn } from './basic-auth-on.ts';
+import { duplicatePurpose } from './duplicate-purpose.ts';
+import { exceptionExpired } from './exception-expired.ts';
+import { expiredPresent } from './expired-present.ts';
+import { expiryCliff } from './expiry-cliff.ts';
+import { externalTokensAllowed } from './external-tokens-allowed.ts';
+import { lifetimeDefault } from './lifetime-default.ts';
+import { lifetimeOver } from './lifetime-over.ts';
+import { neverExpires } from './never-expires.ts';
+import { neverUsedRule } from './never-used.ts';
+import { noDescription } from './no-description.ts';
+import { ownerExternal } from './owner-external.ts';
+import { ownerInactive } from './owner-inactive.ts';
+import { ownerSuperuser } from './owner-superuser.ts';
+import { personalTokenOfServiceAccount } from './personal-token-of-service-account.ts';
+import { refreshOrphaned } from './refresh-orphaned.ts';
+import { refreshOutlivesAccess } from './refresh-outlives-access.ts';
+import type { Rule } from './rule.ts';
+import { sessionAgeLong } from './session-age-long.ts';
+import { sessionsUnlimited } from './sessions-unlimited.ts';
+import { tooManyPerUser } from './too-many-per-user.ts';
+import { unusedFor } from './unused-for.ts';
+import { writeScope } from './write-scope.ts';
+import { writeUnneeded } from './write-unneeded.ts';
 
-export type Severity = (typeof severities)[number];
+/** Every rule, by its name. */
+export const rules = {
+  'owner-inactive': ownerInactive,
+  'never-expires': neverExpires,
+  'lifetime-over': lifetimeOver,
+  'never-used': neverUsedRule,
+  'unused-for': unusedFor,
+  'owner-external': ownerExternal,
+  'owner-superuser': ownerSuperuser,
+  'write-scope': writeScope,
+  'write-unneeded': writeUnneeded,
+  'no-description': noDescription,
+  'personal-token-of-service-account': personalTokenOfServiceAccount,
+  'application-token-of-person': applicationTokenOfPerson,
+  'expired-present': expiredPresent,
+  'refresh-outlives-access': refreshOutlivesAccess,
+  'refresh-orphaned': refreshOrphaned,
+  'too-many-per-user': tooManyPerUser,
+  'duplicate-purpose': duplicatePurpose,
+  'expiry-cliff': expiryCliff,
+  'application-implicit': applicationImplicit,
+  'application-public-without-pkce': applicationPublicWithoutPkce,
+  'application-secret-older-than': applicationSecretOlderThan,
+  'basic-auth-on': basicAuthOn,
+  'external-tokens-allowed': externalTokensAllowed,
+  'lifetime-default': lifetimeDefault,
+  'session-age-long': sessionAgeLong,
+  'sessions-unlimited': sessionsUnlimited,
+  'exception-expired': exceptionExpired,
+} as const satisfies Readonly<Record<string, Rule>>;
 
-/** What every rule can be told. */
-interface RuleSetting {
-  readonly enabled: boolean;
-  readonly severity: Severity;
-}
+export type RuleName = keyof typeof rules;
 
-/** A rule with a limit in days. */
-interface RuleSettingWithDays extends RuleSetting {
-  readonly days: number;
-}
+/** Which rules are applied, how severely, with which limits and exceptions. */
+export type Policy = { readonly [Name in RuleName]: (typeof rules)[Name]['defaults'] };
 
-/** Which rules tokens are judged by, how severely, and with which limits. */
-export interface Policy {
-  /** An expired token whose row is still there: it authenticates nothing, and clutters every listing. */
-  readonly 'expired-present': RuleSetting;
-  /** Valid for longer than `days` from its creation on. */
-  readonly 'lifetime-over': RuleSettingWithDays;
-  /** Expires more than a hundred years from now: in effect never. */
-  readonly 'never-expires': RuleSetting;
-  /** May change things, where reading might do. */
-  readonly 'write-scope': RuleSetting;
-  /** Not used for `days`: used last before that, or never used and older than that. */
-  readonly 'unused-for': RuleSettingWithDays;
-  /** The owner is deactivated; controllers up to 24.6.1 honour the token nevertheless. */
-  readonly 'owner-inactive': RuleSetting;
-  /** The owner signs in through an identity provider, whose decisions the token bypasses. */
-  readonly 'owner-external': RuleSetting;
-}
-
-export type RuleName = keyof Policy;
+/** The names of all rules. */
+export const ruleNames = Object.keys(rules) as readonly RuleName[];
 
 /** The policy where none is configured. */
-export const defaultPolicy: Policy = {
-  'expired-present': { enabled: true, severity: 'low' },
-  'lifetime-over': { enabled: true, severity: 'medium', days: 366 },
-  'never-expires': { enabled: true, severity: 'high' },
-  'write-scope': { enabled: true, severity: 'low' },
-  'unused-for': { enabled: true, severity: 'medium', days: 90 },
-  'owner-inactive': { enabled: true, severity: 'critical' },
-  'owner-external': { enabled: true, severity: 'medium' },
-};
+export const defaultPolicy = Object.fromEntries(
+  ruleNames.map((name) => [name, rules[name].defaults]),
+) as unknown as Policy;
 
-/** Whether a severity is at or above another. */
-export function atLeast(severity: Severity, threshold: Severity): boolean {
-  return severities.indexOf(severity) >= severities.indexOf(threshold);
+/** A rule as any of its kind: what it is prepared with is then up to the caller. */
+export function ruleOf(name: RuleName): Rule {
+  return rules[name];
+}
+
+/** The rules that a policy applies: enabled, and told what they need to know. */
+export function appliedRules(policy: Policy): RuleName[] {
+  return ruleNames.filter((name) => {
+    const setting = policy[name];
+    return setting.enabled && !('users' in setting && setting.users.length === 0);
+  });
 }

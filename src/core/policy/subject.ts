@@ -1,0 +1,116 @@
+import { textHash } from '../text-hash.ts';
+import type { Application, ApplicationReference, RefreshToken, Token, UserReference } from '../token.ts';
+
+/** What a finding is about. The member that the kind names holds it. */
+export type Subject =
+  | { readonly kind: 'token'; readonly token: Token }
+  | { readonly kind: 'refreshToken'; readonly refreshToken: RefreshToken }
+  | { readonly kind: 'application'; readonly application: Application }
+  | { readonly kind: 'user'; readonly user: UserReference }
+  /** A day in UTC: `2026-11-21`. */
+  | { readonly kind: 'day'; readonly day: string }
+  /** A setting of the controller, in its own name. */
+  | { readonly kind: 'setting'; readonly setting: string }
+  | { readonly kind: 'purpose'; readonly purpose: Purpose }
+  | { readonly kind: 'exception'; readonly exception: ExceptionReference };
+
+/** What several tokens are for, as far as anybody wrote it down: one owner, one application, one description. */
+export interface Purpose {
+  readonly user: UserReference;
+  readonly application: ApplicationReference | null;
+  readonly description: string;
+}
+
+/** An exception of the policy: whose rule it is, and its place in that rule's list, from 1. */
+interface ExceptionReference {
+  readonly rule: string;
+  readonly number: number;
+  readonly reason: string;
+}
+
+/**
+ * A short text that names the subject and stays the same from run to run: `token:17`, `user:5`. Baselines
+ * and SARIF know findings by it.
+ */
+export function subjectKey(subject: Subject): string {
+  switch (subject.kind) {
+    case 'token':
+      return `token:${subject.token.id}`;
+    case 'refreshToken':
+      return `refresh-token:${subject.refreshToken.id}`;
+    case 'application':
+      return `application:${subject.application.id}`;
+    case 'user':
+      return `user:${subject.user.id}`;
+    case 'day':
+      return `day:${subject.day}`;
+    case 'setting':
+      return `setting:${subject.setting}`;
+    case 'purpose': {
+      const { user, application, description } = subject.purpose;
+      return `purpose:${user.id}:${application?.id ?? 0}:${textHash(description).toString(36)}`;
+    }
+    case 'exception':
+      return `exception:${subject.exception.rule}:${textHash(subject.exception.reason).toString(36)}`;
+  }
+}
+
+/** Whose the subject is; null where that is nobody's or is not known. */
+export function ownerOf(subject: Subject): UserReference | null {
+  switch (subject.kind) {
+    case 'token':
+      return subject.token.user;
+    case 'refreshToken':
+      return subject.refreshToken.user;
+    case 'user':
+      return subject.user;
+    case 'purpose':
+      return subject.purpose.user;
+    default:
+      return null;
+  }
+}
+
+/** The application that the subject belongs to or is; null for none. */
+export function applicationOf(subject: Subject): ApplicationReference | null {
+  switch (subject.kind) {
+    case 'token':
+      return subject.token.application;
+    case 'refreshToken':
+      return subject.refreshToken.application;
+    case 'application':
+      return subject.application;
+    case 'purpose':
+      return subject.purpose.application;
+    default:
+      return null;
+  }
+}
+
+/** The description that somebody gave the subject; null where it cannot have one. */
+export function descriptionOf(subject: Subject): string | null {
+  if (subject.kind === 'token') return subject.token.description;
+  return subject.kind === 'purpose' ? subject.purpose.description : null;
+}
+
+/** The subject for people, in a few words: `token 17`, `user alice`. */
+export function subjectName(subject: Subject): string {
+  switch (subject.kind) {
+    case 'token':
+      return `token ${subject.token.id}`;
+    case 'refreshToken':
+      return `refresh token ${subject.refreshToken.id}`;
+    case 'application':
+      return `application ${subject.application.name}`;
+    case 'user':
+      return `user ${subject.user.username}`;
+    case 'day':
+      return subject.day;
+    case 'setting':
+      return subject.setting;
+    case 'purpose':
+      return `tokens "${subject.purpose.description}"`;
+    case 'exception':
+      return `exception ${subject.exception.number} of ${subject.exception.rule}`;
+  }
+}

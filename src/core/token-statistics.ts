@@ -1,0 +1,126 @@
+import type { Facts } from './policy/facts.ts';
+import { expiresNever } from './policy/never-expires.ts';
+import { DAY, hasExpired } from './policy/rule.ts';
+import { neverUsed } from './policy/unused-for.ts';
+import type { Token } from './token.ts';
+
+/** One bar of a chart. */
+export interface Bar {
+  readonly label: string;
+  readonly tokens: number;
+}
+
+/** How far ahead days are counted singly: a year. */
+const CALENDAR_DAYS = 366;
+
+const AGES: readonly (readonly [days: number, label: string])[] = [
+  [7, 'up to a week'],
+  [30, 'up to a month'],
+  [90, 'up to 3 months'],
+  [365, 'up to a year'],
+  [730, 'up to 2 years'],
+  [Number.POSITIVE_INFINITY, 'older'],
+];
+const USES: readonly (readonly [days: number, label: string])[] = [
+  [1, 'within a day'],
+  [7, 'within a week'],
+  [30, 'within a month'],
+  [90, 'within 3 months'],
+  [365, 'within a year'],
+  [Number.POSITIVE_INFINITY, 'longer ago'],
+];
+const NEVER = 'never';
+
+/**
+ * Counts tokens by age, scope, last use and day of expiry, in a few hundred numbers however many there are.
+ * Where tokens do not carry their last use, the target's own selections give it coarsely.
+ */
+export class TokenStatistics {
+  readonly #facts: Facts;
+  readonly #unusedDays: number;
+  readonly #ages = new Map(AGES.map(([, label]) => [label, 0]));
+  readonly #uses = new Map<string, number>();
+  readonly #scopes = new Map<string, number>();
+  readonly #calendar = new Uint32Array(CALENDAR_DAYS);
+  readonly #expiries = { expired: 0, later: 0, never: 0 };
+
+  /** @param unusedDays The days of which `Facts.unusedTokenIds` tells. */
+  constructor(facts: Facts, { unusedDays }: { readonly unusedDays: number }) {
+    this.#facts = facts;
+    this.#unusedDays = unusedDays;
+  }
+
+  add(token: Token): void {
+    const age = (this.#facts.now.getTime() - token.created.getTime()) / DAY;
+    increment(this.#ages, labelFor(AGES, age));
+    increment(this.#scopes, token.scope === '' ? '(none)' : token.scope);
+    increment(this.#uses, this.#useOf(token));
+    this.#addExpiry(token);
+  }
+
+  byAge(): Bar[] {
+    return bars(this.#ages);
+  }
+
+  /** Most first. */
+  byScope(): Bar[] {
+    return bars(this.#scopes).sort((one, other) => other.tokens - one.tokens);
+  }
+
+  /** Most recent first, those that were never used last. */
+  byLastUse(): Bar[] {
+    const order = [...USES.map(([, label]) => label), ...this.#coarseLabels(), NEVER];
+    const known = order.filter((label) => this.#uses.has(label) || USES.some(([, use]) => use === label));
+    const coarse = this.#coarseLabels().some((label) => this.#uses.has(label));
+    return known
+      .map((label) => ({ label, tokens: this.#uses.get(label) ?? 0 }))
+      .filter(({ tokens }) => !coarse || tokens > 0);
+  }
+
+  /** How many tokens expire on each of the next days (UTC), from today on. */
+  calendar(): readonly number[] {
+    return [...this.#calendar];
+  }
+
+  /** How many have expired, expire after the calendar's end, and expire in effect never. */
+  outsideCalendar(): { readonly expired: number; readonly later: number; readonly never: number } {
+    return { ...this.#expiries };
+  }
+
+  #useOf(token: Token): string {
+    const { id, lastUsed } = token;
+    if (neverUsed(token, this.#facts)) return NEVER;
+    if (lastUsed instanceof Date) {
+      return labelFor(USES, (this.#facts.now.getTime() - lastUsed.getTime()) / DAY);
+    }
+    const [recent = '', long = ''] = this.#coarseLabels();
+    return this.#facts.unusedTokenIds.has(id) ? long : recent;
+  }
+
+  #coarseLabels(): readonly string[] {
+    return [`within ${this.#unusedDays} days`, `over ${this.#unusedDays} days ago`];
+  }
+
+  #addExpiry(token: Token): void {
+    const { now } = this.#facts;
+    if (hasExpired(token, now)) this.#expiries.expired += 1;
+    else if (expiresNever(token, now)) this.#expiries.never += 1;
+    else {
+      const day = Math.floor(token.expires.getTime() / DAY) - Math.floor(now.getTime() / DAY);
+      if (day < CALENDAR_DAYS) this.#calendar[day] = (this.#calendar[day] ?? 0) + 1;
+      else this.#expiries.later += 1;
+    }
+  }
+}
+
+function labelFor(steps: readonly (readonly [number, string])[], days: number): string {
+  return steps.find(([limit]) => days <= limit)?.[1] ?? '';
+}
+
+function increment(counts: Map<string, number>, label: string): void {
+  counts.set(label, (counts.get(label) ?? 0) + 1);
+}
+
+function bars(counts: ReadonlyMap<string, number>): Bar[] {
+  return Array.from(counts, ([label, tokens]) => ({ label, tokens }));
+}
