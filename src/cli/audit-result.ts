@@ -1,91 +1,110 @@
 import { TokenctlError } from '../core/errors.ts';
-import { atLeast, type Severity, severities } from '../core/policy/policy.ts';
-import type { AuditReport, Finding } from '../operations/audit-tokens.ts';
-import { countText, numberText } from './counts.ts';
+import { atLeast, type Severity, severities } from '../core/policy/severity.ts';
+import type { Audit, AuditSummary } from '../operations/audit-tokens.ts';
+import { countText } from './counts.ts';
+import { csvLines } from './listing.ts';
 import { printable } from './printable.ts';
-import { type Listing, listing, type Report, report, type Screen } from './result.ts';
-import { tokenToJson } from './token-view.ts';
+import { findingListing } from './report/finding-view.ts';
+import { type Grouping, grouped, groupListing } from './report/groups.ts';
+import { jsonReport } from './report/json-report.ts';
+import { summaryText } from './report/summary-text.ts';
+import { worstFirstWhereFew } from './report/worst-first.ts';
+import { type Report, report, type Screen, type Streamed } from './result.ts';
 
-/** How an audit is to be presented. */
+/** The formats of an audit's report. */
+export type AuditFormat = 'table' | 'json' | 'csv' | 'sarif' | 'html';
+
+/** How an audit is presented. */
 export interface AuditPresentation {
   /** The command fails where there are findings at or above this. */
   readonly failOn: Severity | undefined;
-  /** Counts only, without the findings themselves. */
-  readonly summary: boolean;
+  /** Made from the audit in the format asked for. */
+  readonly chunks: (screen: Screen) => AsyncIterable<string>;
 }
 
-/** An audit as a command's result. */
-export function auditResult(audit: AuditReport, { failOn, summary }: AuditPresentation): Report {
-  const { findings, ...counts } = audit;
-  return report({
-    json: summary ? counts : { ...audit, findings: findings.map(findingToJson) },
-    text: (screen) => (summary ? summaryText(audit) : auditText(audit, screen)),
-    csv: findingListing(worstFirst(audit.findings)),
-    failure: failOn === undefined ? undefined : tooSevere(audit, failOn),
-  });
+/** An audit as a document that is written as it is found. */
+export function streamedAudit(audit: Audit, { failOn, chunks }: AuditPresentation): Streamed {
+  return { kind: 'streamed', chunks, failure: () => tooSevere(audit.summary(), failOn) };
 }
 
-function findingToJson({ rule, severity, message, token }: Finding): object {
-  return { rule, severity, message, token: tokenToJson(token) };
-}
-
-function findingListing(rows: readonly Finding[]): Listing<Finding> {
-  return listing({
-    rows,
-    columns: [
-      { name: 'severity', cell: ({ severity }) => severity, whole: true },
-      { name: 'rule', cell: ({ rule }) => rule, whole: true },
-      { name: 'token', cell: ({ token }) => String(token.id), whole: true },
-      {
-        name: 'user',
-        cell: ({ token }) => token.user?.username ?? '(none)',
-        csv: ({ token }) => token.user?.username ?? '',
-        whole: true,
-      },
-      { name: 'finding', cell: ({ message }) => message, narrow: 'below' },
-    ],
-    json: findingToJson,
-    none: 'No findings.',
-  });
-}
-
-async function auditText(audit: AuditReport, { width }: Screen): Promise<string> {
+/** The findings as a table, and the summary under it. */
+export async function* tableReport(audit: Audit, { width }: Screen): AsyncIterable<string> {
   const { tableLines } = await import('./table.ts');
-  let text = '';
-  for await (const block of tableLines(findingListing(worstFirst(audit.findings)), width)) text += block;
-  return `${text}${text === '' ? '' : '\n'}${summaryText(audit)}`;
+  let gap = '';
+  for await (const block of tableLines(findingListing(worstFirstWhereFew(audit.findings)), width)) {
+    yield block;
+    gap = '\n';
+  }
+  yield gap + summaryText(audit.summary(), audit.policy);
 }
 
-function summaryText({ tokensRead, findings, bySeverity, notChecked }: AuditReport): string {
-  const counts = severities.toReversed().map((severity) => `${severity} ${numberText(bySeverity[severity])}`);
-  const lines = [
-    `${countText(findings.length, 'finding')} on ${countText(tokensRead, 'token')}: ${counts.join(', ')}.`,
-    ...ruleLines(findings),
-    ...notChecked.map(({ rule, why }) => `Not checked: ${rule}: ${printable.value(why)}.`),
-  ];
-  return `${lines.join('\n')}\n`;
+/** The findings as CSV. */
+export function csvReport(audit: Audit): AsyncIterable<string> {
+  return csvLines(findingListing(worstFirstWhereFew(audit.findings)));
 }
 
-/** How many findings each rule has that has any, worst first. */
-function ruleLines(findings: readonly Finding[]): string[] {
-  const tallies = Object.values(Object.groupBy(worstFirst(findings), ({ rule }) => rule));
-  const rows = tallies.flatMap((found) => {
-    const [first] = found ?? [];
-    return first === undefined ? [] : [{ ...first, count: numberText(found?.length ?? 0) }];
+/** The findings in one of the formats that need nothing but the audit. */
+export function plainReport(
+  audit: Audit,
+  { format, screen }: { readonly format: 'table' | 'json' | 'csv'; readonly screen: Screen },
+): AsyncIterable<string> {
+  if (format === 'json') return jsonReport(audit);
+  return format === 'csv' ? csvReport(audit) : tableReport(audit, screen);
+}
+
+/** An audit's counts alone, as a command's result. The findings are read for it, and not kept. */
+export async function summaryResult(
+  audit: Audit,
+  { failOn, output }: { readonly failOn: Severity | undefined; readonly output?: string | undefined },
+): Promise<Report> {
+  for await (const _finding of audit.findings);
+  const summary = audit.summary();
+  return report({
+    json: { ...summary, ...(output !== undefined && { output }) },
+    text: () => summaryText(summary, audit.policy) + (output === undefined ? '' : `Written to ${output}\n`),
+    failure: tooSevere(summary, failOn),
   });
-  const width = Math.max(0, ...rows.map(({ count }) => count.length));
-  const ruleWidth = Math.max(0, ...rows.map(({ rule }) => rule.length));
-  return rows.map(
-    ({ count, rule, severity }) => `  ${count.padStart(width)}  ${rule.padEnd(ruleWidth)}  ${severity}`,
-  );
 }
 
-function worstFirst(findings: readonly Finding[]): Finding[] {
-  return findings.toSorted((a, b) => severities.indexOf(b.severity) - severities.indexOf(a.severity));
+/** An audit's findings counted by what they share, as a command's result. */
+export async function groupedResult(
+  audit: Audit,
+  { by, failOn }: { readonly by: Grouping; readonly failOn: Severity | undefined },
+): Promise<Report> {
+  const groups = await grouped(audit.findings, by);
+  const summary = audit.summary();
+  const rows = groupListing(groups, by);
+  return report({
+    json: { groupBy: by, groups, ...summary },
+    text: async ({ width }) => {
+      const { tableLines } = await import('./table.ts');
+      let text = '';
+      for await (const block of tableLines(rows, width)) text += block;
+      return `${text}${text === '' ? '' : '\n'}${summaryText(summary, audit.policy)}`;
+    },
+    csv: rows,
+    failure: tooSevere(summary, failOn),
+  });
 }
 
-function tooSevere({ findings }: AuditReport, failOn: Severity): TokenctlError | undefined {
-  const found = findings.filter(({ severity }) => atLeast(severity, failOn)).length;
+/** A report in the format that `--format` asks for. */
+export function inFormat({ json, text, csv, failure }: Report, format: AuditFormat): Streamed {
+  return {
+    kind: 'streamed',
+    async *chunks(screen) {
+      if (format === 'json') yield `${printable.lines(JSON.stringify(json, null, 2))}\n`;
+      else if (format === 'csv' && csv !== undefined) yield* csvLines(csv);
+      else yield await text(screen);
+    },
+    failure: () => failure,
+  };
+}
+
+function tooSevere({ bySeverity }: AuditSummary, failOn: Severity | undefined): TokenctlError | undefined {
+  if (failOn === undefined) return undefined;
+  const found = severities
+    .filter((severity) => atLeast(severity, failOn))
+    .reduce((sum, severity) => sum + bySeverity[severity], 0);
   if (found === 0) return undefined;
   return new TokenctlError('findings', `${countText(found, 'finding')} of severity ${failOn} or above`, {
     details: { failOn, found },

@@ -32,8 +32,12 @@ export async function printListing<Row>(
   if (written === 0) await writeTo(process.stderr, `${listing.none}\n`);
 }
 
-/** @returns how many characters there were to write */
-async function writeAll(texts: AsyncIterable<string>): Promise<number> {
+/**
+ * Writes texts to stdout as they come, several together; stops early where nobody reads any more.
+ *
+ * @returns how many characters there were to write
+ */
+export async function writeAll(texts: AsyncIterable<string>): Promise<number> {
   let gathered = '';
   let written = 0;
   for await (const text of texts) {
@@ -61,7 +65,8 @@ async function* jsonLines<Row>(listing: Listing<Row>): AsyncIterable<string> {
   yield separator.startsWith('[') ? '[]\n' : '\n]\n';
 }
 
-async function* csvLines<Row>({ columns, rows }: Listing<Row>): AsyncIterable<string> {
+/** The rows as CSV, a line each, under a heading. */
+export async function* csvLines<Row>({ columns, rows }: Listing<Row>): AsyncIterable<string> {
   yield csvLine(columns.map(({ name }) => name));
   for await (const row of rows) {
     yield csvLine(columns.map((column) => column.csv?.(row) ?? column.cell(row)));

@@ -1,7 +1,7 @@
 import { TokenctlError } from '../core/errors.ts';
 import { exitCodeOf, exitCodes } from './exit-codes.ts';
 import { failureOf, failureToText } from './failure.ts';
-import { type Format, printListing } from './listing.ts';
+import { type Format, printListing, writeAll } from './listing.ts';
 import { writeTo } from './output.ts';
 import { printable } from './printable.ts';
 import type { Report, Result } from './result.ts';
@@ -27,12 +27,21 @@ export async function present(result: Result, { format, recorded }: Presentation
     await printListing(result, { format, width });
     return exitCodes.done;
   }
+  if (result.kind === 'streamed') {
+    await writeAll(result.chunks({ width }));
+    return await failed(result.failure?.());
+  }
   await printReport(result, { format, width }).catch((error: unknown) => {
     throw recorded ? withLogHint(error) : error;
   });
-  if (result.failure === undefined) return exitCodes.done;
-  await writeTo(process.stderr, printable.lines(failureToText(failureOf(result.failure))));
-  return exitCodeOf(result.failure.code);
+  return await failed(result.failure);
+}
+
+/** Says on stderr that not all is well although there is a result. */
+async function failed(failure: TokenctlError | undefined): Promise<number> {
+  if (failure === undefined) return exitCodes.done;
+  await writeTo(process.stderr, printable.lines(failureToText(failureOf(failure))));
+  return exitCodeOf(failure.code);
 }
 
 async function printReport(report: Report, { format, width }: { format: Format; width: number }) {

@@ -51,8 +51,17 @@ export interface Listing<Row> {
   readonly none: string;
 }
 
+/** A document in a format of its own, which is written as it comes because it may be too large to be held. */
+export interface Streamed {
+  readonly kind: 'streamed';
+  /** The text, in pieces; finished lines of our own, in which everything from outside is printable. */
+  readonly chunks: (screen: Screen) => AsyncIterable<string>;
+  /** Asked after the last piece: as of {@link Report.failure}. */
+  readonly failure?: (() => TokenctlError | undefined) | undefined;
+}
+
 /** What a command's `run` returns. The base class prints it in the format asked for. */
-export type Result = Report | Listing<unknown>;
+export type Result = Report | Listing<unknown> | Streamed;
 
 /** Builds a {@link Report}. */
 export function report(parts: Omit<Report, 'kind'>): Report {
