@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import type { Entry, EntryDraft, Head } from '../operations/audit-log-port.ts';
 
@@ -54,7 +54,7 @@ export function openAfter(
 
 /** SHA-256 (hex) of a line without its line feed: of its bytes, or of its text in UTF-8. */
 export function hashOf(line: string | Buffer): string {
-  return createHash('sha256').update(line).digest('hex');
+  return hash('sha256', line);
 }
 
 /** The one JSON text that RFC 8785 has for a value. */

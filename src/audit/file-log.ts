@@ -1,16 +1,32 @@
-import { TokenctlError } from '../core/errors.ts';
-import type { AuditLog, Entry, EntryDraft, Head, LogVerification } from '../operations/audit-log-port.ts';
+import type { FileHandle } from 'node:fs/promises';
+import type {
+  AuditLog,
+  Entry,
+  EntryDraft,
+  Head,
+  LogActor,
+  LogObserver,
+  LogVerification,
+  Pruning,
+  Rotation,
+} from '../operations/audit-log-port.ts';
 import type { Clock } from '../operations/ports.ts';
+import { AppendQueue } from './append-queue.ts';
 import { emptyHead } from './chain.ts';
 import { parseEntry } from './entry.ts';
-import { auditUnavailable } from './failures.ts';
-import { findEntry } from './find-entry.ts';
-import { appendGroup, type End, stateAfter } from './group-append.ts';
-import { linesOf, tailOf } from './lines.ts';
+import { auditUnavailable, notAnEntry } from './failures.ts';
+import { appendGroup, type End, type GroupAppended, stateAfter } from './group-append.ts';
+import { tailOf } from './lines.ts';
+import type { Linked } from './link-group.ts';
 import { openForAppending, openForReading } from './log-folder.ts';
 import { LogLock } from './log-lock.ts';
+import { openIntents } from './open-intents.ts';
+import { pruneArchives } from './prune.ts';
+import { rotateFile } from './rotate.ts';
 import { RunHolds } from './run-holds.ts';
+import { Segments } from './segments.ts';
 import { verifyChain } from './verify-chain.ts';
+import { verifyParallel } from './verify-parallel.ts';
 
 /** Where the log stands, and whose time it tells. */
 export interface FileLogOptions {
@@ -28,19 +44,12 @@ export function openFileLog(options: FileLogOptions): AuditLog {
   return new FileLog(options);
 }
 
-interface Waiting {
-  readonly draft: EntryDraft;
-  readonly resolve: (entry: Entry) => void;
-  readonly reject: (error: unknown) => void;
-}
-
 class FileLog implements AuditLog {
   readonly #path: string;
   readonly #clock: Clock;
   readonly #lock: LogLock;
   readonly #holds: RunHolds;
-  #waiting: Waiting[] = [];
-  #flushing: Promise<void> | null = null;
+  readonly #queue: AppendQueue;
   #end: End | null = null;
 
   constructor({ path, clock }: FileLogOptions) {
@@ -48,25 +57,28 @@ class FileLog implements AuditLog {
     this.#clock = clock;
     this.#lock = new LogLock(path);
     this.#holds = new RunHolds(path);
+    this.#queue = new AppendQueue({
+      name: path,
+      write: (drafts) => this.#write(drafts),
+      failure: (cause) => auditUnavailable(path, 'written', cause),
+    });
   }
 
   append(draft: EntryDraft): Promise<Entry> {
-    const { promise, resolve, reject } = Promise.withResolvers<Entry>();
-    this.#waiting.push({ draft, resolve, reject });
-    this.#flushing ??= this.#flush();
-    return promise;
+    return this.#queue.append(draft);
   }
 
-  async *entries(): AsyncIterable<Entry> {
-    await using file = await this.#open();
-    if (file === null) return;
+  async *entries(from = 1): AsyncIterable<Entry> {
+    await using segments = await this.#segments();
     let number = 0;
-    for await (const { bytes, ended } of linesOf(file)) {
-      number += 1;
-      if (!ended) return;
-      const entry = parseEntry(bytes);
-      if (entry === null) throw notAnEntry(this.#path, number);
-      yield entry;
+    for await (const block of segments.blocks(from)) {
+      for (const { bytes, ended } of block) {
+        number += 1;
+        if (!ended) return;
+        const entry = parseEntry(bytes);
+        if (entry === null) throw notAnEntry(this.#path, segments.placeOf(number));
+        if (entry.seq >= from) yield entry;
+      }
     }
   }
 
@@ -77,9 +89,17 @@ class FileLog implements AuditLog {
     return stateAfter(this.#path, line).head;
   }
 
-  async verify(): Promise<LogVerification> {
-    await using file = await this.#open();
-    return await verifyChain(file === null ? nothing() : linesOf(file));
+  async verify(observer?: LogObserver): Promise<LogVerification> {
+    await using segments = await this.#segments();
+    const isOneFile = segments.current !== null && segments.archives.length === 0;
+    if (isOneFile && observer === undefined) {
+      const { size } = await segments.current.stat();
+      const verified = await verifyParallel({ path: this.#path, size });
+      if (verified !== null) return verified;
+    }
+    const found = await verifyChain(segments.blocks(), { observer });
+    if (found.break === null || segments.archives.length === 0) return found;
+    return { ...found, break: { ...found.break, ...segments.placeOf(found.break.line) } };
   }
 
   async holdRun(run: string): Promise<Disposable> {
@@ -91,20 +111,39 @@ class FileLog implements AuditLog {
   }
 
   async abandonedIntents(): Promise<readonly Entry[]> {
-    await using file = await this.#open();
-    if (file === null) return [];
-    const { size } = await file.stat();
-    const { line, torn } = await tailOf(file, size);
+    await using segments = await this.#segments();
     const abandoned: Entry[] = [];
-    for (const seq of stateAfter(this.#path, line).open) {
-      const intent = await findEntry(file, size - torn.length, seq);
-      if (intent !== null && !(await this.#holds.isHeld(intent.run))) abandoned.push(intent);
+    for (const intent of await openIntents(this.#path, segments)) {
+      if (!(await this.#holds.isHeld(intent.run))) abandoned.push(intent);
     }
     return abandoned;
   }
 
+  async rotate(actor: LogActor): Promise<Rotation | null> {
+    try {
+      using _lock = await this.#lock.take();
+      await using file = await openForAppending(this.#path);
+      // An unfinished last line is dealt with as by any append.
+      const { end } = await this.#append(file, []);
+      if (end.head.size === 0) return null;
+      this.#end = null;
+      return await rotateFile({ path: this.#path, file, state: end, clock: this.#clock, draft: actor });
+    } catch (cause) {
+      throw auditUnavailable(this.#path, 'rotated', cause);
+    }
+  }
+
+  async prune(before: Date, actor: LogActor): Promise<Pruning | null> {
+    try {
+      await using segments = await this.#segments();
+      return await pruneArchives({ segments, before, actor, log: this });
+    } catch (cause) {
+      throw auditUnavailable(this.#path, 'pruned', cause);
+    }
+  }
+
   async close(): Promise<void> {
-    await this.#flushing;
+    await this.#queue.idle();
   }
 
   async #open() {
@@ -115,57 +154,26 @@ class FileLog implements AuditLog {
     }
   }
 
-  /** Writes what is waiting, and what arrives meanwhile, group by group. */
-  async #flush(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const group = this.#waiting;
-      this.#waiting = [];
-      try {
-        await this.#write(group);
-      } catch (cause) {
-        this.#end = null;
-        const error = auditUnavailable(this.#path, 'written', cause);
-        for (const { reject } of group) reject(error);
-      }
+  async #segments(): Promise<Segments> {
+    try {
+      return await Segments.open(this.#path);
+    } catch (cause) {
+      throw auditUnavailable(this.#path, 'read', cause);
     }
-    this.#flushing = null;
   }
 
-  async #write(group: readonly Waiting[]): Promise<void> {
+  async #write(drafts: readonly EntryDraft[]): Promise<readonly Linked[]> {
     using _lock = await this.#lock.take();
     await using file = await openForAppending(this.#path);
-    const drafts = group.map(({ draft }) => draft);
-    const appended = await appendGroup({
-      path: this.#path,
-      file,
-      drafts,
-      clock: this.#clock,
-      known: this.#end,
-    });
-    this.#end = appended.end;
-    appended.links.forEach((link, index) => {
-      const waiting = group[index];
-      if ('entry' in link) waiting?.resolve(link.entry);
-      else waiting?.reject(notPlain(this.#path, link.unfit));
-    });
+    return (await this.#append(file, drafts)).links;
   }
-}
 
-async function* nothing() {}
-
-function notPlain(path: string, cause: unknown): TokenctlError {
-  return new TokenctlError(
-    'audit_unavailable',
-    `The audit log ${path} cannot hold this entry: it is not plain JSON`,
-    {
-      cause,
-    },
-  );
-}
-
-function notAnEntry(path: string, line: number): TokenctlError {
-  return new TokenctlError('log_broken', `Line ${line} of the audit log ${path} is not an entry`, {
-    hint: 'Find out more with `tokenctl log verify`.',
-    details: { line },
-  });
+  /** Appends under the lock, and remembers the file's end where that went well. */
+  async #append(file: FileHandle, drafts: readonly EntryDraft[]): Promise<GroupAppended> {
+    const known = this.#end;
+    this.#end = null;
+    const appended = await appendGroup({ path: this.#path, file, drafts, clock: this.#clock, known });
+    this.#end = appended.end;
+    return appended;
+  }
 }

@@ -1,19 +1,18 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import type { EntryDraft, Head } from '../operations/audit-log-port.ts';
+import type { EntryDraft } from '../operations/audit-log-port.ts';
 import type { Clock } from '../operations/ports.ts';
-import { emptyHead, hashOf, type Link, linkEntry } from './chain.ts';
+import { emptyHead, hashOf } from './chain.ts';
 import { parseEntry } from './entry.ts';
 import { auditRefused } from './failures.ts';
 import { tailOf } from './lines.ts';
+import { type ChainState, type Linked, linkGroup } from './link-group.ts';
 
 /** A log file's end, as it stood when this process wrote to it last. */
-export interface End {
+export interface End extends ChainState {
   readonly device: number;
   readonly inode: number;
   readonly size: number;
-  readonly head: Head;
-  readonly open: readonly number[];
 }
 
 /** What is appended, and to what. */
@@ -28,7 +27,7 @@ export interface GroupAppend {
 
 /** What became of each draft, in their order, and the file's end after them. */
 export interface GroupAppended {
-  readonly links: readonly (Link | { readonly unfit: unknown })[];
+  readonly links: readonly Linked[];
   readonly end: End;
 }
 
@@ -43,25 +42,13 @@ export async function appendGroup(options: GroupAppend): Promise<GroupAppended> 
   const { end, torn } = await findEnd(options);
   if (torn.length > 0) await file.truncate(end.size);
   const drafts = torn.length > 0 ? [repairNote(torn, options.drafts), ...options.drafts] : options.drafts;
-  const links: (Link | { unfit: unknown })[] = [];
-  let { head, open } = end;
-  let text = '';
-  for (const draft of drafts) {
-    try {
-      const link = linkEntry(draft, { head, open, at: clock.now() });
-      ({ head } = link);
-      ({ open } = link.entry);
-      text += `${link.line}\n`;
-      links.push(link);
-    } catch (unfit) {
-      links.push({ unfit });
-    }
-  }
+  const { links, state } = linkGroup(drafts, { state: end, clock });
+  const text = links.map((link) => ('line' in link ? `${link.line}\n` : '')).join('');
   const bytes = Buffer.from(text);
   await writeDurably(file, bytes, end.size);
   return {
     links: links.slice(drafts.length - options.drafts.length),
-    end: { ...end, size: end.size + bytes.length, head, open },
+    end: { ...end, ...state, size: end.size + bytes.length },
   };
 }
 
@@ -90,7 +77,7 @@ async function findEnd({ path, file, known }: GroupAppend): Promise<{ end: End; 
 }
 
 /** The head and the open intents after a last line; null for none. */
-export function stateAfter(path: string, line: Buffer | null): { head: Head; open: readonly number[] } {
+export function stateAfter(path: string, line: Buffer | null): ChainState {
   if (line === null) return { head: emptyHead, open: [] };
   const entry = parseEntry(line);
   if (entry === null) {

@@ -5,9 +5,11 @@ export interface Line {
   readonly bytes: Buffer;
   /** False for a last line without a line feed: an append that was cut short. */
   readonly ended: boolean;
+  /** The number under which it is stored, where it is stored under one. */
+  readonly seq?: number;
 }
 
-const CHUNK = 256 * 1024;
+const CHUNK = 1024 * 1024;
 const LINE_FEED = 0x0a;
 
 /** The longest line that is read, in bytes: a longer one is no entry of ours. */
@@ -15,40 +17,48 @@ const LONGEST_LINE = 16 * 1024 * 1024;
 
 /**
  * Reads a file line by line up to its size at the beginning, so that a log that is being appended to is
- * read as it stood. A line above 16 MiB is cut there and told as if it ended.
+ * read as it stood. The lines come in blocks, because a million promises take longer than the lines, and
+ * one buffer is read into over and over: lines stay what they are until the next block is asked for.
+ * A line above 16 MiB is cut there and told as if it ended.
+ *
+ * @param from The offset of a line to begin with.
  */
-export async function* linesOf(file: FileHandle): AsyncIterable<Line> {
+export async function* blocksOf(file: FileHandle, from = 0): AsyncIterable<readonly Line[]> {
   const { size } = await file.stat();
-  let pieces: Buffer[] = [];
-  let held = 0;
-  for (let position = 0; position < size; ) {
-    const buffer = Buffer.allocUnsafe(Math.min(CHUNK, size - position));
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, position);
+  let buffer = Buffer.allocUnsafe(Math.min(CHUNK, size - from));
+  let held = 0; // the bytes of an unfinished line at the buffer's beginning
+  for (let position = from; position < size; ) {
+    if (held === buffer.length) buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);
+    const { bytesRead } = await file.read(
+      buffer,
+      held,
+      Math.min(buffer.length - held, size - position),
+      position,
+    );
     if (bytesRead === 0) break;
     position += bytesRead;
-    let start = 0;
-    const chunk = buffer.subarray(0, bytesRead);
-    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-      yield lineOf([...pieces, chunk.subarray(start, end)], true);
-      pieces = [];
-      held = 0;
-      start = end + 1;
-    }
-    if (start < chunk.length) {
-      pieces.push(chunk.subarray(start));
-      held += chunk.length - start;
-    }
+    const filled = buffer.subarray(0, held + bytesRead);
+    const { lines, rest } = split(filled, held);
+    if (lines.length > 0) yield lines;
+    buffer.copyWithin(0, rest, filled.length);
+    held = filled.length - rest;
     if (held > LONGEST_LINE) {
-      yield lineOf(pieces, true);
+      yield [{ bytes: buffer.subarray(0, held), ended: true }];
       return;
     }
   }
-  if (held > 0) yield lineOf(pieces, false);
+  if (held > 0) yield [{ bytes: buffer.subarray(0, held), ended: false }];
 }
 
-function lineOf(pieces: readonly Buffer[], ended: boolean): Line {
-  const [first, ...rest] = pieces;
-  return { bytes: first !== undefined && rest.length === 0 ? first : Buffer.concat(pieces), ended };
+/** The whole lines of a chunk, whose first bytes are known to hold no line feed, and where the rest begins. */
+function split(chunk: Buffer, known: number): { readonly lines: Line[]; readonly rest: number } {
+  const lines: Line[] = [];
+  let start = 0;
+  for (let end = chunk.indexOf(LINE_FEED, known); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+    lines.push({ bytes: chunk.subarray(start, end), ended: true });
+    start = end + 1;
+  }
+  return { lines, rest: start };
 }
 
 /** The last line of a file, read from its end. */

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { lstat, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { makeFolder } from '../db/make-folder.ts';
+import { archivesOf } from './archives.ts';
 import { auditRefused } from './failures.ts';
 
 const { O_RDONLY, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK, O_RDWR, O_CREAT, O_APPEND, O_EXCL } = constants;
@@ -37,6 +38,14 @@ export async function openForAppending(path: string) {
     if (!isMissing(error)) throw error;
   }
   await prepareFolder(path);
+  const [archive] = await archivesOf(path);
+  if (archive !== undefined) {
+    throw auditRefused(
+      path,
+      `it is gone, and ${archive.path} shows that it was there`,
+      'Restore it from a copy.',
+    );
+  }
   const file = await checked(path, flags | O_CREAT | O_EXCL);
   await syncFolder(dirname(path));
   return file;
@@ -70,7 +79,7 @@ async function checked(path: string, flags: number) {
 }
 
 /** Puts a folder's list of files on stable storage. */
-async function syncFolder(folder: string): Promise<void> {
+export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, O_RDONLY | O_DIRECTORY);
   try {
     await handle.sync();

@@ -2,28 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { emptyHead, hashOf, linkEntry } from '../../src/audit/chain.ts';
 import { parseEntry } from '../../src/audit/entry.ts';
-import type { Line } from '../../src/audit/lines.ts';
-import { verifyChain } from '../../src/audit/verify-chain.ts';
 import { Secret } from '../../src/core/secret.ts';
-import type { EntryDraft, LogVerification } from '../../src/operations/audit-log-port.ts';
+import type { LogVerification } from '../../src/operations/audit-log-port.ts';
+import { chainOf, logOfLines } from './chains.ts';
 import { draft, stillClock } from './drafts.ts';
 
-function chainOf(drafts: readonly EntryDraft[]): string[] {
-  let head = emptyHead;
-  let open: readonly number[] = [];
-  return drafts.map((each) => {
-    const link = linkEntry(each, { head, open, at: stillClock.now() });
-    head = link.head;
-    open = link.entry.open;
-    return link.line;
-  });
-}
-
 function verify(lines: readonly (string | Buffer)[]): Promise<LogVerification> {
-  async function* stream(): AsyncIterable<Line> {
-    for (const line of lines) yield { bytes: Buffer.from(line), ended: true };
-  }
-  return verifyChain(stream());
+  return logOfLines(lines).verify();
 }
 
 const notes = (count: number) => Array.from({ length: count }, (_, index) => draft({ data: { index } }));
@@ -89,9 +74,27 @@ describe('verifyChain', () => {
       'an edited entry',
       (log: string[]) => log.with(2, (log[2] ?? '').replace('"index":2', '"index":9')),
       'edited',
-      4,
+      3,
     ],
     ['a reformatted entry', (log: string[]) => log.with(2, (log[2] ?? '').replace('{', '{ ')), 'edited', 3],
+    [
+      'a number too large',
+      (log: string[]) => log.with(2, (log[2] ?? '').replace(':2}', ':2e999}')),
+      'edited',
+      3,
+    ],
+    [
+      'half a character',
+      (log: string[]) => log.with(2, (log[2] ?? '').replace(':2}', ':"\\ud800"}')),
+      'edited',
+      3,
+    ],
+    [
+      'a reformatted last entry',
+      (log: string[]) => log.with(5, (log[5] ?? '').replace('{', '{ ')),
+      'edited',
+      6,
+    ],
     ['a removed entry', (log: string[]) => log.toSpliced(2, 1), 'removed', 3],
     ['a removed beginning', (log: string[]) => log.slice(2), 'removed', 1],
     ['a repeated entry', (log: string[]) => log.toSpliced(3, 0, log[2] ?? ''), 'inserted', 4],

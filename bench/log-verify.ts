@@ -1,0 +1,138 @@
+// How fast `log verify` reads an audit log of 1,000,000 entries, against hashing the same bytes with node:crypto
+// in the same run: entry by entry, which is the least that a chain of hashes takes. Also, without a goal: against
+// hashing the file as one stream, and with a checkpoint, whose tree takes another two hashes an entry.
+// Run: node bench/log-verify.ts [entries]
+import { createHash, hash, randomUUID } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, open, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { emptyHead, linkEntry } from '../src/audit/chain.ts';
+import { openFileLog } from '../src/audit/file-log.ts';
+import { generateNoteKey, parseSigner } from '../src/core/note-key.ts';
+import type { EntryDraft } from '../src/operations/audit-log-port.ts';
+import { makeCheckpoint } from '../src/operations/make-checkpoint.ts';
+import { verifyLog } from '../src/operations/verify-log.ts';
+import { judge, measureInTurn, median } from './support/ratio.ts';
+
+const ENTRIES = Number(process.argv[2] ?? 1_000_000);
+const ROUNDS = 5;
+const CHUNK = 1024 * 1024;
+const LINE_FEED = 0x0a;
+
+/** Of each so many entries four are of a large revocation, the others of single acts. */
+const CYCLE = 20;
+const BATCH = 250;
+
+const actor = { user: 'operator', host: 'bastion.example.org', as: 'admin' };
+const target = { context: 'production', address: 'https://controller.example.org' };
+
+/** What a log holds after some years: single tokens made and revoked, and now and then hundreds at once. */
+function draftAt(index: number, run: string): EntryDraft {
+  const place = index % CYCLE;
+  const kind = index % 2 === 0 ? 'intent' : 'outcome';
+  const common = { kind, run, actor, target, ...(kind === 'outcome' && { closes: index }) } as const;
+  const first = 10_000 + index;
+  const ids = Array.from({ length: BATCH }, (_, offset) => first + offset * 3);
+  const bulk = { ...common, operation: 'tokens.revoke' };
+  if (place === 0) {
+    return { ...bulk, data: { step: 'batch', tokens: [{ user: `robot-${index % 97}`, ids }] } };
+  }
+  if (place === 1) {
+    return { ...bulk, data: { step: 'batch', revoked: ids, unchanged: [], failed: [], notTried: [] } };
+  }
+  const single = { ...common, operation: 'tokens.create' };
+  if (kind === 'outcome')
+    return { ...single, data: { result: 'done', id: first, fingerprint: '0f343b0931ab' } };
+  const data = { user: `robot-${index % 97}`, scope: 'write', description: `nightly inventory ${index}` };
+  return { ...single, data: { ...data, reason: 'rotation', ticket: `OPS-${index}` } };
+}
+
+async function writeLog(path: string): Promise<void> {
+  async function* lines(): AsyncIterable<string> {
+    let head = emptyHead;
+    let open: readonly number[] = [];
+    let run = randomUUID();
+    let text = '';
+    for (let index = 0; index < ENTRIES; index += 1) {
+      if (index % CYCLE === 0 || index % 2 === 0) run = randomUUID();
+      const at = new Date(Date.UTC(2026, 0, 1) + index * 977);
+      const link = linkEntry(draftAt(index, run), { head, open, at });
+      ({ head } = link);
+      ({ open } = link.entry);
+      text += `${link.line}\n`;
+      if (text.length > CHUNK) {
+        yield text;
+        text = '';
+      }
+    }
+    yield text;
+  }
+  await pipeline(lines(), createWriteStream(path, { mode: 0o600 }));
+}
+
+/** Reads a file chunk by chunk into one buffer. */
+async function* chunksOf(path: string): AsyncIterable<Buffer> {
+  await using file = await open(path);
+  const buffer = Buffer.allocUnsafe(CHUNK);
+  for (;;) {
+    const { bytesRead } = await file.read(buffer, 0, CHUNK);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+async function hashStream(path: string): Promise<void> {
+  const whole = createHash('sha256');
+  for await (const chunk of chunksOf(path)) whole.update(chunk);
+  whole.digest('hex');
+}
+
+async function hashEntries(path: string): Promise<void> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of chunksOf(path)) {
+    const bytes = Buffer.concat([rest, chunk]);
+    let start = 0;
+    for (let end = bytes.indexOf(LINE_FEED); end !== -1; end = bytes.indexOf(LINE_FEED, start)) {
+      hash('sha256', bytes.subarray(start, end));
+      start = end + 1;
+    }
+    rest = bytes.subarray(start);
+  }
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'tokenctl-log-verify-'));
+try {
+  const path = join(folder, 'audit.jsonl');
+  await writeLog(path);
+  const { size } = await stat(path);
+  console.log(`${ENTRIES} entries, ${(size / 1e6).toFixed(0)} MB, ${(size / ENTRIES).toFixed(0)} bytes each`);
+  const log = openFileLog({ path, clock: { now: () => new Date() } });
+  const key = generateNoteKey('example.org/audit');
+  const keys = [parseSigner(key).verifier.text];
+  const { note } = await makeCheckpoint({
+    log,
+    keys: { signer: () => Promise.resolve(key), verifiers: () => Promise.resolve(keys) },
+  });
+  const times = await measureInTurn(ROUNDS, {
+    stream: () => hashStream(path),
+    entries: () => hashEntries(path),
+    async verify() {
+      const { entries } = await verifyLog({ log });
+      if (entries !== ENTRIES) throw new Error(`Only ${entries} entries were verified`);
+    },
+    async checkpoint() {
+      await verifyLog({ log, checkpoint: { note, keys } });
+    },
+  });
+  const timeOf = (name: string) => median(times[name]?.times ?? []);
+  for (const name of Object.keys(times)) {
+    const time = timeOf(name);
+    console.log(`${name}: ${time.toFixed(0)} ms, ${(size / time / 1000).toFixed(0)} MB/s`);
+  }
+  judge('log verify against hashing entry by entry', timeOf('entries') / timeOf('verify'), { atLeast: 0.5 });
+  console.log(`against hashing as one stream: ${(timeOf('stream') / timeOf('verify')).toFixed(2)}`);
+} finally {
+  await rm(folder, { recursive: true });
+}

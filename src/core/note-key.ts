@@ -1,0 +1,135 @@
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+} from 'node:crypto';
+import { TokenctlError } from './errors.ts';
+import { Secret } from './secret.ts';
+
+// The keys of signed notes (https://c2sp.org/signed-note), in the texts that Go's sumdb/note gives them.
+
+/** What checks signatures of one key. */
+export interface NoteVerifier {
+  readonly name: string;
+  /** The first four bytes of SHA-256 of name, line feed, signature type and public key. */
+  readonly id: Buffer;
+  /** The public key as `name+id+key`. */
+  readonly text: string;
+  isSignedBy(text: string, signature: Buffer): boolean;
+}
+
+/** What makes signatures of one key. */
+export interface NoteSigner {
+  readonly verifier: NoteVerifier;
+  sign(text: string): Buffer;
+}
+
+/** The signature type of Ed25519. */
+const ED25519 = 0x01;
+
+const KEY_LENGTH = 32;
+
+/** The DER of an Ed25519 private key (RFC 8410) up to its 32 bytes. */
+const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/**
+ * Makes a new key.
+ *
+ * @param name What it signs as: by convention a URL without its scheme, such as `example.org/audit`.
+ * @returns The private key as `PRIVATE+KEY+name+id+key`.
+ * @throws TokenctlError `usage` for a name that notes cannot hold.
+ */
+export function generateNoteKey(name: string): Secret {
+  if (!isName(name)) {
+    throw new TokenctlError('usage', 'A key is named by a word without spaces and plus signs', {
+      hint: 'A common form is a host and a path: example.org/audit.',
+    });
+  }
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const seed = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-KEY_LENGTH);
+  const id = keyId(name, publicBytes(createPublicKey(privateKey)));
+  return new Secret(`PRIVATE+KEY+${name}+${id.toString('hex')}+${encoded(seed)}`);
+}
+
+/**
+ * Reads a private key.
+ *
+ * @throws TokenctlError `configuration` where it is none.
+ */
+export function parseSigner(key: Secret): NoteSigner {
+  const [, name = '', id = '', bytes = ''] =
+    /^PRIVATE\+KEY\+([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(key.reveal().trim()) ?? [];
+  const seed = decoded(bytes);
+  if (seed === null || !isName(name)) throw notAKey('private');
+  const privateKey = createPrivateKey({
+    key: Buffer.concat([PKCS8, seed]),
+    format: 'der',
+    type: 'pkcs8',
+  });
+  const verifier = verifierOf(name, publicBytes(createPublicKey(privateKey)));
+  if (verifier.id.toString('hex') !== id) throw notAKey('private');
+  return { verifier, sign: (text) => sign(null, Buffer.from(text), privateKey) };
+}
+
+/**
+ * Reads a public key.
+ *
+ * @throws TokenctlError `configuration` where it is none.
+ */
+export function parseVerifier(text: string): NoteVerifier {
+  const [, name = '', id = '', bytes = ''] = /^([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
+  const key = decoded(bytes);
+  if (key === null || !isName(name)) throw notAKey('public');
+  const verifier = verifierOf(name, key);
+  if (verifier.id.toString('hex') !== id) throw notAKey('public');
+  return verifier;
+}
+
+function verifierOf(name: string, bytes: Buffer): NoteVerifier {
+  const id = keyId(name, bytes);
+  const key = createPublicKey({
+    key: { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') },
+    format: 'jwk',
+  });
+  return {
+    name,
+    id,
+    text: `${name}+${id.toString('hex')}+${encoded(bytes)}`,
+    isSignedBy: (text, signature) => verify(null, Buffer.from(text), key, signature),
+  };
+}
+
+function keyId(name: string, bytes: Buffer): Buffer {
+  const type = Uint8Array.of(ED25519);
+  return createHash('sha256').update(`${name}\n`).update(type).update(bytes).digest().subarray(0, 4);
+}
+
+function publicBytes(key: KeyObject): Buffer {
+  return key.export({ format: 'der', type: 'spki' }).subarray(-KEY_LENGTH);
+}
+
+function encoded(key: Buffer): string {
+  return Buffer.concat([Uint8Array.of(ED25519), key]).toString('base64');
+}
+
+function decoded(text: string): Buffer | null {
+  const bytes = Buffer.from(text, 'base64');
+  const isKey = bytes.length === KEY_LENGTH + 1 && bytes[0] === ED25519 && bytes.toString('base64') === text;
+  return isKey ? bytes.subarray(1) : null;
+}
+
+/** Key names hold no space, no plus sign, and, as all of a note, no control character. */
+function isName(name: string): boolean {
+  return name !== '' && !/[\p{White_Space}+\p{Cc}]/u.test(name);
+}
+
+function notAKey(kind: 'private' | 'public'): TokenctlError {
+  const form = kind === 'private' ? 'PRIVATE+KEY+name+id+key' : 'name+id+key';
+  return new TokenctlError('configuration', `This is no ${kind} key of a signed note`, {
+    hint: `Such a key is one line of the form ${form}, as \`tokenctl log init\` writes it.`,
+  });
+}

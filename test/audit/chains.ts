@@ -1,0 +1,25 @@
+import { emptyHead, linkEntry } from '../../src/audit/chain.ts';
+import type { Line } from '../../src/audit/lines.ts';
+import { verifyChain } from '../../src/audit/verify-chain.ts';
+import type { AuditLog, EntryDraft } from '../../src/operations/audit-log-port.ts';
+import { stillClock } from './drafts.ts';
+
+/** The lines of a log of these drafts. */
+export function chainOf(drafts: readonly EntryDraft[]): string[] {
+  let head = emptyHead;
+  let open: readonly number[] = [];
+  return drafts.map((each) => {
+    const link = linkEntry(each, { head, open, at: stillClock.now() });
+    head = link.head;
+    open = link.entry.open;
+    return link.line;
+  });
+}
+
+/** What verifies some lines as a log. */
+export function logOfLines(lines: readonly (string | Buffer)[]): Pick<AuditLog, 'verify'> {
+  async function* stream(): AsyncIterable<Line[]> {
+    for (const line of lines) yield [{ bytes: Buffer.from(line), ended: true }];
+  }
+  return { verify: (observer) => verifyChain(stream(), { observer }) };
+}
