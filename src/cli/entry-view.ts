@@ -10,7 +10,7 @@ export function entryListing(rows: AsyncIterable<Entry>): Listing<Entry> {
       { name: 'at', cell: ({ at }) => at, short: ({ at }) => toTheSecond(at), whole: true },
       { name: 'kind', cell: ({ kind }) => kind, whole: true },
       { name: 'operation', cell: ({ operation }) => operation, whole: true },
-      { name: 'actor', cell: actorText, short: ({ actor }) => `${actor['user']} as ${actor['as']}` },
+      { name: 'actor', cell: actorText, short: ({ actor }) => `${actor['user']}${asText(actor)}` },
       { name: 'target', cell: ({ target }) => target['context'] ?? '' },
       { name: 'run', cell: ({ run }) => run, only: 'csv' },
       { name: 'data', cell: ({ data }) => JSON.stringify(data), narrow: 'below' },
@@ -27,6 +27,10 @@ function toTheSecond(at: string): string {
 
 /** Who did it: the user and machine, and who that user is to the target. */
 function actorText({ actor }: Entry): string {
-  const { user, host, as } = actor;
-  return `${user}@${host} as ${as}`;
+  return `${actor['user']}@${actor['host']}${asText(actor)}`;
+}
+
+/** Who works on the log itself is nobody at a target. */
+function asText({ as }: Entry['actor']): string {
+  return as === undefined ? '' : ` as ${as}`;
 }
