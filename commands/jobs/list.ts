@@ -1,0 +1,29 @@
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { csvFlag } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/cli/result.ts';
+
+/** Lists the jobs of the configuration. */
+export default class JobsList extends TokenctlCommand {
+  static override summary = 'List the jobs: what runs when, where, and how it went.';
+
+  static override description =
+    `A job whose mode is "dry run" only says what it would do; "live" ones change their controller.
+
+With --json each row has job, kind, context, dryRun, schedule, timeZone, next, last (as jobs history has it, or null) \
+and problem.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %>',
+    '<%= config.bin %> <%= command.id %> --json',
+  ];
+
+  static override flags = { ...csvFlag };
+
+  async run(): Promise<Result> {
+    const { flags } = await this.input(JobsList);
+    const runtime = await this.runtime(flags);
+    const { jobStates } = await import('../../src/scheduling/inspect.ts');
+    const { jobListing } = await import('../../src/cli/job-view.ts');
+    return jobListing(await jobStates(runtime));
+  }
+}

@@ -1,0 +1,32 @@
+import { string } from '@oclif/core/args';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { Result } from '../../src/cli/result.ts';
+
+/** Shows a run of a job. */
+export default class JobsShow extends TokenctlCommand {
+  static override summary = 'Show a run of a job, with its entries of the audit log.';
+
+  static override description =
+    `With --json it prints what jobs history has of the run, and entries as they stand in the audit log.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> 5f0c2a1e',
+    '<%= config.bin %> <%= command.id %> 5f0c2a1e-7d3b-4c55-9a58-0d6f6b1b8a77 --json',
+  ];
+
+  static override args = {
+    run: string({
+      description: 'The run: its UUID, or the beginning of it.',
+      required: true,
+      ignoreStdin: true,
+    }),
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(JobsShow);
+    const runtime = await this.runtime(flags);
+    const { shownRun } = await import('../../src/scheduling/inspect.ts');
+    const { shownRunResult } = await import('../../src/cli/job-view.ts');
+    return shownRunResult(await shownRun(runtime, args.run));
+  }
+}

@@ -1,0 +1,31 @@
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+
+/** Runs jobs on their schedules. */
+export default class JobsStart extends TokenctlCommand {
+  static override summary = 'Run the jobs on their schedules, until a signal ends it.';
+
+  static override description =
+    `Any number of them may run, on one machine or on many that share a ledger in PostgreSQL: each tick is run once.
+
+SIGTERM and Ctrl-C begin no further tick, let runs in progress finish what is in flight, and end with 0. SIGHUP reads \
+the configuration anew; one that cannot be meant is refused, and the old one is kept. /healthz, /readyz and /metrics \
+are served on a port of the loopback address. It prints nothing with --json: it runs until a signal.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %>',
+    '<%= config.bin %> <%= command.id %> --config /etc/tokenctl/tokenctl.yaml',
+  ];
+
+  async run(): Promise<void> {
+    const { flags } = await this.input(JobsStart);
+    const { writeNotice: notify } = await import('../../src/cli/output.ts');
+    const { startScheduler } = await import('../../src/scheduling/start.ts');
+    const settings = {
+      context: flags.context,
+      config: flags.config,
+      logFile: flags['log-file'],
+      databaseFile: flags['database-file'],
+    };
+    await startScheduler({ flags: settings, environment: process.env, version: this.config.version, notify });
+  }
+}

@@ -1,0 +1,94 @@
+import type { Finding } from '../src/core/policy/finding.ts';
+import { findingKey } from '../src/core/policy/finding.ts';
+import type { Policy, RuleName } from '../src/core/policy/policy.ts';
+import { atLeast, type Severity } from '../src/core/policy/severity.ts';
+import { subjectName } from '../src/core/policy/subject.ts';
+import { type Audit, auditTokens } from '../src/operations/audit-tokens.ts';
+import type { Job, JobNotice, TargetJobContext } from '../src/operations/job.ts';
+
+/** What an audit is told. */
+export interface TokenAuditParameters {
+  readonly policy: Policy;
+  /** Only these rules; null for all that the policy applies. */
+  readonly rules: readonly RuleName[] | null;
+  /** Where the findings are kept that are known, so that each is told of once; null tells of all every time. */
+  readonly baseline: string | null;
+  /** Where the report is written; null writes none. */
+  readonly report: string | null;
+  /** Findings at or above this severity are told of. */
+  readonly notifyAt: Severity;
+}
+
+/** So many findings are named in a notice. */
+const NAMED = 20;
+
+/** Judges all tokens by the policy, reports, and tells of what is new. */
+export const tokenAudit: Job<TargetJobContext, TokenAuditParameters> = {
+  name: 'token-audit',
+  schedule: '0 6 * * *',
+  async run(context, { policy, rules, baseline: path, report, notifyAt }) {
+    const { target, clock, files, dryRun, signal, description } = context;
+    const known = path === null ? null : await files.baseline(path);
+    const keys: string[] = [];
+    const told: string[] = [];
+    let grave = 0;
+    const audit = await auditTokens({
+      target,
+      policy,
+      clock,
+      selector: { all: true },
+      ...(rules !== null && { rules }),
+      ...(path !== null && { onKey: (key) => keys.push(key) }),
+      statistics: report?.endsWith('.html') === true,
+    });
+    const watched = watch(audit, signal, (finding) => {
+      if (known?.has(findingKey(finding)) === true || !atLeast(finding.severity, notifyAt)) return;
+      grave += 1;
+      if (told.length < NAMED)
+        told.push(`${finding.severity}: ${subjectName(finding.subject)}: ${finding.message}`);
+    });
+    if (report !== null && !dryRun) await files.writeReport(report, watched, description);
+    else for await (const _finding of watched.findings);
+    if (signal.aborted) return { message: 'Ended before it was through', summary: {}, interrupted: true };
+    if (path !== null && !dryRun) await files.writeBaseline(path, keys, clock.now());
+    const summary = audit.summary();
+    const message = `Found ${summary.found} findings in ${summary.tokensRead} tokens, ${grave} to be told of`;
+    return {
+      message,
+      summary: { ...summary, told: grave },
+      findings: summary.bySeverity,
+      notices:
+        grave === 0 ? [] : [notice(description.context, { grave, told, fresh: known !== null, notifyAt })],
+    };
+  },
+};
+
+/** The same audit, with somebody who looks at each finding, and an end where the run is to end. */
+function watch(audit: Audit, signal: AbortSignal, look: (finding: Finding) => void): Audit {
+  async function* findings(): AsyncIterable<Finding> {
+    for await (const finding of audit.findings) {
+      if (signal.aborted) return;
+      look(finding);
+      yield finding;
+    }
+  }
+  return { ...audit, findings: findings() };
+}
+
+function notice(
+  context: string,
+  found: {
+    readonly grave: number;
+    readonly told: readonly string[];
+    readonly fresh: boolean;
+    readonly notifyAt: Severity;
+  },
+): JobNotice {
+  const { grave, told, fresh, notifyAt } = found;
+  const more = grave - told.length;
+  return {
+    subject: `${grave} ${fresh ? 'new ' : ''}findings of severity ${notifyAt} or above in ${context}`,
+    text: [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'),
+    severity: 'warning',
+  };
+}

@@ -1,0 +1,43 @@
+import { TokenctlError } from '../src/core/errors.ts';
+import { cleanupTokens } from '../src/operations/cleanup-tokens.ts';
+import type { Job, TargetJobContext } from '../src/operations/job.ts';
+import { planCleanup } from '../src/operations/plan-cleanup.ts';
+import { reconcile } from '../src/operations/reconcile.ts';
+
+/** What a clean-up is told. */
+export interface TokenCleanupParameters {
+  /** How long revoked refresh tokens are kept, in milliseconds. */
+  readonly keepRevokedFor: number;
+  /** Rows in one run. */
+  readonly atMost: number;
+}
+
+/** Deletes the tokens that are over. */
+export const tokenCleanup: Job<TargetJobContext, TokenCleanupParameters> = {
+  name: 'token-cleanup',
+  schedule: '30 4 * * *',
+  async run(context, { keepRevokedFor, atMost }) {
+    // A killed run may have left nothing to do, and an intent without an outcome.
+    await reconcile(context);
+    const { capabilities } = context.description;
+    const plan = await planCleanup({ ...context, capabilities, keepRevokedFor, limit: atMost });
+    const counted = { planned: plan.total, ...plan.counts, kept: plan.kept, limited: plan.limited };
+    if (plan.total === 0) return { message: 'Found nothing that is over', summary: counted };
+    if (context.dryRun)
+      return { message: `Would delete ${plan.total} tokens that are over`, summary: counted };
+    const report = await cleanupTokens({ ...context, plan, reason: 'scheduled clean-up' });
+    const { deleted, planned, stopped, run } = report;
+    const failed = Object.values(report.byKind).reduce(
+      (sum, kind) => sum + kind.failed.length + kind.notTried,
+      0,
+    );
+    const summary = { ...counted, deleted, failed, auditRun: run };
+    const message = `Deleted ${deleted} of ${planned} tokens that are over`;
+    if (report.interrupted) return { message, summary, interrupted: true };
+    if (failed === 0 && stopped === null) return { message, summary };
+    throw new TokenctlError('partly_done', stopped === null ? message : `${message}: ${stopped.message}`, {
+      hint: `\`tokenctl log list --run ${run}\` shows what failed, and why.`,
+      details: summary,
+    });
+  },
+};

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { createTransport } from 'nodemailer';
+import { TokenctlError } from '../core/errors.ts';
+import type { Secret } from '../core/secret.ts';
+import type { Notifier } from '../operations/notifier-port.ts';
+import { noticeText } from './notice-text.ts';
+
+/** By which server, from whom and to whom. */
+export interface EmailOptions {
+  /** `smtps://user:password@host:465`, or `smtp://host:587`, which then has to offer STARTTLS. */
+  readonly server: Secret;
+  readonly from: string;
+  readonly to: readonly string[];
+  /** Sends in clear text where the server offers nothing else: for a relay on this machine. */
+  readonly allowPlain?: boolean;
+}
+
+/** How long a server may take for each step, in milliseconds. */
+const PATIENCE = 10_000;
+
+/**
+ * E-mail by SMTP (RFC 5321): each notice one message, whose Message-ID comes from the notice's id, so that
+ * one that is sent twice is shown once.
+ *
+ * @throws TokenctlError `configuration` for a server's address that is none.
+ */
+export function openEmail(options: EmailOptions): Notifier {
+  const { from, to } = options;
+  const url = addressOf(options.server);
+  const transport = createTransport({
+    host: url.hostname,
+    port: url.port === '' ? (url.protocol === 'smtps:' ? 465 : 587) : Number(url.port),
+    secure: url.protocol === 'smtps:',
+    requireTLS: options.allowPlain !== true,
+    connectionTimeout: PATIENCE,
+    greetingTimeout: PATIENCE,
+    socketTimeout: PATIENCE,
+    ...(url.username !== '' && {
+      auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) },
+    }),
+  });
+  const receivers = createHash('sha256')
+    .update([url.host, ...to].join(' '))
+    .digest('hex')
+    .slice(0, 12);
+  return {
+    name: `email ${url.host} ${receivers}`,
+    async send(notice) {
+      const { subject, text } = noticeText(notice);
+      const messageId = `<${notice.id}@tokenctl.invalid>`;
+      try {
+        await transport.sendMail({ from, to: [...to], subject, text, messageId, date: notice.at });
+      } catch (cause) {
+        throw failure(url.host, cause);
+      }
+    },
+    close: async () => transport.close(),
+  };
+}
+
+function failure(host: string, cause: unknown): TokenctlError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+  if (code === 'EAUTH') {
+    return new TokenctlError('permission_refused', `The mail server at ${host} refused the credentials`, {
+      cause,
+    });
+  }
+  const refused = code === 'EENVELOPE' || code === 'EMESSAGE';
+  return refused
+    ? new TokenctlError('target_misbehaved', `The mail server at ${host} refused the message (${code})`, {
+        cause,
+      })
+    : new TokenctlError('target_unreachable', `The mail server at ${host} could not be reached (${code})`, {
+        cause,
+      });
+}
+
+function addressOf(server: Secret): URL {
+  const parsed = URL.canParse(server.reveal()) ? new URL(server.reveal()) : null;
+  if (parsed !== null && ['smtp:', 'smtps:'].includes(parsed.protocol)) return parsed;
+  throw new TokenctlError(
+    'configuration',
+    "The mail server's address is none: it starts with smtps:// or smtp://",
+  );
+}

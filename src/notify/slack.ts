@@ -1,0 +1,26 @@
+import type { Notice } from '../operations/notifier-port.ts';
+import { noticeText } from './notice-text.ts';
+
+/** Slack refuses a text block of more than 3,000 characters. */
+const TEXT = 2900;
+
+/**
+ * A notice as Slack's incoming webhooks take it, and Mattermost's and Rocket.Chat's as well: the text for
+ * where blocks are not shown, and the same in blocks.
+ */
+export function slackMessage(notice: Notice): unknown {
+  const { subject, text } = noticeText(notice);
+  const shown = text.length > TEXT ? `${text.slice(0, TEXT)}…` : text;
+  return {
+    text: escaped(subject),
+    blocks: [
+      { type: 'section', text: { type: 'mrkdwn', text: `*${escaped(subject)}*` } },
+      ...(shown === '' ? [] : [{ type: 'section', text: { type: 'plain_text', text: shown } }]),
+    ],
+  };
+}
+
+/** The three characters that mean something in Slack's text: a description must not become a link or a mention. */
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

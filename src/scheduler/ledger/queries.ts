@@ -1,0 +1,300 @@
+import type { Queryable } from '../../db/database.ts';
+import type { RunState, TickKind } from '../../operations/scheduler-port.ts';
+
+/** A tick as it is stored. */
+export interface TickRow {
+  readonly job: string;
+  readonly due: number;
+  readonly kind: TickKind;
+  readonly state: 'running' | 'waiting';
+  readonly attempt: number;
+  readonly failures: number;
+  readonly losses: number;
+  readonly run: string;
+  readonly holder: string;
+  readonly lease_left: number | null;
+  readonly retry_at: number | null;
+}
+
+/** A run as it is stored. */
+export interface RunRow {
+  readonly id: string;
+  readonly job: string;
+  readonly due: number;
+  readonly kind: TickKind;
+  readonly attempt: number;
+  readonly holder: string;
+  readonly state: RunState;
+  readonly began: number;
+  readonly ended: number | null;
+  readonly summary: string;
+}
+
+const RUN_COLUMNS = 'id, job, due, kind, attempt, holder, state, began, ended, summary';
+const OPEN = "state IN ('running', 'waiting')";
+
+/** Makes a job known; a known one starts anew where its schedule is another. */
+export function upsertJob(
+  queryable: Queryable,
+  { name, schedule, now }: { readonly name: string; readonly schedule: string; readonly now: number },
+): Promise<number> {
+  return queryable.execute(
+    `INSERT INTO tokenctl_scheduler.job AS known (name, schedule, since) VALUES ($1, $2, $3)
+     ON CONFLICT (name) DO UPDATE SET schedule = excluded.schedule, since = excluded.since
+     WHERE known.schedule <> excluded.schedule`,
+    [name, schedule, now],
+  );
+}
+
+/**
+ * Lets a job's ticks count from now on where they were to count from a later instant only: a clock that was
+ * wrong made it known.
+ */
+export function correctSince(
+  queryable: Queryable,
+  { job, now }: { readonly job: string; readonly now: number },
+): Promise<number> {
+  return queryable.execute('UPDATE tokenctl_scheduler.job SET since = $2 WHERE name = $1 AND since > $2', [
+    job,
+    now,
+  ]);
+}
+
+/** The instant after which a job's ticks count; null for an unknown job. */
+export async function selectPosition(
+  queryable: Queryable,
+  { job, now }: { readonly job: string; readonly now: number },
+): Promise<number | null> {
+  const [row] = await queryable.query<{ since: number; newest: number | null }>(
+    `SELECT since, (SELECT max(due) FROM tokenctl_scheduler.tick
+       WHERE tick.job = $1 AND kind = 'schedule' AND due <= $2) AS newest
+     FROM tokenctl_scheduler.job WHERE name = $1`,
+    [job, now],
+  );
+  return row === undefined ? null : Math.max(row.since, row.newest ?? 0);
+}
+
+/** The job's open tick. */
+export async function selectOpenTick(
+  queryable: Queryable,
+  { job, clock }: { readonly job: string; readonly clock: string },
+): Promise<TickRow | undefined> {
+  const [row] = await queryable.query<TickRow>(
+    `SELECT job, due, kind, state, attempt, failures, losses, run, holder, lease_until - ${clock} AS lease_left, retry_at
+     FROM tokenctl_scheduler.tick WHERE job = $1 AND ${OPEN}`,
+    [job],
+  );
+  return row;
+}
+
+/** What a new tick, and the run that begins with it, are stored with. */
+export interface NewTick {
+  readonly job: string;
+  readonly due: number;
+  readonly kind: TickKind;
+  readonly run: string;
+  readonly holder: string;
+}
+
+/** Stores a tick as claimed, unless it is there or the job has an open one. Says whether it did. */
+export async function insertTick(
+  queryable: Queryable,
+  tick: NewTick & { readonly lease: number; readonly clock: string },
+): Promise<boolean> {
+  const { job, due, kind, run, holder, lease, clock } = tick;
+  const inserted = await queryable.execute(
+    `INSERT INTO tokenctl_scheduler.tick (job, due, kind, state, attempt, run, holder, lease_until)
+     VALUES ($1, $2, $3, 'running', 1, $4, $5, ${clock} + CAST($6 AS bigint)) ON CONFLICT DO NOTHING`,
+    [job, due, kind, run, holder, lease],
+  );
+  return inserted === 1;
+}
+
+/** Stores a tick that is not run, unless it is there. Says whether it did. */
+export async function insertPassedOver(queryable: Queryable, tick: NewTick): Promise<boolean> {
+  const { job, due, kind, run, holder } = tick;
+  const inserted = await queryable.execute(
+    `INSERT INTO tokenctl_scheduler.tick (job, due, kind, state, attempt, run, holder)
+     VALUES ($1, $2, $3, 'passed_over', 0, $4, $5) ON CONFLICT DO NOTHING`,
+    [job, due, kind, run, holder],
+  );
+  return inserted === 1;
+}
+
+/** Claims the job's open tick again, if its lease ran out or its time has come. */
+export async function retakeTick(
+  queryable: Queryable,
+  retake: {
+    readonly job: string;
+    readonly run: string;
+    readonly holder: string;
+    readonly lease: number;
+    /** Ticks that wait until then are claimed as well. */
+    readonly due: number;
+    readonly clock: string;
+  },
+): Promise<TickRow | undefined> {
+  const { job, run, holder, lease, due, clock } = retake;
+  const [row] = await queryable.query<TickRow>(
+    `UPDATE tokenctl_scheduler.tick SET attempt = attempt + 1,
+       losses = losses + CASE WHEN state = 'running' THEN 1 ELSE 0 END,
+       state = 'running', run = $2, holder = $3, lease_until = ${clock} + CAST($4 AS bigint), retry_at = NULL
+     WHERE job = $1 AND ((state = 'running' AND lease_until <= ${clock})
+       OR (state = 'waiting' AND retry_at <= CAST($5 AS bigint)))
+     RETURNING job, due, kind, state, attempt, failures, losses, run, holder, NULL AS lease_left, retry_at`,
+    [job, run, holder, lease, due],
+  );
+  return row;
+}
+
+/** Ends a tick whose lease ran out, if the run is still the given one. Says whether it did. */
+export async function abandonTick(
+  queryable: Queryable,
+  {
+    job,
+    due,
+    run,
+    clock,
+  }: { readonly job: string; readonly due: number; readonly run: string; readonly clock: string },
+): Promise<boolean> {
+  const ended = await queryable.execute(
+    `UPDATE tokenctl_scheduler.tick SET state = 'failed', lease_until = NULL
+     WHERE job = $1 AND due = $2 AND run = $3 AND state = 'running' AND lease_until <= ${clock}`,
+    [job, due, run],
+  );
+  return ended === 1;
+}
+
+/** Makes the lease of a claim whole, if it is still the newest. Says whether it is. */
+export async function extendLease(
+  queryable: Queryable,
+  claim: {
+    readonly job: string;
+    readonly due: number;
+    readonly attempt: number;
+    readonly lease: number;
+    readonly clock: string;
+  },
+): Promise<boolean> {
+  const extended = await queryable.execute(
+    `UPDATE tokenctl_scheduler.tick SET lease_until = ${claim.clock} + CAST($4 AS bigint)
+     WHERE job = $1 AND due = $2 AND attempt = $3 AND state = 'running'`,
+    [claim.job, claim.due, claim.attempt, claim.lease],
+  );
+  return extended === 1;
+}
+
+/** Ends a claim's tick, or lets it wait, if the claim is still the newest. Says whether it was. */
+export async function settleTick(
+  queryable: Queryable,
+  claim: {
+    readonly job: string;
+    readonly due: number;
+    readonly attempt: number;
+    readonly state: 'completed' | 'failed' | 'waiting';
+    readonly failures: 0 | 1;
+    readonly retryAt: number | null;
+  },
+): Promise<boolean> {
+  const settled = await queryable.execute(
+    `UPDATE tokenctl_scheduler.tick SET state = $4, failures = failures + CAST($5 AS integer),
+       retry_at = CAST($6 AS bigint), lease_until = NULL
+     WHERE job = $1 AND due = $2 AND attempt = $3 AND state = 'running'`,
+    [claim.job, claim.due, claim.attempt, claim.state, claim.failures, claim.retryAt],
+  );
+  return settled === 1;
+}
+
+/** Stores a run. */
+export function insertRun(queryable: Queryable, run: RunRow): Promise<number> {
+  return queryable.execute(
+    `INSERT INTO tokenctl_scheduler.run (${RUN_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    [
+      run.id,
+      run.job,
+      run.due,
+      run.kind,
+      run.attempt,
+      run.holder,
+      run.state,
+      run.began,
+      run.ended,
+      run.summary,
+    ],
+  );
+}
+
+/** Ends a run that is running. */
+export function settleRun(
+  queryable: Queryable,
+  run: { readonly id: string; readonly state: RunState; readonly now: number; readonly summary: string },
+): Promise<number> {
+  return queryable.execute(
+    `UPDATE tokenctl_scheduler.run SET state = $2, ended = $3, summary = $4 WHERE id = $1 AND state = 'running'`,
+    [run.id, run.state, run.now, run.summary],
+  );
+}
+
+/** Marks the runs of a tick that were running before this attempt as lost. */
+export function loseRuns(
+  queryable: Queryable,
+  tick: { readonly job: string; readonly due: number; readonly attempt: number; readonly now: number },
+): Promise<number> {
+  return queryable.execute(
+    `UPDATE tokenctl_scheduler.run SET state = 'lost', ended = $4
+     WHERE job = $1 AND due = $2 AND attempt < $3 AND state = 'running'`,
+    [tick.job, tick.due, tick.attempt, tick.now],
+  );
+}
+
+/** A run's state by its id. */
+export async function selectRunState(queryable: Queryable, id: string): Promise<RunState | undefined> {
+  const [row] = await queryable.query<{ state: RunState }>(
+    'SELECT state FROM tokenctl_scheduler.run WHERE id = $1',
+    [id],
+  );
+  return row?.state;
+}
+
+/** The runs whose id begins so: two at the most, which is enough to see that it is not one. */
+export function selectRunsById(queryable: Queryable, beginning: string): Promise<RunRow[]> {
+  return queryable.query<RunRow>(
+    `SELECT ${RUN_COLUMNS} FROM tokenctl_scheduler.run WHERE substr(id, 1, CAST($2 AS integer)) = $1 LIMIT 2`,
+    [beginning, beginning.length],
+  );
+}
+
+/** The newest runs of a job, or of all, in these states, or in all. */
+export function selectRuns(
+  queryable: Queryable,
+  wanted: { readonly job: string | null; readonly states: readonly RunState[]; readonly limit: number },
+): Promise<RunRow[]> {
+  return queryable.query<RunRow>(
+    `SELECT ${RUN_COLUMNS} FROM tokenctl_scheduler.run
+     WHERE (CAST($1 AS text) IS NULL OR job = $1) AND (CAST($2 AS text) = '' OR CAST($2 AS text) LIKE '%,' || state || ',%')
+     ORDER BY began DESC, due DESC, attempt DESC LIMIT $3`,
+    [wanted.job, wanted.states.length === 0 ? '' : `,${wanted.states.join(',')},`, wanted.limit],
+  );
+}
+
+/** When a run of each job last completed. */
+export function selectLastSuccesses(queryable: Queryable): Promise<{ job: string; at: number }[]> {
+  return queryable.query(
+    "SELECT job, max(ended) AS at FROM tokenctl_scheduler.run WHERE state = 'completed' GROUP BY job",
+  );
+}
+
+/** Deletes runs that ended before an instant. */
+export function deleteRuns(queryable: Queryable, before: number): Promise<number> {
+  return queryable.execute(`DELETE FROM tokenctl_scheduler.run WHERE ended < $1`, [before]);
+}
+
+/** Deletes ended ticks that were due before an instant, save each job's newest, from which its next ones count. */
+export function deleteTicks(queryable: Queryable, before: number): Promise<number> {
+  return queryable.execute(
+    `DELETE FROM tokenctl_scheduler.tick WHERE due < $1 AND NOT (${OPEN}) AND due < (
+       SELECT max(later.due) FROM tokenctl_scheduler.tick AS later
+       WHERE later.job = tick.job AND later.kind = 'schedule')`,
+    [before],
+  );
+}

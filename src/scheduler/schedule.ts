@@ -1,0 +1,96 @@
+import { CronTime } from 'cron';
+import { TokenctlError } from '../core/errors.ts';
+import { WallClock } from './wall-clock.ts';
+
+/** A cron expression, and the time zone whose clocks it is about. */
+export interface ScheduleOptions {
+  /** Five fields, or six with seconds first, or `@daily` and its like. */
+  readonly expression: string;
+  /** As in the IANA database: `Europe/Berlin`. */
+  readonly timeZone: string;
+}
+
+/**
+ * When a job is due. A schedule that names hours goes by the wall clock: a tick that is skipped when
+ * clocks go forward comes at that moment, and one whose hour comes twice when they go back comes the
+ * first time only. One for every hour goes by elapsed time: it loses nothing and gains nothing on those days.
+ */
+export class Schedule {
+  readonly #cron: CronTime;
+  readonly #wallClock: WallClock;
+  readonly #everyHour: boolean;
+
+  /** @throws TokenctlError `configuration` saying what is wrong with the expression or the time zone. */
+  constructor({ expression, timeZone }: ScheduleOptions) {
+    try {
+      this.#cron = new CronTime(expression, timeZone);
+    } catch (cause) {
+      throw invalid({ expression, timeZone }, cause);
+    }
+    this.#wallClock = new WallClock(timeZone);
+    this.#everyHour = this.#cron.toJSON()[2] === '*';
+    try {
+      this.next(new Date());
+    } catch (cause) {
+      throw invalid({ expression, timeZone }, cause);
+    }
+  }
+
+  /** The first tick after an instant. */
+  next(after: Date): Date {
+    const instant = after.getTime();
+    return new Date(this.#everyHour ? this.#nextElapsed(instant) : this.#nextOnTheWall(instant));
+  }
+
+  /**
+   * The newest tick at or before an instant that comes after another; null where there is none. Looks from
+   * the end, so that a long absence costs no more than a short one.
+   */
+  newest({ after, upTo }: { readonly after: Date; readonly upTo: Date }): Date | null {
+    const end = upTo.getTime();
+    for (let span = 60_000; ; span *= 2) {
+      const start = Math.max(end - span, after.getTime());
+      let tick = this.next(new Date(start));
+      if (tick.getTime() <= end) {
+        for (let later = this.next(tick); later.getTime() <= end; later = this.next(tick)) tick = later;
+        return tick;
+      }
+      if (start <= after.getTime()) return null;
+    }
+  }
+
+  /** Each stretch between two clock changes goes by what clocks show in it. */
+  #nextElapsed(after: number): number {
+    for (let from = after; ; ) {
+      const ahead = this.#wallClock.ahead(from);
+      // One second before the stretch, since a tick may be due as it begins.
+      const tick = this.#nextReading((from > after ? from - 1000 : from) + ahead) - ahead;
+      const change = this.#wallClock.changeBetween(from, tick);
+      if (change === null) return tick;
+      from = change;
+    }
+  }
+
+  #nextOnTheWall(after: number): number {
+    for (let reading = after + this.#wallClock.ahead(after); ; ) {
+      reading = this.#nextReading(reading);
+      const tick = this.#wallClock.firstInstant(reading);
+      if (tick > after) return tick;
+    }
+  }
+
+  /** `cron` finds the next reading; what clock changes make of it is not left to it (it knows some zones only). */
+  #nextReading(reading: number): number {
+    return this.#cron.getNextDateFrom(new Date(reading), 'UTC').toMillis();
+  }
+}
+
+function invalid({ expression, timeZone }: ScheduleOptions, cause: unknown): TokenctlError {
+  const said = cause instanceof Error ? cause.message : String(cause);
+  const why = said.startsWith('Something went wrong') ? 'It is never due in the next eight years' : said;
+  return new TokenctlError(
+    'configuration',
+    `The schedule "${expression}" in the time zone ${timeZone} cannot be meant: ${why.replace(/\.$/, '')}`,
+    { hint: 'Write minute, hour, day of month, month and day of week: "30 3 * * MON-FRI".', cause },
+  );
+}

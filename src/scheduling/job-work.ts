@@ -1,0 +1,89 @@
+import type { Configuration } from '../config/configuration.ts';
+import type { JobSettings } from '../config/jobs.ts';
+import type { Environment } from '../config/paths.ts';
+import type { AuditLog } from '../operations/audit-log-port.ts';
+import type { JobContext, JobReport } from '../operations/job.ts';
+import type { JobFiles } from '../operations/job-files-port.ts';
+import type { Notifier } from '../operations/notifier-port.ts';
+import type { Clock } from '../operations/ports.ts';
+import { rehearsalLog } from '../rehearsal-log.ts';
+import { createRuntime } from '../runtime.ts';
+import type { RunCircumstances } from '../scheduler/scheduled-job.ts';
+import { runOnLog, runOnTarget } from './run-kind.ts';
+
+/** What runs of all jobs share. */
+export interface WorkOptions {
+  readonly configuration: Configuration;
+  readonly environment: Environment;
+  readonly clock: Clock;
+  readonly log: AuditLog;
+  readonly files: JobFiles;
+  /** Whom jobs tell by themselves, by name. */
+  readonly notifiers: ReadonlyMap<string, Notifier>;
+}
+
+/** A job of the configuration, in one of its contexts. */
+export interface ConfiguredJob {
+  /** Its name in the ledger. */
+  readonly name: string;
+  readonly settings: JobSettings;
+  /** Null for a job on the audit log. */
+  readonly context: string | null;
+}
+
+/**
+ * Runs a job once. The way to the target is opened for the run and closed after it: credentials are read
+ * anew each time, so that one that was replaced is taken from the next run on.
+ *
+ * @throws TokenctlError whatever opening the target and the job throw.
+ */
+export async function runJob(
+  { name, settings, context }: ConfiguredJob,
+  run: RunCircumstances,
+  options: WorkOptions,
+): Promise<JobReport> {
+  const { configuration, environment, clock } = options;
+  const { dryRun } = settings;
+  const shared = {
+    log: dryRun ? rehearsalLog(clock) : options.log,
+    clock,
+    files: options.files,
+    due: run.due,
+    dryRun,
+    signal: run.signal,
+  } satisfies Partial<JobContext>;
+  const marks = { job: name, job_run: run.run };
+  if (settings.job === 'log-checkpoint') {
+    // A checkpoint is of the log as it is, also where nothing is kept of it.
+    const { openKeyFiles } = await import('../audit/key-files.ts');
+    const keys = openKeyFiles(settings.parameters.key);
+    return await runOnLog(settings, { ...shared, log: options.log, actor: marks, keys });
+  }
+  const runtime = createRuntime({
+    flags: {},
+    configuration: { ...configuration, ...(context !== null && { currentContext: context }) },
+    environment,
+    notify: () => undefined,
+  });
+  try {
+    const rehearsal = await runtime.rehearsal();
+    const { description } = rehearsal;
+    const target = dryRun ? rehearsal.target : await runtime.target();
+    const actor = { ...rehearsal.actor, ...marks };
+    return await runOnTarget(
+      settings,
+      { ...shared, target, description, actor },
+      { policy: configuration.policy, notifiers: recipients(settings, options.notifiers) },
+    );
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** Whom a job of expiry notices tells: those it names, or everybody. */
+function recipients(settings: JobSettings, notifiers: ReadonlyMap<string, Notifier>): readonly Notifier[] {
+  const to = settings.job === 'expiry-notices' ? settings.parameters.to : undefined;
+  return [...notifiers]
+    .filter(([name]) => to === undefined || to.includes(name))
+    .map(([, notifier]) => notifier);
+}

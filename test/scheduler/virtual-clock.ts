@@ -1,0 +1,53 @@
+import { setImmediate } from 'node:timers/promises';
+import type { SchedulerClock } from '../../src/operations/scheduler-port.ts';
+
+/** A clock that stands still while anybody works, and jumps to the next instant that somebody waits for. */
+export class VirtualClock implements SchedulerClock {
+  #now: number;
+  readonly #waiting = new Map<symbol, { readonly at: number; readonly wake: () => void }>();
+
+  constructor(start: string) {
+    this.#now = Date.parse(start);
+  }
+
+  now(): Date {
+    return new Date(this.#now);
+  }
+
+  /** Sets it, as an administrator or a time server would: nobody is woken. */
+  set(instant: string): void {
+    this.#now = Date.parse(instant);
+  }
+
+  wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+    const key = Symbol();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wake = () => {
+      this.#waiting.delete(key);
+      signal.removeEventListener('abort', wake);
+      resolve();
+    };
+    if (signal.aborted) return Promise.resolve();
+    signal.addEventListener('abort', wake);
+    this.#waiting.set(key, { at: this.#now + milliseconds, wake });
+    return promise;
+  }
+
+  /** Returns once as many wait. */
+  async settled(waiting: number): Promise<void> {
+    while (this.#waiting.size < waiting) await setImmediate();
+  }
+
+  /** Lets time pass until an instant, each time once as many wait. */
+  async passUntil(instant: string, waiting: number): Promise<void> {
+    const end = Date.parse(instant);
+    for (;;) {
+      await this.settled(waiting);
+      const next = Math.min(...[...this.#waiting.values()].map(({ at }) => at));
+      if (next > end) break;
+      this.#now = Math.max(this.#now, next);
+      for (const { at, wake } of [...this.#waiting.values()]) if (at <= this.#now) wake();
+    }
+    this.#now = Math.max(this.#now, end);
+  }
+}
