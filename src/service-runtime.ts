@@ -6,15 +6,21 @@ import { readSecret } from './config/secrets.ts';
 import { TokenctlError } from './core/errors.ts';
 import { Secret } from './core/secret.ts';
 import { holdSignals } from './interruption.ts';
+import { enableLocalAccounts } from './service/enable-local-accounts.ts';
 import { type RunningService, type ServiceOptions, startService } from './service/server.ts';
+import { fixedSettings, givenSecretKey } from './service-environment.ts';
 
-/** How the service is asked for on the command line; undefined where it is not said. */
-export interface ServiceRequest {
-  readonly host: string | undefined;
-  readonly port: number | undefined;
+/** Which database the service has, as the command line says; undefined where it does not. */
+export interface DatabaseRequest {
   readonly data: string | undefined;
   readonly database: string | undefined;
   readonly databaseFile: string | undefined;
+}
+
+/** How the service is asked for on the command line; undefined where it is not said. */
+export interface ServiceRequest extends DatabaseRequest {
+  readonly host: string | undefined;
+  readonly port: number | undefined;
   readonly sessionCookieName: string | undefined;
   readonly behindProxy: boolean | undefined;
   readonly requirePkce: boolean | undefined;
@@ -65,12 +71,24 @@ export async function runService(request: ServiceRequest, surroundings: ServiceS
   }
 }
 
+/**
+ * Turns the local accounts of a service on again, in its database.
+ *
+ * @returns Whether they were off.
+ * @throws TokenctlError as `enableLocalAccounts`; `usage` and `configuration` for what the flags and
+ *   variables say
+ */
+export function enableLocalAuth(request: DatabaseRequest, environment: Environment): Promise<boolean> {
+  return enableLocalAccounts(databaseOf(request, environment), new Date());
+}
+
 function serviceOptions(
   request: ServiceRequest,
   { environment, version }: ServiceSurroundings,
 ): ServiceOptions {
   const adminPassword = environment[ADMIN_PASSWORD];
   const tls = tlsOf(request);
+  const secretKey = givenSecretKey(environment);
   if (request.sessionCookieName !== undefined) requireCookieName(request.sessionCookieName);
   const { sessionCookieName, behindProxy, requirePkce, allowImplicitGrant, logLevel } = request;
   return {
@@ -78,7 +96,9 @@ function serviceOptions(
     port: request.port ?? PORT,
     database: databaseOf(request, environment),
     version,
+    fixedSettings: fixedSettings(environment),
     ...(adminPassword && { adminPassword: new Secret(adminPassword) }),
+    ...(secretKey && { secretKey }),
     ...(sessionCookieName !== undefined && { sessionCookieName }),
     ...(behindProxy !== undefined && { behindProxy }),
     ...(requirePkce !== undefined && { requirePkce }),
@@ -101,7 +121,7 @@ function requireCookieName(name: string): void {
   }
 }
 
-function databaseOf(request: ServiceRequest, environment: Environment): ServiceOptions['database'] {
+function databaseOf(request: DatabaseRequest, environment: Environment): ServiceOptions['database'] {
   const { data, database, databaseFile } = request;
   if (database !== undefined) return { url: withoutPassword(database) };
   if (databaseFile !== undefined) return { url: readSecret({ file: databaseFile }, environment) };

@@ -11,6 +11,10 @@ export default class ServiceStart extends TokenctlCommand {
 The first start makes the superuser "admin", with the password of TOKENCTL_ADMIN_PASSWORD, or a random one that \
 is shown once. A database URL with a password comes from --database-file or TOKENCTL_SERVICE_DATABASE.
 
+Secrets among the settings are encrypted with the key in TOKENCTL_SERVICE_SECRET_KEY, or in the file that \
+TOKENCTL_SERVICE_SECRET_KEY_FILE names; the embedded database makes one unless it is given. Variables named as \
+the settings of single sign-on (SOCIAL_AUTH_...) fix those settings.
+
 Anything but loopback takes --tls-cert and --tls-key, or --behind-proxy where a proxy in front speaks TLS: then \
 X-Forwarded headers of private addresses are believed. It prints nothing with --json: it runs until a signal.`;
 

@@ -26,6 +26,7 @@ import { serveRoots } from './resources/roots.ts';
 import { serveSettings } from './resources/settings.ts';
 import { serveTokens } from './resources/tokens.ts';
 import { serveUsers } from './resources/users.ts';
+import { serveSso } from './sso/serve-sso.ts';
 
 /** Puts the service together, without listening. */
 export async function buildApp(service: ServiceContext): Promise<FastifyInstance> {
@@ -75,6 +76,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
     serveLogin(forms, service);
   });
   await app.register((scope) => oauth2(scope, service));
+  await app.register((scope) => serveSso(scope, service));
   return app;
 }
 

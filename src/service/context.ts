@@ -5,6 +5,8 @@ import type { PasswordLimits } from './limits/password-limits.ts';
 import type { Lookups } from './lookups/lookups.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { JobRunner } from './playbooks/job-runner.ts';
+import type { SecretBox } from './settings/secret-box.ts';
+import type { Discoveries } from './sso/discoveries.ts';
 
 /** What every part of the service works with: made once at the start, never changed. */
 export interface ServiceContext {
@@ -27,6 +29,12 @@ export interface ServiceContext {
   readonly allowImplicitGrant?: boolean;
   /** Whether public clients must use PKCE for an authorization code (RFC 9700 §2.1.1). */
   readonly requirePkce: boolean;
+  /** Settings of single sign-on that the environment fixes, by name: they go before what is stored. */
+  readonly fixedSettings: ReadonlyMap<string, unknown>;
+  /** Encrypts the settings that are secret. */
+  readonly secrets: SecretBox;
+  /** What was discovered about identity providers. */
+  readonly discoveries: Discoveries;
   /** Certificate chain and key in PEM, where the service speaks TLS itself. */
   readonly tls?: { readonly cert: string; readonly key: string };
 }

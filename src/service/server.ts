@@ -19,8 +19,12 @@ import { migrations } from './migrations/index.ts';
 import { JobRunner } from './playbooks/job-runner.ts';
 import { openProjects } from './projects-folder.ts';
 import { type LogLevel, serviceLog } from './service-log.ts';
+import { SecretBox } from './settings/secret-box.ts';
+import { secretKey } from './settings/secret-key.ts';
+import { Discoveries } from './sso/discoveries.ts';
 import { deleteCodes } from './store/grants.ts';
 import { deleteExpiredSessions } from './store/sessions.ts';
+import { deleteOldLogins } from './store/sso-logins.ts';
 
 /** How to start the service. */
 export interface ServiceOptions {
@@ -44,6 +48,10 @@ export interface ServiceOptions {
   readonly projects?: string;
   /** Where `ansible-playbook` is looked for: a PATH, that of the process unless given. */
   readonly searchPath?: string;
+  /** What secret settings are encrypted with; the embedded database has a key of its own unless one is given. */
+  readonly secretKey?: Secret;
+  /** Settings of single sign-on that are fixed, by name; they go before what is stored. Checked before. */
+  readonly fixedSettings?: ReadonlyMap<string, unknown>;
   readonly version: string;
   readonly logLevel?: LogLevel;
   readonly now?: () => Date;
@@ -90,7 +98,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     });
     const searchPath = options.searchPath ?? process.env['PATH'] ?? '';
     const jobs = new JobRunner({ database, log, now, projects: projects.path, searchPath });
-    const service = context(options, { database, log, now, jobs });
+    const secrets = new SecretBox(await secretKey(options.secretKey, options.database));
+    const service = context(options, { database, log, now, jobs, secrets });
     const app = await buildApp(service);
     const connections = watchConnections(app.server);
     await app.listen({ host: options.host, port: options.port }).catch((cause: unknown) => {
@@ -126,7 +135,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 
 function context(
   options: ServiceOptions,
-  made: Pick<ServiceContext, 'database' | 'now' | 'jobs'> & { readonly log: Logger },
+  made: Pick<ServiceContext, 'database' | 'now' | 'jobs' | 'secrets'> & { readonly log: Logger },
 ): ServiceContext {
   return {
     ...made,
@@ -140,6 +149,8 @@ function context(
     behindProxy: options.behindProxy ?? false,
     requirePkce: options.requirePkce ?? true,
     allowImplicitGrant: options.allowImplicitGrant ?? false,
+    fixedSettings: options.fixedSettings ?? new Map(),
+    discoveries: new Discoveries(),
     ...(options.tls && { tls: options.tls }),
   };
 }
@@ -175,6 +186,7 @@ function sweep({ database, log, now }: ServiceContext): void {
   const swept = Promise.all([
     deleteExpiredSessions(database, at),
     deleteCodes(database, new Date(at.getTime() - CODE_MEMORY_MS)),
+    deleteOldLogins(database, at),
   ]);
   swept.catch((error: unknown) => {
     log.error(

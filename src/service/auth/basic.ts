@@ -8,7 +8,8 @@ const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
 
 /**
  * The active user whose name and password an Authorization header presents (RFC 7617), or null. With
- * AUTH_BASIC_ENABLED off the header is ignored, as on the controller.
+ * AUTH_BASIC_ENABLED off the header is ignored, as on the controller, and with DISABLE_LOCAL_AUTH on as well:
+ * users of identity providers have no password here.
  */
 export async function basicUser(
   service: ServiceContext,
@@ -16,8 +17,8 @@ export async function basicUser(
 ): Promise<UserRecord | null> {
   const presented = authorization === undefined ? null : BASIC.exec(authorization);
   if (presented === null) return null;
-  const { AUTH_BASIC_ENABLED } = await currentSettings(service.database);
-  if (!AUTH_BASIC_ENABLED) return null;
+  const { AUTH_BASIC_ENABLED, DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
+  if (!AUTH_BASIC_ENABLED || DISABLE_LOCAL_AUTH) return null;
   const credentials = decode(presented[1] ?? '');
   return credentials === null ? null : userWithPassword(service, { ...credentials, address });
 }

@@ -52,7 +52,10 @@ export class Metrics {
   }
 
   /** Counts a credential that was presented. */
-  authenticated(method: 'bearer' | 'session' | 'password', result: 'accepted' | 'refused' | 'slowed'): void {
+  authenticated(
+    method: 'bearer' | 'session' | 'password' | 'sso',
+    result: 'accepted' | 'refused' | 'slowed',
+  ): void {
     this.#authentications.inc({ method, result });
   }
 

@@ -18,7 +18,7 @@ export const authorizationCodeGrant: Grant = async ({ service, settings, client,
   const code = await findCode(service.database, presented);
   if (code === null || code.application_id !== client.id) throw new OAuthError('invalid_grant');
   if (code.used !== null) throw await codeReused(service, code);
-  if (code.expires <= service.now() || !code.is_active) throw new OAuthError('invalid_grant');
+  if (code.expires <= service.now() || !code.is_admitted) throw new OAuthError('invalid_grant');
   checkRedirectUri(parameters, code);
   checkVerifier(parameters, {
     codeChallenge: code.code_challenge,

@@ -27,7 +27,7 @@ export const refreshGrant: Grant = async ({ service, settings, client, parameter
     throw new GrantRefused('The refresh token has expired.');
   }
   const { access_token_id: accessTokenId, granted } = token;
-  if (accessTokenId === null || granted === null || !token.is_active) throw new OAuthError('invalid_grant');
+  if (accessTokenId === null || granted === null || !token.is_admitted) throw new OAuthError('invalid_grant');
   refuseExternalUser(settings, token.is_external);
   const scope = scopeWithin(granted, parameters);
   const { pair, response } = newPair({

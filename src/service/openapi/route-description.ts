@@ -7,7 +7,7 @@ export interface RouteDescription {
   /** What it can be asked with, where the route takes more methods only to refuse them. */
   readonly methods?: readonly string[];
   /** The media type of its answers; JSON where it is not said. */
-  readonly produces?: 'application/json' | 'text/html' | 'text/plain' | 'text/css';
+  readonly produces?: 'application/json' | 'application/xml' | 'text/html' | 'text/plain' | 'text/css';
   /** The fields of a form that it takes with POST. */
   readonly form?: Readonly<Record<string, { readonly description: string; readonly required?: true }>>;
   /** The parameters of its query string. */

@@ -1,19 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Credentials, userWithPassword } from '../auth/basic.ts';
-import { csrfProblem, csrfToken, rotateCsrfToken } from '../auth/csrf.ts';
-import { endSession, prolongSession, sessionOf, startSession } from '../auth/session.ts';
+import { csrfProblem, csrfToken } from '../auth/csrf.ts';
+import { finishLogin, localPath, NO_STORE } from '../auth/finish-login.ts';
+import { endSession, prolongSession, sessionOf } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { redirectWithoutSlash } from '../endpoint.ts';
 import { RequestFailure } from '../failure.ts';
 import { clientAfterLogin } from '../oauth2/after-login.ts';
 import { currentSettings } from '../settings/settings.ts';
+import { loginProviders } from '../sso/login-providers.ts';
 import type { UserRecord } from '../store/users.ts';
 import { LOGIN, LOGOUT } from './login-description.ts';
+import { passwordForm, providerLinks } from './login-form.ts';
 import { escapeHtml, sendPage } from './page.ts';
-
-const NO_STORE = 'max-age=0, no-cache, no-store, must-revalidate, private';
-/** Where a login ends that says nothing better (specification, section 5.1). */
-const PROFILE = '/accounts/profile/';
 
 /** GET and POST `/api/login/` (specification, section 5.1) and `/api/logout/`. */
 export function serveLogin(app: FastifyInstance, service: ServiceContext): void {
@@ -47,7 +46,11 @@ async function showLogin(
   }
   const session = await sessionOf(service, request, reply);
   if (session !== null) await prolongSession(service, { request, reply, session });
-  return loginPage(service, { request, reply }, { status: 200, next: nextOf(request.query), problem: null });
+  return loginPage(
+    service,
+    { request, reply },
+    { status: 200, next: localPath(parameter(request.query, 'next')), problem: null },
+  );
 }
 
 async function logIn(
@@ -58,7 +61,7 @@ async function logIn(
   reply.header('Cache-Control', NO_STORE);
   const forgery = csrfProblem(request);
   if (forgery !== null) return forbiddenPage(reply, forgery);
-  const next = nextOf(request.body);
+  const next = localPath(parameter(request.body, 'next'));
   const user = await localUser(service, { ...fields(request), address: request.ip });
   if (user instanceof RequestFailure) {
     const problem = 'Too many attempts with a wrong password. Wait a little, then try again.';
@@ -68,35 +71,10 @@ async function logIn(
       { status: user.status, next, problem },
     );
   }
-  const started = user !== null && (await startSession(service, { request, reply, user }));
-  if (!started) {
-    return loginPage(
-      service,
-      { request, reply },
-      {
-        status: 401,
-        next,
-        problem: 'The user name or the password is wrong.',
-      },
-    );
-  }
-  rotateCsrfToken(request, reply);
-  reply.setCookie('userLoggedIn', 'true', {
-    path: '/',
-    sameSite: 'lax',
-    secure: request.protocol === 'https',
-  });
-  reply.setCookie('current_user', currentUser(user), {
-    path: '/',
-    sameSite: 'lax',
-    secure: request.protocol === 'https',
-  });
-  return reply
-    .code(302)
-    .header('Location', next ?? PROFILE)
-    .header('X-API-Session-Cookie-Name', service.sessionCookieName)
-    .type('text/html; charset=utf-8')
-    .send('');
+  const finished = user === null ? null : await finishLogin(service, { request, reply, user, next });
+  if (finished !== null) return finished;
+  const problem = 'The user name or the password is wrong.';
+  return loginPage(service, { request, reply }, { status: 401, next, problem });
 }
 
 /**
@@ -143,18 +121,10 @@ function fields(request: FastifyRequest): { username: string; password: string }
   return { username: text(username), password: text(password) };
 }
 
-/** Where to go after the login: a path of this service, never another site. */
-function nextOf(source: unknown): string | null {
-  const next = typeof source === 'object' && source !== null && 'next' in source ? source.next : undefined;
-  if (typeof next !== 'string' || !/^\/(?![/\\])[\x21-\x7e]*$/.test(next)) return null;
-  const base = 'http://service.invalid';
-  return new URL(next, base).origin === base && !next.includes('\\') ? next : null;
-}
-
-/** What pages may show of who is logged in. No credential is among it. */
-function currentUser(user: UserRecord): string {
-  const { id, username, is_superuser, is_system_auditor } = user;
-  return JSON.stringify({ id, username, is_superuser, is_system_auditor });
+function parameter(source: unknown, name: string): unknown {
+  return typeof source === 'object' && source !== null && name in source
+    ? (source as Record<string, unknown>)[name]
+    : undefined;
 }
 
 async function loginPage(
@@ -162,23 +132,19 @@ async function loginPage(
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
   state: { readonly status: number; readonly next: string | null; readonly problem: string | null },
 ): Promise<FastifyReply> {
-  const token = csrfToken(request, reply);
+  const csrf = csrfToken(request, reply);
   const { status, next, problem } = state;
   const client = next === null ? null : await clientAfterLogin(service, next);
+  const { DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
+  const local = DISABLE_LOCAL_AUTH ? '' : passwordForm({ csrf, next, refused: problem !== null });
+  const providers = providerLinks(await loginProviders(service), { next, alone: local === '' });
   return sendPage(reply, {
     status,
     title: 'Log in',
     ...(client !== null && { formAction: client }),
-    main: `${problem === null ? '' : `<p role="alert">${escapeHtml(problem)}</p>`}
-<form method="post" action="/api/login/">
-<input type="hidden" name="csrfmiddlewaretoken" value="${escapeHtml(token)}">
-${next === null ? '' : `<input type="hidden" name="next" value="${escapeHtml(next)}">`}
-<label for="username">User name</label>
-<input id="username" name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus>
-<label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password" required>
-<button type="submit">Log in</button>
-</form>`,
+    main: `${problem === null ? '' : `<p id="problem" role="alert">${escapeHtml(problem)}</p>`}
+${local}
+${providers}`,
   });
 }
 
@@ -186,7 +152,7 @@ function forbiddenPage(reply: FastifyReply, problem: string): FastifyReply {
   return sendPage(reply, {
     status: 403,
     title: 'This request was refused',
-    main: `<p>It could have been sent by another site in your name: ${escapeHtml(problem)}</p>
+    main: `<p role="alert">It could have been sent by another site in your name: ${escapeHtml(problem)}</p>
 <p>Open <a href="/api/login/">the login page</a> and try again. Cookies must be allowed for it.</p>`,
   });
 }

@@ -51,24 +51,3 @@ ${page.main}
 </html>
 `);
 }
-
-/** The one style sheet: readable, light and dark as the browser wishes. */
-export const STYLE = `
-:root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --ground: #eef1f4; --line: #6b7480; --accent: #0b5cad; --bad: #a3160a; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e8ebee; --paper: #1c2127; --ground: #12161a; --line: #8b949e; --accent: #6cb2ff; --bad: #ff9a8f; }
-}
-* { box-sizing: border-box; }
-body { margin: 0; min-height: 100vh; display: grid; place-items: center; background: var(--ground); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; }
-main { width: min(24rem, calc(100vw - 2rem)); padding: 2rem; background: var(--paper); border-radius: .5rem; box-shadow: 0 1px 4px #0003; }
-h1 { margin: 0 0 1.25rem; font-size: 1.35rem; }
-label { display: block; margin: 0 0 .25rem; font-weight: 600; }
-input { width: 100%; margin: 0 0 1rem; padding: .6rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: .3rem; }
-button { width: 100%; padding: .7rem; font: inherit; font-weight: 600; color: var(--paper); background: var(--accent); border: 0; border-radius: .3rem; cursor: pointer; }
-button + button { margin-top: .75rem; color: inherit; background: transparent; border: 1px solid var(--line); }
-:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-[role=alert] { margin: 0 0 1rem; padding: .6rem .8rem; border-left: 4px solid var(--bad); color: var(--bad); }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; }
-dt { font-weight: 600; }
-dd { margin: 0; }
-`;

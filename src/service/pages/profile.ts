@@ -4,7 +4,8 @@ import { prolongSession, sessionOf } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { redirectWithoutSlash } from '../endpoint.ts';
 import type { RouteDescription } from '../openapi/route-description.ts';
-import { escapeHtml, STYLE, sendPage } from './page.ts';
+import { escapeHtml, sendPage } from './page.ts';
+import { STYLE } from './style.ts';
 
 const START: RouteDescription = {
   summary: 'To the profile page',

@@ -2,7 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import { csrfToken } from '../auth/csrf.ts';
 import type { ServiceContext } from '../context.ts';
 import { serveEndpoint, servePublic } from '../endpoint.ts';
+import { issuerOf } from '../oauth2/metadata.ts';
 import { currentSettings } from '../settings/settings.ts';
+import { loginProviders } from '../sso/login-providers.ts';
 
 /** `/api/`, `/api/v2/`, `/api/v2/ping/`, `/api/v2/auth/` and `/api/v2/config/`. */
 export function serveRoots(app: FastifyInstance, service: ServiceContext): void {
@@ -29,11 +31,23 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
     get: () => Promise.resolve(addresses()),
   });
   servePublic(app, { path: '/api/v2/ping/', summary: 'What runs here', get: () => ping(service) });
-  // The identity providers that can be logged in with: none before single sign-on is configured.
   servePublic(app, {
     path: '/api/v2/auth/',
     summary: 'The identity providers to log in with',
-    get: () => Promise.resolve({}),
+    get: async (request) => {
+      const base = issuerOf(request);
+      const providers = await loginProviders(service);
+      return Object.fromEntries(
+        providers.map(({ backend, idp, path }) => [
+          idp === null ? backend : `${backend}:${idp}`,
+          {
+            login_url: path,
+            complete_url: `${base}/sso/complete/${backend}/`,
+            ...(idp !== null && { metadata_url: `${base}/sso/metadata/saml/` }),
+          },
+        ]),
+      );
+    },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/config/',

@@ -4,17 +4,21 @@ import { jsonObject } from '../body.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
+import { issuerOf } from '../oauth2/metadata.ts';
+import { ALL_DEFINITIONS, shown } from '../settings/all-settings.ts';
 import { changeSettings, resetSettings } from '../settings/change.ts';
-import { DEFINITIONS, type SettingDefinition } from '../settings/definitions.ts';
-import { describeSettings } from '../settings/metadata.ts';
+import type { SettingDefinition } from '../settings/definitions.ts';
+import { CATEGORY_NAMES, describeSettings } from '../settings/metadata.ts';
 import { currentSettings } from '../settings/settings.ts';
+import { BACKENDS, PREFIXES } from '../sso/backends.ts';
+import { callbackUrl } from '../sso/callback-url.ts';
+import { ssoConfiguration } from '../sso/configuration.ts';
 import { readSettings } from '../store/settings.ts';
 
 const CATEGORIES: Readonly<Record<string, string>> = {
   all: 'All',
-  authentication: 'Authentication',
+  ...CATEGORY_NAMES,
   changed: 'Changed',
-  system: 'System',
 };
 
 /** `/api/v2/settings/` and `/api/v2/settings/<category>/`. */
@@ -26,7 +30,7 @@ export function serveSettings(app: FastifyInstance, service: ServiceContext): vo
     handlers: { GET: (exchange) => listCategories(exchange) },
   });
   serveEndpoint(app, service, {
-    path: '/api/v2/settings/:category(^[a-z-]+$)/',
+    path: '/api/v2/settings/:category(^[a-z0-9-]+$)/',
     name: 'Settings',
     description: 'One group of settings. DELETE sets all of it back to the defaults.',
     handlers: {
@@ -35,7 +39,11 @@ export function serveSettings(app: FastifyInstance, service: ServiceContext): vo
       PATCH: (exchange) => change(exchange, false),
       DELETE: reset,
     },
-    describe: (exchange) => describeSettings(categoryDefinitions(exchange), exchange.caller),
+    describe: (exchange) =>
+      describeSettings(categoryDefinitions(exchange), {
+        caller: exchange.caller,
+        fixed: exchange.service.fixedSettings,
+      }),
   });
 }
 
@@ -50,19 +58,48 @@ function categoryDefinitions({ caller, params }: Exchange): readonly SettingDefi
   const { category = '' } = params;
   if (!seesEverything(caller.user)) throw forbidden();
   if (!Object.hasOwn(CATEGORIES, category)) throw notFound();
-  if (category === 'all' || category === 'changed') return DEFINITIONS;
-  return DEFINITIONS.filter((definition) => definition.category === category);
+  if (category === 'all' || category === 'changed') return ALL_DEFINITIONS;
+  return ALL_DEFINITIONS.filter((definition) => definition.category === category);
 }
 
 async function read(exchange: Exchange): Promise<unknown> {
   const definitions = categoryDefinitions(exchange);
-  const { database } = exchange.service;
-  const settings: Readonly<Record<string, unknown>> = { ...(await currentSettings(database)) };
-  const stored = exchange.params['category'] === 'changed' ? await readSettings(database) : null;
-  const keys = stored === null ? definitions.map(({ key }) => key) : [...stored.keys()];
+  const { database, fixedSettings } = exchange.service;
+  const settings: Readonly<Record<string, unknown>> = {
+    ...(await currentSettings(database)),
+    ...Object.fromEntries(fixedSettings),
+    ...(await derivedSettings(exchange)),
+  };
+  const stored = await readSettings(database);
+  const wanted =
+    exchange.params['category'] === 'changed'
+      ? [...stored.keys()].flatMap((key) => definitions.find((definition) => definition.key === key) ?? [])
+      : definitions;
   return Object.fromEntries(
-    keys.filter((key) => Object.hasOwn(settings, key)).map((key) => [key, settings[key]]),
+    wanted.map((definition) => {
+      const { key, defaultValue } = definition;
+      const value = Object.hasOwn(settings, key) ? settings[key] : (stored.get(key) ?? defaultValue);
+      return [key, shown(definition, value)];
+    }),
   );
+}
+
+/** What follows from other settings, and from the address that the service is reached at. */
+async function derivedSettings({ service, request }: Exchange): Promise<Record<string, unknown>> {
+  const { backends } = await ssoConfiguration(service, service.database);
+  const { DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
+  const urls = BACKENDS.map((backend) => [
+    `${PREFIXES[backend]}_CALLBACK_URL`,
+    callbackUrl(request, backend),
+  ]);
+  return {
+    ...Object.fromEntries(urls),
+    SOCIAL_AUTH_SAML_METADATA_URL: `${issuerOf(request)}/sso/metadata/saml/`,
+    AUTHENTICATION_BACKENDS: [
+      ...backends.map(({ backend }) => backend),
+      ...(DISABLE_LOCAL_AUTH ? [] : ['local']),
+    ],
+  };
 }
 
 function writable(exchange: Exchange): readonly SettingDefinition[] {

@@ -1,11 +1,17 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Queryable } from '../../db/database.ts';
+import type { ServiceContext } from '../context.ts';
 import type { Exchange } from '../endpoint.ts';
 import { invalid } from '../failure.ts';
 import { insertActivity } from '../store/activity.ts';
+import { endLocalCredentials } from '../store/local-credentials.ts';
 import { deleteSettings, lockSettings, writeSetting } from '../store/settings.ts';
+import { ALL_DEFINITIONS, shown } from './all-settings.ts';
 import type { SettingDefinition } from './definitions.ts';
+import { requireOtherLogin, requireSomeLogin } from './local-accounts.ts';
+import { MASK } from './secret-box.ts';
 import { currentSettings } from './settings.ts';
-import { checkSetting, type SettingProblem } from './validation.ts';
+import { type Checked, checkSetting, type SettingProblem } from './validation.ts';
 
 /** What a request wants of settings. */
 interface WantedSettings {
@@ -25,11 +31,19 @@ export function changeSettings(exchange: Exchange, change: WantedSettings): Prom
   return exchange.service.database.transaction(async (transaction) => {
     // One at a time: a value may be merged with what is there.
     await lockSettings(transaction);
-    await store(exchange, transaction, await checkedValues(transaction, change));
+    const { service } = exchange;
+    const values = await checkedValues(service, transaction, change);
+    if (values.get('DISABLE_LOCAL_AUTH') === true) await requireOtherLogin(service, transaction);
+    await store(exchange, transaction, values);
+    await requireSomeLogin(service, transaction);
+    if (values.get('DISABLE_LOCAL_AUTH') === true) {
+      await endLocalCredentials(transaction, { at: service.now(), node: service.node });
+    }
   });
 }
 
 async function checkedValues(
+  service: ServiceContext,
   transaction: Queryable,
   change: WantedSettings,
 ): Promise<ReadonlyMap<string, unknown>> {
@@ -45,19 +59,32 @@ async function checkedValues(
       if (replace && required) problems[key] = ['This field is required.'];
       continue;
     }
-    const checked = checkSetting(definition, given, current[key]);
+    if (definition.secret && given === MASK) continue;
+    const checked = storable(service, definition, checkSetting(definition, given, current[key]));
     if ('problem' in checked) problems[key] = checked.problem;
-    else values.set(key, checked.value);
+    else if (!service.fixedSettings.has(key)) values.set(key, checked.value);
   }
   if (Object.keys(problems).length > 0) throw invalid(problems);
-  if (values.get('DISABLE_LOCAL_AUTH') === true) {
-    throw invalid({
-      __all__: [
-        'Local accounts cannot be turned off: no identity provider is configured, and nobody could log in.',
-      ],
-    });
-  }
   return values;
+}
+
+/** A checked value as it is stored: a secret encrypted. What the environment fixes can only stay as it is. */
+function storable(
+  { fixedSettings, secrets }: ServiceContext,
+  { key, secret }: SettingDefinition,
+  checked: Checked,
+): Checked {
+  if ('problem' in checked) return checked;
+  if (fixedSettings.has(key)) {
+    return isDeepStrictEqual(fixedSettings.get(key), checked.value)
+      ? checked
+      : { problem: ['This setting is fixed by the environment of the service.'] };
+  }
+  if (!secret || checked.value === '') return checked;
+  if (secrets.usable) return { value: secrets.seal(key, String(checked.value)) };
+  return {
+    problem: ['The service has no key to encrypt secrets with: start it with TOKENCTL_SERVICE_SECRET_KEY.'],
+  };
 }
 
 async function store(
@@ -68,9 +95,11 @@ async function store(
   const at = exchange.service.now();
   for (const [key, value] of values) {
     const { id, before } = await writeSetting(transaction, { key, value, at });
-    const changes = before === undefined ? { value, id } : { value: [before, value] };
+    const definition = definitionOf(key);
+    const [told, was] = [shown(definition, value), shown(definition, before)];
+    const changes = before === undefined ? { value: told, id } : { value: [was, told] };
     await noteChange(exchange, transaction, {
-      key,
+      definition,
       operation: before === undefined ? 'create' : 'update',
       changes,
     });
@@ -84,17 +113,27 @@ export async function resetSettings(
 ): Promise<void> {
   const keys = definitions.filter(({ readOnly }) => readOnly !== true).map(({ key }) => key);
   await exchange.service.database.transaction(async (transaction) => {
+    await lockSettings(transaction);
     for (const { id, key, value } of await deleteSettings(transaction, keys)) {
-      await noteChange(exchange, transaction, { key, operation: 'delete', changes: { value, id } });
+      const definition = definitionOf(key);
+      const changes = { value: shown(definition, value), id };
+      await noteChange(exchange, transaction, { definition, operation: 'delete', changes });
     }
+    await requireSomeLogin(exchange.service, transaction);
   });
+}
+
+function definitionOf(key: string): SettingDefinition {
+  const definition = ALL_DEFINITIONS.find((each) => each.key === key);
+  if (definition === undefined) throw new Error('a setting was written that has no definition');
+  return definition;
 }
 
 function noteChange(
   { service, caller }: Exchange,
   transaction: Queryable,
   change: {
-    readonly key: string;
+    readonly definition: SettingDefinition;
     readonly operation: 'create' | 'update' | 'delete';
     readonly changes: Readonly<Record<string, unknown>>;
   },
@@ -106,6 +145,6 @@ function noteChange(
     object1: 'setting',
     actorId: caller.user.id,
     node: service.node,
-    setting: { name: change.key, category: 'authentication' },
+    setting: { name: change.definition.key, category: change.definition.category },
   });
 }

@@ -1,7 +1,14 @@
+import type { Backend } from '../sso/backends.ts';
+import { SHARED_SSO_DEFINITIONS } from './shared-sso-definitions.ts';
+import type { Checked } from './validation.ts';
+
+/** The groups that settings are read and written in. */
+export type SettingCategory = 'authentication' | 'system' | Backend;
+
 /** How one setting is described, checked and presented. */
 export interface SettingDefinition {
   readonly key: string;
-  readonly category: 'authentication' | 'system';
+  readonly category: SettingCategory;
   readonly type: 'integer' | 'boolean' | 'string' | 'nested object' | 'list';
   readonly label: string;
   readonly helpText: string;
@@ -14,6 +21,16 @@ export interface SettingDefinition {
   readonly maximum?: number;
   readonly unit?: string;
   readonly warningText?: string;
+  /** Stored encrypted, and never shown. */
+  readonly secret?: true;
+  /** May be null: then it is not set. */
+  readonly nullable?: true;
+  /** An example of a value. */
+  readonly placeholder?: unknown;
+  /** What a list or an object is made of: two levels of objects with any values, for a map. */
+  readonly child?: 'strings' | 'map';
+  /** Checks and normalises a value, where the type alone does not say how. */
+  readonly check?: (value: unknown) => Checked;
 }
 
 /** The three lifetimes of OAUTH2_PROVIDER, in seconds. */
@@ -51,7 +68,7 @@ const passwordMinimum = (key: string, what: string): SettingDefinition =>
     minimum: 0,
   });
 
-/** Every setting the service knows, in the order in which the controller lists them. */
+/** The settings that every request may depend on, in the order in which the controller lists them. */
 export const DEFINITIONS: readonly SettingDefinition[] = [
   authentication({
     key: 'SESSION_COOKIE_AGE',
@@ -132,38 +149,7 @@ export const DEFINITIONS: readonly SettingDefinition[] = [
     defaultValue: ['local'],
     readOnly: true,
   }),
-  authentication({
-    key: 'SOCIAL_AUTH_ORGANIZATION_MAP',
-    type: 'nested object',
-    label: 'Organizations of external users',
-    helpText: 'How groups of an identity provider map to organizations. None can be set yet.',
-    defaultValue: null,
-    readOnly: true,
-  }),
-  authentication({
-    key: 'SOCIAL_AUTH_TEAM_MAP',
-    type: 'nested object',
-    label: 'Teams of external users',
-    helpText: 'How groups of an identity provider map to teams. None can be set yet.',
-    defaultValue: null,
-    readOnly: true,
-  }),
-  authentication({
-    key: 'SOCIAL_AUTH_USER_FIELDS',
-    type: 'list',
-    label: 'Fields taken from an identity provider',
-    helpText: 'Which fields of a user come from the provider. None can be set yet.',
-    defaultValue: null,
-    readOnly: true,
-  }),
-  authentication({
-    key: 'SOCIAL_AUTH_USERNAME_IS_FULL_EMAIL',
-    type: 'boolean',
-    label: 'E-mail address as user name',
-    helpText: 'Whether external users are named by their whole address. Cannot be changed yet.',
-    defaultValue: false,
-    readOnly: true,
-  }),
+  ...SHARED_SSO_DEFINITIONS,
   passwordMinimum('LOCAL_PASSWORD_MIN_LENGTH', 'characters'),
   passwordMinimum('LOCAL_PASSWORD_MIN_DIGITS', 'digits'),
   passwordMinimum('LOCAL_PASSWORD_MIN_UPPER', 'upper-case letters'),

@@ -13,7 +13,10 @@ export type Checked = { readonly value: unknown } | { readonly problem: SettingP
 
 /** Checks and normalises one value. `current` is what the setting holds now; OAUTH2_PROVIDER merges with it. */
 export function checkSetting(definition: SettingDefinition, value: unknown, current: unknown): Checked {
-  if (value === null) return { problem: ['This field may not be null.'] };
+  if (value === null) {
+    return definition.nullable ? { value } : { problem: ['This field may not be null.'] };
+  }
+  if (definition.check !== undefined) return definition.check(value);
   switch (definition.type) {
     case 'boolean':
       return checkBoolean(value);

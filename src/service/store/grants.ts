@@ -1,6 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
 import { IS_EXTERNAL } from './external-user.ts';
 import { type NewPair, PAIR, pairValues } from './issued-tokens.ts';
+import { IS_ADMITTED } from './local-credentials.ts';
 
 /** What a new authorization code stands for. */
 export interface NewCode {
@@ -52,7 +53,8 @@ export interface CodeRecord {
   readonly scope: string;
   readonly code_challenge: string;
   readonly code_challenge_method: string;
-  readonly is_active: boolean;
+  /** Whether the credentials of its user are accepted. */
+  readonly is_admitted: boolean;
   readonly is_external: boolean;
 }
 
@@ -60,7 +62,7 @@ export interface CodeRecord {
 export async function findCode(database: Queryable, storedForm: string): Promise<CodeRecord | null> {
   const rows = await database.query<CodeRecord>(
     `SELECT g.id, g.application_id, g.expires, g.used, g.family, g.redirect_uri, g.redirect_uri_given, g.scope,
-       g.code_challenge, g.code_challenge_method, u.is_active, ${IS_EXTERNAL} AS is_external
+       g.code_challenge, g.code_challenge_method, ${IS_ADMITTED} AS is_admitted, ${IS_EXTERNAL} AS is_external
      FROM oauth2_provider_grant g JOIN auth_user u ON u.id = g.user_id
      WHERE g.code = $1`,
     [storedForm],

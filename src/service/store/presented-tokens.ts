@@ -1,5 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import { GONE_COLUMNS, NOTE_GONE } from './issued-tokens.ts';
+import { IS_ADMITTED } from './local-credentials.ts';
 
 /** A token whose value was presented for revocation. */
 export interface PresentedToken {
@@ -50,20 +51,20 @@ export interface LiveToken {
   readonly client_id: string | null;
 }
 
-/** The live access or refresh token of an active user with this stored form, or null. */
+/** The live access or refresh token with this stored form, of a user whose credentials are accepted, or null. */
 export async function findLive(database: Queryable, storedForm: string, at: Date): Promise<LiveToken | null> {
   const rows = await database.query<LiveToken>(
     `SELECT 'access_token' AS kind, t.scope, t.created, t.expires, u.id AS user_id, u.username,
        a.id AS application_id, a.client_id
      FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id
      LEFT JOIN main_oauth2application a ON a.id = t.application_id
-     WHERE t.token = $1 AND t.expires > $2 AND u.is_active
+     WHERE t.token = $1 AND t.expires > $2 AND ${IS_ADMITTED}
      UNION ALL
      SELECT 'refresh_token', COALESCE(r.scope, t.scope), r.created, NULL, u.id, u.username, a.id, a.client_id
      FROM oauth2_provider_refreshtoken r JOIN auth_user u ON u.id = r.user_id
      JOIN main_oauth2application a ON a.id = r.application_id
      JOIN main_oauth2accesstoken t ON t.id = r.access_token_id
-     WHERE r.token = $1 AND r.revoked IS NULL AND u.is_active`,
+     WHERE r.token = $1 AND r.revoked IS NULL AND ${IS_ADMITTED}`,
     [storedForm, at],
   );
   return rows[0] ?? null;

@@ -1,6 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
 import { IS_EXTERNAL } from './external-user.ts';
 import { GONE_COLUMNS, type NewPair, NOTE_GONE, PAIR, pairValues } from './issued-tokens.ts';
+import { IS_ADMITTED } from './local-credentials.ts';
 
 /** A refresh token with what decides about a refresh. */
 export interface RefreshTokenRecord {
@@ -16,7 +17,8 @@ export interface RefreshTokenRecord {
   readonly access_token_id: number | null;
   /** What was granted (RFC 6749 §6); null without an access token. */
   readonly granted: string | null;
-  readonly is_active: boolean;
+  /** Whether the credentials of its user are accepted. */
+  readonly is_admitted: boolean;
   readonly is_external: boolean;
 }
 
@@ -30,7 +32,7 @@ export function findRefreshTokens(
     `SELECT f.* FROM unnest($1::varchar[]) k (token) CROSS JOIN LATERAL (
        SELECT r.id, r.token AS stored, r.application_id, r.created, r.revoked, r.family, t.id AS access_token_id,
          CASE WHEN t.id IS NOT NULL THEN COALESCE(r.scope, t.scope) END AS granted,
-         u.is_active, ${IS_EXTERNAL} AS is_external
+         ${IS_ADMITTED} AS is_admitted, ${IS_EXTERNAL} AS is_external
        FROM oauth2_provider_refreshtoken r
        JOIN auth_user u ON u.id = r.user_id
        LEFT JOIN main_oauth2accesstoken t ON t.id = r.access_token_id

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { IS_ADMITTED } from './local-credentials.ts';
 import { USER_COLUMNS, type UserRecord } from './users.ts';
 
 /** A session row with its owner. `session_key` is the stored form, never the cookie's value. */
@@ -8,7 +9,7 @@ export interface SessionRecord {
   readonly owner: UserRecord;
 }
 
-/** A live session of an active user, or null. */
+/** A live session of a user whose credentials are accepted, or null. */
 export async function findSession(
   database: Queryable,
   sessionKey: string,
@@ -19,7 +20,7 @@ export async function findSession(
      FROM django_session s
      JOIN main_usersessionmembership m ON m.session_id = s.session_key
      JOIN auth_user u ON u.id = m.user_id
-     WHERE s.session_key = $1 AND s.expire_date > $2 AND u.is_active`,
+     WHERE s.session_key = $1 AND s.expire_date > $2 AND ${IS_ADMITTED}`,
     [sessionKey, at],
   );
   const row = rows[0];

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { IS_ADMITTED } from './local-credentials.ts';
 import { USER_COLUMNS, type UserRecord } from './users.ts';
 
 /** An access token as the API shows it, with what hangs on it. Its value is not among it. */
@@ -56,7 +57,7 @@ export interface BearerRecord {
   readonly owner: UserRecord;
 }
 
-/** Of these stored forms, those of live tokens whose owners are active. */
+/** Of these stored forms, those of live tokens whose owners' credentials are accepted. */
 export async function findBearers(
   database: Queryable,
   storedForms: readonly string[],
@@ -65,7 +66,7 @@ export async function findBearers(
   const rows = await database.query<UserRecord & Omit<BearerRecord, 'owner'>>(
     `SELECT t.id AS token_id, t.token AS stored, t.scope, t.last_used, ${USER_COLUMNS}
      FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id
-     WHERE t.token = ANY($1::varchar[]) AND t.expires > $2 AND u.is_active`,
+     WHERE t.token = ANY($1::varchar[]) AND t.expires > $2 AND ${IS_ADMITTED}`,
     [storedForms, at],
     'bearers',
   );

@@ -103,6 +103,15 @@ export async function usernameTaken(
   return others.length > 0;
 }
 
+/** Whether a user has this name but for upper and lower case, or exactly. */
+export async function resemblesUser(transaction: Queryable, username: string): Promise<boolean> {
+  const alike = await transaction.query(
+    'SELECT FROM auth_user WHERE lower(username) = lower($1) OR username = $1 LIMIT 1',
+    [username],
+  );
+  return alike.length > 0;
+}
+
 /** Writes all changeable columns of a user. */
 export async function updateUser(transaction: Queryable, id: number, user: NewUser): Promise<void> {
   await transaction.execute(

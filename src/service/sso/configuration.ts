@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto';
+import type { Queryable } from '../../db/database.ts';
+import type { ServiceContext } from '../context.ts';
+import { ssoSettings } from '../settings/all-settings.ts';
+import type { OrganizationMap, TeamMap, UserFlags } from '../settings/map-schemas.ts';
+import type { SamlIdp, SamlSecurity } from '../settings/saml-schemas.ts';
+import { BACKENDS, type Backend, PREFIXES } from './backends.ts';
+
+/** How the users of a backend are made and what they become here. */
+export interface UserRules {
+  readonly organizations: OrganizationMap | null;
+  readonly teams: TeamMap | null;
+  readonly flags: UserFlags;
+  /** The fields taken from the provider; null for all, none for no new users. */
+  readonly fields: readonly string[] | null;
+  readonly usernameIsEmail: boolean;
+}
+
+/** What is needed to be a client of an OAuth2 provider. */
+interface ClientConfiguration {
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/** Google, or another issuer in its place. */
+export interface GoogleConfiguration extends ClientConfiguration {
+  readonly backend: 'google-oauth2';
+  readonly issuer: string;
+  readonly domains: readonly string[];
+  readonly extra: Readonly<Record<string, string>>;
+}
+
+/** Microsoft Entra ID. */
+export interface AzureConfiguration extends ClientConfiguration {
+  readonly backend: 'azuread-oauth2';
+  readonly issuer: string;
+  /** Whether users of several tenants can come through this issuer. */
+  readonly severalTenants: boolean;
+  readonly tenants: readonly string[];
+  readonly extra: Readonly<Record<string, string>>;
+}
+
+/** GitHub, or a GitHub Enterprise. */
+export interface GithubConfiguration extends ClientConfiguration {
+  readonly backend: 'github';
+  readonly url: string;
+  readonly apiUrl: string;
+  readonly organization: string;
+  readonly team: string;
+}
+
+/** SAML, with all its identity providers. */
+export interface SamlConfiguration {
+  readonly backend: 'saml';
+  readonly entityId: string;
+  readonly certificate: string;
+  readonly privateKey: string;
+  readonly security: SamlSecurity;
+  readonly idps: Readonly<Record<string, SamlIdp>>;
+}
+
+/** A backend that can be logged in with. */
+export type BackendConfiguration =
+  | GoogleConfiguration
+  | AzureConfiguration
+  | GithubConfiguration
+  | SamlConfiguration;
+
+/** Single sign-on as it is configured. */
+export interface SsoConfiguration {
+  /** The backends that are set up, in the order of their buttons. */
+  readonly backends: readonly BackendConfiguration[];
+  /** Those whose secrets cannot be decrypted with the service's key. */
+  readonly sealed: readonly Backend[];
+  rules(backend: Backend): UserRules;
+}
+
+/** Reads the configuration from the settings, which may have changed with every request. */
+export async function ssoConfiguration(
+  service: Pick<ServiceContext, 'fixedSettings' | 'secrets'>,
+  database: Queryable,
+): Promise<SsoConfiguration> {
+  const values = await ssoSettings(service, database);
+  const of = (backend: Backend) => (name: string) => values.get(`${PREFIXES[backend]}_${name}`);
+  const read = {
+    'google-oauth2': google,
+    'azuread-oauth2': azure,
+    github,
+    saml,
+  } satisfies Record<Backend, (value: Values) => BackendConfiguration | null>;
+  return {
+    backends: BACKENDS.flatMap((backend) => read[backend](of(backend)) ?? []),
+    sealed: BACKENDS.filter((backend) =>
+      ['SECRET', 'SP_PRIVATE_KEY'].some((name) => of(backend)(name) === null),
+    ),
+    rules: (backend) => {
+      const value = of(backend);
+      return {
+        organizations: (value('ORGANIZATION_MAP') ??
+          values.get('SOCIAL_AUTH_ORGANIZATION_MAP')) as OrganizationMap | null,
+        teams: (value('TEAM_MAP') ?? values.get('SOCIAL_AUTH_TEAM_MAP')) as TeamMap | null,
+        flags: value('USER_FLAGS_BY_ATTR') as UserFlags,
+        fields: values.get('SOCIAL_AUTH_USER_FIELDS') as readonly string[] | null,
+        usernameIsEmail: values.get('SOCIAL_AUTH_USERNAME_IS_FULL_EMAIL') === true,
+      };
+    },
+  };
+}
+
+/** Names a configuration by a digest, so that it can be told whether it changed. */
+export function configurationDigest(configuration: BackendConfiguration): string {
+  return createHash('sha256').update(JSON.stringify(configuration)).digest('hex');
+}
+
+type Values = (name: string) => unknown;
+
+function text(value: Values, name: string): string {
+  const found = value(name);
+  return typeof found === 'string' ? found : '';
+}
+
+function client(value: Values): ClientConfiguration | null {
+  const clientId = text(value, 'KEY');
+  const clientSecret = text(value, 'SECRET');
+  return clientId === '' || clientSecret === '' ? null : { clientId, clientSecret };
+}
+
+function google(value: Values): GoogleConfiguration | null {
+  const credentials = client(value);
+  if (credentials === null) return null;
+  return {
+    backend: 'google-oauth2',
+    ...credentials,
+    issuer: text(value, 'ISSUER'),
+    domains: value('WHITELISTED_DOMAINS') as readonly string[],
+    extra: value('AUTH_EXTRA_ARGUMENTS') as Record<string, string>,
+  };
+}
+
+function azure(value: Values): AzureConfiguration | null {
+  const credentials = client(value);
+  const tenant = text(value, 'TENANT_ID');
+  if (credentials === null || tenant === '') return null;
+  return {
+    backend: 'azuread-oauth2',
+    ...credentials,
+    issuer: `${text(value, 'AUTHORITY_HOST')}/${encodeURIComponent(tenant)}/v2.0`,
+    severalTenants: ['common', 'organizations', 'consumers'].includes(tenant.toLowerCase()),
+    tenants: value('WHITELISTED_TENANTS') as readonly string[],
+    extra: value('AUTH_EXTRA_ARGUMENTS') as Record<string, string>,
+  };
+}
+
+function github(value: Values): GithubConfiguration | null {
+  const credentials = client(value);
+  if (credentials === null) return null;
+  return {
+    backend: 'github',
+    ...credentials,
+    url: text(value, 'URL'),
+    apiUrl: text(value, 'API_URL'),
+    organization: text(value, 'ORG_NAME'),
+    team: text(value, 'TEAM_ID'),
+  };
+}
+
+function saml(value: Values): SamlConfiguration | null {
+  const entityId = text(value, 'SP_ENTITY_ID');
+  const idps = value('ENABLED_IDPS') as Record<string, SamlIdp>;
+  if (entityId === '' || Object.keys(idps).length === 0) return null;
+  // A key that cannot be decrypted: neither signed nor encrypted messages could be dealt with.
+  if (value('SP_PRIVATE_KEY') === null) return null;
+  return {
+    backend: 'saml',
+    entityId,
+    certificate: text(value, 'SP_PUBLIC_CERT'),
+    privateKey: text(value, 'SP_PRIVATE_KEY'),
+    security: value('SECURITY_CONFIG') as SamlSecurity,
+    idps,
+  };
+}

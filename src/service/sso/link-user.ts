@@ -1,0 +1,172 @@
+import type { Queryable } from '../../db/database.ts';
+import { randomText, unusablePassword } from '../auth/password.ts';
+import type { ServiceContext } from '../context.ts';
+import { insertActivity } from '../store/activity.ts';
+import { findLinkedUser, linkAccount, markEnterprise, updateProfile } from '../store/linked-accounts.ts';
+import {
+  findUser,
+  insertUser,
+  lockUsers,
+  resemblesUser,
+  setSystemAuditor,
+  type UserRecord,
+} from '../store/users.ts';
+import { applyRoles } from './apply-mapping.ts';
+import type { UserRules } from './configuration.ts';
+import type { Identity } from './identity.ts';
+import { mappedFlags, mappedRoles } from './mapping.ts';
+import { SsoFailure } from './sso-failure.ts';
+
+const LONGEST_NAME = 150;
+const NUMBERED = 20;
+
+/** Two first logins of one account at the same time: the other one made the user. */
+class LinkedMeanwhile extends Error {}
+
+/**
+ * The user here that an account at an identity provider is linked to; on the first login one is made and
+ * linked. An account is found by the provider and its permanent name alone, never by an address or a user
+ * name: who has the same name or address as somebody here gets an account of his or her own.
+ *
+ * Each time, what the provider says of name, address, roles and flags is written.
+ *
+ * @throws SsoFailure `deactivated`, `no_new_users`.
+ */
+export async function linkedUser(
+  service: ServiceContext,
+  identity: Identity,
+  rules: UserRules,
+): Promise<UserRecord> {
+  const attempt = () =>
+    service.database.transaction(async (transaction) => {
+      const account = { provider: identity.backend, uid: identity.uid };
+      const there = await findLinkedUser(transaction, account);
+      const id = there ?? (await makeUser(service, transaction, { identity, rules }));
+      await lockUsers(transaction, [id]);
+      return update(service, transaction, { id, identity, rules });
+    });
+  return attempt().catch((error: unknown) => {
+    if (error instanceof LinkedMeanwhile) return attempt();
+    throw error;
+  });
+}
+
+async function makeUser(
+  service: ServiceContext,
+  transaction: Queryable,
+  { identity, rules }: { readonly identity: Identity; readonly rules: UserRules },
+): Promise<number> {
+  const { backend, uid } = identity;
+  const { fields } = rules;
+  if (fields !== null && fields.length === 0) {
+    throw new SsoFailure('no_new_users', 'SOCIAL_AUTH_USER_FIELDS is empty: no users are made');
+  }
+  const named = fields === null || fields.includes('username');
+  const { id, username } = await insertNamed(transaction, named ? wantedName(identity, rules) : '');
+  if (!(await linkAccount(transaction, { provider: backend, uid, userId: id, at: service.now() }))) {
+    throw new LinkedMeanwhile();
+  }
+  if (backend === 'saml') await markEnterprise(transaction, { userId: id, provider: backend });
+  await insertActivity(transaction, {
+    operation: 'create',
+    at: service.now(),
+    changes: {
+      username,
+      is_superuser: false,
+      is_active: true,
+      id,
+      password: 'hidden',
+      external_account: backend,
+    },
+    object1: 'user',
+    actorId: null,
+    node: service.node,
+    userId: id,
+  });
+  return id;
+}
+
+/**
+ * What the user is to be called: letters, digits and `@.+-_`, as all user names; letters of another width or
+ * font are the plain ones.
+ */
+function wantedName({ username, email }: Identity, { usernameIsEmail }: UserRules): string {
+  const wanted = usernameIsEmail && email !== '' ? email : username;
+  return wanted
+    .normalize('NFKC')
+    .replace(/[^\p{L}\p{N}@.+_-]+/gu, '-')
+    .replace(/^-+|-+$/g, '');
+}
+
+/**
+ * Makes a user of this name, or, where that is taken, of one that is made from it. Taken is also what differs
+ * by case alone: nobody is to pass for somebody else in lists and logs.
+ */
+async function insertNamed(
+  transaction: Queryable,
+  wanted: string,
+): Promise<{ readonly id: number; readonly username: string }> {
+  const base = [...(wanted || 'user')].slice(0, LONGEST_NAME - 10).join('');
+  for (let number = 1; ; number += 1) {
+    const suffix = number === 1 ? '' : number <= NUMBERED ? `-${number}` : `-${randomText(8)}`;
+    const username = `${base}${suffix}`;
+    if (await resemblesUser(transaction, username)) continue;
+    const id = await insertUser(transaction, {
+      username,
+      password: unusablePassword(),
+      first_name: '',
+      last_name: '',
+      email: '',
+      is_superuser: false,
+      is_active: true,
+    });
+    if (id !== null) return { id, username };
+  }
+}
+
+async function update(
+  service: ServiceContext,
+  transaction: Queryable,
+  { id, identity, rules }: { readonly id: number; readonly identity: Identity; readonly rules: UserRules },
+): Promise<UserRecord> {
+  const user = await findUser(transaction, id);
+  if (user === null) throw new LinkedMeanwhile();
+  if (!user.is_active) throw new SsoFailure('deactivated', `the user ${id} is deactivated`);
+  const taken = (field: string, value: string, kept: string, longest: number) =>
+    value !== '' && (rules.fields === null || rules.fields.includes(field)) ? value.slice(0, longest) : kept;
+  const flags = mappedFlags(rules, identity);
+  const auditor = flags.auditor ?? user.is_system_auditor;
+  const profile = {
+    email: taken('email', identity.email, user.email, 254),
+    firstName: taken('first_name', identity.firstName, user.first_name, LONGEST_NAME),
+    lastName: taken('last_name', identity.lastName, user.last_name, LONGEST_NAME),
+    isSuperuser: flags.superuser ?? user.is_superuser,
+  };
+  await updateProfile(transaction, { userId: id, ...profile });
+  await setSystemAuditor(transaction, id, auditor);
+  await applyRoles(service, transaction, { userId: id, roles: mappedRoles(rules, identity) });
+  const after = await findUser(transaction, id);
+  if (after === null) throw new Error('a user vanished inside the transaction that wrote it');
+  await noteChange(service, transaction, { before: user, after });
+  return after;
+}
+
+const LOGGED = ['email', 'first_name', 'last_name', 'is_superuser', 'is_system_auditor'] as const;
+
+async function noteChange(
+  { now, node }: ServiceContext,
+  transaction: Queryable,
+  { before, after }: { readonly before: UserRecord; readonly after: UserRecord },
+): Promise<void> {
+  const changed = LOGGED.filter((name) => before[name] !== after[name]);
+  if (changed.length === 0) return;
+  await insertActivity(transaction, {
+    operation: 'update',
+    at: now(),
+    changes: Object.fromEntries(changed.map((name) => [name, [before[name], after[name]]])),
+    object1: 'user',
+    actorId: null,
+    node,
+    userId: after.id,
+  });
+}

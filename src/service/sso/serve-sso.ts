@@ -1,0 +1,141 @@
+import formbody from '@fastify/formbody';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { finishLogin, NO_STORE } from '../auth/finish-login.ts';
+import type { ServiceContext } from '../context.ts';
+import { redirectWithoutSlash } from '../endpoint.ts';
+import { tooManyRequests } from '../failure.ts';
+import { Buckets } from '../limits/buckets.ts';
+import { clientNetwork } from '../limits/client-network.ts';
+import { errorPath, sendSsoError } from '../pages/sso-error.ts';
+import { noteSuccess } from '../store/sso-logins.ts';
+import { type Backend, backendOf } from './backends.ts';
+import { beginLogin, configured } from './begin-login.ts';
+import { callbackUrl } from './callback-url.ts';
+import { type Completed, completeLogin } from './complete-login.ts';
+import { completeSaml } from './complete-saml.ts';
+import { configurationDigest, ssoConfiguration } from './configuration.ts';
+import { linkedUser } from './link-user.ts';
+import { BEGIN, COMPLETE, COMPLETE_SAML, ERROR, METADATA } from './route-descriptions.ts';
+import { samlMetadata } from './saml-metadata.ts';
+import { SamlThread } from './saml-thread.ts';
+import { SsoFailure } from './sso-failure.ts';
+
+/** Logins begun from one network: three hundred, then two a second; each is kept for ten minutes. */
+const BEGUN = { burst: 300, refillSeconds: 0.5 };
+/** Answers of providers from one network that were refused: a hundred, then one in three seconds. */
+const REFUSED = { burst: 100, refillSeconds: 3 };
+
+interface Visit {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+/** Single sign-on, a Fastify plugin: `/sso/login/…`, `/sso/complete/…`, `/sso/metadata/saml/` and `/sso/error/`. */
+export async function serveSso(app: FastifyInstance, service: ServiceContext): Promise<void> {
+  const begun = new Buckets(BEGUN, () => performance.now());
+  const refused = new Buckets(REFUSED, () => performance.now());
+  const thread = new SamlThread();
+  app.addHook('onClose', () => thread.end());
+  await app.register(formbody);
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('Cache-Control', NO_STORE);
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    // The address that is left holds a code or a state.
+    if (reply.statusCode === 302) reply.header('Referrer-Policy', 'no-referrer');
+  });
+  const complete = (visit: Visit, verify: () => Promise<Completed>) =>
+    orError(service, visit, async () => {
+      requireLeft(refused, visit.request, 'Too many logins were refused.');
+      try {
+        return await logIn(service, visit, await verify());
+      } catch (error) {
+        if (error instanceof SsoFailure) refused.take(clientNetwork(visit.request.ip));
+        throw error;
+      }
+    });
+  app.get(
+    '/sso/login/:backend/',
+    { config: { describes: BEGIN }, exposeHeadRoute: false },
+    (request, reply) =>
+      orError(service, { request, reply }, () => {
+        requireLeft(begun, request, 'Too many logins were begun.');
+        begun.take(clientNetwork(request.ip));
+        const { next, idp } = request.query as Record<string, unknown>;
+        return beginLogin(service, { request, reply }, { backend: named(request), next, idp });
+      }),
+  );
+  app.get(
+    '/sso/complete/:backend/',
+    { config: { describes: COMPLETE }, exposeHeadRoute: false },
+    (request, reply) =>
+      complete({ request, reply }, () => {
+        const backend = named(request);
+        if (backend === 'saml') throw new SsoFailure('no_such_login', 'SAML answers with a form');
+        return completeLogin(service, request, backend);
+      }),
+  );
+  app.post('/sso/complete/saml/', { config: { describes: COMPLETE_SAML } }, (request, reply) =>
+    complete({ request, reply }, () => completeSaml({ ...service, thread }, request)),
+  );
+  app.get('/sso/metadata/saml/', { config: { describes: METADATA } }, (request, reply) =>
+    orError(service, { request, reply }, async () => {
+      const configuration = await configured(service, 'saml');
+      if (configuration.backend !== 'saml') throw new Error('the configuration of SAML is of another kind');
+      const xml = await samlMetadata(configuration, callbackUrl(request, 'saml'));
+      return reply.type('application/xml; charset=utf-8').send(xml);
+    }),
+  );
+  app.get('/sso/error/', { config: { describes: ERROR } }, (request, reply) =>
+    sendSsoError(reply, (request.query as Record<string, unknown>)['reason']),
+  );
+  for (const path of ['login/:backend', 'complete/:backend', 'metadata/saml', 'error']) {
+    redirectWithoutSlash(app, `/sso/${path}/`);
+  }
+}
+
+/** Links the account, starts the session, and notes that the provider works. */
+async function logIn(service: ServiceContext, visit: Visit, completed: Completed): Promise<FastifyReply> {
+  const { configuration, identity, next } = completed;
+  const { backend } = configuration;
+  const { rules } = await ssoConfiguration(service, service.database);
+  const user = await linkedUser(service, identity, rules(backend));
+  const finished = await finishLogin(service, { ...visit, user, next });
+  if (finished === null) throw new SsoFailure('deactivated', 'the user was deactivated meanwhile');
+  service.metrics.authenticated('sso', 'accepted');
+  await noteSuccess(service.database, {
+    backend,
+    configuration: configurationDigest(configuration),
+    at: service.now(),
+  });
+  return finished;
+}
+
+function requireLeft(buckets: Buckets, { ip }: FastifyRequest, reason: string): void {
+  const wait = buckets.wait(clientNetwork(ip));
+  if (wait > 0) throw tooManyRequests(reason, wait);
+}
+
+function named(request: FastifyRequest): Backend {
+  const { backend: name } = request.params as { readonly backend?: string };
+  const backend = backendOf(name);
+  if (backend === null) throw new SsoFailure('not_configured', 'there is no such backend');
+  return backend;
+}
+
+/** What fails ends at a page that says so in words; the log has the detail. */
+async function orError(
+  service: ServiceContext,
+  { request, reply }: Visit,
+  answer: () => Promise<FastifyReply> | FastifyReply,
+): Promise<FastifyReply> {
+  try {
+    return await answer();
+  } catch (error) {
+    if (!(error instanceof SsoFailure)) throw error;
+    const { reason, message } = error;
+    service.metrics.authenticated('sso', 'refused');
+    request.log.warn({ request: request.id, reason, detail: message }, 'a login through a provider failed');
+    return reply.code(302).header('Location', errorPath(reason)).type('text/html; charset=utf-8').send('');
+  }
+}

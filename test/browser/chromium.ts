@@ -1,0 +1,68 @@
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { type Browser, chromium, type Page } from 'playwright-core';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+
+/** Where the system has Chromium: what CHROMIUM names, or the first of its usual names on the PATH; null for nowhere. */
+export function findChromium(): string | null {
+  const given = process.env['CHROMIUM'];
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  const candidates = given ? [given] : folders.flatMap((folder) => NAMES.map((name) => join(folder, name)));
+  return candidates.find(isExecutable) ?? null;
+}
+
+/** Starts Chromium without a window. */
+export function startChromium(executablePath: string): Promise<Browser> {
+  // Chromium's own sandbox refuses to run as root, as tests in containers do.
+  return chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+}
+
+/** Takes a picture of a page, light and dark, into the folder that TEST_SCREENSHOTS names, if it does. */
+export async function takePictures(page: Page, name: string): Promise<void> {
+  const folder = process.env['TEST_SCREENSHOTS'];
+  if (!folder) return;
+  mkdirSync(folder, { recursive: true });
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) });
+  }
+  await page.emulateMedia({ colorScheme: null });
+}
+
+/** Texts whose contrast with what is behind them is lower than WCAG 2.2 asks for at level AA (4.5 : 1). */
+export function paleTexts(page: Page): Promise<readonly string[]> {
+  return page.evaluate(() => {
+    const parse = (color: string) => (color.match(/[\d.]+/g) ?? []).map(Number);
+    const luminance = ([red = 0, green = 0, blue = 0]: number[]) => {
+      const [r = 0, g = 0, b = 0] = [red, green, blue].map((value) => {
+        const share = value / 255;
+        return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+      });
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const behind = (element: Element | null): number[] => {
+      if (element === null) return [255, 255, 255];
+      const color = parse(getComputedStyle(element).backgroundColor);
+      return (color[3] ?? 1) === 0 ? behind(element.parentElement) : color;
+    };
+    return [...document.querySelectorAll('main *')]
+      .filter((element) =>
+        [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent?.trim()),
+      )
+      .filter((element) => {
+        const [one = 0, other = 0] = [parse(getComputedStyle(element).color), behind(element)].map(luminance);
+        return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05) < 4.5;
+      })
+      .map((element) => `${element.tagName} ${element.textContent?.trim().slice(0, 40)}`);
+  });
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

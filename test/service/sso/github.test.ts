@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '../../../src/service/server.ts';
+import { startTestService } from '../../support/service.ts';
+import { type GithubAccount, startGithub } from './github-server.ts';
+import type { LoopbackServer } from './http-server.ts';
+import { expectRefused, logInThrough, set, untilReturn, whoIs } from './world.ts';
+
+const account = (id: number, more: Partial<GithubAccount> = {}): GithubAccount => ({
+  id,
+  name: null,
+  emails: [],
+  organizations: {},
+  teams: [],
+  ...more,
+});
+
+const ACCOUNTS: Record<string, GithubAccount> = {
+  octo: account(583231, {
+    name: 'Octo Cat',
+    emails: [
+      { email: 'octo@spam.example', verified: true, primary: false },
+      { email: 'Octo@example.org', verified: true, primary: true },
+    ],
+    organizations: { Acme: 'active' },
+    teams: [{ id: 7, slug: 'ops', organization: 'Acme' }],
+  }),
+  invited: account(2, { organizations: { Acme: 'pending' } }),
+  unverified: account(3, {
+    emails: [{ email: 'ceo@example.org', verified: false, primary: true }],
+    organizations: { Acme: 'active' },
+  }),
+};
+
+describe('GitHub', () => {
+  let service: RunningService;
+  let github: LoopbackServer;
+  const logIn = (login: string) => logInThrough(service, { backend: 'github', account: login });
+
+  beforeAll(async () => {
+    service = await startTestService('the embedded database');
+    github = await startGithub(
+      { clientId: 'gh', clientSecret: 'gh-secret', redirectUri: `${service.url}/sso/complete/github/` },
+      ACCOUNTS,
+    );
+    await set(service, 'github', {
+      SOCIAL_AUTH_GITHUB_KEY: 'gh',
+      SOCIAL_AUTH_GITHUB_SECRET: 'gh-secret',
+      SOCIAL_AUTH_GITHUB_URL: `${github.url}/`,
+      SOCIAL_AUTH_GITHUB_API_URL: `${github.url}/api/v3`,
+    });
+  });
+  afterAll(async () => {
+    await service.close();
+    await github.close();
+  });
+
+  it('makes a user of the account with its verified primary address, and finds it again by its number', async () => {
+    const { browser } = await logIn('octo');
+    const user = await whoIs(service, browser);
+    expect(user).toMatchObject({
+      username: 'octo',
+      email: 'octo@example.org',
+      first_name: 'Octo',
+      last_name: 'Cat',
+      auth: [{ provider: 'github', uid: `${github.url}|583231` }],
+    });
+    // The name changed hands: the number is what counts.
+    const { octo, ...others } = ACCOUNTS;
+    if (octo === undefined) throw new Error('octo is gone');
+    Object.assign(ACCOUNTS, { renamed: octo, octo: account(99) });
+    expect((await whoIs(service, (await logIn('renamed')).browser))?.id).toBe(user?.id);
+    expect(await whoIs(service, (await logIn('octo')).browser)).toMatchObject({
+      username: 'octo-2',
+      email: '',
+    });
+    Object.assign(ACCOUNTS, others, { octo });
+  });
+
+  it('takes no address that is not verified, and not the public one', async () => {
+    expect(await whoIs(service, (await logIn('unverified')).browser)).toMatchObject({ email: '' });
+  });
+
+  it('lets members of the organization and the team in only', async () => {
+    await set(service, 'github', { SOCIAL_AUTH_GITHUB_ORG_NAME: 'acme' });
+    expect((await logIn('octo')).stop.status).toBe(200);
+    await expectRefused(service, await logIn('invited'), 'not_allowed');
+    await set(service, 'github', { SOCIAL_AUTH_GITHUB_TEAM_ID: '7' });
+    expect((await logIn('octo')).stop.status).toBe(200);
+    await expectRefused(service, await logIn('unverified'), 'not_allowed');
+    await set(service, 'github', { SOCIAL_AUTH_GITHUB_ORG_NAME: '', SOCIAL_AUTH_GITHUB_TEAM_ID: '' });
+  });
+
+  it('refuses a code that was used or belongs to another login', async () => {
+    const first = await untilReturn(service, { backend: 'github', account: 'octo' });
+    expect((await first.browser.open(first.back)).status).toBe(200);
+    const second = await untilReturn(service, { backend: 'github', account: 'octo' });
+    const third = await untilReturn(service, { backend: 'github', account: 'unverified' });
+    for (const code of [first, third].map(({ back }) => new URL(back).searchParams.get('code') ?? '')) {
+      const fresh = await untilReturn(service, { backend: 'github', account: 'octo' });
+      const url = new URL(fresh.back);
+      url.searchParams.set('code', code);
+      await expectRefused(
+        service,
+        { browser: fresh.browser, stop: await fresh.browser.open(url.href) },
+        'unverified',
+      );
+    }
+    expect((await second.browser.open(second.back)).status).toBe(200);
+  });
+
+  it('takes an answer of GitHub itself only, whether or not it says who it is', async () => {
+    const answer = async (issuer: string | null) => {
+      const { browser, back } = await untilReturn(service, { backend: 'github', account: 'octo' });
+      const url = new URL(back);
+      expect(url.searchParams.get('iss')).toBe(`${github.url}/login/oauth`);
+      if (issuer === null) url.searchParams.delete('iss');
+      else url.searchParams.set('iss', issuer);
+      return { browser, stop: await browser.open(url.href) };
+    };
+    expect((await answer(null)).stop.status).toBe(200);
+    await expectRefused(service, await answer('https://evil.invalid/login/oauth'), 'unverified');
+  });
+
+  it('says so where GitHub refuses the client or the user', async () => {
+    await expectRefused(service, await logIn('nobody'), 'refused_by_provider');
+    await set(service, 'github', { SOCIAL_AUTH_GITHUB_SECRET: 'wrong' });
+    await expectRefused(service, await logIn('octo'), 'unverified');
+    await set(service, 'github', { SOCIAL_AUTH_GITHUB_SECRET: 'gh-secret' });
+  });
+});

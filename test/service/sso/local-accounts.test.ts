@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { Secret } from '../../../src/core/secret.ts';
+import { storedForm } from '../../../src/service/auth/digest.ts';
+import { enableLocalAccounts } from '../../../src/service/enable-local-accounts.ts';
+import type { RunningService } from '../../../src/service/server.ts';
+import { findLive } from '../../../src/service/store/presented-tokens.ts';
+import { enableLocalAuth } from '../../../src/service-runtime.ts';
+import { createDatabase } from '../../support/embedded-postgres.ts';
+import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../../support/service.ts';
+import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.ts';
+import { adminOf, logInThrough, set, whoIs } from './world.ts';
+
+const AUTHENTICATION = '/api/v2/settings/authentication/';
+const GOOGLE = '/api/v2/settings/google-oauth2/';
+const KEY = new Secret('a-key-of-the-tests-a-key-of-the-tests');
+
+describe.each(DATABASES)('local accounts on %s', (kind) => {
+  const folder = mkdtempSync(join(tmpdir(), 'tokenctl-local-'));
+  let place: { readonly url: Secret } | { readonly folder: string };
+  let service: RunningService;
+  let provider: OpenIdProvider;
+  const start = () => startTestService(kind, { database: place, secretKey: KEY });
+  const turnOff = () => adminOf(service).patch(AUTHENTICATION, { DISABLE_LOCAL_AUTH: true });
+  const logIn = () => logInThrough(service, { backend: 'google-oauth2', account: 'root' });
+  const configure = () =>
+    set(service, 'google-oauth2', {
+      SOCIAL_AUTH_GOOGLE_OAUTH2_KEY: 'c',
+      SOCIAL_AUTH_GOOGLE_OAUTH2_SECRET: 'a-client-secret',
+      SOCIAL_AUTH_GOOGLE_OAUTH2_ISSUER: provider.url,
+    });
+
+  beforeAll(async () => {
+    place =
+      kind === 'PostgreSQL' ? { url: new Secret(await createDatabase(inject('postgresUrl'))) } : { folder };
+    service = await start();
+    provider = await startOpenIdProvider({
+      clients: [
+        {
+          clientId: 'c',
+          clientSecret: 'a-client-secret',
+          redirectUris: [`${service.url}/sso/complete/google-oauth2/`],
+        },
+      ],
+      accounts: { root: { preferred_username: 'root', groups: ['admins'] } },
+    });
+  });
+  afterAll(async () => {
+    await service.close();
+    await provider.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('stay on while nobody else could log in, and administer', async () => {
+    expect((await turnOff()).text).toMatch(/no identity provider is configured/);
+    await configure();
+    expect((await turnOff()).text).toMatch(/nobody has logged in yet/);
+    await logIn();
+    expect((await turnOff()).text).toMatch(/no superuser could log in/);
+    await set(service, 'google-oauth2', {
+      SOCIAL_AUTH_GOOGLE_OAUTH2_USER_FLAGS_BY_ATTR: {
+        is_superuser_attr: 'groups',
+        is_superuser_value: 'admins',
+      },
+    });
+    await logIn();
+    await set(service, 'google-oauth2', { SOCIAL_AUTH_GOOGLE_OAUTH2_SECRET: 'another-secret' });
+    expect((await turnOff()).text).toMatch(/nobody has logged in yet/);
+    await configure();
+    expect((await adminOf(service).get(AUTHENTICATION)).json['DISABLE_LOCAL_AUTH']).toBe(false);
+  });
+
+  it('end with their sessions, passwords and tokens when they are turned off; the others go on', async () => {
+    const local = new Client(service.url);
+    await local.logIn(ADMIN.username, ADMIN.password);
+    const token = (await adminOf(service).post('/api/v2/tokens/', { scope: 'write' })).json.token;
+    await set(service, 'authentication', { ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true });
+    const { browser } = await logIn();
+    const headers = {
+      'x-csrftoken': browser.cookies.get('csrftoken') ?? '',
+      cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+    };
+    const external = new Client(service.url, headers);
+    const kept = (await external.post('/api/v2/tokens/', { scope: 'write' })).json.token;
+
+    const answer = await external.patch(AUTHENTICATION, { DISABLE_LOCAL_AUTH: true });
+    expect([answer.status, answer.json['AUTHENTICATION_BACKENDS']]).toEqual([200, ['google-oauth2']]);
+
+    expect((await local.get('/api/v2/me/')).status).toBe(401);
+    expect((await adminOf(service).get('/api/v2/me/')).status).toBe(401);
+    expect((await new Client(service.url, bearer(token)).get('/api/v2/me/')).status).toBe(401);
+    expect((await new Client(service.url).logIn(ADMIN.username, ADMIN.password)).status).toBe(401);
+    expect(await whoIs(service, browser)).toMatchObject({ username: 'root', is_superuser: true });
+    expect((await new Client(service.url, bearer(kept)).get('/api/v2/me/')).status).toBe(200);
+    const [left] = await service.database.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM main_oauth2accesstoken',
+    );
+    expect(left?.count).toBe(1);
+
+    const page = (await new Client(service.url).get('/api/login/')).text;
+    expect(page).toContain('Log in with Google');
+    expect(page).not.toContain('type="password"');
+
+    for (const change of [
+      external.patch(GOOGLE, { SOCIAL_AUTH_GOOGLE_OAUTH2_KEY: '' }),
+      external.delete(GOOGLE),
+    ]) {
+      expect(await change).toMatchObject({
+        status: 400,
+        text: expect.stringContaining('no identity provider'),
+      });
+    }
+  });
+
+  it('refuse a session or token of theirs that was made at the same moment', async () => {
+    await service.database.execute(
+      `INSERT INTO main_oauth2accesstoken (token, expires, scope, user_id)
+       VALUES (encode(sha256('late-token'), 'hex'), '2999-01-01', 'write', 1)`,
+    );
+    expect((await new Client(service.url, bearer('late-token')).get('/api/v2/me/')).status).toBe(401);
+    // Nor is anybody told that it lives.
+    expect(await findLive(service.database, storedForm('late-token'), new Date())).toBeNull();
+  });
+
+  it('come back by hand on the host, with an entry in the activity stream', async () => {
+    if ('folder' in place) {
+      await expect(enableLocalAccounts(place, new Date())).rejects.toMatchObject({ code: 'busy' });
+      await service.close();
+    }
+    const request = {
+      data: 'folder' in place ? place.folder : undefined,
+      database: undefined,
+      databaseFile: undefined,
+    };
+    const environment = 'url' in place ? { TOKENCTL_SERVICE_DATABASE: place.url.reveal() } : {};
+    expect(await enableLocalAuth(request, environment)).toBe(true);
+    expect(await enableLocalAuth(request, environment)).toBe(false);
+    if ('folder' in place) service = await start();
+    const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    expect((await admin.get('/api/v2/me/')).status).toBe(200);
+    const entries = await admin.get('/api/v2/activity_stream/?operation=delete&object1=setting');
+    expect(entries.json.results).toMatchObject([{ changes: { value: true } }]);
+  });
+
+  it('cannot be turned on where there is no service', async () => {
+    const nowhere =
+      kind === 'PostgreSQL'
+        ? { url: new Secret(await createDatabase(inject('postgresUrl'))) }
+        : { folder: join(folder, 'missing') };
+    await expect(enableLocalAccounts(nowhere, new Date())).rejects.toMatchObject({ code: 'not_found' });
+  });
+});

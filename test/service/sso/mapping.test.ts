@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '../../../src/service/server.ts';
+import type { UserRules } from '../../../src/service/sso/configuration.ts';
+import { attributesOf, type Identity } from '../../../src/service/sso/identity.ts';
+import { mappedFlags, mappedRoles } from '../../../src/service/sso/mapping.ts';
+import type { SamlIdentityProvider } from './saml-identity-provider.ts';
+import { idpFor, logInWithSaml, samlKeys, startSamlService } from './saml-world.ts';
+import { adminOf, set, whoIs } from './world.ts';
+
+const identity: Identity = {
+  backend: 'saml',
+  uid: 'x',
+  username: 'ada',
+  email: 'ada@example.org',
+  firstName: '',
+  lastName: '',
+  names: ['ada', 'ada@example.org'],
+  attributes: attributesOf({
+    groups: ['ops', 'night'],
+    level: 3,
+    admin: true,
+    nothing: null,
+    deep: { a: 1 },
+  }),
+};
+const rules = (more: Partial<UserRules>): UserRules => ({
+  organizations: null,
+  teams: null,
+  flags: {},
+  fields: null,
+  usernameIsEmail: false,
+  ...more,
+});
+
+describe('a map of organizations', () => {
+  it.each([
+    [true, 'granted'],
+    [false, 'withdrawn'],
+    [null, 'kept'],
+    [undefined, 'kept'],
+    ['ada', 'granted'],
+    ['Ada', 'withdrawn'],
+    ['ada@example.org', 'granted'],
+    ['example.org', 'withdrawn'],
+    ['/@example\\.org$/', 'granted'],
+    ['/^ADA$/i', 'granted'],
+    ['/^ADA$/', 'withdrawn'],
+    [['bob', '/^a/'], 'granted'],
+    [[], 'withdrawn'],
+    [{ groups: 'ops' }, 'granted'],
+    [{ groups: ['x', 'night'] }, 'granted'],
+    [{ groups: 'OPS' }, 'withdrawn'],
+    [{ level: '3' }, 'granted'],
+    [{ admin: 'true' }, 'granted'],
+    [{ nothing: 'null' }, 'withdrawn'],
+    [{ deep: '[object Object]' }, 'withdrawn'],
+    [{ __proto__: 'x', missing: 'x' }, 'withdrawn'],
+  ])('reads %j', (users, expected) => {
+    const { granted, withdrawn } = mappedRoles(rules({ organizations: { Ops: { users } } }), identity);
+    const role = { organization: 'Ops', role: 'member' };
+    expect({ granted, withdrawn }).toEqual({
+      granted: expected === 'granted' ? [role] : [],
+      withdrawn: expected === 'withdrawn' ? [role] : [],
+    });
+  });
+
+  it('takes away unless it is told not to, role by role, and never what another entry grants', () => {
+    const organizations = {
+      A: { users: false, admins: false, remove: false, remove_admins: true },
+      B: { users: false },
+      Alias: { organization_alias: 'B', users: true },
+    };
+    const teams = {
+      Night: { organization: 'C', users: { groups: 'night' } },
+      Day: { organization: 'C', users: false },
+    };
+    expect(mappedRoles(rules({ organizations, teams }), identity)).toEqual({
+      granted: [
+        { organization: 'B', role: 'member' },
+        { organization: 'C', role: 'member' },
+      ],
+      withdrawn: [{ organization: 'A', role: 'admin' }],
+    });
+  });
+
+  it('makes superusers and auditors by attribute', () => {
+    const flags = (given: UserRules['flags']) => mappedFlags(rules({ flags: given }), identity);
+    expect(flags({})).toEqual({ superuser: null, auditor: null });
+    expect(flags({ is_superuser_attr: 'groups' }).superuser).toBe(true);
+    expect(flags({ is_superuser_attr: 'groups', is_superuser_value: 'x' }).superuser).toBe(false);
+    expect(
+      flags({ is_superuser_attr: 'groups', is_superuser_value: 'x', remove_superusers: false }).superuser,
+    ).toBeNull();
+    expect(flags({ is_system_auditor_attr: 'groups', is_system_auditor_value: ['x', 'ops'] }).auditor).toBe(
+      true,
+    );
+  });
+});
+
+describe('roles by attributes', () => {
+  const keys = samlKeys();
+  let service: RunningService;
+  let idp: SamlIdentityProvider;
+  const logIn = async (groups: readonly string[]) => {
+    const { browser } = await logInWithSaml(service, {
+      idp,
+      nameId: 'ada',
+      change: { attributes: { groups } },
+    });
+    return { browser, user: await whoIs(service, browser) };
+  };
+
+  beforeAll(async () => {
+    service = await startSamlService('the embedded database', { keys });
+    idp = await idpFor(service, keys);
+    await set(service, 'authentication', { SOCIAL_AUTH_ORGANIZATION_MAP: { Ignored: { users: true } } });
+    await set(service, 'saml', {
+      SOCIAL_AUTH_SAML_ORGANIZATION_MAP: {
+        Default: { users: { groups: 'staff' }, admins: { groups: 'leads' } },
+        New: { auditors: { groups: 'audit' } },
+      },
+      SOCIAL_AUTH_SAML_USER_FLAGS_BY_ATTR: { is_superuser_attr: 'groups', is_superuser_value: 'root' },
+    });
+  });
+  afterAll(() => service.close());
+
+  it('are given at a login and taken away at the next, when they no longer hold', async () => {
+    const roles = async (id: unknown) =>
+      (
+        await service.database.query<{ name: string; role: string }>(
+          `SELECT o.name, r.role FROM service_role r JOIN main_organization o ON o.id = r.organization_id
+           WHERE r.user_id = $1 ORDER BY 1, 2`,
+          [id],
+        )
+      ).map(({ name, role }) => `${name} ${role}`);
+    const first = await logIn(['staff', 'leads', 'audit', 'root']);
+    expect(first.user?.['is_superuser']).toBe(true);
+    expect(await roles(first.user?.id)).toEqual(['Default admin', 'Default member', 'New auditor']);
+    const second = await logIn(['staff']);
+    expect(second.user).toMatchObject({ id: first.user?.id, is_superuser: false });
+    expect(await roles(first.user?.id)).toEqual(['Default member']);
+    // A session from before loses them as well.
+    expect(await whoIs(service, first.browser)).toMatchObject({ is_superuser: false });
+    const organizations = (await adminOf(service).get('/api/v2/organizations/')).json.results;
+    expect(organizations.map(({ name }) => name as unknown).sort()).toEqual(['Default', 'New']);
+    const entries = await adminOf(service).get('/api/v2/activity_stream/?operation=disassociate');
+    expect(entries.json.count).toBe(2);
+  });
+});

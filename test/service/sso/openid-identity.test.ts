@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import type { AzureConfiguration } from '../../../src/service/sso/configuration.ts';
+import { azureIdentity } from '../../../src/service/sso/openid-identity.ts';
+
+const TENANT = '99999999-2222-3333-4444-555555555555';
+const CLAIMS = {
+  iss: `https://login.microsoftonline.com/${TENANT}/v2.0`,
+  sub: 'eve',
+  aud: 'automation',
+  iat: 0,
+  exp: 1,
+  tid: TENANT,
+  oid: 'o-1',
+  name: 'Boss',
+  preferred_username: 'boss@example.org',
+  email: 'boss@example.org',
+  roles: ['admins'],
+  groups: ['admins'],
+};
+const configuration = (more: Partial<AzureConfiguration>): AzureConfiguration => ({
+  backend: 'azuread-oauth2',
+  clientId: 'automation',
+  clientSecret: 'secret',
+  issuer: 'https://login.microsoftonline.com/organizations/v2.0',
+  severalTenants: true,
+  tenants: [],
+  extra: {},
+  ...more,
+});
+
+describe('a user of Microsoft Entra', () => {
+  it('is not believed a name, address, group or role of a tenant that anybody may run', () => {
+    const { names, email, attributes } = azureIdentity(configuration({}), CLAIMS);
+    expect({ names, email }).toEqual({ names: [], email: '' });
+    expect(Object.fromEntries(attributes)).toEqual({
+      iss: [CLAIMS.iss],
+      sub: ['eve'],
+      tid: [TENANT],
+      oid: ['o-1'],
+      email: [''],
+    });
+  });
+
+  it.each([{ tenants: [TENANT] }, { severalTenants: false }])('is believed them where %j', (more) => {
+    const { names, attributes } = azureIdentity(configuration(more), CLAIMS);
+    expect(names).toEqual(['boss@example.org', 'boss@example.org']);
+    expect(attributes.get('roles')).toEqual(['admins']);
+    expect(attributes.get('email')).toEqual(['boss@example.org']);
+  });
+});

@@ -1,0 +1,81 @@
+import type { ServerResponse } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '../../../src/service/server.ts';
+import { startTestService } from '../../support/service.ts';
+import { Browser } from './browser.ts';
+import { type LoopbackServer, listenOnLoopback } from './http-server.ts';
+import { expectRefused, set } from './world.ts';
+
+/** Answers JSON that never ends, as fast as it is taken. */
+function endless(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).write('{"issuer":"');
+  const chunk = 'x'.repeat(65_536);
+  const more = () => {
+    while (!response.destroyed && response.write(chunk));
+    if (!response.destroyed) response.once('drain', more);
+  };
+  more();
+}
+
+describe('providers that do not answer as they should', () => {
+  let service: RunningService;
+  let provider: LoopbackServer;
+  const logIn = async (issuer: string) => {
+    await set(service, 'google-oauth2', { SOCIAL_AUTH_GOOGLE_OAUTH2_ISSUER: issuer });
+    const browser = new Browser();
+    return { browser, stop: await browser.open(`${service.url}/sso/login/google-oauth2/`) };
+  };
+
+  beforeAll(async () => {
+    service = await startTestService('the embedded database');
+    provider = await listenOnLoopback(() => (request, response) => {
+      if (request.url?.startsWith('/endless')) endless(response);
+    });
+    await set(service, 'google-oauth2', {
+      SOCIAL_AUTH_GOOGLE_OAUTH2_KEY: 'automation',
+      SOCIAL_AUTH_GOOGLE_OAUTH2_SECRET: 'secret',
+    });
+  });
+  afterAll(async () => {
+    await service.close();
+    await provider.close();
+  });
+
+  it('are given up after ten seconds, and hold up nobody else meanwhile', async () => {
+    const started = performance.now();
+    const waiting = logIn(`${provider.url}/silent`);
+    expect((await fetch(`${service.url}/api/login/`)).status).toBe(200);
+    await expectRefused(service, await waiting, 'unreachable');
+    expect(performance.now() - started).toBeLessThan(20_000);
+  });
+
+  it('are not listened to without end', async () => {
+    const started = performance.now();
+    await expectRefused(service, await logIn(`${provider.url}/endless`), 'unverified');
+    expect(performance.now() - started).toBeLessThan(8_000);
+  });
+
+  it.each(['a/b', 'a?b', 'user@a', '['])('are sent nobody back to the host %j', async (host) => {
+    const { request } = await import('node:http');
+    const status = await new Promise((resolve, reject) => {
+      const asked = request(`${service.url}/sso/login/google-oauth2/`, { headers: { host } }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      });
+      asked.once('error', reject).end();
+    });
+    expect(status).toBe(400);
+  });
+
+  it('are not asked again and again: refused answers from one network are slowed down', async () => {
+    const statuses = [];
+    for (let attempt = 0; attempt < 110; attempt += 1) {
+      const answer = await fetch(`${service.url}/sso/complete/google-oauth2/?state=x`, {
+        redirect: 'manual',
+      });
+      statuses.push(answer.status);
+    }
+    expect(statuses.slice(0, 100).every((status) => status === 302)).toBe(true);
+    expect(statuses.at(-1)).toBe(429);
+  });
+});
