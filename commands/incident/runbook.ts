@@ -1,0 +1,26 @@
+import { string } from '@oclif/core/args';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { runbooks } from '../../src/cli/incident-runbook.ts';
+import type { Result } from '../../src/cli/result.ts';
+
+/** Prints a runbook. */
+export default class IncidentRunbook extends TokenctlCommand {
+  static override summary = 'Print what to do in an incident, step by step.';
+
+  static override description =
+    `Prints docs/runbooks/NAME.md, as it comes with this version; without a name, which there are.
+
+With --json it prints name and text; without a name, runbooks.`;
+
+  static override examples = ['<%= config.bin %> <%= command.id %> stolen-token'];
+
+  static override args = {
+    name: string({ description: 'Which.', options: [...runbooks], ignoreStdin: true }),
+  };
+
+  async run(): Promise<Result> {
+    const { args } = await this.input(IncidentRunbook);
+    const { runbookResult } = await import('../../src/cli/incident-runbook.ts');
+    return await runbookResult(this.config.root, args.name);
+  }
+}

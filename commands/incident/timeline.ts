@@ -1,0 +1,50 @@
+import { custom, option, string } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { count } from '../../src/cli/flags.ts';
+import { instantOf, type Moment, parseMoment } from '../../src/cli/instants.ts';
+import type { Result } from '../../src/cli/result.ts';
+
+const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
+
+/** What a user or token did. */
+export default class IncidentTimeline extends TokenctlCommand {
+  static override summary = 'Say what a user or a token did, and what was done about them, in order.';
+
+  static override description =
+    `Puts together the controller's activity stream, this tool's audit log, and what the tokens themselves tell: made, \
+last used, expires. Times are UTC.
+
+With --json it prints subject, since, until and items (at, source: activity_stream, audit_log or token; who, what, data).`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> --user alice --since 7d',
+    '<%= config.bin %> <%= command.id %> --token 4711 --since 2026-11-01 --format markdown',
+  ];
+
+  static override flags = {
+    user: string({ summary: 'Of this user.', helpValue: 'NAME', exactlyOne: ['user', 'token'] }),
+    token: count({ summary: 'Of the access token with this id, which may be gone.', helpValue: 'NUMBER' }),
+    since: moment({ summary: 'From a date on, or from an age ago (7d). One day ago by default.' }),
+    until: moment({ summary: 'Until a date, or an age ago. Until now by default.' }),
+    format: option({ options: ['text', 'markdown', 'html'] as const })({
+      summary: 'How it is written.',
+      exclusive: ['json'],
+    }),
+  };
+
+  async run(): Promise<Result> {
+    const { flags } = await this.input(IncidentTimeline);
+    const runtime = await this.runtime(flags);
+    const { timelineFlow } = await import('../../src/cli/incident-timeline-flow.ts');
+    const now = runtime.clock.now();
+    const { user, token, format = 'text' } = flags;
+    return await timelineFlow({
+      runtime,
+      user,
+      tokenId: token,
+      since: instantOf(flags.since ?? { ago: 86_400_000 }, now),
+      until: flags.until === undefined ? now : instantOf(flags.until, now),
+      format,
+    });
+  }
+}

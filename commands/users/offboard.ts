@@ -1,0 +1,40 @@
+import { string } from '@oclif/core/args';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { changeFlags } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/cli/result.ts';
+
+/** Ends the access of a user. */
+export default class UsersOffboard extends TokenctlCommand {
+  static override summary =
+    'End the access of a user who leaves: deactivate, revoke, end sessions, look again.';
+
+  static override description =
+    `Shows first what the user has, and is confirmed by typing the name. Deactivates the user where this account may, \
+revokes refresh tokens (in a database) and access tokens, ends sessions (in a database), and reads again until nothing of \
+theirs is there. Running it again is harmless. Whoever signs in here is refused.
+
+With --json it prints users, result (done or partly), steps (step, result, message), doors (door, state, how), \
+staysActive, staysAlive (what, count, why, remedy), interrupted, stopped, run. With --dry-run, or where nothing is left: \
+dryRun and plan.
+
+Exits with 5 where something is left, with 130 after an interruption.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> alice --dry-run',
+    '<%= config.bin %> <%= command.id %> alice --reason "left the company" --ticket HR-112',
+  ];
+
+  static override args = {
+    user: string({ description: "The user's name.", required: true, ignoreStdin: true }),
+  };
+
+  static override flags = { ...changeFlags };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(UsersOffboard);
+    const { consentFrom } = await import('../../src/cli/consent.ts');
+    const { offboardingFlow } = await import('../../src/cli/incident-offboarding-flow.ts');
+    const consent = consentFrom(flags);
+    return await offboardingFlow({ runtime: await this.runtime(flags), consent, users: [args.user], flags });
+  }
+}

@@ -1,0 +1,138 @@
+import type { Incident } from '../../core/incident/incident.ts';
+import type { Hold, IncidentBook } from '../../core/incident/incident-book.ts';
+import type { LockValue } from '../../core/incident/lock.ts';
+import { readUsers } from '../active-users.ts';
+import type { AuditLog } from '../audit-log-port.ts';
+import type { AuthenticationSettings, Clock, Target, TargetDescription } from '../ports.ts';
+import { readIncidents } from './read-incidents.ts';
+import { selectorOf } from './scope-selection.ts';
+import { settingNamed } from './setting-locks.ts';
+
+/** Something that an incident set, and what it is now. */
+export interface HeldValue {
+  readonly what: 'setting' | 'user';
+  readonly name: string;
+  readonly userId?: number;
+  /** What it was before the first incident. */
+  readonly before: LockValue;
+  readonly locked: LockValue;
+  /** What it is; null where it cannot be read, or is gone. */
+  readonly found: LockValue | null;
+  readonly holds: boolean;
+  /** Ids of all incidents that hold it. */
+  readonly incidents: readonly string[];
+}
+
+/** A token that the incident's scope names and that should not be there. */
+interface AliveToken {
+  readonly id: number;
+  readonly user: string | null;
+  readonly created: Date;
+  /** Whether it was made after the lockdown went through. */
+  readonly isNew: boolean;
+}
+
+/** An incident, and whether it still holds. */
+export interface IncidentStatus extends Incident {
+  /** Its time is over, and it is not lifted. */
+  readonly isOverdue: boolean;
+  readonly values: readonly HeldValue[];
+  /** How many tokens of its scope are alive, besides what may be the caller's own. */
+  readonly aliveCount: number;
+  /** Some of them, the newest. */
+  readonly alive: readonly AliveToken[];
+  /** Whether all it set is as it set it, and no token of its scope is alive. */
+  readonly holds: boolean;
+}
+
+/** So many tokens are shown. */
+const SHOWN = 20;
+
+/**
+ * What is locked down at a target, as the audit log says, and whether it still holds, as the target says.
+ * Reads only.
+ *
+ * @param options `all` has those that are lifted as well.
+ * @throws TokenctlError whatever the target and the log throw.
+ */
+export async function incidentStatus(options: {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly log: Pick<AuditLog, 'entries'>;
+  readonly clock: Clock;
+  readonly all: boolean;
+}): Promise<readonly IncidentStatus[]> {
+  const { target, description, log, clock } = options;
+  const book = await readIncidents({ log, address: description.address });
+  const values = await heldValues(target, book);
+  const found: IncidentStatus[] = [];
+  for (const incident of options.all ? book.incidents : book.open) {
+    const isOpen = incident.state !== 'lifted';
+    const mine = values.filter(({ incidents }) => incidents.includes(incident.id));
+    const tokens = isOpen ? await aliveTokens(target, incident) : { aliveCount: 0, alive: [] };
+    found.push({
+      ...incident,
+      isOverdue: isOpen && isDue(incident, clock.now()),
+      values: mine,
+      ...tokens,
+      holds: isOpen && tokens.aliveCount === 0 && mine.every(({ holds }) => holds),
+    });
+  }
+  return found;
+}
+
+/** Whether an incident's time is over. */
+export function isDue({ until }: Pick<Incident, 'until'>, now: Date): boolean {
+  return until !== null && Date.parse(until) <= now.getTime();
+}
+
+/** Everything that incidents hold, with what it is now. */
+async function heldValues(target: Target, book: IncidentBook): Promise<readonly HeldValue[]> {
+  const holds = new Set(book.open.flatMap(({ id }) => book.heldBy(id)));
+  const settings = [...holds].some(({ lock }) => lock.what === 'setting')
+    ? await target.settings.read()
+    : null;
+  const names = [...holds].flatMap(({ lock }) => (lock.what === 'user' ? [lock.name] : []));
+  const active = await activeUsers(target, names);
+  return Array.from(holds, ({ lock, before, locked, holders }) => {
+    const found = foundOf(lock, { settings, active });
+    return { ...lock, before, locked, found, holds: found === locked, incidents: holders };
+  });
+}
+
+/** What a held value is now; null where it is gone. */
+export function foundOf(
+  lock: Hold['lock'],
+  now: { readonly settings: AuthenticationSettings | null; readonly active: ReadonlyMap<number, boolean> },
+): LockValue | null {
+  if (lock.what === 'user') return now.active.get(lock.userId ?? 0) ?? null;
+  return now.settings === null ? null : (settingNamed(now.settings, lock.name) ?? null);
+}
+
+/** Which of these users are active, by id; those that are gone are left out. */
+export async function activeUsers(
+  target: Target,
+  names: readonly string[],
+): Promise<ReadonlyMap<number, boolean>> {
+  const users = names.length === 0 ? [] : await readUsers(target, { names });
+  return new Map(users.map(({ id, isActive }) => [id, isActive]));
+}
+
+async function aliveTokens(
+  target: Target,
+  incident: Incident,
+): Promise<Pick<IncidentStatus, 'aliveCount' | 'alive'>> {
+  const selector = await selectorOf(incident.scope, target);
+  const own = new Set([...incident.kept, ...(await target.ownTokenIds())]);
+  const alive: AliveToken[] = [];
+  let aliveCount = 0;
+  if (selector === null) return { aliveCount, alive };
+  for await (const { id, user, created } of target.tokens(selector)) {
+    if (own.has(id)) continue;
+    aliveCount += 1;
+    const isNew = incident.locked !== null && created.getTime() > Date.parse(incident.locked);
+    alive.push({ id, user: user?.username ?? null, created, isNew });
+    if (alive.length > SHOWN) alive.shift();
+  }
+  return { aliveCount, alive };
+}

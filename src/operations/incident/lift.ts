@@ -1,0 +1,141 @@
+import type { Change } from '../change.ts';
+import { Journal } from '../journal.ts';
+import { reconcile } from '../reconcile.ts';
+import { type Stopped, Work } from '../work.ts';
+import { type LiftItem, type LiftPlan, planLift } from './plan-lift.ts';
+import { setUsers } from './set-users.ts';
+import { changeTo, settingNamed } from './setting-locks.ts';
+import { type StepReport, stage, takeStep } from './step.ts';
+
+/** What lifting an incident did, and what it left. */
+export interface LiftReport {
+  readonly incident: string;
+  /** `unchanged` was lifted before. */
+  readonly result: 'lifted' | 'partly' | 'unchanged';
+  readonly steps: readonly StepReport[];
+  /** What was left as it is, and why. */
+  readonly left: readonly LiftItem[];
+  readonly interrupted: boolean;
+  readonly stopped: Stopped | null;
+  /** The run's UUID in the audit log; null where nothing was to be done. */
+  readonly run: string | null;
+}
+
+/**
+ * Lifts an incident: gives back the values from before it, in the opposite order, of what nobody else has
+ * changed since and no other incident holds. What was revoked stays revoked. Running it again finishes the
+ * work; lifting what is lifted does nothing.
+ *
+ * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
+ * was; what the target throws where nothing could be tried.
+ */
+export async function liftIncident(options: Change & { readonly incident: string }): Promise<LiftReport> {
+  const { target, signal } = options;
+  await reconcile(options);
+  const { incident, items } = await planLift(options);
+  const { id } = incident;
+  const none = { incident: id, steps: [], left: [], interrupted: false, stopped: null };
+  if (incident.state === 'lifted') return { ...none, result: 'unchanged', run: null };
+  const journal = new Journal({ ...options, operation: 'incident.lift' });
+  using _held = await journal.hold();
+  const work = new Work({ target, journal, signal });
+  const opening = await journal.opening(openingOf({ incident, items }));
+  const restored = items.filter(({ action }) => action === 'restore');
+  const steps: StepReport[] = [];
+  for (const group of inOrder(restored)) {
+    const title =
+      group.what === 'user'
+        ? 'Activating users'
+        : `Restoring ${group.items.map(({ name }) => name).join(', ')}`;
+    const name = group.what === 'user' ? 'users' : 'settings';
+    steps.push(
+      ...(await stage(work, { name, title }, () => restore(work, { ...group, title, incident: id }))),
+    );
+  }
+  const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
+  const report: LiftReport = {
+    incident: id,
+    result: whole && work.stopped === null ? 'lifted' : 'partly',
+    steps,
+    left: items.filter(({ action }) => action !== 'restore'),
+    interrupted: work.interrupted && !whole,
+    stopped: work.told,
+    run: journal.run,
+  };
+  const { left, run: _run, ...stated } = report;
+  await journal.outcome(opening, {
+    step: 'operation',
+    ...stated,
+    steps: steps.map(({ step, result }) => ({ step, result })),
+    left: left.map(({ what, name, action }) => ({ what, name, action })),
+  });
+  if (work.stopped !== null && !work.acted) throw work.stopped;
+  return report;
+}
+
+function openingOf({ incident, items }: LiftPlan) {
+  return {
+    step: 'operation',
+    incident: incident.id,
+    items: items.map(({ what, name, before, found, action }) => ({ what, name, before, found, action })),
+  };
+}
+
+/** Items of a kind that are restored in one step. */
+interface Group {
+  readonly what: 'setting' | 'user';
+  readonly items: readonly LiftItem[];
+}
+
+/** Stretches of settings and of users, as they follow each other: lifetimes, users, switches. */
+function inOrder(items: readonly LiftItem[]): readonly Group[] {
+  const groups: { readonly what: Group['what']; readonly items: LiftItem[] }[] = [];
+  for (const item of items) {
+    const last = groups.at(-1);
+    if (last?.what === item.what && part(last.items[0]) === part(item)) last.items.push(item);
+    else groups.push({ what: item.what, items: [item] });
+  }
+  return groups;
+}
+
+/** Lifetimes are a step of their own. */
+function part(item: LiftItem | undefined): boolean {
+  return item?.name.startsWith('OAUTH2_PROVIDER.') === true;
+}
+
+async function restore(
+  work: Work,
+  group: Group & { readonly title: string; readonly incident: string },
+): Promise<readonly StepReport[]> {
+  const { items, incident, title } = group;
+  const common = { incident };
+  if (group.what === 'user') {
+    const step = await setUsers(work, { users: items.map(userOf), active: true, common, key: 'users' });
+    return step === null ? [] : [step];
+  }
+  const settings = items.map(({ name, before, found }) => ({ name, from: found, to: before }));
+  const act = async () => {
+    const before = await work.target.settings.read();
+    // Somebody may have changed one since the plan: theirs it stays.
+    const same = items.filter(({ name, found }) => settingNamed(before, name) === found);
+    const values = same.map(({ name, before: value }) => ({ name, value }));
+    if (values.length > 0) await work.target.settings.write(changeTo(values, before));
+    const after = await work.target.settings.read();
+    const left = values.filter(({ name, value }) => settingNamed(after, name) !== value);
+    const message =
+      left.length > 0
+        ? `The target took the change, and reads otherwise: ${left.map(({ name }) => name).join(', ')}.`
+        : `Restored ${values.map(({ name, value }) => `${name} ${valueText(value)}`).join(', ')}.`;
+    const now = Object.fromEntries(items.map(({ name }) => [name, settingNamed(after, name)]));
+    return { result: left.length > 0 ? ('partly' as const) : ('done' as const), message, data: { now } };
+  };
+  return [await takeStep(work, { name: 'settings', title, common, intent: { settings }, act })];
+}
+
+function userOf({ name, userId, before, locked }: LiftItem) {
+  return { name, before, locked, ...(userId !== undefined && { userId }) };
+}
+
+function valueText(value: boolean | number): string {
+  return typeof value === 'number' ? String(value) : value ? 'on' : 'off';
+}

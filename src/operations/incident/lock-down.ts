@@ -1,0 +1,195 @@
+import { TokenctlError } from '../../core/errors.ts';
+import type { Change } from '../change.ts';
+import { Journal } from '../journal.ts';
+import type { AuthenticationSettings, Target } from '../ports.ts';
+import { reconcile } from '../reconcile.ts';
+import type { RevocationListeners } from '../revocation-tally.ts';
+import { type Stopped, Work } from '../work.ts';
+import type { ByHand } from './by-hand.ts';
+import { clearRooms } from './clear-rooms.ts';
+import { lockSettings } from './lock-settings.ts';
+import type { LockdownPlan } from './plan-lockdown.ts';
+import { readIncidents } from './read-incidents.ts';
+import { selectorOf } from './scope-selection.ts';
+import { setUsers } from './set-users.ts';
+import { doorLocks, lifetimeLocks } from './setting-locks.ts';
+import type { SnapshotFiles } from './snapshot-port.ts';
+import { type StepReport, stage } from './step.ts';
+import { takeSnapshot } from './take-snapshot.ts';
+import { userLocks } from './user-locks.ts';
+import { type Door, verifyDoors } from './verify-doors.ts';
+
+/** What to lock down, and who says so. */
+export interface LockDownOptions extends Change, RevocationListeners {
+  readonly plan: LockdownPlan;
+  readonly files: SnapshotFiles;
+  /** Told of each step when it is over. */
+  readonly onStep?: (step: StepReport) => void;
+}
+
+/** What a lockdown did, and what it left. */
+export interface LockdownReport {
+  readonly incident: string;
+  /** `locked` where everything asked for is done and no door was found open. */
+  readonly result: 'locked' | 'partly';
+  readonly until: Date | null;
+  readonly steps: readonly StepReport[];
+  readonly doors: readonly Door[];
+  readonly byHand: readonly ByHand[];
+  /** Ids of the caller's own tokens, which live on. */
+  readonly kept: readonly number[];
+  readonly interrupted: boolean;
+  readonly stopped: Stopped | null;
+  /** The run's UUID in the audit log. */
+  readonly run: string;
+  readonly seconds: number;
+}
+
+/**
+ * Carries out a lockdown: closes what killed runs left open, records the intent, shuts the doors (switches,
+ * users), writes down what there is, clears the rooms (refresh tokens, access tokens, sessions), shortens
+ * lifetimes, and finds out whether the doors are shut. What is written down is what was there before: shutting
+ * doors changes settings and users, whose values from before stand in the log and in the snapshot, and no token. A step that fails keeps no other from being taken. Running it again finishes
+ * the work and finds the rest unchanged.
+ *
+ * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
+ * was; what the target throws where nothing could be tried.
+ */
+export async function lockDown(options: LockDownOptions): Promise<LockdownReport> {
+  const { target, plan, clock, signal } = options;
+  const { incident, scope, measures } = plan;
+  const started = clock.now();
+  const journal = new Journal({ ...options, operation: 'incident.lockdown' });
+  await reconcile(options);
+  using _held = await journal.hold();
+  const work = new Work({ target, journal, signal });
+  const kept = plan.revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
+  const opening = await journal.opening(openingOf(plan, kept));
+  const settings = await settingsBefore(target);
+  const steps: StepReport[] = [];
+  const take = async (name: string, title: string, act: () => Promise<readonly (StepReport | null)[]>) => {
+    const taken = await stage(work, { name, title }, async () =>
+      (await act()).filter((step) => step !== null),
+    );
+    for (const step of taken) options.onStep?.(step);
+    steps.push(...taken);
+  };
+
+  await take('settings', 'Stopping the issuing of tokens', async () => {
+    if (plan.doors.length === 0) return [];
+    const title = 'Stopping the issuing of tokens';
+    return [
+      await lockSettings(work, {
+        name: 'settings',
+        title,
+        incident,
+        locks: (now) => doorLocks(now, measures),
+      }),
+    ];
+  });
+  await take('users', 'Deactivating users', async () => {
+    const book = await readIncidents({ log: options.log, address: options.description.address });
+    const { locks: users } = await userLocks({ ...options, scope, measures, book });
+    return [await setUsers(work, { users, active: false, common: { incident }, key: 'locks' })];
+  });
+  await take('snapshot', 'The snapshot', async () => {
+    const selector = await selectorOf(scope, target);
+    return [await takeSnapshot(work, { ...options, incident, selector, settings })];
+  });
+  await take('tokens', 'Revoking tokens', async () => {
+    const sessions = options.description.capabilities.sessions && scope.kind !== 'applications';
+    const selector = () => selectorOf(scope, target);
+    return (await clearRooms(work, { ...options, change: options, selector, sessions, common: { incident } }))
+      .steps;
+  });
+  await take('lifetimes', 'Shortening lifetimes', async () => {
+    if (plan.lifetimes.length === 0) return [];
+    const title = 'Shortening lifetimes';
+    return [
+      await lockSettings(work, {
+        name: 'lifetimes',
+        title,
+        incident,
+        locks: (now) => lifetimeLocks(now, measures),
+      }),
+    ];
+  });
+  let doors: readonly Door[] = [];
+  await take('verify', 'Finding out whether the doors are shut', async () => {
+    const { capabilities } = options.description;
+    doors = await verifyDoors(
+      work,
+      { ...plan, probe: incident },
+      { capabilities, ownTokens: await target.ownTokenIds() },
+    );
+    return [];
+  });
+
+  const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
+  const shut = doors.every(({ state }) => state !== 'open');
+  const report: LockdownReport = {
+    incident,
+    result: whole && shut && !work.over ? 'locked' : 'partly',
+    until: plan.until,
+    steps,
+    doors,
+    byHand: plan.byHand,
+    kept,
+    interrupted: work.interrupted && !whole,
+    stopped: work.told,
+    run: journal.run,
+    seconds: (clock.now().getTime() - started.getTime()) / 1000,
+  };
+  await journal.outcome(opening, closingOf(report));
+  if (work.stopped !== null && !work.acted) throw work.stopped;
+  return report;
+}
+
+/** The settings, or why they cannot be read: they are for the snapshot, which does without. */
+async function settingsBefore(target: Target): Promise<AuthenticationSettings | TokenctlError> {
+  try {
+    return await target.settings.read();
+  } catch (error) {
+    if (error instanceof TokenctlError) return error;
+    throw error;
+  }
+}
+
+function openingOf(plan: LockdownPlan, kept: readonly number[]) {
+  const { incident, scope, measures, selection, until, doors, users, lifetimes, revocation } = plan;
+  const { continues, counted } = plan;
+  return {
+    step: 'operation',
+    incident,
+    continues,
+    scope,
+    measures,
+    selection,
+    ...(until !== null && { until: until.toISOString() }),
+    kept,
+    planned: {
+      settings: [...doors, ...lifetimes].map(({ name, before, locked }) => ({ name, before, locked })),
+      users: users.length,
+      ...(counted && {
+        tokens: revocation?.tokenIds.length ?? 0,
+        refreshTokens: (revocation?.refreshTokensBeside ?? 0) + (revocation?.refreshTokenIds.length ?? 0),
+        sessions: revocation?.sessions?.count ?? 0,
+      }),
+    },
+  };
+}
+
+function closingOf(report: LockdownReport) {
+  const { incident, result, steps, doors, byHand, interrupted, stopped, seconds } = report;
+  return {
+    step: 'operation',
+    incident,
+    result,
+    steps: steps.map(({ step, result: each }) => ({ step, result: each })),
+    doors: doors.map(({ door, state }) => ({ door, state })),
+    byHand: byHand.map(({ what }) => what),
+    interrupted,
+    stopped,
+    seconds,
+  };
+}

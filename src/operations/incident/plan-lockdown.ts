@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto';
+import { TokenctlError } from '../../core/errors.ts';
+import { type Incident, isSame } from '../../core/incident/incident.ts';
+import type { IncidentBook } from '../../core/incident/incident-book.ts';
+import type { Lock } from '../../core/incident/lock.ts';
+import { describeScope, type LockdownScope, type Measures } from '../../core/incident/scope.ts';
+import type { RevocationPlan } from '../../core/plan.ts';
+import { PlanBuilder } from '../../core/plan-builder.ts';
+import type { Selector } from '../../core/selector.ts';
+import type { AuditLog } from '../audit-log-port.ts';
+import { refuseLockout } from '../change-setting.ts';
+import { planRevocation } from '../plan-revocation.ts';
+import type { Clock, Target, TargetDescription } from '../ports.ts';
+import { type ByHand, byHand } from './by-hand.ts';
+import { readIncidents } from './read-incidents.ts';
+import { selectorOf } from './scope-selection.ts';
+import { doorLocks, lifetimeLocks } from './setting-locks.ts';
+import { userLocks } from './user-locks.ts';
+
+/** What a lockdown is planned from. */
+export interface PlanLockdownOptions {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly log: Pick<AuditLog, 'entries'>;
+  readonly clock: Clock;
+  readonly scope: LockdownScope;
+  readonly measures: Measures;
+  /** For how long, in milliseconds; null for until it is lifted. */
+  readonly lasts: number | null;
+  /**
+   * Whether to count what would be revoked; counted by default. Over REST that is a question for every two
+   * hundred tokens: nobody waits for it who is not asked, while the doors are open.
+   */
+  readonly count?: boolean;
+}
+
+/** What a lockdown would do, as of now. Tokens are looked for again once the doors are shut. */
+export interface LockdownPlan {
+  /** The incident's id, as `incident lift` takes it. */
+  readonly incident: string;
+  /** Whether it is open already, so that this goes on with it. */
+  readonly continues: boolean;
+  readonly scope: LockdownScope;
+  readonly measures: Measures;
+  /** The scope in words. */
+  readonly selection: string;
+  /** When it is to be lifted; null for not by itself. */
+  readonly until: Date | null;
+  /** What is set first, those included that are so already. */
+  readonly doors: readonly Lock[];
+  /** The users to deactivate. */
+  readonly users: readonly Lock[];
+  /** Names of users that are meant and stay active. */
+  readonly usersKept: readonly string[];
+  /** What is set last. */
+  readonly lifetimes: readonly Lock[];
+  /** Whether `revocation` has what would be revoked; otherwise only what is kept, and what stays alive. */
+  readonly counted: boolean;
+  /** What is revoked and ended; null where the scope means nobody. */
+  readonly revocation: RevocationPlan | null;
+  readonly byHand: readonly ByHand[];
+}
+
+/**
+ * Computes what a lockdown would do. Reads only. An open incident of the same scope and measures is gone on
+ * with.
+ *
+ * @throws TokenctlError `lockout_refused` where it would end the caller's own way in, `unsupported` for what
+ * the target cannot do, `not_found` for a user or application that does not exist, and whatever the target and
+ * the log throw.
+ */
+export async function planLockdown(options: PlanLockdownOptions): Promise<LockdownPlan> {
+  const { target, description, scope, measures, lasts, clock } = options;
+  if (measures.basicAuthentication) refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
+  const book = await readIncidents({ log: options.log, address: description.address });
+  const same = book.open.find((incident) => isSame(incident, { scope, measures }));
+  const { doors, lifetimes } = await settingLocks(target, measures);
+  const { locks: users, kept: usersKept } = await userLocks({ target, description, scope, measures, book });
+  const selector = await selectorOf(scope, target);
+  const counted = options.count !== false;
+  const revocation = selector === null ? null : await (counted ? counting : notCounting)(options, selector);
+  return {
+    incident: same?.id ?? newId(book),
+    continues: same !== undefined,
+    scope,
+    measures,
+    selection: describeScope(scope),
+    until: lasts === null ? untilOf(same) : new Date(clock.now().getTime() + lasts),
+    doors,
+    users,
+    usersKept,
+    lifetimes,
+    counted,
+    revocation,
+    byHand: byHand({ scope, measures, description, revocation }),
+  };
+}
+
+function counting(options: PlanLockdownOptions, selector: Selector): Promise<RevocationPlan> {
+  const { target, clock, scope } = options;
+  const { capabilities } = options.description;
+  const withSessions = capabilities.sessions && scope.kind !== 'applications';
+  return planRevocation({ target, selector, clock, capabilities, withSessions });
+}
+
+/** A plan of nothing: the caller's own tokens, which are kept, and what stays alive. */
+async function notCounting(
+  { target, description, scope }: PlanLockdownOptions,
+  selector: Selector,
+): Promise<RevocationPlan> {
+  const { refreshTokens, sessions } = description.capabilities;
+  const reach = { refreshTokens, sessions: sessions && scope.kind !== 'applications' };
+  const ownTokenIds = await target.ownTokenIds();
+  const builder = new PlanBuilder({ selection: describeScope(scope), ownTokenIds, includeOwn: false, reach });
+  const { all: _, ...criteria } = selector;
+  if (ownTokenIds.length > 0) {
+    for await (const token of target.tokens({ ...criteria, ids: ownTokenIds })) builder.add(token);
+  }
+  return builder.build({
+    staysAlive: await target.staysAlive({ tokensWithRefreshToken: 0, reach }),
+    absentIds: [],
+  });
+}
+
+async function settingLocks(
+  target: Target,
+  measures: Measures,
+): Promise<Pick<LockdownPlan, 'doors' | 'lifetimes'>> {
+  if (!measures.basicAuthentication && !measures.externalTokens && !measures.lifetimes) {
+    return { doors: [], lifetimes: [] };
+  }
+  const settings = await target.settings.read();
+  return { doors: doorLocks(settings, measures), lifetimes: lifetimeLocks(settings, measures) };
+}
+
+function untilOf(incident: Incident | undefined): Date | null {
+  return incident?.until == null ? null : new Date(incident.until);
+}
+
+/** Short enough to be read out on the telephone. */
+function newId(book: IncidentBook): string {
+  for (;;) {
+    const id = `inc-${randomBytes(4).toString('hex')}`;
+    if (book.incidents.every((incident) => incident.id !== id)) return id;
+  }
+}
+
+/**
+ * The open or lifted incident of an id, or of the beginning of one where that is one incident's only.
+ *
+ * @throws TokenctlError `not_found`.
+ */
+export function requireIncident(book: IncidentBook, id: string): Incident {
+  const found = book.incidents.filter((incident) => incident.id.startsWith(id));
+  const exact = found.find((incident) => incident.id === id) ?? (found.length === 1 ? found[0] : undefined);
+  if (exact !== undefined) return exact;
+  throw new TokenctlError(
+    'not_found',
+    found.length > 1
+      ? `${id} begins the ids of several incidents`
+      : `There is no incident ${id} at this target`,
+    { hint: '`tokenctl incident status --all` lists them, in the context in which they were locked down.' },
+  );
+}

@@ -1,0 +1,44 @@
+import type { LockdownScope } from '../../core/incident/scope.ts';
+import type { Selector } from '../../core/selector.ts';
+import type { User } from '../../core/token.ts';
+import { type KnownUser, readUsers } from '../active-users.ts';
+import { requireNamed } from '../named.ts';
+import type { Target } from '../ports.ts';
+
+/**
+ * The users that a scope means now: those of an identity provider may be others in a minute, since it makes
+ * accounts. None for applications.
+ *
+ * @throws TokenctlError `not_found` for a user that does not exist, and whatever the target throws.
+ */
+export async function usersOf(scope: LockdownScope, target: Target): Promise<readonly KnownUser[]> {
+  if (scope.kind === 'applications') return [];
+  if (scope.kind === 'users') await requireNamed(target, { users: scope.names });
+  const users = await readUsers(target, scope.kind === 'users' ? { names: scope.names } : {});
+  return users.filter((user) => isMeant(user, scope));
+}
+
+/**
+ * The tokens that a scope means now; null where it means nobody, which as a selector would be none.
+ *
+ * @throws TokenctlError as {@link usersOf}.
+ */
+export async function selectorOf(scope: LockdownScope, target: Target): Promise<Selector | null> {
+  switch (scope.kind) {
+    case 'all':
+      return { all: true };
+    case 'users':
+      return { users: scope.names };
+    case 'applications':
+      return { applications: scope.names };
+    case 'identity_provider': {
+      const users = (await usersOf(scope, target)).map(({ username }) => username);
+      return users.length === 0 ? null : { users };
+    }
+  }
+}
+
+function isMeant({ externalAccount }: Pick<User, 'externalAccount'>, scope: LockdownScope): boolean {
+  if (scope.kind !== 'identity_provider') return true;
+  return scope.provider === 'any' ? externalAccount !== null : externalAccount === scope.provider;
+}

@@ -1,0 +1,105 @@
+import { TokenctlError } from '../../core/errors.ts';
+import type { Lock } from '../../core/incident/lock.ts';
+import type { EntryDraft } from '../audit-log-port.ts';
+import type { Work } from '../work.ts';
+import { endsWork, isRefusal, type StepReport, type StepResult, takeStep } from './step.ts';
+
+/** Users that share one intent and one outcome in the audit log. */
+const TOGETHER = 200;
+
+/** How many are under way at the same time. */
+const AT_ONCE = 8;
+
+/** Users to deactivate, or to activate again. */
+export interface UsersStep {
+  readonly users: readonly Pick<Lock, 'name' | 'userId' | 'before' | 'locked'>[];
+  readonly active: boolean;
+  /** What the entries state besides. */
+  readonly common: EntryDraft['data'];
+  /** What the intent calls the users: `locks` where an incident comes to hold them. */
+  readonly key: 'locks' | 'users';
+}
+
+/**
+ * Deactivates users or activates them again, recorded before and after, some hundred at a time. One that fails
+ * keeps no other from it.
+ *
+ * @returns What became of them together; null for nobody.
+ * @throws TokenctlError as {@link takeStep}.
+ */
+export async function setUsers(work: Work, step: UsersStep): Promise<StepReport | null> {
+  const { users, active, common, key } = step;
+  if (users.length === 0) return null;
+  const title = active ? 'Activating users' : 'Deactivating users';
+  const parts: StepReport[] = [];
+  for (let start = 0; start < users.length; start += TOGETHER) {
+    const some = users.slice(start, start + TOGETHER);
+    const act = () => setEach(work, some, active);
+    parts.push(await takeStep(work, { name: 'users', title, common, intent: { active, [key]: some }, act }));
+  }
+  return together(parts);
+}
+
+/** What became of each user, by id. */
+interface Outcomes {
+  readonly changed: number[];
+  readonly unchanged: number[];
+  /** Of whom it is certain that nothing was done. */
+  readonly refused: number[];
+  readonly failed: { readonly id: number; readonly reason: string }[];
+}
+
+async function setEach({ target }: Work, users: UsersStep['users'], active: boolean): Promise<StepResult> {
+  const outcomes: Outcomes = { changed: [], unchanged: [], refused: [], failed: [] };
+  const waiting = users.values();
+  let ending: TokenctlError | null = null;
+  const worker = async () => {
+    for (const { userId = 0, name } of waiting) {
+      if (ending !== null) return;
+      try {
+        const changed = await target.setUserActive(userId, active);
+        outcomes[changed ? 'changed' : 'unchanged'].push(userId);
+      } catch (error) {
+        ending ??= note(outcomes, { id: userId, name, error });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  if (ending !== null) throw ending;
+  return resultOf(outcomes, users.length, active);
+}
+
+/** Notes a user who could not be set. @returns What keeps any other from being set; null where nothing does. */
+function note(
+  outcomes: Outcomes,
+  { id, name, error }: { readonly id: number; readonly name: string; readonly error: unknown },
+): TokenctlError | null {
+  if (!(error instanceof TokenctlError)) throw error;
+  if (isRefusal(error) && !endsWork(error)) outcomes.refused.push(id);
+  outcomes.failed.push({ id, reason: `${name}: ${error.message}` });
+  return endsWork(error) ? error : null;
+}
+
+function resultOf(outcomes: Outcomes, users: number, active: boolean): StepResult {
+  const { changed, unchanged, failed } = outcomes;
+  const [first] = failed;
+  const done = active ? 'Activated' : 'Deactivated';
+  const more = unchanged.length === 0 ? '' : `, ${unchanged.length} were so already`;
+  const left = first === undefined ? '' : ` Failed: ${failed.length}, the first ${first.reason}.`;
+  return {
+    result: failed.length > 0 ? 'partly' : changed.length > 0 ? 'done' : 'unchanged',
+    message: `${done} ${changed.length} of ${users} users${more}.${left}`,
+    data: { ...outcomes },
+  };
+}
+
+function together(parts: readonly StepReport[]): StepReport {
+  const order = ['failed', 'not_tried', 'partly', 'done', 'unchanged'] as const;
+  const result = order.find((each) => parts.some((part) => part.result === each)) ?? 'unchanged';
+  const whole = result === 'failed' || result === 'not_tried' ? 'partly' : result;
+  return {
+    step: 'users',
+    result: parts.every((part) => part.result === result) ? result : whole,
+    message: parts.map(({ message }) => message).join(' '),
+  };
+}

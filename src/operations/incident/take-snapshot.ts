@@ -1,0 +1,97 @@
+import { TokenctlError } from '../../core/errors.ts';
+import type { Selector } from '../../core/selector.ts';
+import type { AuthenticationSettings, Clock, Target, TargetDescription } from '../ports.ts';
+import type { Work } from '../work.ts';
+import type { SnapshotFile, SnapshotFiles } from './snapshot-port.ts';
+import { type StepReport, type StepResult, takeStep } from './step.ts';
+
+/** How far back activity goes along, in milliseconds: all of it stays in the activity stream, and time is short. */
+const RECENT = 60 * 60 * 1000;
+
+/** What is kept of a target. */
+export interface Snapshot {
+  readonly incident: string;
+  readonly selector: Selector | null;
+  /** The settings as they were before anything was changed, or why they could not be read. */
+  readonly settings: AuthenticationSettings | TokenctlError;
+  readonly files: SnapshotFiles;
+  readonly clock: Clock;
+  readonly description: TargetDescription;
+}
+
+/**
+ * Writes what there is before anything is revoked, a JSON document a line: a heading, the settings, the users,
+ * the selected access tokens, the refresh tokens and sessions where the target lists them, and the activity of
+ * the last hour. No secret is among it. What may not be read is left out and named. The log gets the SHA-256.
+ *
+ * @throws TokenctlError as {@link takeStep}.
+ */
+export function takeSnapshot(work: Work, snapshot: Snapshot): Promise<StepReport> {
+  const { incident, files, clock } = snapshot;
+  return takeStep(work, {
+    name: 'snapshot',
+    title: 'The snapshot',
+    common: { incident },
+    act: async () => {
+      const stamp = clock
+        .now()
+        .toISOString()
+        .replace(/[-:]|\.\d+/g, '');
+      const file = await files.create(`${incident}-${stamp}.jsonl`);
+      try {
+        return await written(file, work.target, snapshot);
+      } catch (error) {
+        await file.discard();
+        throw error;
+      }
+    },
+  });
+}
+
+async function written(file: SnapshotFile, target: Target, snapshot: Snapshot): Promise<StepResult> {
+  const { selector, incident, clock, description, settings } = snapshot;
+  const { context, address, dialect, version, capabilities } = description;
+  const at = clock.now();
+  const counts: Record<string, number> = {};
+  const missing: string[] = [];
+  await file.write(line('snapshot', { incident, at, context, address, dialect, version }));
+  const each = async (kind: string, rows: () => AsyncIterable<object>) => {
+    try {
+      let count = 0;
+      for await (const row of rows()) {
+        await file.write(line(kind, row));
+        count += 1;
+      }
+      counts[kind] = count;
+    } catch (error) {
+      const isMissing = error instanceof TokenctlError && MAY_BE_MISSING.has(error.code);
+      if (!isMissing) throw error;
+      missing.push(kind);
+      await file.write(line('missing', { kind, why: error.message }));
+    }
+  };
+  await each('settings', async function* () {
+    if (settings instanceof TokenctlError) throw settings;
+    yield await Promise.resolve(settings);
+  });
+  await each('user', () => target.users());
+  if (selector !== null) await each('access_token', () => target.tokens(selector));
+  if (capabilities.refreshTokens)
+    await each('refresh_token', () => target.refreshTokens({ states: ['live', 'orphaned'] }));
+  if (capabilities.sessions) await each('session', () => target.sessions({ all: true }));
+  await each('activity', () => target.activity({ since: new Date(at.getTime() - RECENT), until: at }));
+  const sha256 = await file.commit();
+  const left = missing.length === 0 ? '' : ` It lacks what may not be read: ${missing.join(', ')}.`;
+  return {
+    result: 'done',
+    message: `Wrote what there was to ${file.path}, SHA-256 ${sha256}.${left}`,
+    data: { file: file.path, sha256, counts, missing },
+  };
+}
+
+/** What a snapshot does without: it must not hold up the doors. */
+const MAY_BE_MISSING: ReadonlySet<string> = new Set(['permission_refused', 'unsupported', 'not_found']);
+
+function line(kind: string, row: object): string {
+  return `${JSON.stringify({ kind, ...row })}\n`;
+}

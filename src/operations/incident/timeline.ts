@@ -1,0 +1,196 @@
+import type { Activity, RefreshToken, Token } from '../../core/token.ts';
+import type { AuditLog, Entry } from '../audit-log-port.ts';
+import { intendedIds } from '../batch-entries.ts';
+import { requireNamed } from '../named.ts';
+import type { Target, TargetDescription } from '../ports.ts';
+
+/** Whose or which token's deeds are meant. */
+export type TimelineSubject = { readonly user: string } | { readonly tokenId: number };
+
+/** Something that happened, by one of three sources. */
+export interface TimelineItem {
+  readonly at: Date;
+  readonly source: 'activity_stream' | 'audit_log' | 'token';
+  /** Who did it; null where the source does not tell. */
+  readonly who: string | null;
+  /** As a phrase. */
+  readonly what: string;
+  /** What the source states besides: plain JSON without secrets. */
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** What to look for, and where. */
+export interface TimelineOptions {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly log: Pick<AuditLog, 'entries'>;
+  readonly subject: TimelineSubject;
+  /** At or after this instant. */
+  readonly since: Date;
+  /** Before this instant. */
+  readonly until: Date;
+}
+
+/**
+ * What a user or a token did, and what was done about them, between two instants, oldest first: from the
+ * activity stream, this tool's audit log, and what the tokens themselves tell. Reads only.
+ *
+ * @throws TokenctlError `not_found` for a user that does not exist, `permission_refused` where the caller may
+ * not read the activity stream, and whatever the target and the log throw.
+ */
+export async function timeline(options: TimelineOptions): Promise<readonly TimelineItem[]> {
+  const { target, subject } = options;
+  const userId = 'user' in subject ? await idOf(target, subject.user) : null;
+  const tokens = await tokensOf(target, subject);
+  const refresh = await refreshTokensOf(options);
+  const entries = await entriesAbout(options);
+  const named =
+    'tokenId' in subject ? [subject.tokenId] : [...tokens.map(({ id }) => id), ...namedIn(entries, subject)];
+  const activity = await activityAbout(options, { userId, tokenIds: [...new Set(named)] });
+  const items = [
+    ...activity.map(activityItem),
+    ...entries.map(entryItem),
+    ...tokens.flatMap(tokenItems),
+    ...refresh.flatMap(refreshItems),
+  ];
+  const { since, until } = options;
+  return items.filter(({ at }) => at >= since && at < until).sort((a, b) => a.at.getTime() - b.at.getTime());
+}
+
+async function idOf(target: Target, user: string): Promise<number | null> {
+  const { userIds } = await requireNamed(target, { users: [user] });
+  return userIds?.get(user) ?? null;
+}
+
+async function tokensOf(target: Target, subject: TimelineSubject): Promise<Token[]> {
+  const tokens: Token[] = [];
+  const selector = 'user' in subject ? { users: [subject.user] } : { ids: [subject.tokenId] };
+  for await (const token of target.tokens(selector)) tokens.push(token);
+  return tokens;
+}
+
+async function refreshTokensOf({ target, description, subject }: TimelineOptions): Promise<RefreshToken[]> {
+  const tokens: RefreshToken[] = [];
+  if (!description.capabilities.refreshTokens || !('user' in subject)) return tokens;
+  for await (const token of target.refreshTokens({ users: [subject.user] })) tokens.push(token);
+  return tokens;
+}
+
+/** The entries that name the user or the token, and the outcomes of these. */
+async function entriesAbout(options: TimelineOptions): Promise<Entry[]> {
+  const { log, description, subject } = options;
+  const found: Entry[] = [];
+  const open = new Set<number>();
+  for await (const entry of log.entries()) {
+    if (entry.target['address'] !== description.address) continue;
+    const isMeant = isAbout(entry, subject) || (entry.closes !== undefined && open.has(entry.closes));
+    if (!isMeant) continue;
+    if (entry.kind === 'intent') open.add(entry.seq);
+    found.push(entry);
+  }
+  return found;
+}
+
+function isAbout({ data, actor }: Entry, subject: TimelineSubject): boolean {
+  if ('tokenId' in subject)
+    return intendedIds(data).includes(subject.tokenId) || data['tokenId'] === subject.tokenId;
+  return actor['as'] === subject.user || names(data, subject.user);
+}
+
+/** Whether a name stands anywhere in an entry, as a whole value. */
+function names(value: unknown, name: string): boolean {
+  if (value === name) return true;
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.values(value).some((each) => names(each, name));
+}
+
+/** The ids that entries list under a user: of tokens that are gone. */
+function namedIn(entries: readonly Entry[], { user }: { readonly user: string }): number[] {
+  return entries.flatMap(({ data }) => {
+    const groups = Array.isArray(data['tokens']) ? (data['tokens'] as unknown[]) : [];
+    return groups.flatMap((group) =>
+      typeof group === 'object' && group !== null && 'user' in group && group.user === user
+        ? intendedIds(group as Entry['data'])
+        : [],
+    );
+  });
+}
+
+async function activityAbout(
+  { target, since, until }: TimelineOptions,
+  about: { readonly userId: number | null; readonly tokenIds: readonly number[] },
+): Promise<readonly Activity[]> {
+  const found = new Map<number, Activity>();
+  const add = async (selector: Parameters<Target['activity']>[0]) => {
+    for await (const each of target.activity({ ...selector, since, until })) found.set(each.id, each);
+  };
+  if (about.userId !== null) await add({ actorIds: [about.userId] });
+  if (about.tokenIds.length > 0) await add({ tokenIds: about.tokenIds });
+  return [...found.values()];
+}
+
+function activityItem({ id, at, operation, actor, object, changes }: Activity): TimelineItem {
+  const about = typeof changes['id'] === 'number' ? ` ${changes['id']}` : '';
+  return {
+    at,
+    source: 'activity_stream',
+    who: actor?.username ?? null,
+    what: `${operation} ${object}${about}`,
+    data: { id, changes },
+  };
+}
+
+function entryItem({ seq, at, kind, operation, run, actor, data }: Entry): TimelineItem {
+  const step = typeof data['step'] === 'string' && data['step'] !== 'operation' ? ` (${data['step']})` : '';
+  const { reason, ticket, result } = data;
+  return {
+    at: new Date(at),
+    source: 'audit_log',
+    who: actor['user'] ?? null,
+    what: `${kind} ${operation}${step}`,
+    data: {
+      seq,
+      run,
+      ...Object.fromEntries(
+        Object.entries({ reason, ticket, result }).filter(([, each]) => each !== undefined),
+      ),
+    },
+  };
+}
+
+function tokenItems(token: Token): TimelineItem[] {
+  const { id, user, application, scope, created, expires, lastUsed, fingerprint } = token;
+  const item = (at: Date, what: string): TimelineItem => ({
+    at,
+    source: 'token',
+    who: user?.username ?? null,
+    what,
+    data: { tokenId: id, application: application?.name ?? null, scope, fingerprint },
+  });
+  return [
+    item(created, `access token ${id} made`),
+    ...(lastUsed ? [item(lastUsed, `access token ${id} last used`)] : []),
+    item(expires, `access token ${id} expires`),
+  ];
+}
+
+function refreshItems({
+  id,
+  user,
+  application,
+  created,
+  revoked,
+  fingerprint,
+}: RefreshToken): TimelineItem[] {
+  const item = (at: Date, what: string): TimelineItem => ({
+    at,
+    source: 'token',
+    who: user?.username ?? null,
+    what,
+    data: { refreshTokenId: id, application: application?.name ?? null, fingerprint },
+  });
+  return [
+    item(created, `refresh token ${id} made`),
+    ...(revoked === null ? [] : [item(revoked, `refresh token ${id} revoked`)]),
+  ];
+}

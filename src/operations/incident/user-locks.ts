@@ -1,0 +1,52 @@
+import { TokenctlError } from '../../core/errors.ts';
+import type { IncidentBook } from '../../core/incident/incident-book.ts';
+import type { Lock } from '../../core/incident/lock.ts';
+import type { LockdownScope, Measures } from '../../core/incident/scope.ts';
+import type { KnownUser } from '../active-users.ts';
+import type { Target, TargetDescription } from '../ports.ts';
+import { usersOf } from './scope-selection.ts';
+
+/** Users to deactivate, and those that are meant and kept. */
+export interface UserLocks {
+  readonly locks: readonly Lock[];
+  readonly kept: readonly string[];
+}
+
+/**
+ * The locks on users that a scope means now: on those that are active, and on those that another incident has
+ * deactivated. The caller is kept, and whom the measures name.
+ *
+ * @throws TokenctlError `unsupported` where the target deactivates nobody, and whatever the target throws.
+ */
+export async function userLocks(options: {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly scope: LockdownScope;
+  readonly measures: Measures;
+  readonly book: IncidentBook;
+}): Promise<UserLocks> {
+  const { target, description, scope, measures, book } = options;
+  if (!measures.deactivate) return { locks: [], kept: [] };
+  if (!description.capabilities.deactivateUsers) throw cannotDeactivate();
+  const users = await usersOf(scope, target);
+  const keeps = ({ id, username }: KnownUser) =>
+    id === description.identity.id || measures.keepActive.includes(username);
+  return {
+    locks: users
+      .filter((user) => !keeps(user))
+      .map(lockOf)
+      .filter((lock) => lock.before === true || book.holdOn(lock) !== null),
+    kept: users.filter(keeps).map(({ username }) => username),
+  };
+}
+
+function lockOf({ id, username, isActive }: KnownUser): Lock {
+  return { what: 'user', name: username, userId: id, before: isActive, locked: false };
+}
+
+/** Users were to be deactivated at a target that cannot. */
+function cannotDeactivate(): TokenctlError {
+  return new TokenctlError('unsupported', 'Users cannot be deactivated here', {
+    hint: 'A controller takes no deactivation over REST: use a context of the database, whose missing rights `tokenctl context check` names. Without --deactivate everything else is done.',
+  });
+}

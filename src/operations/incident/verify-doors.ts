@@ -1,0 +1,147 @@
+import type { Lock } from '../../core/incident/lock.ts';
+import type { LockdownScope } from '../../core/incident/scope.ts';
+import { readUsers } from '../active-users.ts';
+import type { Capabilities, Target } from '../ports.ts';
+import type { Work } from '../work.ts';
+import { probeToken } from './probe-token.ts';
+import { selectorOf, usersOf } from './scope-selection.ts';
+import { settingNamed } from './setting-locks.ts';
+
+/** Whether one way in is shut, and how that was found out. */
+export interface Door {
+  readonly door:
+    | 'access_tokens'
+    | 'revoked_token'
+    | 'refresh_tokens'
+    | 'sessions'
+    | 'basic_authentication'
+    | 'external_tokens'
+    | 'users';
+  readonly state: 'shut' | 'open' | 'not_tried';
+  /** As a sentence. */
+  readonly how: string;
+}
+
+/** What was shut. */
+export interface Shut {
+  readonly scope: LockdownScope;
+  readonly doors: readonly Lock[];
+  readonly users: readonly Pick<Lock, 'name'>[];
+  /** The incident that a token is made and revoked for; null to try none. */
+  readonly probe: string | null;
+}
+
+/**
+ * Finds out whether what a lockdown shut is shut: reads again what can be read, has a token made and revoked and
+ * presents it, and says of the rest that it could not be tried.
+ *
+ * @throws TokenctlError whatever the target and the log throw.
+ */
+export async function verifyDoors(
+  work: Work,
+  shut: Shut,
+  { capabilities, ownTokens }: { readonly capabilities: Capabilities; readonly ownTokens: readonly number[] },
+): Promise<readonly Door[]> {
+  const { target } = work;
+  const { scope, probe } = shut;
+  return [
+    await accessTokens(target, scope, ownTokens),
+    ...(probe !== null && capabilities.identifies === 'by_trying' && capabilities.createTokens
+      ? [await probeToken(work, probe)]
+      : []),
+    capabilities.refreshTokens
+      ? await refreshTokens(target, scope)
+      : notTried('refresh_tokens', capabilities),
+    ...(scope.kind === 'applications'
+      ? []
+      : [capabilities.sessions ? await sessions(target, scope) : notTried('sessions', capabilities)]),
+    ...(await switches(target, shut)),
+    ...(shut.users.length > 0 ? [await users(target, shut)] : []),
+  ];
+}
+
+function door(
+  name: Door['door'],
+  open: number,
+  texts: { readonly shut: string; readonly open: string },
+): Door {
+  return { door: name, state: open === 0 ? 'shut' : 'open', how: open === 0 ? texts.shut : texts.open };
+}
+
+async function accessTokens(
+  target: Target,
+  scope: LockdownScope,
+  ownTokens: readonly number[],
+): Promise<Door> {
+  const selector = await selectorOf(scope, target);
+  const own = new Set(ownTokens);
+  let [left, kept] = [0, 0];
+  if (selector !== null) {
+    for await (const { id } of target.tokens(selector)) {
+      if (own.has(id)) kept += 1;
+      else left += 1;
+    }
+  }
+  const but = kept === 0 ? '' : ' but what may be your own';
+  return door('access_tokens', left, {
+    shut: `Read again, there is none${but}.`,
+    open: `Read again, there are ${left}.`,
+  });
+}
+
+async function refreshTokens(target: Target, scope: LockdownScope): Promise<Door> {
+  const selector = await selectorOf(scope, target);
+  let left = 0;
+  if (selector !== null) {
+    const { users, applications } = selector;
+    const of = { ...(users && { users }), ...(applications && { applications }) };
+    for await (const _token of target.refreshTokens({ ...of, states: ['live', 'orphaned'] })) left += 1;
+  }
+  return door('refresh_tokens', left, {
+    shut: 'Read again, none of them is live: no refresh can mint another.',
+    open: `Read again, ${left} are live.`,
+  });
+}
+
+async function sessions(target: Target, scope: LockdownScope): Promise<Door> {
+  const userIds = scope.kind === 'all' ? null : (await usersOf(scope, target)).map(({ id }) => id);
+  let left = 0;
+  if (userIds === null) for await (const _session of target.sessions({ all: true })) left += 1;
+  else if (userIds.length > 0) for await (const _session of target.sessions({ userIds })) left += 1;
+  return door('sessions', left, {
+    shut: 'Read again, there is none.',
+    open: `Read again, there are ${left}: somebody has logged in.`,
+  });
+}
+
+async function switches(target: Target, { doors }: Shut): Promise<readonly Door[]> {
+  if (doors.length === 0) return [];
+  const settings = await target.settings.read();
+  return doors.map(({ name }) => {
+    const isBasic = name === 'AUTH_BASIC_ENABLED';
+    const untried = isBasic ? ' No password is at hand to try it with.' : '';
+    return door(
+      isBasic ? 'basic_authentication' : 'external_tokens',
+      settingNamed(settings, name) === false ? 0 : 1,
+      {
+        shut: `Read again, ${name} is off.${untried}`,
+        open: `Read again, ${name} is on.`,
+      },
+    );
+  });
+}
+
+async function users(target: Target, shut: Shut): Promise<Door> {
+  const names = shut.users.map(({ name }) => name);
+  const active = (await readUsers(target, { names })).filter(({ isActive }) => isActive).length;
+  return door('users', active, {
+    shut: `Read again, all ${names.length} are deactivated.`,
+    open: `Read again, ${active} of ${names.length} are active.`,
+  });
+}
+
+function notTried(name: 'refresh_tokens' | 'sessions', { identifies }: Capabilities): Door {
+  const what = name === 'sessions' ? 'sessions' : 'refresh tokens';
+  const where = identifies === 'by_trying' ? 'over the REST API' : 'with the rights of this role';
+  return { door: name, state: 'not_tried', how: `Not tried: ${what} cannot be listed ${where}.` };
+}

@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest';
+import { TokenctlError } from '../../../src/core/errors.ts';
+import { extendIncident } from '../../../src/operations/incident/extend-incident.ts';
+import { dueIncidents, planLift } from '../../../src/operations/incident/plan-lift.ts';
+import { stillClock } from '../../audit/drafts.ts';
+import { token } from '../../core/tokens.ts';
+import { installed } from '../memory-target.ts';
+import { EVERY_MEASURE, incidentFixture, NO_MEASURE } from './incident-fixture.ts';
+
+const BEFORE = { ...installed, ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true };
+const HOUR = 3_600_000;
+
+describe('lifting an incident', () => {
+  test('restores exactly what was there, less what was revoked', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    const report = await at.lift(incident);
+    expect(report).toMatchObject({ result: 'lifted', left: [] });
+    expect(report.steps.map(({ step }) => step)).toEqual(['settings', 'users', 'settings']);
+    expect(at.target.values).toEqual(BEFORE);
+    expect(at.target.people.every(({ isActive }) => isActive)).toBe(true);
+    expect(at.target.alive.size).toBe(0);
+    expect(await at.status()).toEqual([]);
+    expect(await at.status(true)).toMatchObject([{ id: incident, state: 'lifted' }]);
+  });
+
+  test('twice is harmless', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    await at.lift(incident);
+    at.target.values = { ...at.target.values, AUTH_BASIC_ENABLED: false };
+    const entries = (await at.entries()).length;
+    expect(await at.lift(incident)).toMatchObject({ result: 'unchanged', run: null });
+    expect(at.target.values.AUTH_BASIC_ENABLED).toBe(false);
+    expect(await at.entries()).toHaveLength(entries);
+  });
+
+  test('leaves what somebody has changed since, and who is active again or deactivated before', async () => {
+    await using at = await incidentFixture('database');
+    await at.target.setUserActive(3, false);
+    const { incident } = await at.lockDown();
+    const { OAUTH2_PROVIDER } = at.target.values;
+    at.target.values = {
+      ...at.target.values,
+      OAUTH2_PROVIDER: { ...OAUTH2_PROVIDER, ACCESS_TOKEN_EXPIRE_SECONDS: 600 },
+    };
+    await at.target.setUserActive(2, true);
+    const report = await at.lift(incident);
+    expect(report.left.map(({ name, action }) => [name, action])).toEqual([
+      ['OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS', 'changed'],
+      ['alice', 'as_before'],
+    ]);
+    expect(at.target.values).toEqual({
+      ...BEFORE,
+      OAUTH2_PROVIDER: { ...BEFORE.OAUTH2_PROVIDER, ACCESS_TOKEN_EXPIRE_SECONDS: 600 },
+    });
+    expect(at.target.people.map(({ isActive }) => isActive)).toEqual([true, true, false]);
+  });
+
+  test('waits for the last of two that hold the same, in either order', async () => {
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ] as const) {
+      await using at = await incidentFixture('database');
+      const first = await at.lockDown();
+      const second = await at.lockDown({
+        scope: { kind: 'users', names: ['alice'] },
+        measures: { ...NO_MEASURE, deactivate: true, basicAuthentication: true },
+      });
+      expect(second.incident).not.toBe(first.incident);
+      const ids = [first.incident, second.incident];
+      await at.lift(ids[order[0]] ?? '');
+      expect(at.target.values.AUTH_BASIC_ENABLED).toBe(false);
+      expect(at.target.people[1]?.isActive).toBe(false);
+      expect((await at.status()).map(({ id }) => id)).toEqual([ids[order[1]]]);
+      await at.lift(ids[order[1]] ?? '');
+      expect(at.target.values).toEqual(BEFORE);
+      expect(at.target.people.every(({ isActive }) => isActive)).toBe(true);
+    }
+  });
+
+  test('that is refused half-way is finished by the next run', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    at.target.onUser = () => {
+      throw new TokenctlError('permission_refused', 'No');
+    };
+    expect(await at.lift(incident)).toMatchObject({ result: 'partly' });
+    expect(await at.status()).toMatchObject([{ id: incident, state: 'lifting' }]);
+    at.target.onUser = () => undefined;
+    expect(await at.lift(incident)).toMatchObject({ result: 'lifted' });
+    expect(at.target.values).toEqual(BEFORE);
+    expect(at.target.people.every(({ isActive }) => isActive)).toBe(true);
+  });
+
+  test('knows an incident by the beginning of its id, and no other', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    const plan = await planLift({ ...at.common, incident: incident.slice(0, 7) });
+    expect(plan.incident.id).toBe(incident);
+    await expect(planLift({ ...at.common, incident: 'inc-zzz' })).rejects.toMatchObject({
+      code: 'not_found',
+    });
+  });
+
+  test('is due when its time is over, unless it was extended', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown({ lasts: HOUR });
+    const later = (hours: number) => ({ now: () => new Date(stillClock.now().getTime() + hours * HOUR) });
+    expect(await dueIncidents({ ...at.common, clock: later(0.9) })).toEqual([]);
+    expect(await dueIncidents({ ...at.common, clock: later(1) })).toEqual([incident]);
+    const until = new Date(stillClock.now().getTime() + 3 * HOUR);
+    await extendIncident({ ...at.common, incident, until });
+    expect(await dueIncidents({ ...at.common, clock: later(2) })).toEqual([]);
+    await extendIncident({ ...at.common, incident, until: null });
+    expect(await dueIncidents({ ...at.common, clock: later(100) })).toEqual([]);
+  });
+});
+
+describe('the status of an incident', () => {
+  test('holds, and says of each thing that does not', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    expect(await at.status()).toMatchObject([{ id: incident, state: 'locked', holds: true, aliveCount: 0 }]);
+    at.target.values = { ...at.target.values, AUTH_BASIC_ENABLED: true };
+    await at.target.setUserActive(2, true);
+    const made = token({ id: 77, created: new Date(stillClock.now().getTime() + 1000) });
+    at.target.alive.set(77, made);
+    const [status] = await at.status();
+    expect(status).toMatchObject({ holds: false, aliveCount: 1, alive: [{ id: 77, isNew: true }] });
+    expect(status?.values.filter(({ holds }) => !holds).map(({ name, found }) => [name, found])).toEqual([
+      ['AUTH_BASIC_ENABLED', true],
+      ['alice', true],
+    ]);
+  });
+
+  test('counts what was interrupted as locked', async () => {
+    await using at = await incidentFixture('database');
+    at.target.onUser = () => {
+      throw new TokenctlError('target_unreachable', 'Gone');
+    };
+    await at.lockDown({ measures: EVERY_MEASURE });
+    const [status] = await at.status();
+    expect(status).toMatchObject({ state: 'partly', holds: false });
+    expect(status?.values.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['AUTH_BASIC_ENABLED', 'alice', 'bob']),
+    );
+  });
+});
