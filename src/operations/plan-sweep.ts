@@ -111,7 +111,7 @@ function refuseTooMany(
     'plan_too_large',
     `The policy would revoke ${found} of ${tokens} tokens (${percent} %), and the sweep stops above ${stopAbovePercent} %: nothing was revoked`,
     {
-      hint: 'Look at what it finds with `tokenctl tokens audit --group-by rule`. Where that is right, revoke it by hand once with `tokenctl tokens revoke`, or raise `stopAbovePercent`.',
+      hint: 'Look at what it finds with `tokenctl tokens audit --group-by rule`. Where that is right, revoke it by hand once with `tokenctl tokens revoke --finding RULE`.',
       details: { tokens, found, percent, stopAbovePercent, byRule },
     },
   );
