@@ -50,6 +50,11 @@ describe.skipIf(chromium === null)('in a browser', () => {
     return answer.ok() ? ((await answer.json()) as Body).results[0] : undefined;
   }
 
+  /** The browser moves the focus there when it first draws the page: some time after it was loaded. */
+  async function firstFieldHasFocus(page: Page): Promise<void> {
+    await page.locator('#username:focus').waitFor();
+  }
+
   /** From the login page by a provider's button through its pages, and back. */
   async function logInWith(
     page: Page,
@@ -125,7 +130,7 @@ describe.skipIf(chromium === null)('in a browser', () => {
     inPage(async (page) => {
       await page.goto(`${service.url}/`);
       await takePictures(page, 'login');
-      // The first field has the focus already.
+      await firstFieldHasFocus(page);
       await page.keyboard.type(ADMIN.username);
       await page.keyboard.press('Tab');
       await page.keyboard.type(ADMIN.password);
@@ -151,8 +156,7 @@ describe.skipIf(chromium === null)('in a browser', () => {
   it('every way to log in is reached with the Tab key, and shows that it has the focus', () =>
     inPage(async (page) => {
       await page.goto(`${service.url}/api/login/`);
-      // The browser moves the focus there when it first draws the page: some time after it was loaded.
-      await page.locator('#username:focus').waitFor();
+      await firstFieldHasFocus(page);
       const reached: string[] = [];
       for (let step = 0; step < 7; step += 1) {
         const [name, outline] = await page.evaluate(() => {
