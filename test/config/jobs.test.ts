@@ -48,7 +48,7 @@ describe('the jobs section', () => {
     ],
     [
       'a report without a format',
-      { audit: { job: 'token-audit', parameters: { report: { file: '/tmp/r.txt' } } } },
+      { audit: { job: 'token-audit', parameters: { report: { file: 'audit.txt' } } } },
     ],
   ])('refuses %s', (_what, jobs) => {
     expect(jobsSchema.safeParse(jobs).success).toBe(false);

@@ -15,6 +15,7 @@ import type {
 } from '../../operations/scheduler-port.ts';
 import * as queries from './queries.ts';
 import { claimOf, openTickOf, runOf } from './rows.ts';
+import * as runs from './run-queries.ts';
 import type { LedgerStore } from './store.ts';
 
 const NOTHING = '{}';
@@ -64,7 +65,7 @@ export class Ledger implements TickClaims {
     return this.#store.transaction(async (queryable) => {
       if (!(await queries.insertTick(queryable, { ...stored, lease, clock: this.#store.now }))) return null;
       const claim = { job, due, kind, run, attempt: 1, failures: 0, losses: 0 };
-      await queries.insertRun(queryable, began(stored, { attempt: 1, now }));
+      await runs.insertRun(queryable, began(stored, { attempt: 1, now }));
       return claim;
     });
   }
@@ -79,8 +80,8 @@ export class Ledger implements TickClaims {
       const retake = { job, run, holder, lease, due, clock: this.#store.now };
       const row = await queries.retakeTick(queryable, retake);
       if (row === undefined) return null;
-      await queries.loseRuns(queryable, { ...row, now: now.getTime() });
-      await queries.insertRun(queryable, began(row, { attempt: row.attempt, now }));
+      await runs.loseRuns(queryable, { ...row, now: now.getTime() });
+      await runs.insertRun(queryable, began(row, { attempt: row.attempt, now }));
       return claimOf(row);
     });
   }
@@ -93,7 +94,7 @@ export class Ledger implements TickClaims {
     return this.#store.transaction(async (queryable) => {
       const abandoned = { job, due: due.getTime(), run, clock: this.#store.now };
       if (!(await queries.abandonTick(queryable, abandoned))) return false;
-      await queries.settleRun(queryable, {
+      await runs.settleRun(queryable, {
         id: run,
         state: 'lost',
         now: now.getTime(),
@@ -111,7 +112,7 @@ export class Ledger implements TickClaims {
     const stored = { job: tick.job, due: tick.due.getTime(), kind: 'schedule', run, holder: '' } as const;
     return this.#store.transaction(async (queryable) => {
       if (!(await queries.insertPassedOver(queryable, stored))) return;
-      await queries.insertRun(queryable, {
+      await runs.insertRun(queryable, {
         ...began(stored, { attempt: 0, now }),
         state: 'passed_over',
         ended: now.getTime(),
@@ -137,8 +138,8 @@ export class Ledger implements TickClaims {
         retryAt: retryAt?.getTime() ?? null,
       });
       // An answer that was lost on its way makes this the second time: then the run ended as it should.
-      if (!settled) return (await queries.selectRunState(queryable, run)) === state;
-      await queries.settleRun(queryable, {
+      if (!settled) return (await runs.selectRunState(queryable, run)) === state;
+      await runs.settleRun(queryable, {
         id: run,
         state,
         now: now.getTime(),
@@ -150,27 +151,27 @@ export class Ledger implements TickClaims {
 
   history({ job, states = [], limit }: HistorySelector): Promise<readonly RunRecord[]> {
     return this.#store.transaction(async (queryable) =>
-      (await queries.selectRuns(queryable, { job: job ?? null, states, limit })).map(runOf),
+      (await runs.selectRuns(queryable, { job: job ?? null, states, limit })).map(runOf),
     );
   }
 
   run(id: string): Promise<RunRecord | null> {
     return this.#store.transaction(async (queryable) => {
-      const [row, another] = await queries.selectRunsById(queryable, id);
+      const [row, another] = await runs.selectRunsById(queryable, id);
       return row === undefined || another !== undefined ? null : runOf(row);
     });
   }
 
   lastSuccesses(): Promise<ReadonlyMap<string, Date>> {
     return this.#store.transaction(async (queryable) => {
-      const rows = await queries.selectLastSuccesses(queryable);
+      const rows = await runs.selectLastSuccesses(queryable);
       return new Map(rows.map(({ job, at }) => [job, new Date(at)]));
     });
   }
 
   forget(before: Date): Promise<void> {
     return this.#store.transaction(async (queryable) => {
-      await queries.deleteRuns(queryable, before.getTime());
+      await runs.deleteRuns(queryable, before.getTime());
       await queries.deleteTicks(queryable, before.getTime());
     });
   }
@@ -184,7 +185,7 @@ export class Ledger implements TickClaims {
 function began(
   tick: queries.NewTick,
   { attempt, now }: { readonly attempt: number; readonly now: Date },
-): queries.RunRow {
+): runs.RunRow {
   const { job, due, kind, run, holder } = tick;
   const began = now.getTime();
   return { id: run, job, due, kind, attempt, holder, state: 'running', began, ended: null, summary: NOTHING };

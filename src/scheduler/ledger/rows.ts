@@ -1,5 +1,6 @@
 import type { Claim, OpenTick, RunRecord, RunSummary } from '../../operations/scheduler-port.ts';
-import type { RunRow, TickRow } from './queries.ts';
+import type { TickRow } from './queries.ts';
+import type { RunRow } from './run-queries.ts';
 
 /** A stored tick as the claim that its newest run is. */
 export function claimOf({ job, due, kind, run, attempt, failures, losses }: TickRow): Claim {
