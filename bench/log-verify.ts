@@ -11,9 +11,9 @@ import { pipeline } from 'node:stream/promises';
 import { emptyHead, linkEntry } from '../src/audit/chain.ts';
 import { openFileLog } from '../src/audit/file-log.ts';
 import { generateNoteKey, parseSigner } from '../src/core/note-key.ts';
-import type { EntryDraft } from '../src/operations/audit-log-port.ts';
-import { makeCheckpoint } from '../src/operations/make-checkpoint.ts';
-import { verifyLog } from '../src/operations/verify-log.ts';
+import { makeCheckpoint } from '../src/operations/log/make-checkpoint.ts';
+import { verifyLog } from '../src/operations/log/verify-log.ts';
+import type { EntryDraft } from '../src/operations/ports/audit-log.ts';
 import { judge, measureInTurn, median } from './support/ratio.ts';
 
 const ENTRIES = Number(process.argv[2] ?? 1_000_000);

@@ -10,8 +10,8 @@ import { Worker } from 'node:worker_threads';
 import { Pool } from 'undici';
 import { openFileLog } from '../src/audit/file-log.ts';
 import { Secret } from '../src/core/secret.ts';
-import { planRevocation } from '../src/operations/plan-revocation.ts';
-import { revokeTokens } from '../src/operations/revoke-tokens.ts';
+import { planRevocation } from '../src/operations/revocation/plan-revocation.ts';
+import { revokeTokens } from '../src/operations/revocation/revoke-tokens.ts';
 import { openControllerApi } from '../src/targets/controller-api/controller-api.ts';
 import { judge, median } from './support/ratio.ts';
 

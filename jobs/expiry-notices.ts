@@ -1,7 +1,7 @@
 import { TokenctlError } from '../src/core/errors.ts';
-import { planNotices, sendNotices } from '../src/operations/expiry-notices.ts';
-import type { Job, TargetJobContext } from '../src/operations/job.ts';
-import type { Notifier } from '../src/operations/notifier-port.ts';
+import type { Notifier } from '../src/operations/ports/notifier.ts';
+import type { Job, TargetJobContext } from '../src/operations/scheduled/job.ts';
+import { planNotices, sendNotices } from '../src/operations/token-audit/expiry-notices.ts';
 
 /** What the notices are told. */
 export interface ExpiryNoticesParameters {

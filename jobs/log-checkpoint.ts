@@ -1,5 +1,5 @@
-import type { Job, LogJobContext } from '../src/operations/job.ts';
-import { makeCheckpoint } from '../src/operations/make-checkpoint.ts';
+import { makeCheckpoint } from '../src/operations/log/make-checkpoint.ts';
+import type { Job, LogJobContext } from '../src/operations/scheduled/job.ts';
 
 /** What is done with a checkpoint. */
 export interface LogCheckpointParameters {

@@ -1,9 +1,9 @@
 import type { Policy, RuleName } from '../src/core/policy/policy.ts';
-import type { Job, TargetJobContext } from '../src/operations/job.ts';
-import { planSweep } from '../src/operations/plan-sweep.ts';
-import { reconcile } from '../src/operations/reconcile.ts';
-import { revocationJobReport } from '../src/operations/revocation-job-report.ts';
-import { revokeTokens } from '../src/operations/revoke-tokens.ts';
+import { reconcile } from '../src/operations/record/reconcile.ts';
+import { revokeTokens } from '../src/operations/revocation/revoke-tokens.ts';
+import type { Job, TargetJobContext } from '../src/operations/scheduled/job.ts';
+import { planSweep } from '../src/operations/scheduled/plan-sweep.ts';
+import { revocationJobReport } from '../src/operations/scheduled/revocation-job-report.ts';
 
 /** What a sweep is told. */
 export interface RevocationSweepParameters {

@@ -1,6 +1,10 @@
-import { enforceSettings, findDrift, type WantedSettings } from '../src/operations/guard-settings.ts';
-import type { Job, TargetJobContext } from '../src/operations/job.ts';
-import { reconcile } from '../src/operations/reconcile.ts';
+import { reconcile } from '../src/operations/record/reconcile.ts';
+import type { Job, TargetJobContext } from '../src/operations/scheduled/job.ts';
+import {
+  enforceSettings,
+  findDrift,
+  type WantedSettings,
+} from '../src/operations/settings/guard-settings.ts';
 
 /** What the guard is told. */
 export interface SettingsGuardParameters {

@@ -3,8 +3,8 @@ import { findingKey } from '../src/core/policy/finding.ts';
 import type { Policy, RuleName } from '../src/core/policy/policy.ts';
 import { atLeast, type Severity } from '../src/core/policy/severity.ts';
 import { subjectName } from '../src/core/policy/subject.ts';
-import { type Audit, auditTokens } from '../src/operations/audit-tokens.ts';
-import type { Job, JobNotice, TargetJobContext } from '../src/operations/job.ts';
+import type { Job, JobNotice, TargetJobContext } from '../src/operations/scheduled/job.ts';
+import { type Audit, auditTokens } from '../src/operations/token-audit/audit-tokens.ts';
 
 /** What an audit is told. */
 export interface TokenAuditParameters {

@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import type { Environment } from './config/paths.ts';
-import type { TargetDescription } from './operations/ports.ts';
+import type { TargetDescription } from './operations/ports/target-description.ts';
 
 /** Who asks: the user of this machine, the machine, and who that user is to the target. */
 export function actorOf(environment: Environment, { identity }: TargetDescription): Record<string, string> {

@@ -3,10 +3,10 @@ import type { AuditLogSettings } from './config/audit-log-schema.ts';
 import { absolutePath, type Environment, stateFolder } from './config/paths.ts';
 import { readSecret } from './config/secrets.ts';
 import type { ExportFormat } from './core/export-format.ts';
-import type { AuditLog } from './operations/audit-log-port.ts';
-import type { LogKeys } from './operations/log-key-port.ts';
-import type { ExportCursor, LogFormat, LogSink } from './operations/log-sink-port.ts';
-import { withRequiredSink } from './operations/required-sink.ts';
+import type { AuditLog } from './operations/ports/audit-log.ts';
+import type { LogKeys } from './operations/ports/log-keys.ts';
+import type { ExportCursor, LogFormat, LogSink } from './operations/ports/log-sink.ts';
+import { withRequiredSink } from './operations/record/required-sink.ts';
 
 /** Where the audit log is exported to, and as what. Paths are as the user wrote them. */
 export interface ExportTo {

@@ -1,5 +1,5 @@
-import type { AuditLog, Entry } from './operations/audit-log-port.ts';
-import type { Clock } from './operations/ports.ts';
+import type { AuditLog, Entry } from './operations/ports/audit-log.ts';
+import type { Clock } from './operations/ports/clock.ts';
 
 /**
  * A log for finding out what an operation would do: it takes entries and keeps none. It stands only

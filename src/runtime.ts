@@ -7,11 +7,13 @@ import { absolutePath, type Environment } from './config/paths.ts';
 import { keepMemoryFlat } from './flat-memory.ts';
 import { holdSignals, type Interruption } from './interruption.ts';
 import { type ExportParts, type ExportTo, openExport, openLogKeys, requiringSink } from './log-parts.ts';
-import type { AuditLog } from './operations/audit-log-port.ts';
-import type { LogKeys } from './operations/log-key-port.ts';
-import type { LogSink } from './operations/log-sink-port.ts';
-import type { Notifier } from './operations/notifier-port.ts';
-import type { Clock, Target, TargetDescription } from './operations/ports.ts';
+import type { AuditLog } from './operations/ports/audit-log.ts';
+import type { Clock } from './operations/ports/clock.ts';
+import type { LogKeys } from './operations/ports/log-keys.ts';
+import type { LogSink } from './operations/ports/log-sink.ts';
+import type { Notifier } from './operations/ports/notifier.ts';
+import type { Target } from './operations/ports/target.ts';
+import type { TargetDescription } from './operations/ports/target-description.ts';
 import { rehearsalLog } from './rehearsal-log.ts';
 
 /** What a run is made from. */

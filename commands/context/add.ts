@@ -1,9 +1,9 @@
 import { string as stringArgument } from '@oclif/core/args';
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { credentialFlags } from '../../src/cli/credential-flags.ts';
-import { databaseFlags } from '../../src/cli/database-flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import { credentialFlags } from '../../src/cli/contexts/credential-flags.ts';
+import { databaseFlags } from '../../src/cli/contexts/database-flags.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Adds a context. */
 export default class ContextAdd extends TokenctlCommand {
@@ -47,7 +47,7 @@ credential (kind, and file or env), caFile and verifyTls, of the kind database a
   async run(): Promise<Result> {
     const { args, flags } = await this.input(ContextAdd);
     const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
-    const { contextFlow } = await import('../../src/cli/context-flow.ts');
+    const { contextFlow } = await import('../../src/cli/contexts/context-flow.ts');
     const { configuration, environment } = runtime;
     return await contextFlow({ configuration, environment, name: args.name, flags });
   }

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Checks the way to a controller. */
 export default class ContextCheck extends TokenctlCommand {
@@ -25,8 +25,8 @@ warnings.`;
   async run(): Promise<Result> {
     const { args, flags } = await this.input(ContextCheck);
     const runtime = await this.runtime({ ...flags, context: args.name ?? flags.context });
-    const { checkTarget } = await import('../../src/operations/check-target.ts');
-    const { checkResult } = await import('../../src/cli/check-result.ts');
+    const { checkTarget } = await import('../../src/operations/contexts/check-target.ts');
+    const { checkResult } = await import('../../src/cli/contexts/check-result.ts');
     return checkResult(await checkTarget({ target: await runtime.target() }));
   }
 }

@@ -1,5 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Lists contexts. */
 export default class ContextList extends TokenctlCommand {
@@ -15,7 +15,7 @@ URL without a password, or file or env, where the URL is.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(ContextList);
     const runtime = await this.runtime(flags);
-    const { contextListing } = await import('../../src/cli/context-view.ts');
+    const { contextListing } = await import('../../src/cli/contexts/context-view.ts');
     return contextListing(runtime.configuration);
   }
 }

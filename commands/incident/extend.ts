@@ -2,7 +2,7 @@ import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { accountFlags, age } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Sets when a lockdown is to be lifted. */
 export default class IncidentExtend extends TokenctlCommand {
@@ -33,7 +33,7 @@ With --json it prints incident and until.`;
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(IncidentExtend);
-    const { extendFlow } = await import('../../src/cli/incident-extend-flow.ts');
+    const { extendFlow } = await import('../../src/cli/incident/extend-flow.ts');
     return await extendFlow({ runtime: await this.runtime(flags), incident: args.incident, flags });
   }
 }

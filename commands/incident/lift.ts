@@ -2,7 +2,7 @@ import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Lifts a lockdown. */
 export default class IncidentLift extends TokenctlCommand {
@@ -36,7 +36,7 @@ Exits with 5 where something is left.`;
   async run(): Promise<Result> {
     const { args, flags } = await this.input(IncidentLift);
     const { consentFrom } = await import('../../src/cli/consent.ts');
-    const { liftFlow, requireOneIncident } = await import('../../src/cli/incident-lift-flow.ts');
+    const { liftFlow, requireOneIncident } = await import('../../src/cli/incident/lift-flow.ts');
     requireOneIncident(args.incident, flags.due);
     const consent = consentFrom(flags);
     return await liftFlow({ runtime: await this.runtime(flags), consent, incident: args.incident, flags });

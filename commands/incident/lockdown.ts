@@ -1,7 +1,7 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age, changeFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 import { providers } from '../../src/core/incident/scope.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
@@ -73,7 +73,7 @@ Exits with 5 where something is left, with 130 after an interruption.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(IncidentLockdown);
     const { consentFrom } = await import('../../src/cli/consent.ts');
-    const { lockdownFlow } = await import('../../src/cli/incident-lockdown-flow.ts');
+    const { lockdownFlow } = await import('../../src/cli/incident/lockdown-flow.ts');
     const consent = consentFrom(flags);
     return await lockdownFlow({ runtime: await this.runtime(flags), consent, flags });
   }

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { runbooks } from '../../src/cli/incident-runbook.ts';
-import type { Result } from '../../src/cli/result.ts';
+import { runbooks } from '../../src/cli/incident/runbook.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Prints a runbook. */
 export default class IncidentRunbook extends TokenctlCommand {
@@ -20,7 +20,7 @@ With --json it prints name and text; without a name, runbooks.`;
 
   async run(): Promise<Result> {
     const { args } = await this.input(IncidentRunbook);
-    const { runbookResult } = await import('../../src/cli/incident-runbook.ts');
+    const { runbookResult } = await import('../../src/cli/incident/runbook.ts');
     return await runbookResult(this.config.root, args.name);
   }
 }

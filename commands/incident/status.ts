@@ -1,6 +1,6 @@
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Says what is locked down. */
 export default class IncidentStatus extends TokenctlCommand {
@@ -31,7 +31,7 @@ With --check it exits with 3 where an open incident does not hold, is overdue or
     const { flags } = await this.input(IncidentStatus);
     const runtime = await this.runtime(flags);
     const { incidentStatus } = await import('../../src/operations/incident/incident-status.ts');
-    const { statusResult } = await import('../../src/cli/incident-status-result.ts');
+    const { statusResult } = await import('../../src/cli/incident/status-result.ts');
     const description = await runtime.description();
     const incidents = await incidentStatus({
       target: await runtime.target(),

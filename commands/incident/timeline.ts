@@ -2,7 +2,7 @@ import { custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { count } from '../../src/cli/flags.ts';
 import { instantOf, type Moment, parseMoment } from '../../src/cli/instants.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
 
@@ -35,7 +35,7 @@ With --json it prints subject, since, until and items (at, source: activity_stre
   async run(): Promise<Result> {
     const { flags } = await this.input(IncidentTimeline);
     const runtime = await this.runtime(flags);
-    const { timelineFlow } = await import('../../src/cli/incident-timeline-flow.ts');
+    const { timelineFlow } = await import('../../src/cli/incident/timeline-flow.ts');
     const now = runtime.clock.now();
     const { user, token, format = 'text' } = flags;
     return await timelineFlow({

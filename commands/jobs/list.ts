@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { csvFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Lists the jobs of the configuration. */
 export default class JobsList extends TokenctlCommand {
@@ -23,7 +23,7 @@ and problem.`;
     const { flags } = await this.input(JobsList);
     const runtime = await this.runtime(flags);
     const { jobStates } = await import('../../src/scheduling/inspect.ts');
-    const { jobListing } = await import('../../src/cli/job-view.ts');
+    const { jobListing } = await import('../../src/cli/output/job-view.ts');
     return jobListing(await jobStates(runtime));
   }
 }

@@ -1,7 +1,7 @@
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { csvFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
 
@@ -39,8 +39,8 @@ that is not closed was cut short; the error is on stderr then.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(RefreshTokensList);
     const runtime = await this.runtime(flags);
-    const { listRefreshTokens } = await import('../../src/operations/list-refresh-tokens.ts');
-    const { refreshTokenListing } = await import('../../src/cli/refresh-token-view.ts');
+    const { listRefreshTokens } = await import('../../src/operations/tokens/list-refresh-tokens.ts');
+    const { refreshTokenListing } = await import('../../src/cli/tokens/refresh-token-view.ts');
     const { user: users, application: applications, state: states } = flags;
     const selector = {
       ...(users !== undefined && { users }),

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { type Result, report } from '../../src/cli/result.ts';
+import { type Result, report } from '../../src/cli/output/result.ts';
 
 /** Turns the local accounts of the service on again, on its host. */
 export default class ServiceEnableLocalAuth extends TokenctlCommand {

@@ -93,7 +93,7 @@ X-Forwarded headers of private addresses are believed. It prints nothing with --
 
   async run(): Promise<void> {
     const { flags } = await this.input(ServiceStart);
-    const { writeNotice: notify } = await import('../../src/cli/output.ts');
+    const { writeNotice: notify } = await import('../../src/cli/output/output.ts');
     const { runService } = await import('../../src/service-runtime.ts');
     await runService(
       {

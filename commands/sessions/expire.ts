@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Ends sessions. */
 export default class SessionsExpire extends TokenctlCommand {
@@ -38,7 +38,9 @@ Exits with 5 where some are left, with 130 after an interruption.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(SessionsExpire);
     const { consentFrom } = await import('../../src/cli/consent.ts');
-    const { requireSessions, sessionExpiryFlow } = await import('../../src/cli/session-expiry-flow.ts');
+    const { requireSessions, sessionExpiryFlow } = await import(
+      '../../src/cli/sessions/session-expiry-flow.ts'
+    );
     requireSessions(flags);
     const consent = consentFrom(flags);
     return await sessionExpiryFlow({ runtime: await this.runtime(flags), consent, flags });

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { csvFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Lists sessions. */
 export default class SessionsList extends TokenctlCommand {
@@ -34,8 +34,8 @@ error is on stderr then.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(SessionsList);
     const runtime = await this.runtime(flags);
-    const { listSessions } = await import('../../src/operations/list-sessions.ts');
-    const { sessionListing } = await import('../../src/cli/session-view.ts');
+    const { listSessions } = await import('../../src/operations/sessions/list-sessions.ts');
+    const { sessionListing } = await import('../../src/cli/sessions/session-view.ts');
     const { user: users } = flags;
     return sessionListing(
       listSessions({ target: await runtime.target(), ...(users !== undefined && { users }) }),

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Turns basic authentication on or off. */
 export default class SettingsBasicAuth extends TokenctlCommand {
@@ -31,8 +31,8 @@ With --json it prints setting, enabled; for on and off also changed, dryRun and 
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(SettingsBasicAuth);
-    const { switchFlow, switchStatus } = await import('../../src/cli/switch-flow.ts');
-    const { basicAuthentication: setting } = await import('../../src/cli/switches.ts');
+    const { switchFlow, switchStatus } = await import('../../src/cli/settings/switch-flow.ts');
+    const { basicAuthentication: setting } = await import('../../src/cli/settings/switches.ts');
     const { consentFrom } = await import('../../src/cli/consent.ts');
     if (args.state === 'status') return await switchStatus({ runtime: await this.runtime(flags), setting });
     const consent = consentFrom(flags);

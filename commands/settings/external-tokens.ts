@@ -2,7 +2,7 @@ import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Allows or denies tokens to users who come from an identity provider. */
 export default class SettingsExternalTokens extends TokenctlCommand {
@@ -36,9 +36,11 @@ With --json it prints setting, enabled; for allow and deny also changed, dryRun 
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(SettingsExternalTokens);
-    const { switchFlow, switchStatus } = await import('../../src/cli/switch-flow.ts');
-    const { denyExternalTokens, requireDeny } = await import('../../src/cli/external-tokens-flow.ts');
-    const { externalTokens: setting } = await import('../../src/cli/switches.ts');
+    const { switchFlow, switchStatus } = await import('../../src/cli/settings/switch-flow.ts');
+    const { denyExternalTokens, requireDeny } = await import(
+      '../../src/cli/settings/external-tokens-flow.ts'
+    );
+    const { externalTokens: setting } = await import('../../src/cli/settings/switches.ts');
     const { consentFrom } = await import('../../src/cli/consent.ts');
     if (flags['revoke-existing'] === true) requireDeny(args.state);
     if (args.state === 'status') return await switchStatus({ runtime: await this.runtime(flags), setting });

@@ -1,5 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Shows the authentication settings. */
 export default class SettingsShow extends TokenctlCommand {
@@ -17,8 +17,8 @@ ALLOW_OAUTH2_FOR_EXTERNAL_USERS and OAUTH2_PROVIDER with its three lifetimes in 
   async run(): Promise<Result> {
     const { flags } = await this.input(SettingsShow);
     const runtime = await this.runtime(flags);
-    const { readSettings } = await import('../../src/operations/read-settings.ts');
-    const { settingsResult } = await import('../../src/cli/settings-result.ts');
+    const { readSettings } = await import('../../src/operations/settings/read-settings.ts');
+    const { settingsResult } = await import('../../src/cli/settings/settings-result.ts');
     return settingsResult(await readSettings({ target: await runtime.target() }));
   }
 }

@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags, seconds } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Shows or sets how long tokens live. */
 export default class SettingsTokenLifetime extends TokenctlCommand {
@@ -27,7 +27,9 @@ changed, dryRun and holds (at_once or within_a_minute).`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(SettingsTokenLifetime);
-    const { givesLifetime, lifetimeFlow, lifetimeStatus } = await import('../../src/cli/lifetime-flow.ts');
+    const { givesLifetime, lifetimeFlow, lifetimeStatus } = await import(
+      '../../src/cli/settings/lifetime-flow.ts'
+    );
     const { consentFrom } = await import('../../src/cli/consent.ts');
     if (!givesLifetime(flags)) return await lifetimeStatus(await this.runtime(flags));
     const consent = consentFrom(flags);

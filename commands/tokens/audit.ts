@@ -1,7 +1,7 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { csvFlag, days } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 import { selectorFlags, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
 
 /** Judges tokens by the policy. */
@@ -65,7 +65,7 @@ Exits with 3 where there are findings at or above --fail-on.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensAudit);
     const runtime = await this.runtime(flags);
-    const { auditFlow, policyOf } = await import('../../src/cli/audit-flow.ts');
+    const { auditFlow, policyOf } = await import('../../src/cli/report/audit-flow.ts');
     if (flags.explain !== undefined) {
       const { explanationResult, ruleNamed } = await import('../../src/cli/report/explanation.ts');
       return explanationResult(ruleNamed(flags.explain), policyOf(runtime, flags));

@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age, changeFlags, count } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Deletes tokens that are over. */
 export default class TokensCleanup extends TokenctlCommand {
@@ -36,7 +36,7 @@ Exits with 5 where some are left, with 130 after an interruption.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensCleanup);
     const { consentFrom } = await import('../../src/cli/consent.ts');
-    const { cleanupFlow } = await import('../../src/cli/cleanup-flow.ts');
+    const { cleanupFlow } = await import('../../src/cli/cleanup/cleanup-flow.ts');
     const consent = consentFrom(flags);
     return await cleanupFlow({ runtime: await this.runtime(flags), consent, flags });
   }

@@ -1,7 +1,7 @@
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Creates a personal access token. */
 export default class TokensCreate extends TokenctlCommand {
@@ -35,7 +35,7 @@ request, output.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensCreate);
     const { consentFrom } = await import('../../src/cli/consent.ts');
-    const { creationFlow } = await import('../../src/cli/creation-flow.ts');
+    const { creationFlow } = await import('../../src/cli/tokens/creation-flow.ts');
     const consent = consentFrom(flags);
     const runtime = await this.runtime(flags);
     const request = { scope: flags.scope, description: flags.description ?? '', user: flags.user };

@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Finds leaked tokens. */
 export default class TokensFind extends TokenctlCommand {
@@ -42,7 +42,7 @@ Exits with 5 where a live one is left although --revoke was given.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensFind);
     const { consentFrom } = await import('../../src/cli/consent.ts');
-    const { leakedFlow } = await import('../../src/cli/incident-leaked-flow.ts');
+    const { leakedFlow } = await import('../../src/cli/incident/leaked-flow.ts');
     const consent = flags.revoke === true ? consentFrom(flags) : null;
     return await leakedFlow({ runtime: await this.runtime(flags), path: flags.leaked, consent, flags });
   }

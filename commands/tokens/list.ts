@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { csvFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 import { selectorFlags, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
 
 /** Lists tokens. */
@@ -25,8 +25,8 @@ An array that is not closed was cut short; the error is on stderr then.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensList);
     const runtime = await this.runtime(flags);
-    const { listTokens } = await import('../../src/operations/list-tokens.ts');
-    const { tokenListing } = await import('../../src/cli/token-view.ts');
+    const { listTokens } = await import('../../src/operations/tokens/list-tokens.ts');
+    const { tokenListing } = await import('../../src/cli/tokens/token-view.ts');
     const selector = selectorOrAllFrom(flags, runtime.clock.now());
     return tokenListing(listTokens({ target: await runtime.target(), selector }));
   }

@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags, count } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 import { selectorFlags, selectorFrom, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
 
 /** Revokes tokens. */
@@ -71,7 +71,7 @@ Exits with 5 where some are left or somebody has a new refresh token since, with
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensRevoke);
     const { consentFrom } = await import('../../src/cli/consent.ts');
-    const { revocationFlow } = await import('../../src/cli/revocation-flow.ts');
+    const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
     const consent = consentFrom(flags);
     const runtime = await this.runtime(flags);
     const select = flags.finding === undefined ? selectorFrom : selectorOrAllFrom;

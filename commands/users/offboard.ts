@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/result.ts';
+import type { Result } from '../../src/cli/output/result.ts';
 
 /** Ends the access of a user. */
 export default class UsersOffboard extends TokenctlCommand {
@@ -33,7 +33,7 @@ Exits with 5 where something is left, with 130 after an interruption.`;
   async run(): Promise<Result> {
     const { args, flags } = await this.input(UsersOffboard);
     const { consentFrom } = await import('../../src/cli/consent.ts');
-    const { offboardingFlow } = await import('../../src/cli/incident-offboarding-flow.ts');
+    const { offboardingFlow } = await import('../../src/cli/incident/offboarding-flow.ts');
     const consent = consentFrom(flags);
     return await offboardingFlow({ runtime: await this.runtime(flags), consent, users: [args.user], flags });
   }

@@ -1,5 +1,5 @@
 import { TokenctlError } from '../core/errors.ts';
-import type { Entry, EntryDraft } from '../operations/audit-log-port.ts';
+import type { Entry, EntryDraft } from '../operations/ports/audit-log.ts';
 import type { Linked } from './link-group.ts';
 
 /** How a queue writes, and speaks of failures. */

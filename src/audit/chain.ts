@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import type { Entry, EntryDraft, Head } from '../operations/audit-log-port.ts';
+import type { Entry, EntryDraft, Head } from '../operations/ports/audit-log.ts';
 
 /** The hash before the first entry: 64 zeros. */
 const NOTHING = '0'.repeat(64);

@@ -1,4 +1,4 @@
-import type { LogBreak } from '../operations/audit-log-port.ts';
+import type { LogBreak } from '../operations/ports/audit-log.ts';
 import { hashOf } from './chain.ts';
 import { parseEntry } from './entry.ts';
 import type { ChainState } from './link-group.ts';

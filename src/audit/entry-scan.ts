@@ -1,4 +1,4 @@
-import type { Entry } from '../operations/audit-log-port.ts';
+import type { Entry } from '../operations/ports/audit-log.ts';
 import { integerAt, integerEnd, recordEnd, stringEnd, textEnd, wordsEnd } from './canonical-scan.ts';
 
 /** What verification needs to know of an entry. */

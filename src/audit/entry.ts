@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Entry } from '../operations/audit-log-port.ts';
+import type { Entry } from '../operations/ports/audit-log.ts';
 
 const count = z.number().int().nonnegative();
 const hash = z.string().regex(/^[0-9a-f]{64}$/);

@@ -9,8 +9,8 @@ import type {
   LogVerification,
   Pruning,
   Rotation,
-} from '../operations/audit-log-port.ts';
-import type { Clock } from '../operations/ports.ts';
+} from '../operations/ports/audit-log.ts';
+import type { Clock } from '../operations/ports/clock.ts';
 import { AppendQueue } from './append-queue.ts';
 import { emptyHead } from './chain.ts';
 import { parseEntry } from './entry.ts';

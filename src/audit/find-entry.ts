@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import type { Entry } from '../operations/audit-log-port.ts';
+import type { Entry } from '../operations/ports/audit-log.ts';
 import { parseEntry } from './entry.ts';
 import { readFully } from './lines.ts';
 

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import type { EntryDraft } from '../operations/audit-log-port.ts';
-import type { Clock } from '../operations/ports.ts';
+import type { EntryDraft } from '../operations/ports/audit-log.ts';
+import type { Clock } from '../operations/ports/clock.ts';
 import { emptyHead, hashOf } from './chain.ts';
 import { parseEntry } from './entry.ts';
 import { auditRefused } from './failures.ts';

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { TokenctlError } from '../core/errors.ts';
 import { Secret } from '../core/secret.ts';
 import { makeFolder } from '../db/make-folder.ts';
-import type { LogKeys } from '../operations/log-key-port.ts';
+import type { LogKeys } from '../operations/ports/log-keys.ts';
 import { syncFolder } from './log-folder.ts';
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_NOFOLLOW } = constants;

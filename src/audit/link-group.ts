@@ -1,5 +1,5 @@
-import type { EntryDraft, Head } from '../operations/audit-log-port.ts';
-import type { Clock } from '../operations/ports.ts';
+import type { EntryDraft, Head } from '../operations/ports/audit-log.ts';
+import type { Clock } from '../operations/ports/clock.ts';
 import { type Link, linkEntry } from './chain.ts';
 
 /** Where a chain stands: its head, and the intents that are open. */

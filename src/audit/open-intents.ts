@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import type { Entry } from '../operations/audit-log-port.ts';
+import type { Entry } from '../operations/ports/audit-log.ts';
 import { findEntry } from './find-entry.ts';
 import { stateAfter } from './group-append.ts';
 import { tailOf } from './lines.ts';

@@ -7,8 +7,8 @@ import type {
   Head,
   LogObserver,
   LogVerification,
-} from '../operations/audit-log-port.ts';
-import type { Clock } from '../operations/ports.ts';
+} from '../operations/ports/audit-log.ts';
+import type { Clock } from '../operations/ports/clock.ts';
 import { AppendQueue } from './append-queue.ts';
 import { emptyHead } from './chain.ts';
 import { within } from './deadline.ts';

@@ -1,6 +1,6 @@
 import { unlink } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import type { AuditLog, LogActor, Pruning } from '../operations/audit-log-port.ts';
+import type { AuditLog, LogActor, Pruning } from '../operations/ports/audit-log.ts';
 import type { Archive } from './archives.ts';
 import { parseEntry } from './entry.ts';
 import { tailOf } from './lines.ts';

@@ -3,8 +3,8 @@ import { type FileHandle, link, open, rename, stat, unlink } from 'node:fs/promi
 import { basename, dirname } from 'node:path';
 import { TokenctlError } from '../core/errors.ts';
 import { MerkleTree } from '../core/merkle-tree.ts';
-import type { EntryDraft, LogObserver, Rotation } from '../operations/audit-log-port.ts';
-import type { Clock } from '../operations/ports.ts';
+import type { EntryDraft, LogObserver, Rotation } from '../operations/ports/audit-log.ts';
+import type { Clock } from '../operations/ports/clock.ts';
 import { archivePath, archivesOf } from './archives.ts';
 import { linkEntry } from './chain.ts';
 import { blocksOf } from './lines.ts';

@@ -1,5 +1,5 @@
 import type { TreeState } from '../core/merkle-tree.ts';
-import type { Entry, Head } from '../operations/audit-log-port.ts';
+import type { Entry, Head } from '../operations/ports/audit-log.ts';
 
 /** The operation of the first entry of each file but the first of all. */
 export const ROTATE = 'log.rotate';

@@ -1,4 +1,4 @@
-import type { Entry, LogBreak, LogObserver, LogVerification } from '../operations/audit-log-port.ts';
+import type { Entry, LogBreak, LogObserver, LogVerification } from '../operations/ports/audit-log.ts';
 import { canonical, emptyHead, hashOf, openAfter } from './chain.ts';
 import { type Accepted, Diagnosis, type Suspect } from './diagnosis.ts';
 import { parseEntry } from './entry.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { LogVerification } from '../operations/audit-log-port.ts';
+import type { LogVerification } from '../operations/ports/audit-log.ts';
 import { type CheckedRange, type Range, verifyRange } from './verify-range.ts';
 
 /** How large a stretch is worth a thread of its own, in bytes. */

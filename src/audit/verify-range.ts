@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import type { Head } from '../operations/audit-log-port.ts';
+import type { Head } from '../operations/ports/audit-log.ts';
 import { hashOf } from './chain.ts';
 import type { Accepted } from './diagnosis.ts';
 import { parseEntry } from './entry.ts';

@@ -4,10 +4,10 @@ import type { ArgInput, FlagInput, InferredArgs, InferredFlags } from '@oclif/co
 import type { Runtime } from '../runtime.ts';
 import type { AccountFlags } from './flags.ts';
 import { wantsJson } from './json-mode.ts';
-import type { Format } from './listing.ts';
-import { surviveStreamErrors, writeNotice } from './output.ts';
+import type { Format } from './output/listing.ts';
+import { surviveStreamErrors, writeNotice } from './output/output.ts';
+import type { Result } from './output/result.ts';
 import { requireAccount } from './required-account.ts';
-import type { Result } from './result.ts';
 
 /** The flags of every command that reads the configuration. */
 const globalFlags = {
@@ -103,7 +103,7 @@ export abstract class TokenctlCommand extends Command {
       await this.init();
       const result = await this.run();
       if (result !== undefined) {
-        const { present } = await import('./present.ts');
+        const { present } = await import('./output/present.ts');
         process.exitCode = await present(result, { format: this.#format(), recorded: this.#changes });
       }
       return result as T;

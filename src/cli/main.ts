@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { Config } from '@oclif/core/config';
 import { CLIError } from '@oclif/core/errors';
 import { run } from '@oclif/core/run';
-import { surviveStreamErrors } from './output.ts';
+import { surviveStreamErrors } from './output/output.ts';
 
 /**
  * Runs the command that the arguments name, and sets the exit code. Every error of every command ends
@@ -16,7 +16,7 @@ export async function main(argv: string[], url: string): Promise<void> {
   try {
     await run(asHelpFlag(argv), frameworkOptions(url));
   } catch (error) {
-    const { reportFailure } = await import('./report-failure.ts');
+    const { reportFailure } = await import('./errors/report-failure.ts');
     process.exitCode = await reportFailure(await explained(error, argv, url), argv);
   }
 }
@@ -37,6 +37,6 @@ function asHelpFlag(argv: string[]): string[] {
 /** The framework's own errors do not say whether the command exists at all. */
 async function explained(error: unknown, argv: readonly string[], url: string): Promise<unknown> {
   if (!(error instanceof CLIError)) return error;
-  const { unknownCommand } = await import('./unknown-command.ts');
+  const { unknownCommand } = await import('./errors/unknown-command.ts');
   return unknownCommand(argv, await Config.load(frameworkOptions(url))) ?? error;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createTransport } from 'nodemailer';
 import { TokenctlError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
-import type { Notifier } from '../operations/notifier-port.ts';
+import type { Notifier } from '../operations/ports/notifier.ts';
 import { noticeText } from './notice-text.ts';
 
 /** By which server, from whom and to whom. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Notice, Notifier } from '../operations/notifier-port.ts';
+import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 
 /** How notices are handed on. */
 export interface NoticeQueueOptions {

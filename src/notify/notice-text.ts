@@ -1,4 +1,4 @@
-import type { Notice } from '../operations/notifier-port.ts';
+import type { Notice } from '../operations/ports/notifier.ts';
 
 /** A notice for people: one line, and the rest. */
 export interface NoticeText {

@@ -1,4 +1,4 @@
-import type { Notice } from '../operations/notifier-port.ts';
+import type { Notice } from '../operations/ports/notifier.ts';
 import { noticeText } from './notice-text.ts';
 
 /** Slack refuses a text block of more than 3,000 characters. */

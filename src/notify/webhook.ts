@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { TokenctlError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
-import type { Notice, Notifier } from '../operations/notifier-port.ts';
+import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 
 /** Where to, and how to prove that it is us. */
 export interface WebhookOptions {

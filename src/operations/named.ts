@@ -1,6 +1,6 @@
 import { TokenctlError } from '../core/errors.ts';
 import type { Selector } from '../core/selector.ts';
-import type { Target } from './ports.ts';
+import type { Target } from './ports/target.ts';
 
 /**
  * Makes sure that the users and applications that are named exist: a typing error must not pass for "this

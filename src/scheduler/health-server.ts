@@ -1,7 +1,7 @@
 import { fastify } from 'fastify';
 import { TokenctlError } from '../core/errors.ts';
-import type { AuditLog, Head } from '../operations/audit-log-port.ts';
-import type { TickClaims } from '../operations/scheduler-port.ts';
+import type { AuditLog, Head } from '../operations/ports/audit-log.ts';
+import type { TickClaims } from '../operations/ports/scheduler.ts';
 import type { SchedulerMetrics } from './scheduler-metrics.ts';
 
 /** What the pages look at. */

@@ -1,4 +1,4 @@
-import type { OpenTick, SchedulerClock, TickClaims } from '../operations/scheduler-port.ts';
+import type { OpenTick, SchedulerClock, TickClaims } from '../operations/ports/scheduler.ts';
 import type { EventListener } from './events.ts';
 import { execute } from './execute.ts';
 import { jitterOf } from './jitter.ts';

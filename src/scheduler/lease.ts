@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Claim, TickClaims } from '../operations/scheduler-port.ts';
+import type { Claim, TickClaims } from '../operations/ports/scheduler.ts';
 
 /** How a claim is kept. */
 export interface LeaseOptions {

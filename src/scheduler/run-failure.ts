@@ -1,5 +1,5 @@
 import { TokenctlError, type TokenctlErrorCode } from '../core/errors.ts';
-import type { RunSummary } from '../operations/scheduler-port.ts';
+import type { RunSummary } from '../operations/ports/scheduler.ts';
 
 /** Failures that another try may not meet: they come from outside, and pass. */
 const PASSING: ReadonlySet<TokenctlErrorCode> = new Set([

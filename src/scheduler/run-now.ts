@@ -1,5 +1,5 @@
 import { TokenctlError } from '../core/errors.ts';
-import type { Claim, OpenTick } from '../operations/scheduler-port.ts';
+import type { Claim, OpenTick } from '../operations/ports/scheduler.ts';
 import type { RunEnded } from './events.ts';
 import { type ExecutionOptions, execute } from './execute.ts';
 import type { ScheduledJob } from './scheduled-job.ts';

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { AuditLog } from '../operations/audit-log-port.ts';
-import type { SchedulerClock, TickClaims } from '../operations/scheduler-port.ts';
+import type { AuditLog } from '../operations/ports/audit-log.ts';
+import type { SchedulerClock, TickClaims } from '../operations/ports/scheduler.ts';
 import type { RunEnded, SchedulerEvent } from './events.ts';
 import type { ScheduledJob } from './scheduled-job.ts';
 

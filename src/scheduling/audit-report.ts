@@ -1,9 +1,9 @@
 import { extname } from 'node:path';
-import { csvReport } from '../cli/audit-result.ts';
+import { csvReport } from '../cli/report/audit-result.ts';
 import { writeReport } from '../cli/report/report-file.ts';
 import { TokenctlError } from '../core/errors.ts';
-import type { Audit } from '../operations/audit-tokens.ts';
-import type { TargetDescription } from '../operations/ports.ts';
+import type { TargetDescription } from '../operations/ports/target-description.ts';
+import type { Audit } from '../operations/token-audit/audit-tokens.ts';
 
 /** What is written, and where. */
 export interface AuditReportOptions {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { JobSettings } from '../config/jobs.ts';
-import type { JobNotice } from '../operations/job.ts';
-import type { Notice } from '../operations/notifier-port.ts';
+import type { Notice } from '../operations/ports/notifier.ts';
+import type { JobNotice } from '../operations/scheduled/job.ts';
 import type { SchedulerEvent } from '../scheduler/events.ts';
 
 /** A notice, and how grave it is: who is told is decided by that. */

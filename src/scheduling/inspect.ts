@@ -1,6 +1,6 @@
 import { TokenctlError } from '../core/errors.ts';
-import type { Entry } from '../operations/audit-log-port.ts';
-import type { HistorySelector, RunRecord, TickClaims } from '../operations/scheduler-port.ts';
+import type { Entry } from '../operations/ports/audit-log.ts';
+import type { HistorySelector, RunRecord, TickClaims } from '../operations/ports/scheduler.ts';
 import type { Runtime } from '../runtime.ts';
 import { openLedger } from './ledger.ts';
 import { type CheckedJob, checkedJobs } from './scheduled-jobs.ts';

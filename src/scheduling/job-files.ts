@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { baselineHeading, readBaseline } from '../cli/report/baseline-file.ts';
 import { replaceFile } from '../config/replace-file.ts';
 import { TokenctlError } from '../core/errors.ts';
-import type { JobFiles, NameSource } from '../operations/job-files-port.ts';
+import type { JobFiles, NameSource } from '../operations/ports/job-files.ts';
 import { writeAuditReport } from './audit-report.ts';
 
 /** For how long a program may take to print names, and how much it may print. */

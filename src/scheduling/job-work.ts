@@ -1,11 +1,11 @@
 import type { Configuration } from '../config/configuration.ts';
 import type { JobSettings } from '../config/jobs.ts';
 import type { Environment } from '../config/paths.ts';
-import type { AuditLog } from '../operations/audit-log-port.ts';
-import type { JobContext, JobReport } from '../operations/job.ts';
-import type { JobFiles } from '../operations/job-files-port.ts';
-import type { Notifier } from '../operations/notifier-port.ts';
-import type { Clock } from '../operations/ports.ts';
+import type { AuditLog } from '../operations/ports/audit-log.ts';
+import type { Clock } from '../operations/ports/clock.ts';
+import type { JobFiles } from '../operations/ports/job-files.ts';
+import type { Notifier } from '../operations/ports/notifier.ts';
+import type { JobContext, JobReport } from '../operations/scheduled/job.ts';
 import { rehearsalLog } from '../rehearsal-log.ts';
 import { createRuntime } from '../runtime.ts';
 import type { RunCircumstances } from '../scheduler/scheduled-job.ts';

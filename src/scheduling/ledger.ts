@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Configuration } from '../config/configuration.ts';
 import { databaseConnection } from '../config/database-connection.ts';
 import { type Environment, stateFolder } from '../config/paths.ts';
-import type { TickClaims } from '../operations/scheduler-port.ts';
+import type { TickClaims } from '../operations/ports/scheduler.ts';
 
 /** A connection for each lane that looks at the ledger at the same time. */
 const CONNECTIONS = 8;

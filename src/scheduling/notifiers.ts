@@ -4,7 +4,7 @@ import { readSecret } from '../config/secrets.ts';
 import { openEmail } from '../notify/email.ts';
 import { slackMessage } from '../notify/slack.ts';
 import { openWebhook } from '../notify/webhook.ts';
-import type { Notifier } from '../operations/notifier-port.ts';
+import type { Notifier } from '../operations/ports/notifier.ts';
 
 /**
  * Builds the way to tell somebody.

@@ -1,7 +1,7 @@
 import type { Environment } from '../config/paths.ts';
 import type { RecipientSettings, SchedulerSettings } from '../config/scheduler.ts';
 import { NoticeQueue } from '../notify/notice-queue.ts';
-import type { Notifier } from '../operations/notifier-port.ts';
+import type { Notifier } from '../operations/ports/notifier.ts';
 import type { GradedNotice } from './event-notices.ts';
 import { openNotifier } from './notifiers.ts';
 

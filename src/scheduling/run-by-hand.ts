@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { TokenctlError } from '../core/errors.ts';
 import { holdSignals } from '../interruption.ts';
-import type { RunSummary } from '../operations/scheduler-port.ts';
+import type { RunSummary } from '../operations/ports/scheduler.ts';
 import type { Runtime } from '../runtime.ts';
 import type { RunEnded } from '../scheduler/events.ts';
 import { runNow } from '../scheduler/run-now.ts';

@@ -9,8 +9,8 @@ import type { JobKind } from '../config/job-parameters.ts';
 import type { JobSettings } from '../config/jobs.ts';
 import { policyFrom } from '../config/policy.ts';
 import type { PolicySettings } from '../config/policy-schema.ts';
-import type { JobReport, LogJobContext, TargetJobContext } from '../operations/job.ts';
-import type { Notifier } from '../operations/notifier-port.ts';
+import type { Notifier } from '../operations/ports/notifier.ts';
+import type { JobReport, LogJobContext, TargetJobContext } from '../operations/scheduled/job.ts';
 
 /** Every kind of job, by its name in the configuration. */
 export const kinds = {

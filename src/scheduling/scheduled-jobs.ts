@@ -3,7 +3,7 @@ import { contextOf } from '../config/contexts.ts';
 import type { JobSettings } from '../config/jobs.ts';
 import { policyFrom } from '../config/policy.ts';
 import { TokenctlError } from '../core/errors.ts';
-import { requireUsable } from '../operations/finding-selector.ts';
+import { requireUsable } from '../operations/token-audit/finding-selector.ts';
 import { Schedule } from '../scheduler/schedule.ts';
 import type { ScheduledJob } from '../scheduler/scheduled-job.ts';
 import { type ConfiguredJob, runJob, type WorkOptions } from './job-work.ts';

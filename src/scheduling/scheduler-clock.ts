@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SchedulerClock } from '../operations/scheduler-port.ts';
+import type { SchedulerClock } from '../operations/ports/scheduler.ts';
 
 /** A timer of Node.js waits for no more than this, in milliseconds; whoever waits looks again then. */
 const LONGEST = 2 ** 31 - 1;

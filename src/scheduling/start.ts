@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { type Configuration, loadConfiguration, type SettingFlags } from '../config/configuration.ts';
 import type { Environment } from '../config/paths.ts';
 import { TokenctlError } from '../core/errors.ts';
-import type { AuditLog } from '../operations/audit-log-port.ts';
+import type { AuditLog } from '../operations/ports/audit-log.ts';
 import { createRuntime } from '../runtime.ts';
 import { serveHealth } from '../scheduler/health-server.ts';
 import { Scheduler } from '../scheduler/scheduler.ts';

@@ -1,6 +1,7 @@
 import { TokenctlError } from '../core/errors.ts';
 import type { Outcome } from '../core/plan.ts';
-import type { AuthenticationSettings, Target } from '../operations/ports.ts';
+import type { AuthenticationSettings } from '../operations/ports/authentication-settings.ts';
+import type { Target } from '../operations/ports/target.ts';
 
 /**
  * A target that reads what another has, and changes nothing. What it is told to change it only shows: a

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { emptyHead, hashOf, linkEntry } from '../../src/audit/chain.ts';
 import { parseEntry } from '../../src/audit/entry.ts';
 import { Secret } from '../../src/core/secret.ts';
-import type { LogVerification } from '../../src/operations/audit-log-port.ts';
+import type { LogVerification } from '../../src/operations/ports/audit-log.ts';
 import { chainOf, logOfLines } from './chains.ts';
 import { draft, stillClock } from './drafts.ts';
 

@@ -1,7 +1,7 @@
 import { emptyHead, linkEntry } from '../../src/audit/chain.ts';
 import type { Line } from '../../src/audit/lines.ts';
 import { verifyChain } from '../../src/audit/verify-chain.ts';
-import type { AuditLog, EntryDraft } from '../../src/operations/audit-log-port.ts';
+import type { AuditLog, EntryDraft } from '../../src/operations/ports/audit-log.ts';
 import { stillClock } from './drafts.ts';
 
 /** The lines of a log of these drafts. */

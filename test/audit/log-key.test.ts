@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { openKeyFiles } from '../../src/audit/key-files.ts';
 import { openCheckpoint } from '../../src/core/checkpoint.ts';
 import { parseVerifier } from '../../src/core/note-key.ts';
-import { initLogKey, rotateLogKey } from '../../src/operations/log-key.ts';
-import { makeCheckpoint } from '../../src/operations/make-checkpoint.ts';
-import { proveInclusion, verifyInclusion } from '../../src/operations/prove-inclusion.ts';
-import { verifyLog } from '../../src/operations/verify-log.ts';
+import { initLogKey, rotateLogKey } from '../../src/operations/log/log-key.ts';
+import { makeCheckpoint } from '../../src/operations/log/make-checkpoint.ts';
+import { proveInclusion, verifyInclusion } from '../../src/operations/log/prove-inclusion.ts';
+import { verifyLog } from '../../src/operations/log/verify-log.ts';
 import { draft, temporaryFolder } from './drafts.ts';
 import { EMPTY_LOGS, refusal } from './logs.ts';
 

@@ -4,7 +4,7 @@ import { inject } from 'vitest';
 import { openFileLog } from '../../src/audit/file-log.ts';
 import { openPostgresLog } from '../../src/audit/postgres-log.ts';
 import { TokenctlError } from '../../src/core/errors.ts';
-import type { AuditLog } from '../../src/operations/audit-log-port.ts';
+import type { AuditLog } from '../../src/operations/ports/audit-log.ts';
 import { openOn } from '../support/databases.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { stillClock, temporaryFolder } from './drafts.ts';

@@ -6,7 +6,7 @@ import { openPostgresLog } from '../../src/audit/postgres-log.ts';
 import { AUDIT_SCHEMA } from '../../src/audit/postgres-schema.ts';
 import type { Database } from '../../src/db/database.ts';
 import { openEmbedded } from '../../src/db/embedded.ts';
-import type { AuditLog } from '../../src/operations/audit-log-port.ts';
+import type { AuditLog } from '../../src/operations/ports/audit-log.ts';
 import { openOn } from '../support/databases.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { draft, stillClock, temporaryFolder } from './drafts.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { verifyParallel } from '../../src/audit/verify-parallel.ts';
 import { verifyRange } from '../../src/audit/verify-range.ts';
-import type { EntryDraft } from '../../src/operations/audit-log-port.ts';
+import type { EntryDraft } from '../../src/operations/ports/audit-log.ts';
 import { chainOf, logOfLines } from './chains.ts';
 import { draft, temporaryFolder } from './drafts.ts';
 

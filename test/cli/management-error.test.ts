@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { failureOf, failureToText } from '../../src/cli/failure.ts';
-import { inManagementWords, ManagementError } from '../../src/cli/management-error.ts';
+import { failureOf, failureToText } from '../../src/cli/errors/failure.ts';
+import { inManagementWords, ManagementError } from '../../src/cli/management/error.ts';
 import { TokenctlError } from '../../src/core/errors.ts';
 
 const WORDS = { code: 'not_found', message: 'The user does not exist.' } as const;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { confirmation, isNothing } from '../../src/cli/plan-amounts.ts';
+import { confirmation, isNothing } from '../../src/cli/revocation/plan-amounts.ts';
 
 test.each([
   [{ accessTokens: 12, refreshTokens: 0, sessions: 0 }, '12', 'revoke 12 tokens'],

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { entryListing } from '../../src/cli/entry-view.ts';
-import { type Listing, listing } from '../../src/cli/result.ts';
-import { tableLines } from '../../src/cli/table.ts';
-import { tokenListing } from '../../src/cli/token-view.ts';
-import { wrapped } from '../../src/cli/wrapped.ts';
+import { entryListing } from '../../src/cli/log/entry-view.ts';
+import { type Listing, listing } from '../../src/cli/output/result.ts';
+import { tableLines } from '../../src/cli/output/table.ts';
+import { wrapped } from '../../src/cli/output/wrapped.ts';
+import { tokenListing } from '../../src/cli/tokens/token-view.ts';
 import type { Token } from '../../src/core/token.ts';
 
 const token: Token = {

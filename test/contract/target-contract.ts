@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/core/errors.ts';
 import type { Outcome } from '../../src/core/plan.ts';
 import { Secret } from '../../src/core/secret.ts';
-import type { Capabilities, Target, TargetDescription } from '../../src/operations/ports.ts';
+import type { Target } from '../../src/operations/ports/target.ts';
+import type { Capabilities, TargetDescription } from '../../src/operations/ports/target-description.ts';
 import type { ContractService } from './contract-service.ts';
 
 /** A place to try a target in. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
-import type { Target } from '../../src/operations/ports.ts';
+import type { Target } from '../../src/operations/ports/target.ts';
 import { openControllerApi } from '../../src/targets/controller-api/controller-api.ts';
 import type { Credential } from '../../src/targets/controller-api/credential.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';

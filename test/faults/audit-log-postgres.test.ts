@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, inject, test } from 'vitest';
 import { openPostgresLog } from '../../src/audit/postgres-log.ts';
 import type { Database } from '../../src/db/database.ts';
-import type { AuditLog } from '../../src/operations/audit-log-port.ts';
+import type { AuditLog } from '../../src/operations/ports/audit-log.ts';
 import { draft, RUN, stillClock } from '../audit/drafts.ts';
 import { refusal } from '../audit/logs.ts';
 import { openOn } from '../support/databases.ts';

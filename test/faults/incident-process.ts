@@ -1,7 +1,7 @@
 import { openFileLog } from '../../src/audit/file-log.ts';
 import { Secret } from '../../src/core/secret.ts';
-import type { AuditLog } from '../../src/operations/audit-log-port.ts';
-import type { Target } from '../../src/operations/ports.ts';
+import type { AuditLog } from '../../src/operations/ports/audit-log.ts';
+import type { Target } from '../../src/operations/ports/target.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
 import { workOn } from './incident-work.ts';
 

@@ -1,9 +1,9 @@
-import { snapshotFiles } from '../../src/cli/incident-snapshot-file.ts';
-import type { AuditLog } from '../../src/operations/audit-log-port.ts';
+import { snapshotFiles } from '../../src/cli/incident/snapshot-file.ts';
 import { liftIncident } from '../../src/operations/incident/lift.ts';
 import { lockDown } from '../../src/operations/incident/lock-down.ts';
 import { planLockdown } from '../../src/operations/incident/plan-lockdown.ts';
-import type { Target } from '../../src/operations/ports.ts';
+import type { AuditLog } from '../../src/operations/ports/audit-log.ts';
+import type { Target } from '../../src/operations/ports/target.ts';
 
 /** Where an incident is worked on. */
 export interface IncidentPlace {

@@ -2,7 +2,7 @@ import { openFileLog } from '../../src/audit/file-log.ts';
 import { openPostgresLog } from '../../src/audit/postgres-log.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { openPostgres } from '../../src/db/postgres.ts';
-import type { AuditLog } from '../../src/operations/audit-log-port.ts';
+import type { AuditLog } from '../../src/operations/ports/audit-log.ts';
 
 /** Opens the log at a path, or in the database of a URL. */
 export function openLogAt(place: string): AuditLog {

@@ -1,7 +1,7 @@
 import { openFileLog } from '../../src/audit/file-log.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { planRevocation } from '../../src/operations/plan-revocation.ts';
-import { revokeTokens } from '../../src/operations/revoke-tokens.ts';
+import { planRevocation } from '../../src/operations/revocation/plan-revocation.ts';
+import { revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
 
 // Revokes every token of the database at the first argument, recording in the log at the second. Says "started"

@@ -1,7 +1,7 @@
 import { openFileLog } from '../../src/audit/file-log.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { planRevocation } from '../../src/operations/plan-revocation.ts';
-import { revokeTokens } from '../../src/operations/revoke-tokens.ts';
+import { planRevocation } from '../../src/operations/revocation/plan-revocation.ts';
+import { revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
 import { openControllerApi } from '../../src/targets/controller-api/controller-api.ts';
 
 // Revokes every token of the controller at the first argument, recording in the log at the second.

@@ -6,7 +6,7 @@ import { TokenctlError } from '../../src/core/errors.ts';
 import { defaultPolicy } from '../../src/core/policy/policy.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { openPostgres } from '../../src/db/postgres.ts';
-import type { SchedulerClock } from '../../src/operations/scheduler-port.ts';
+import type { SchedulerClock } from '../../src/operations/ports/scheduler.ts';
 import { openPostgresLedger } from '../../src/scheduler/ledger/postgres-ledger.ts';
 import { Schedule } from '../../src/scheduler/schedule.ts';
 import type { ScheduledJob } from '../../src/scheduler/scheduled-job.ts';

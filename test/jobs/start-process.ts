@@ -1,4 +1,4 @@
-import { exitCodeOf } from '../../src/cli/exit-codes.ts';
+import { exitCodeOf } from '../../src/cli/errors/exit-codes.ts';
 import { TokenctlError } from '../../src/core/errors.ts';
 import { startScheduler } from '../../src/scheduling/start.ts';
 

@@ -1,4 +1,4 @@
-import type { JobFiles } from '../../src/operations/job-files-port.ts';
+import type { JobFiles } from '../../src/operations/ports/job-files.ts';
 
 /** For jobs that have nothing to do with files: to touch one fails. */
 export const unusedFiles: JobFiles = {

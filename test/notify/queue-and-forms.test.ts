@@ -5,7 +5,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { openEmail } from '../../src/notify/email.ts';
 import { NoticeQueue } from '../../src/notify/notice-queue.ts';
 import { slackMessage } from '../../src/notify/slack.ts';
-import type { Notice, Notifier } from '../../src/operations/notifier-port.ts';
+import type { Notice, Notifier } from '../../src/operations/ports/notifier.ts';
 
 const notice: Notice = {
   id: 'abc123',

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import { openWebhook, type WebhookOptions } from '../../src/notify/webhook.ts';
-import type { Notice } from '../../src/operations/notifier-port.ts';
+import type { Notice } from '../../src/operations/ports/notifier.ts';
 
 const notice: Notice = {
   id: 'a1b2',

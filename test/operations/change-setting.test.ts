@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/core/errors.ts';
-import { changeSetting } from '../../src/operations/change-setting.ts';
+import { changeSetting } from '../../src/operations/settings/change-setting.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
 import { failingFrom, fixture } from './fixture.ts';
 import { description, installed } from './memory-target.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { type CleanupTokensOptions, cleanupTokens } from '../../src/operations/cleanup-tokens.ts';
-import { listRefreshTokens } from '../../src/operations/list-refresh-tokens.ts';
-import { type PlanCleanupOptions, planCleanup } from '../../src/operations/plan-cleanup.ts';
+import { type CleanupTokensOptions, cleanupTokens } from '../../src/operations/cleanup/cleanup-tokens.ts';
+import { type PlanCleanupOptions, planCleanup } from '../../src/operations/cleanup/plan-cleanup.ts';
+import { listRefreshTokens } from '../../src/operations/tokens/list-refresh-tokens.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
 import { stillClock } from '../audit/drafts.ts';
 import { token } from '../core/tokens.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { createToken } from '../../src/operations/create-token.ts';
+import { createToken } from '../../src/operations/tokens/create-token.ts';
 import { failingFrom, fixture } from './fixture.ts';
 
 const request = { scope: 'write', description: 'for the job' } as const;

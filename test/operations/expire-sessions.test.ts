@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/core/errors.ts';
-import { type ExpireSessionsOptions, expireSessions } from '../../src/operations/expire-sessions.ts';
-import { listSessions } from '../../src/operations/list-sessions.ts';
-import { planSessionExpiry } from '../../src/operations/plan-session-expiry.ts';
+import { type ExpireSessionsOptions, expireSessions } from '../../src/operations/sessions/expire-sessions.ts';
+import { listSessions } from '../../src/operations/sessions/list-sessions.ts';
+import { planSessionExpiry } from '../../src/operations/sessions/plan-session-expiry.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
 import { collected } from '../targets/controller-api/opened.ts';
 import { databaseFixture, failingFrom, fixture } from './fixture.ts';

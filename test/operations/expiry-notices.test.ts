@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/core/errors.ts';
-import { planNotices, sendNotices } from '../../src/operations/expiry-notices.ts';
-import type { Notice, Notifier } from '../../src/operations/notifier-port.ts';
+import type { Notice, Notifier } from '../../src/operations/ports/notifier.ts';
+import { planNotices, sendNotices } from '../../src/operations/token-audit/expiry-notices.ts';
 import { stillClock } from '../audit/drafts.ts';
 import { token } from '../core/tokens.ts';
 import { entriesOf, failingFrom, fixture } from './fixture.ts';

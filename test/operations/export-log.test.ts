@@ -6,9 +6,9 @@ import { jsonLinesFormat } from '../../src/audit/export/json-lines.ts';
 import { ocsfFormat } from '../../src/audit/export/ocsf.ts';
 import { openFileLog } from '../../src/audit/file-log.ts';
 import { TokenctlError } from '../../src/core/errors.ts';
-import { type ExportLogOptions, exportLog } from '../../src/operations/export-log.ts';
-import type { LogSink } from '../../src/operations/log-sink-port.ts';
-import { rotateLog } from '../../src/operations/rotate-log.ts';
+import { type ExportLogOptions, exportLog } from '../../src/operations/log/export-log.ts';
+import { rotateLog } from '../../src/operations/log/rotate-log.ts';
+import type { LogSink } from '../../src/operations/ports/log-sink.ts';
 import { draft, stillClock, temporaryFolder } from '../audit/drafts.ts';
 import { EMPTY_LOGS } from '../audit/logs.ts';
 

@@ -1,9 +1,12 @@
 import { join } from 'node:path';
 import { openFileLog } from '../../src/audit/file-log.ts';
 import { TokenctlError } from '../../src/core/errors.ts';
-import type { AuditLog, Entry } from '../../src/operations/audit-log-port.ts';
-import { type PlanRevocationOptions, planRevocation } from '../../src/operations/plan-revocation.ts';
-import { type RevokeTokensOptions, revokeTokens } from '../../src/operations/revoke-tokens.ts';
+import type { AuditLog, Entry } from '../../src/operations/ports/audit-log.ts';
+import {
+  type PlanRevocationOptions,
+  planRevocation,
+} from '../../src/operations/revocation/plan-revocation.ts';
+import { type RevokeTokensOptions, revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
 import { stillClock, temporaryFolder } from '../audit/drafts.ts';
 import { databaseDescription, MemoryTarget } from './memory-target.ts';
 

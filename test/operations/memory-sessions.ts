@@ -1,5 +1,5 @@
 import type { Session } from '../../src/core/token.ts';
-import type { SessionSelector } from '../../src/operations/ports.ts';
+import type { SessionSelector } from '../../src/operations/ports/target-selectors.ts';
 
 /** A session of alice that began last week. */
 export function session(other: Partial<Session> = {}): Session {

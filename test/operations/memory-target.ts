@@ -3,17 +3,15 @@ import type { Outcome, Reach } from '../../src/core/plan.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Selector } from '../../src/core/selector.ts';
 import type { Activity, Application, RefreshToken, Session, Token, User } from '../../src/core/token.ts';
+import type { AuthenticationSettings } from '../../src/operations/ports/authentication-settings.ts';
+import type { Identified, Target, TokenRequest } from '../../src/operations/ports/target.ts';
+import type { TargetDescription } from '../../src/operations/ports/target-description.ts';
 import type {
   ActivitySelector,
-  AuthenticationSettings,
-  Identified,
   RefreshTokenSelector,
   SessionSelector,
-  Target,
-  TargetDescription,
-  TokenRequest,
   UserSelector,
-} from '../../src/operations/ports.ts';
+} from '../../src/operations/ports/target-selectors.ts';
 import { token } from '../core/tokens.ts';
 import { MemoryRefreshTokens } from './memory-refresh-tokens.ts';
 import { MemorySessions } from './memory-sessions.ts';

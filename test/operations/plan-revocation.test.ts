@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { planRevocation } from '../../src/operations/plan-revocation.ts';
+import { planRevocation } from '../../src/operations/revocation/plan-revocation.ts';
 import { stillClock } from '../audit/drafts.ts';
 import { token } from '../core/tokens.ts';
 import { MemoryTarget } from './memory-target.ts';

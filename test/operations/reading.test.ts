@@ -1,10 +1,10 @@
 import { appendFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { checkTarget } from '../../src/operations/check-target.ts';
-import { externalUserNames } from '../../src/operations/external-users.ts';
-import { listLog } from '../../src/operations/list-log.ts';
-import { listTokens } from '../../src/operations/list-tokens.ts';
-import { verifyLog } from '../../src/operations/verify-log.ts';
+import { checkTarget } from '../../src/operations/contexts/check-target.ts';
+import { listLog } from '../../src/operations/log/list-log.ts';
+import { verifyLog } from '../../src/operations/log/verify-log.ts';
+import { externalUserNames } from '../../src/operations/revocation/external-users.ts';
+import { listTokens } from '../../src/operations/tokens/list-tokens.ts';
 import { draft } from '../audit/drafts.ts';
 import { fixture } from './fixture.ts';
 import { databaseDescription, description, MemoryTarget, user } from './memory-target.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { reconcile } from '../../src/operations/reconcile.ts';
+import { reconcile } from '../../src/operations/record/reconcile.ts';
 import { draft } from '../audit/drafts.ts';
 import { databaseFixture, fixture } from './fixture.ts';
 import { refreshToken } from './memory-refresh-tokens.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/core/errors.ts';
-import { planRevocation } from '../../src/operations/plan-revocation.ts';
-import { revokeTokens } from '../../src/operations/revoke-tokens.ts';
+import { planRevocation } from '../../src/operations/revocation/plan-revocation.ts';
+import { revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
 import { stillClock } from '../audit/drafts.ts';
 import { token } from '../core/tokens.ts';

@@ -3,9 +3,9 @@ import { jsonLinesFormat } from '../../src/audit/export/json-lines.ts';
 import { openSink } from '../../src/audit/export/open-sink.ts';
 import { syslogFormat } from '../../src/audit/export/syslog.ts';
 import { TokenctlError } from '../../src/core/errors.ts';
-import type { Entry } from '../../src/operations/audit-log-port.ts';
-import type { LogSink } from '../../src/operations/log-sink-port.ts';
-import { withRequiredSink } from '../../src/operations/required-sink.ts';
+import type { Entry } from '../../src/operations/ports/audit-log.ts';
+import type { LogSink } from '../../src/operations/ports/log-sink.ts';
+import { withRequiredSink } from '../../src/operations/record/required-sink.ts';
 import { deadPort, receiver, silence } from '../audit/export/receivers.ts';
 import { fixture } from './fixture.ts';
 

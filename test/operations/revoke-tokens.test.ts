@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/core/errors.ts';
-import type { Entry } from '../../src/operations/audit-log-port.ts';
-import { planRevocation } from '../../src/operations/plan-revocation.ts';
-import { revokeTokens } from '../../src/operations/revoke-tokens.ts';
+import type { Entry } from '../../src/operations/ports/audit-log.ts';
+import { planRevocation } from '../../src/operations/revocation/plan-revocation.ts';
+import { revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
 import { stillClock } from '../audit/drafts.ts';
 import { failingFrom, fixture } from './fixture.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/core/errors.ts';
 import type { Activity } from '../../src/core/token.ts';
-import { traceToken } from '../../src/operations/trace-token.ts';
+import { traceToken } from '../../src/operations/token-audit/trace-token.ts';
 import { token } from '../core/tokens.ts';
 import { fixture } from './fixture.ts';
 import { description } from './memory-target.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Claim, TickClaims } from '../../src/operations/scheduler-port.ts';
+import type { Claim, TickClaims } from '../../src/operations/ports/scheduler.ts';
 import { LEDGERS, type LedgerPlace } from './ledgers.ts';
 
 const NOW = new Date('2026-01-01T12:00:00Z');

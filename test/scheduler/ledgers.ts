@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
-import type { TickClaims } from '../../src/operations/scheduler-port.ts';
+import type { TickClaims } from '../../src/operations/ports/scheduler.ts';
 import { openFileLedger } from '../../src/scheduler/ledger/file-ledger.ts';
 import { openPostgresLedger } from '../../src/scheduler/ledger/postgres-ledger.ts';
 import { openOn } from '../support/databases.ts';

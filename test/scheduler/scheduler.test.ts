@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TokenctlError } from '../../src/core/errors.ts';
-import type { RunRecord, TickClaims } from '../../src/operations/scheduler-port.ts';
+import type { RunRecord, TickClaims } from '../../src/operations/ports/scheduler.ts';
 import { runNow } from '../../src/scheduler/run-now.ts';
 import { filePlace, type LedgerPlace } from './ledgers.ts';
 import { done, scheduledJob, schedulerOn } from './scheduled.ts';

@@ -1,4 +1,4 @@
-import type { LogFormat } from '../../operations/log-sink-port.ts';
+import type { LogFormat } from '../../operations/ports/log-sink.ts';
 import { clipped } from './clipped.ts';
 import type { EventStatus } from './log-event.ts';
 import { type EventRecord, recordsOf } from './record.ts';

@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { TokenctlError } from '../../core/errors.ts';
-import type { LogSink } from '../../operations/log-sink-port.ts';
+import type { LogSink } from '../../operations/ports/log-sink.ts';
 import { unreachable } from './sink-failure.ts';
 
 /** The most that a datagram holds over IPv4, in bytes. */

@@ -1,5 +1,5 @@
-import type { Entry } from '../../operations/audit-log-port.ts';
-import { textOf } from '../../operations/entry-data.ts';
+import type { Entry } from '../../operations/ports/audit-log.ts';
+import { textOf } from '../../operations/record/entry-data.ts';
 import type { LogEvent } from './log-event.ts';
 import { endedSessions, intendedSessions } from './session-events.ts';
 import { resultOf, settingEvent, userEvents } from './state-events.ts';

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { z } from 'zod';
 import { TokenctlError } from '../../core/errors.ts';
 import { makeFolder } from '../../db/make-folder.ts';
-import type { ExportCursor, ExportPosition } from '../../operations/log-sink-port.ts';
+import type { ExportCursor, ExportPosition } from '../../operations/ports/log-sink.ts';
 import { syncFolder } from '../log-folder.ts';
 import { reasonOf } from './sink-failure.ts';
 

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { TokenctlError } from '../../core/errors.ts';
-import type { LogSink } from '../../operations/log-sink-port.ts';
+import type { LogSink } from '../../operations/ports/log-sink.ts';
 import { reasonOf } from './sink-failure.ts';
 
 /** A pipe without a reader fails at once instead of waiting for one. */

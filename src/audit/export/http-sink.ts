@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici';
 import { TokenctlError } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
-import type { LogSink } from '../../operations/log-sink-port.ts';
+import type { LogSink } from '../../operations/ports/log-sink.ts';
 import { tooLate, unreachable } from './sink-failure.ts';
 
 /** Where records are posted. */

@@ -1,4 +1,4 @@
-import type { LogFormat } from '../../operations/log-sink-port.ts';
+import type { LogFormat } from '../../operations/ports/log-sink.ts';
 import { canonical } from '../chain.ts';
 
 /** The lines of the log as they are, which a copy of the log is made of: it verifies as the log does. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { TokenctlError } from '../../core/errors.ts';
 import type { ExportFormat } from '../../core/export-format.ts';
 import type { Secret } from '../../core/secret.ts';
-import type { LogFormat, LogSink } from '../../operations/log-sink-port.ts';
+import type { LogFormat, LogSink } from '../../operations/ports/log-sink.ts';
 import { within } from '../deadline.ts';
 import { cefFormat } from './cef.ts';
 import { datagramSink } from './datagram-sink.ts';

@@ -1,6 +1,6 @@
-import type { Entry } from '../../operations/audit-log-port.ts';
-import { textOf } from '../../operations/entry-data.ts';
-import type { EntryContext } from '../../operations/log-sink-port.ts';
+import type { Entry } from '../../operations/ports/audit-log.ts';
+import type { EntryContext } from '../../operations/ports/log-sink.ts';
+import { textOf } from '../../operations/record/entry-data.ts';
 import { canonical, hashOf } from '../chain.ts';
 import { clipped } from './clipped.ts';
 import { eventsOf } from './events-of.ts';

@@ -1,5 +1,5 @@
-import type { Entry } from '../../operations/audit-log-port.ts';
-import { listOf, numbersIn, textOf } from '../../operations/entry-data.ts';
+import type { Entry } from '../../operations/ports/audit-log.ts';
+import { listOf, numbersIn, textOf } from '../../operations/record/entry-data.ts';
 import type { LogEvent } from './log-event.ts';
 
 /** The intent to end sessions of some users, as one event. */

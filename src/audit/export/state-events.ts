@@ -1,5 +1,5 @@
-import type { Entry } from '../../operations/audit-log-port.ts';
-import { numbersIn, objectOf, objectsIn, textOf } from '../../operations/entry-data.ts';
+import type { Entry } from '../../operations/ports/audit-log.ts';
+import { numbersIn, objectOf, objectsIn, textOf } from '../../operations/record/entry-data.ts';
 import type { EventStatus, LogEvent } from './log-event.ts';
 
 /** A change of settings, before and after it; undefined where the entry is about none. */

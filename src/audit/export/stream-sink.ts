@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type { LogSink } from '../../operations/log-sink-port.ts';
+import type { LogSink } from '../../operations/ports/log-sink.ts';
 import { within } from '../deadline.ts';
 import { type Framing, framed } from './framing.ts';
 import { tooLate, unreachable } from './sink-failure.ts';

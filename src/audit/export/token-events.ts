@@ -1,6 +1,6 @@
-import type { Entry } from '../../operations/audit-log-port.ts';
-import { intendedIds } from '../../operations/batch-entries.ts';
-import { listOf, numbersIn, objectsIn, textOf } from '../../operations/entry-data.ts';
+import type { Entry } from '../../operations/ports/audit-log.ts';
+import { intendedIds } from '../../operations/record/batch-entries.ts';
+import { listOf, numbersIn, objectsIn, textOf } from '../../operations/record/entry-data.ts';
 import type { EventStatus, EventSubject, LogEvent } from './log-event.ts';
 
 type Kind = Extract<EventSubject['kind'], 'access token' | 'refresh token'>;

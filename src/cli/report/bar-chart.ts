@@ -1,5 +1,5 @@
 import type { Bar } from '../../core/token-statistics.ts';
-import { numberText } from '../counts.ts';
+import { numberText } from '../output/counts.ts';
 import { html } from './html-text.ts';
 
 /** Sizes in the chart's own units. */

@@ -1,6 +1,6 @@
 import { DAY } from '../../core/policy/rule.ts';
 import type { TokenStatistics } from '../../core/token-statistics.ts';
-import { countText, numberText } from '../counts.ts';
+import { countText, numberText } from '../output/counts.ts';
 
 const CELL = 13;
 const LEFT = 34;

@@ -2,8 +2,8 @@ import { nearestName } from '../../config/nearest-name.ts';
 import { TokenctlError } from '../../core/errors.ts';
 import { type Policy, type RuleName, ruleNames, rules } from '../../core/policy/policy.ts';
 import type { RuleHelp } from '../../core/policy/rule.ts';
-import { type Report, report } from '../result.ts';
-import { wrapped } from '../wrapped.ts';
+import { type Report, report } from '../output/result.ts';
+import { wrapped } from '../output/wrapped.ts';
 
 const WIDEST = 100;
 

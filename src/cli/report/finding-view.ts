@@ -1,8 +1,8 @@
 import type { Finding } from '../../core/policy/finding.ts';
 import { applicationOf, ownerOf, type Subject, subjectKey, subjectName } from '../../core/policy/subject.ts';
 import type { Application, RefreshToken } from '../../core/token.ts';
-import { type Listing, listing } from '../result.ts';
-import { tokenToJson } from '../token-view.ts';
+import { type Listing, listing } from '../output/result.ts';
+import { tokenToJson } from '../tokens/token-view.ts';
 
 /**
  * The JSON form of a finding: what {@link verdictToJson} gives, and under the name of the subject's kind what

@@ -1,8 +1,8 @@
 import type { Finding } from '../../core/policy/finding.ts';
 import { noneBySeverity, type Severity, severities } from '../../core/policy/severity.ts';
 import { applicationOf, ownerOf } from '../../core/policy/subject.ts';
-import { numberText } from '../counts.ts';
-import { type Listing, listing } from '../result.ts';
+import { numberText } from '../output/counts.ts';
+import { type Listing, listing } from '../output/result.ts';
 
 /** By what findings can be put together. */
 export type Grouping = 'user' | 'application' | 'rule' | 'severity';

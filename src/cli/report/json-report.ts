@@ -1,9 +1,9 @@
 import type { Finding } from '../../core/policy/finding.ts';
 import type { Token } from '../../core/token.ts';
-import type { Audit } from '../../operations/audit-tokens.ts';
-import { IncompleteListing } from '../listing.ts';
-import { printable } from '../printable.ts';
-import { tokenToJson } from '../token-view.ts';
+import type { Audit } from '../../operations/token-audit/audit-tokens.ts';
+import { IncompleteListing } from '../output/listing.ts';
+import { printable } from '../output/printable.ts';
+import { tokenToJson } from '../tokens/token-view.ts';
 import { findingToJson, verdictToJson } from './finding-view.ts';
 
 /**

@@ -1,14 +1,14 @@
+import type { Notifier } from '../../operations/ports/notifier.ts';
 import {
   type ExpiryNotice,
   type PlanNoticesOptions,
   planNotices,
   sendNotices,
-} from '../../operations/expiry-notices.ts';
-import type { Notifier } from '../../operations/notifier-port.ts';
-import type { SentNotices } from '../../operations/sent-notices.ts';
-import { readSentNotices } from '../../operations/sent-notices.ts';
+} from '../../operations/token-audit/expiry-notices.ts';
+import type { SentNotices } from '../../operations/token-audit/sent-notices.ts';
+import { readSentNotices } from '../../operations/token-audit/sent-notices.ts';
 import type { Runtime } from '../../runtime.ts';
-import type { Result } from '../result.ts';
+import type { Result } from '../output/result.ts';
 import { noticeListing, noticeResult } from './notice-view.ts';
 
 /** The flags of `tokens notices`. */

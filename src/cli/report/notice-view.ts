@@ -1,10 +1,10 @@
 import { TokenctlError } from '../../core/errors.ts';
-import type { ExpiryNotice, NoticeReport } from '../../operations/expiry-notices.ts';
-import { countText } from '../counts.ts';
-import { printable } from '../printable.ts';
-import { type Listing, listing, type Report, report } from '../result.ts';
-import { timeText } from '../times.ts';
-import { tokenToJson } from '../token-view.ts';
+import type { ExpiryNotice, NoticeReport } from '../../operations/token-audit/expiry-notices.ts';
+import { countText } from '../output/counts.ts';
+import { printable } from '../output/printable.ts';
+import { type Listing, listing, type Report, report } from '../output/result.ts';
+import { timeText } from '../output/times.ts';
+import { tokenToJson } from '../tokens/token-view.ts';
 
 /** Tokens that expire soon, as a command's result: in JSON `threshold`, `daysLeft`, `token`. */
 export function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<ExpiryNotice> {

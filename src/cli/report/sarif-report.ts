@@ -3,10 +3,10 @@ import { type RuleName, ruleNames, rules } from '../../core/policy/policy.ts';
 import type { RuleHelp } from '../../core/policy/rule.ts';
 import type { Severity } from '../../core/policy/severity.ts';
 import { type Subject, subjectKey, subjectName } from '../../core/policy/subject.ts';
-import type { Audit } from '../../operations/audit-tokens.ts';
-import type { TargetDescription } from '../../operations/ports.ts';
-import { IncompleteListing } from '../listing.ts';
-import { printable } from '../printable.ts';
+import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { Audit } from '../../operations/token-audit/audit-tokens.ts';
+import { IncompleteListing } from '../output/listing.ts';
+import { printable } from '../output/printable.ts';
 
 /** What a SARIF log states besides the findings. */
 export interface SarifContext {

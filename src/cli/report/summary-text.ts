@@ -1,8 +1,8 @@
 import { type Policy, ruleNames } from '../../core/policy/policy.ts';
 import { severities } from '../../core/policy/severity.ts';
-import type { AuditSummary } from '../../operations/audit-tokens.ts';
-import { countText, numberText } from '../counts.ts';
-import { printable } from '../printable.ts';
+import type { AuditSummary } from '../../operations/token-audit/audit-tokens.ts';
+import { countText, numberText } from '../output/counts.ts';
+import { printable } from '../output/printable.ts';
 
 /** An audit in numbers, for people: finished lines. */
 export function summaryText(summary: AuditSummary, policy: Policy): string {

@@ -1,11 +1,11 @@
 import type { Activity } from '../../core/token.ts';
-import type { EntryOfToken } from '../../operations/entries-of-token.ts';
-import type { OwnerActivity, TokenTrace } from '../../operations/trace-token.ts';
-import { countText, numberText } from '../counts.ts';
-import { printable } from '../printable.ts';
-import { type Report, report } from '../result.ts';
-import { expiryText, timeText } from '../times.ts';
-import { tokenToJson } from '../token-view.ts';
+import type { EntryOfToken } from '../../operations/token-audit/entries-of-token.ts';
+import type { OwnerActivity, TokenTrace } from '../../operations/token-audit/trace-token.ts';
+import { countText, numberText } from '../output/counts.ts';
+import { printable } from '../output/printable.ts';
+import { type Report, report } from '../output/result.ts';
+import { expiryText, timeText } from '../output/times.ts';
+import { tokenToJson } from '../tokens/token-view.ts';
 
 /** What is known of a token, as a command's result. */
 export function traceResult(trace: TokenTrace): Report {

@@ -1,6 +1,6 @@
 import type { LockdownScope, Measures } from '../../core/incident/scope.ts';
 import type { RevocationPlan } from '../../core/plan.ts';
-import type { TargetDescription } from '../ports.ts';
+import type { TargetDescription } from '../ports/target-description.ts';
 
 /** Something that stays open because this target cannot close it, or because it was not asked for. */
 export interface ByHand {

@@ -1,8 +1,8 @@
 import type { Selector } from '../../core/selector.ts';
-import { runBatches } from '../batches.ts';
-import { OutcomeTally } from '../outcome-tally.ts';
-import type { Target } from '../ports.ts';
-import type { Work } from '../work.ts';
+import type { Target } from '../ports/target.ts';
+import { runBatches } from '../record/batches.ts';
+import { OutcomeTally } from '../record/outcome-tally.ts';
+import type { Work } from '../record/work.ts';
 import type { StepReport } from './step.ts';
 
 /** For how long refreshing clients are chased, in milliseconds. */

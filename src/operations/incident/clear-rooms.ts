@@ -1,13 +1,14 @@
 import { TokenctlError } from '../../core/errors.ts';
 import type { RevocationPlan } from '../../core/plan.ts';
 import type { Selector } from '../../core/selector.ts';
-import type { Change } from '../change.ts';
-import { planRevocation } from '../plan-revocation.ts';
-import type { Capabilities, Target } from '../ports.ts';
-import type { RevocationReport } from '../revocation-report.ts';
-import type { RevocationListeners } from '../revocation-tally.ts';
-import { revokeTokens } from '../revoke-tokens.ts';
-import type { Stopped, Work } from '../work.ts';
+import type { Target } from '../ports/target.ts';
+import type { Capabilities } from '../ports/target-description.ts';
+import type { Change } from '../record/change.ts';
+import type { Stopped, Work } from '../record/work.ts';
+import { planRevocation } from '../revocation/plan-revocation.ts';
+import type { RevocationReport } from '../revocation/revocation-report.ts';
+import type { RevocationListeners } from '../revocation/revocation-tally.ts';
+import { revokeTokens } from '../revocation/revoke-tokens.ts';
 import { chaseRefreshes, liveRefreshTokens } from './chase-refreshes.ts';
 import { endsWork, type Step, type StepReport, type StepResult, takeStep } from './step.ts';
 

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../core/errors.ts';
-import type { AuditLog } from '../audit-log-port.ts';
-import { Journal, type JournalOptions } from '../journal.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
+import { Journal, type JournalOptions } from '../record/journal.ts';
 import { requireIncident } from './plan-lockdown.ts';
 import { readIncidents } from './read-incidents.ts';
 

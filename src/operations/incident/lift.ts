@@ -1,7 +1,7 @@
-import type { Change } from '../change.ts';
-import { Journal } from '../journal.ts';
-import { reconcile } from '../reconcile.ts';
-import { type Stopped, Work } from '../work.ts';
+import type { Change } from '../record/change.ts';
+import { Journal } from '../record/journal.ts';
+import { reconcile } from '../record/reconcile.ts';
+import { type Stopped, Work } from '../record/work.ts';
 import { type LiftItem, type LiftPlan, planLift } from './plan-lift.ts';
 import { setUsers } from './set-users.ts';
 import { changeTo, settingNamed } from './setting-locks.ts';

@@ -1,8 +1,10 @@
 import type { Incident } from '../../core/incident/incident.ts';
 import type { IncidentBook } from '../../core/incident/incident-book.ts';
 import type { LockValue } from '../../core/incident/lock.ts';
-import type { AuditLog } from '../audit-log-port.ts';
-import type { Clock, Target, TargetDescription } from '../ports.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target } from '../ports/target.ts';
+import type { TargetDescription } from '../ports/target-description.ts';
 import { activeUsers, foundOf, isDue } from './incident-status.ts';
 import { requireIncident } from './plan-lockdown.ts';
 import { readIncidents } from './read-incidents.ts';

@@ -7,10 +7,12 @@ import { describeScope, type LockdownScope, type Measures } from '../../core/inc
 import type { RevocationPlan } from '../../core/plan.ts';
 import { PlanBuilder } from '../../core/plan-builder.ts';
 import type { Selector } from '../../core/selector.ts';
-import type { AuditLog } from '../audit-log-port.ts';
-import { refuseLockout } from '../change-setting.ts';
-import { planRevocation } from '../plan-revocation.ts';
-import type { Clock, Target, TargetDescription } from '../ports.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target } from '../ports/target.ts';
+import type { TargetDescription } from '../ports/target-description.ts';
+import { planRevocation } from '../revocation/plan-revocation.ts';
+import { refuseLockout } from '../settings/change-setting.ts';
 import { type ByHand, byHand } from './by-hand.ts';
 import { readIncidents } from './read-incidents.ts';
 import { selectorOf } from './scope-selection.ts';

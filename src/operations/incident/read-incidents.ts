@@ -1,5 +1,5 @@
 import { IncidentBook } from '../../core/incident/incident-book.ts';
-import type { AuditLog } from '../audit-log-port.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
 
 /**
  * Reads the incidents of one target out of the audit log, which is the only place where they are kept.

@@ -1,6 +1,6 @@
 import type { Lock, LockValue } from '../../core/incident/lock.ts';
 import type { Measures } from '../../core/incident/scope.ts';
-import type { AuthenticationSettings } from '../ports.ts';
+import type { AuthenticationSettings } from '../ports/authentication-settings.ts';
 
 type Lifetimes = AuthenticationSettings['OAUTH2_PROVIDER'];
 

@@ -1,6 +1,6 @@
 import { TokenctlError, type TokenctlErrorCode } from '../../core/errors.ts';
-import type { EntryDraft } from '../audit-log-port.ts';
-import type { Work } from '../work.ts';
+import type { EntryDraft } from '../ports/audit-log.ts';
+import type { Work } from '../record/work.ts';
 
 /** What became of one step of a lockdown, a lift or an offboarding. */
 export interface StepReport {

@@ -1,8 +1,9 @@
 import type { Activity, RefreshToken, Token } from '../../core/token.ts';
-import type { AuditLog, Entry } from '../audit-log-port.ts';
-import { intendedIds } from '../batch-entries.ts';
 import { requireNamed } from '../named.ts';
-import type { Target, TargetDescription } from '../ports.ts';
+import type { AuditLog, Entry } from '../ports/audit-log.ts';
+import type { Target } from '../ports/target.ts';
+import type { TargetDescription } from '../ports/target-description.ts';
+import { intendedIds } from '../record/batch-entries.ts';
 
 /** Whose or which token's deeds are meant. */
 export type TimelineSubject = { readonly user: string } | { readonly tokenId: number };

@@ -2,8 +2,9 @@ import { TokenctlError } from '../../core/errors.ts';
 import type { IncidentBook } from '../../core/incident/incident-book.ts';
 import type { Lock } from '../../core/incident/lock.ts';
 import type { LockdownScope, Measures } from '../../core/incident/scope.ts';
-import type { KnownUser } from '../active-users.ts';
-import type { Target, TargetDescription } from '../ports.ts';
+import type { Target } from '../ports/target.ts';
+import type { TargetDescription } from '../ports/target-description.ts';
+import type { KnownUser } from '../users/active-users.ts';
 import { usersOf } from './scope-selection.ts';
 
 /** Users to deactivate, and those that are meant and kept. */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TokenctlError } from '../../core/errors.ts';
 import type { Queryable } from '../../db/database.ts';
 import { makeFolder } from '../../db/make-folder.ts';
-import type { TickClaims } from '../../operations/scheduler-port.ts';
+import type { TickClaims } from '../../operations/ports/scheduler.ts';
 import { Ledger } from './ledger.ts';
 import { makeTables } from './make-ledger.ts';
 

@@ -12,7 +12,7 @@ import type {
   TickClaims,
   TickKind,
   TickName,
-} from '../../operations/scheduler-port.ts';
+} from '../../operations/ports/scheduler.ts';
 import * as queries from './queries.ts';
 import { claimOf, openTickOf, runOf } from './rows.ts';
 import * as runs from './run-queries.ts';

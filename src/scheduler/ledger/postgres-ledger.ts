@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../core/errors.ts';
 import type { Database } from '../../db/database.ts';
-import type { TickClaims } from '../../operations/scheduler-port.ts';
+import type { TickClaims } from '../../operations/ports/scheduler.ts';
 import { Ledger } from './ledger.ts';
 import { makeTables } from './make-ledger.ts';
 import { MAKE_SCHEMA } from './schema.ts';

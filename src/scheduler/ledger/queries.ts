@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
-import type { TickKind } from '../../operations/scheduler-port.ts';
+import type { TickKind } from '../../operations/ports/scheduler.ts';
 
 /** A tick as it is stored. */
 export interface TickRow {

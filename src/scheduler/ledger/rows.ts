@@ -1,4 +1,4 @@
-import type { Claim, OpenTick, RunRecord, RunSummary } from '../../operations/scheduler-port.ts';
+import type { Claim, OpenTick, RunRecord, RunSummary } from '../../operations/ports/scheduler.ts';
 import type { TickRow } from './queries.ts';
 import type { RunRow } from './run-queries.ts';
 

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
-import type { RunState, TickKind } from '../../operations/scheduler-port.ts';
+import type { RunState, TickKind } from '../../operations/ports/scheduler.ts';
 
 /** A run as it is stored. */
 export interface RunRow {

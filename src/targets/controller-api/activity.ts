@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../core/errors.ts';
 import type { Activity } from '../../core/token.ts';
-import type { ActivitySelector } from '../../operations/ports.ts';
+import type { ActivitySelector } from '../../operations/ports/target-selectors.ts';
 import { type LinkedActivity, readActivity } from './activity-body.ts';
 import { jsonOf } from './answer-failure.ts';
 import type { Connection } from './connection.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { User } from '../../core/token.ts';
-import type { AuthenticationSettings } from '../../operations/ports.ts';
+import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 
 /** An id: a whole number from 1. */
 export const id = z.number().int().positive();

@@ -3,16 +3,10 @@ import type { Outcome, StaysAlive } from '../../core/plan.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Selector } from '../../core/selector.ts';
 import type { Activity, Application, RefreshToken, Session, Token, User } from '../../core/token.ts';
-import type {
-  ActivitySelector,
-  AuthenticationSettings,
-  CreatedToken,
-  Identified,
-  Target,
-  TargetDescription,
-  TokenRequest,
-  UserSelector,
-} from '../../operations/ports.ts';
+import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
+import type { CreatedToken, Identified, Target, TokenRequest } from '../../operations/ports/target.ts';
+import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { ActivitySelector, UserSelector } from '../../operations/ports/target-selectors.ts';
 import { activityOf, lastChangesOf } from './activity.ts';
 import { readApplication } from './application-body.ts';
 import { readUser } from './bodies.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { TokenctlError } from '../../core/errors.ts';
 import { Secret } from '../../core/secret.ts';
-import type { CreatedToken, TokenRequest } from '../../operations/ports.ts';
+import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
 import { jsonOf } from './answer-failure.ts';
 import { readTokenValue } from './bodies.ts';
 import { caller } from './caller.ts';

@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../core/errors.ts';
-import type { TargetDescription } from '../../operations/ports.ts';
+import type { TargetDescription } from '../../operations/ports/target-description.ts';
 import { isJson, jsonOf, notAController } from './answer-failure.ts';
 import { readActions, readDialect, readMe, readVersion } from './bodies.ts';
 import type { Connection } from './connection.ts';

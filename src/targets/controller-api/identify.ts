@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Secret } from '../../core/secret.ts';
-import type { Identified } from '../../operations/ports.ts';
+import type { Identified } from '../../operations/ports/target.ts';
 import { answerFailure, jsonOf } from './answer-failure.ts';
 import { readMe } from './bodies.ts';
 import type { Connection } from './connection.ts';

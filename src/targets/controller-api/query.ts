@@ -1,5 +1,5 @@
 import type { Selector } from '../../core/selector.ts';
-import type { ActivitySelector, UserSelector } from '../../operations/ports.ts';
+import type { ActivitySelector, UserSelector } from '../../operations/ports/target-selectors.ts';
 
 /** The longest list of values in one question, in characters: proxies refuse addresses above 4 to 8 KiB. */
 const LONGEST_LIST = 3000;

@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../core/errors.ts';
-import type { AuthenticationSettings } from '../../operations/ports.ts';
+import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 import { jsonOf } from './answer-failure.ts';
 import { readSettings } from './bodies.ts';
 import type { Connection } from './connection.ts';

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../core/errors.ts';
 import type { StaysAlive } from '../../core/plan.ts';
-import type { AuthenticationSettings } from '../../operations/ports.ts';
+import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 
 /**
  * What revoking access tokens over the REST API leaves alive. A controller lists neither refresh tokens

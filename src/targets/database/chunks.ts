@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TokenctlError } from '../../core/errors.ts';
 import type { Queryable } from '../../db/database.ts';
-import type { RightsPurpose } from '../../operations/ports.ts';
+import type { RightsPurpose } from '../../operations/ports/target-description.ts';
 import type { Connection } from './connection.ts';
 import { HELD, mayPass, reasonOf } from './failures.ts';
 import { chunked } from './pages.ts';

@@ -1,7 +1,7 @@
 import { createHash, randomInt } from 'node:crypto';
 import { TokenctlError } from '../../core/errors.ts';
 import { Secret } from '../../core/secret.ts';
-import type { CreatedToken, TokenRequest } from '../../operations/ports.ts';
+import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import { instant } from './instants.ts';
 import { findOwner, insertToken, type Owner } from './queries/create-token.ts';

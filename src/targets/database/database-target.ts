@@ -4,18 +4,15 @@ import type { Selector } from '../../core/selector.ts';
 import type { Activity, Application, RefreshToken, Session, Token, User } from '../../core/token.ts';
 import type { Environment } from '../../db/environment.ts';
 import { openPostgres } from '../../db/postgres.ts';
+import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
+import type { CreatedToken, Identified, Target, TokenRequest } from '../../operations/ports/target.ts';
+import type { TargetDescription } from '../../operations/ports/target-description.ts';
 import type {
   ActivitySelector,
-  AuthenticationSettings,
-  CreatedToken,
-  Identified,
   RefreshTokenSelector,
   SessionSelector,
-  Target,
-  TargetDescription,
-  TokenRequest,
   UserSelector,
-} from '../../operations/ports.ts';
+} from '../../operations/ports/target-selectors.ts';
 import { listTokens } from './access-tokens.ts';
 import { lastChanges, listActivity } from './activity.ts';
 import { Connection } from './connection.ts';

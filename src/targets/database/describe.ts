@@ -1,4 +1,8 @@
-import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports.ts';
+import type {
+  MissingRight,
+  RightsPurpose,
+  TargetDescription,
+} from '../../operations/ports/target-description.ts';
 import type { Connection } from './connection.ts';
 import { readRole } from './queries/catalogue.ts';
 import { AT_ONCE } from './revocation.ts';

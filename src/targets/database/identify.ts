@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Secret } from '../../core/secret.ts';
-import type { Identified } from '../../operations/ports.ts';
+import type { Identified } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import { chunked } from './pages.ts';
 import { readByHash } from './queries/identify.ts';

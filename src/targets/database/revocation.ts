@@ -1,6 +1,6 @@
 import type { Outcome } from '../../core/plan.ts';
 import type { Queryable } from '../../db/database.ts';
-import type { RightsPurpose } from '../../operations/ports.ts';
+import type { RightsPurpose } from '../../operations/ports/target-description.ts';
 import { inChunks, isUnanswered } from './chunks.ts';
 import type { Connection } from './connection.ts';
 import {

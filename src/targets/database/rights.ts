@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
-import type { MissingRight, RightsPurpose } from '../../operations/ports.ts';
+import type { MissingRight, RightsPurpose } from '../../operations/ports/target-description.ts';
 import type { Layout } from './layout.ts';
 import { readLackingRights, readLackingSequences } from './queries/catalogue.ts';
 import { NEEDS, needsOf } from './tables.ts';

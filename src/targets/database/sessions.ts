@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../core/errors.ts';
 import type { Session } from '../../core/token.ts';
-import type { SessionSelector } from '../../operations/ports.ts';
+import type { SessionSelector } from '../../operations/ports/target-selectors.ts';
 import { inChunks } from './chunks.ts';
 import type { Connection } from './connection.ts';
 import { instant, instantOrNull } from './instants.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { TokenctlError } from '../../core/errors.ts';
 import type { Queryable } from '../../db/database.ts';
-import type { AuthenticationSettings } from '../../operations/ports.ts';
+import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 import type { Connection } from './connection.ts';
 import {
   insertSetting,

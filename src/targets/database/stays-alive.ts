@@ -1,5 +1,5 @@
 import type { Reach, StaysAlive } from '../../core/plan.ts';
-import type { AuthenticationSettings } from '../../operations/ports.ts';
+import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 
 /** What revoking access tokens leaves alive where refresh tokens and sessions could be ended as well. */
 export async function staysAlive(

@@ -1,4 +1,4 @@
-import type { RightsPurpose } from '../../operations/ports.ts';
+import type { RightsPurpose } from '../../operations/ports/target-description.ts';
 import type { Layout } from './layout.ts';
 
 /** A right on a table that the queries need; without columns it is one on the whole table. */

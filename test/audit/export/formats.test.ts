@@ -7,7 +7,7 @@ import { ECS_VERSION, ecsFormat } from '../../../src/audit/export/ecs.ts';
 import { jsonLinesFormat } from '../../../src/audit/export/json-lines.ts';
 import { ocsfFormat } from '../../../src/audit/export/ocsf.ts';
 import { syslogFormat } from '../../../src/audit/export/syslog.ts';
-import type { LogFormat } from '../../../src/operations/log-sink-port.ts';
+import type { LogFormat } from '../../../src/operations/ports/log-sink.ts';
 import { HOSTILE, recordsByEntry, richLog } from './estate.ts';
 
 const version = '1.2.3';

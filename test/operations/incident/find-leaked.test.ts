@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { tokenValuesIn } from '../../../src/core/incident/token-values.ts';
-import { findLeaked, planLeaked } from '../../../src/operations/find-leaked.ts';
-import { revokeTokens } from '../../../src/operations/revoke-tokens.ts';
+import { findLeaked, planLeaked } from '../../../src/operations/revocation/find-leaked.ts';
+import { revokeTokens } from '../../../src/operations/revocation/revoke-tokens.ts';
 import { incidentFixture } from './incident-fixture.ts';
 
 const VALUE = 'abcdefghijABCDEFGHIJ0123456789';

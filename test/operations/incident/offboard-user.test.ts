@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../../src/core/errors.ts';
-import { offboardUsers, planUserOffboarding } from '../../../src/operations/offboard-user.ts';
+import { offboardUsers, planUserOffboarding } from '../../../src/operations/users/offboard-user.ts';
 import { token } from '../../core/tokens.ts';
 import { failingFrom } from '../fixture.ts';
 import { description } from '../memory-target.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../../../src/core/secret.ts';
-import type { Target } from '../../../src/operations/ports.ts';
+import type { Target } from '../../../src/operations/ports/target.ts';
 import { type RunningService, startService } from '../../../src/service/server.ts';
 import { FakeController, json } from './fake-controller.ts';
 import { collected, failureOf, opened } from './opened.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../../src/core/errors.ts';
 import type { Outcome } from '../../../src/core/plan.ts';
-import type { Target } from '../../../src/operations/ports.ts';
+import type { Target } from '../../../src/operations/ports/target.ts';
 import { FakeController, json } from './fake-controller.ts';
 import { opened } from './opened.ts';
 

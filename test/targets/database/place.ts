@@ -2,7 +2,7 @@ import { inject } from 'vitest';
 import type { Outcome } from '../../../src/core/plan.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import type { Database } from '../../../src/db/database.ts';
-import type { Target } from '../../../src/operations/ports.ts';
+import type { Target } from '../../../src/operations/ports/target.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { type LAYOUTS, makeTables } from '../../support/controller-tables.ts';
 import { openOn } from '../../support/databases.ts';

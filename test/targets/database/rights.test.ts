@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TokenctlError } from '../../../src/core/errors.ts';
-import type { RightsPurpose, Target } from '../../../src/operations/ports.ts';
+import type { Target } from '../../../src/operations/ports/target.ts';
+import type { RightsPurpose } from '../../../src/operations/ports/target-description.ts';
 import { LAYOUTS } from '../../support/controller-tables.ts';
 import { ALICE, all, makePlace, type Place, results, roleWith } from './place.ts';
 

@@ -1,6 +1,6 @@
 import type { User, UserReference } from '../../../core/token.ts';
 import type { Queryable } from '../../../db/database.ts';
-import type { UserSelector } from '../../../operations/ports.ts';
+import type { UserSelector } from '../../../operations/ports/target-selectors.ts';
 import { Conditions } from '../conditions.ts';
 import { instantOrNull, milliseconds } from '../instants.ts';
 import type { Layout } from '../layout.ts';

@@ -1,0 +1,89 @@
+import type { Configuration } from '../../config/configuration.ts';
+import type { NamedContext } from '../../config/contexts.ts';
+import type { DatabaseSetting } from '../../config/database-schema.ts';
+import type { SecretReference } from '../../config/secret-reference.ts';
+import { type Listing, listing } from '../output/result.ts';
+
+/** A context as `--json` shows it. */
+export type ContextJson = RestContextJson | DatabaseContextJson;
+
+/** A context over REST as `--json` shows it. */
+interface RestContextJson {
+  readonly name: string;
+  readonly current: boolean;
+  readonly kind: 'rest';
+  readonly url: string;
+  readonly username?: string | undefined;
+  /** Where the credential is; null for a context without one. */
+  readonly credential: ({ readonly kind: 'token' | 'password' } & SecretReference) | null;
+  readonly caFile?: string | undefined;
+  readonly verifyTls: boolean;
+}
+
+/** A context of a database as `--json` shows it. */
+interface DatabaseContextJson {
+  readonly name: string;
+  readonly current: boolean;
+  readonly kind: 'database';
+  /** The connection where it holds no secret, else where it is kept. */
+  readonly database: DatabaseSetting;
+}
+
+/** The contexts of a configuration as a command's result. */
+export function contextListing({ contexts, currentContext }: Configuration): Listing<ContextJson> {
+  return listing({
+    rows: Object.entries(contexts).map(([name, settings]) =>
+      contextToJson({ ...settings, name }, name === currentContext),
+    ),
+    columns: [
+      { name: 'current', cell: ({ current }) => (current ? '*' : '') },
+      { name: 'name', cell: ({ name }) => name, whole: true },
+      { name: 'kind', cell: ({ kind }) => kind, whole: true },
+      { name: 'address', cell: addressText },
+      {
+        name: 'username',
+        cell: (context) => (context.kind === 'rest' ? (context.username ?? '') : ''),
+        only: 'unlessEmpty',
+      },
+      { name: 'credential', cell: (context) => (context.kind === 'rest' ? credentialText(context) : '') },
+    ],
+    json: (context) => context,
+    none: 'No contexts. Make one with `tokenctl context add NAME --url URL`.',
+  });
+}
+
+/** The JSON form of a context. */
+export function contextToJson(context: NamedContext, current: boolean): ContextJson {
+  const { name } = context;
+  if (context.database !== undefined) return { name, current, kind: 'database', database: context.database };
+  const { url, username, token, password, caFile, verifyTls } = context;
+  return {
+    name,
+    current,
+    kind: 'rest',
+    url,
+    username,
+    credential: credentialOf(token, password),
+    caFile,
+    verifyTls: verifyTls ?? true,
+  };
+}
+
+function credentialOf(token?: SecretReference, password?: SecretReference): RestContextJson['credential'] {
+  if (token !== undefined) return { kind: 'token', ...token };
+  return password === undefined ? null : { kind: 'password', ...password };
+}
+
+function addressText(context: ContextJson): string {
+  if (context.kind === 'rest') return context.url;
+  const { database } = context;
+  return typeof database === 'string' ? database : `URL in ${placeText(database)}`;
+}
+
+function credentialText({ credential }: RestContextJson): string {
+  return credential === null ? 'none' : `${credential.kind} in ${placeText(credential)}`;
+}
+
+function placeText(reference: SecretReference): string {
+  return 'file' in reference ? reference.file : `$${reference.env}`;
+}

@@ -1,0 +1,109 @@
+import { TokenctlError } from '../../core/errors.ts';
+import {
+  findLeaked,
+  type LeakedToken,
+  type LeakedTokens,
+  planLeaked,
+} from '../../operations/revocation/find-leaked.ts';
+import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
+import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
+import type { Runtime } from '../../runtime.ts';
+import type { Consent } from '../consent.ts';
+import type { ChangeFlags } from '../flags.ts';
+import { countText } from '../output/counts.ts';
+import { printable } from '../output/printable.ts';
+import { progressLine } from '../output/progress.ts';
+import { type Report, report } from '../output/result.ts';
+import { amountsOf, confirmation, isNothing } from '../revocation/plan-amounts.ts';
+import { planText } from '../revocation/plan-text.ts';
+import { revocationResult } from '../revocation/revocation-result.ts';
+import { leakedLines } from './leaked-lines.ts';
+
+/** What leaked tokens are looked for with. */
+export interface LeakedRequest {
+  readonly runtime: Runtime;
+  readonly path: string;
+  /** How a revocation is agreed to; null where nothing is revoked. */
+  readonly consent: Consent | null;
+  readonly flags: ChangeFlags & { readonly 'include-own'?: boolean | undefined };
+}
+
+/**
+ * Looks for token values, says whose they are, and revokes the live ones where that is asked for: planned,
+ * shown, confirmed as every revocation.
+ *
+ * @throws TokenctlError `not_confirmed`, and whatever the operations throw.
+ */
+export async function leakedFlow({ runtime, path, consent, flags }: LeakedRequest): Promise<Report> {
+  const target = await runtime.target();
+  const description = await runtime.description();
+  const { capabilities } = description;
+  const leaked = await findLeaked({ target, capabilities, lines: leakedLines(path) });
+  if (consent === null) return foundResult(leaked, { revocation: null });
+  const includeOwn = flags['include-own'] === true;
+  const plan = await planLeaked({ target, capabilities, leaked, includeOwn });
+  const amounts = amountsOf(plan);
+  const text = () => `${foundText(leaked)}\n${planText(plan, description, true)}`;
+  if (flags['dry-run'] === true || isNothing(amounts)) {
+    const ending = flags['dry-run'] === true ? '\nDry run: nothing was changed.\n' : '';
+    return report({
+      json: { ...leaked, dryRun: flags['dry-run'] === true, plan },
+      text: () => text() + ending,
+      failure: unclear(leaked),
+    });
+  }
+  await consent.confirm({ plan: text(), ...confirmation(amounts) });
+  const change = await runtime.change(flags);
+  const progress = progressLine('Revoking');
+  const revocation = await revokeTokens({ ...change, plan, onProgress: progress.step }).finally(progress.end);
+  return foundResult(leaked, { revocation });
+}
+
+function foundResult(
+  leaked: LeakedTokens,
+  { revocation }: { readonly revocation: RevocationReport | null },
+): Report {
+  const revoked = revocation === null ? null : revocationResult(revocation);
+  return report({
+    json: { ...leaked, ...(revocation !== null && { revocation }) },
+    text: async (screen) => foundText(leaked) + (revoked === null ? '' : `\n${await revoked.text(screen)}`),
+    failure: revoked === null ? undefined : (revoked.failure ?? unclear(leaked)),
+  });
+}
+
+/** What says that not every live token could be revoked. */
+function unclear({ found }: LeakedTokens): TokenctlError | undefined {
+  const open = found.filter(({ live, ids }) => live && ids.length !== 1);
+  if (open.length === 0) return undefined;
+  return new TokenctlError(
+    'partly_done',
+    `${countText(open.length, 'live token', 'live tokens')} could not be told from others and ${open.length === 1 ? 'is' : 'are'} not revoked`,
+    {
+      hint: 'Revoke all that it can be with `tokens revoke --id`, or use a context of the database, which finds them by hash.',
+    },
+  );
+}
+
+function foundText({ lines, values, found, how }: LeakedTokens): string {
+  const live = found.filter((each) => each.live).length;
+  const text = [
+    `Read ${countText(lines, 'line')}: ${countText(values, 'value')} that may be a token, ${countText(found.length, 'token')} of this target, ${live} live.`,
+    ...found.map(tokenText),
+    ...(how === 'by_trying'
+      ? ['Each value was tried: refresh tokens, and tokens that are over, cannot be found so.']
+      : []),
+  ];
+  return `${text.join('\n')}\n`;
+}
+
+function tokenText({ kind, live, ids, user, fingerprint, lines }: LeakedToken): string {
+  const name = kind === 'access_token' ? 'access token' : 'refresh token';
+  const id =
+    ids.length === 1
+      ? ` ${ids[0]}`
+      : ids.length === 0
+        ? ' of unknown id'
+        : ` that is one of ${ids.join(', ')}`;
+  const where = lines.length === 0 ? '' : `, line ${lines.join(', ')}`;
+  return `  ${live ? 'LIVE' : 'over'}  ${name}${id}, of ${printable.value(user ?? 'nobody')}, fingerprint ${fingerprint}${where}`;
+}

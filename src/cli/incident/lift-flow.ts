@@ -1,0 +1,129 @@
+import { TokenctlError } from '../../core/errors.ts';
+import { type LiftReport, liftIncident } from '../../operations/incident/lift.ts';
+import { dueIncidents, type LiftItem, type LiftPlan, planLift } from '../../operations/incident/plan-lift.ts';
+import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { Runtime } from '../../runtime.ts';
+import type { Consent } from '../consent.ts';
+import { unfinishedWork } from '../errors/unfinished-work.ts';
+import type { ChangeFlags } from '../flags.ts';
+import { printable } from '../output/printable.ts';
+import { type Report, report } from '../output/result.ts';
+import { timeText } from '../output/times.ts';
+import { valueText } from './lockdown-text.ts';
+import { stepLines } from './steps-text.ts';
+
+/** What lifting is asked for with. */
+export interface LiftRequest {
+  readonly runtime: Runtime;
+  readonly consent: Consent;
+  /** The incident's id; undefined with `due`. */
+  readonly incident: string | undefined;
+  readonly flags: ChangeFlags & { readonly due?: boolean | undefined };
+}
+
+/**
+ * Makes sure that it was said what to lift.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function requireOneIncident(incident: string | undefined, due: boolean | undefined): void {
+  if ((incident === undefined) !== (due === true)) {
+    throw new TokenctlError('usage', 'Either an incident is lifted, or all whose time is over', {
+      hint: 'Give the id that incident status shows, or --due.',
+    });
+  }
+}
+
+/**
+ * Plans, shows, asks, lifts and reports.
+ *
+ * @throws TokenctlError `usage`, `not_confirmed`, and whatever the operations throw.
+ */
+export async function liftFlow({ runtime, consent, incident, flags }: LiftRequest): Promise<Report> {
+  const description = await runtime.description();
+  const reading = { target: await runtime.target(), description, log: await runtime.auditLog() };
+  const ids = incident === undefined ? await dueIncidents({ ...reading, clock: runtime.clock }) : [incident];
+  const plans: LiftPlan[] = [];
+  for (const id of ids) plans.push(await planLift({ ...reading, incident: id }));
+  const open = plans.filter(({ incident: { state } }) => state !== 'lifted');
+  const dryRun = flags['dry-run'] === true;
+  if (dryRun || open.length === 0) return plansResult(plans, { description, dryRun });
+  const [first] = open;
+  await consent.confirm({
+    plan: plansText(plans, description),
+    act: open.length === 1 ? `lift ${first?.incident.id ?? ''}` : `lift ${open.length} incidents`,
+    type: open.length === 1 ? (first?.incident.id ?? '') : String(open.length),
+  });
+  const change = await runtime.change(flags);
+  const reports: LiftReport[] = [];
+  for (const plan of open) reports.push(await liftIncident({ ...change, incident: plan.incident.id }));
+  return liftResult(reports);
+}
+
+function plansResult(
+  plans: readonly LiftPlan[],
+  { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
+): Report {
+  return report({
+    json: { dryRun, plans },
+    text: () => plansText(plans, description) + (dryRun ? '\nDry run: nothing was changed.\n' : ''),
+  });
+}
+
+function plansText(plans: readonly LiftPlan[], { address, context }: TargetDescription): string {
+  if (plans.length === 0) return 'No incident is to be lifted.\n';
+  const lines = plans.flatMap(({ incident, items }) => {
+    const { id, selection, lifted } = incident;
+    if (lifted !== null) {
+      return [`${id} was lifted at ${timeText(new Date(lifted.at))}: there is nothing to do.`];
+    }
+    return [
+      `Would lift ${id}: ${printable.value(selection)}, locked down since ${incident.since}.`,
+      ...items.map((item) => `  ${itemText(item)}`),
+      '  What was revoked stays revoked.',
+    ];
+  });
+  return `${[...lines, `At ${address} (context ${context}).`].join('\n')}\n`;
+}
+
+function itemText({ what, name, before, found, action, others }: LiftItem): string {
+  const shown = printable.value(name);
+  const isUser = what === 'user';
+  switch (action) {
+    case 'restore':
+      return isUser ? `Activate ${shown}.` : `Set ${shown} back to ${valueText(before)}.`;
+    case 'as_before':
+      return isUser ? `${shown} is as before already.` : `${shown} is ${valueText(before)} already.`;
+    case 'kept':
+      return `${shown} stays as it is: ${others.join(' and ')} holds it too.`;
+    case 'changed':
+      return `${shown} stays ${found === null ? '' : valueText(found)}: somebody has changed it since.`;
+    case 'gone':
+      return `${shown} is gone.`;
+  }
+}
+
+function liftResult(reports: readonly LiftReport[]): Report {
+  const partly = reports.filter(({ result }) => result === 'partly');
+  const stopped = reports.find((each) => each.stopped !== null)?.stopped ?? null;
+  return report({
+    json: reports,
+    text: () => `${reports.flatMap(reportLines).join('\n')}\n`,
+    failure: unfinishedWork({
+      interrupted: reports.some(({ interrupted }) => interrupted),
+      stopped,
+      left: `Not everything is lifted: ${partly.map(({ incident }) => incident).join(', ')}`,
+      open: partly.length > 0,
+    }),
+  });
+}
+
+function reportLines({ incident, result, steps, left, run }: LiftReport): string[] {
+  if (result === 'unchanged') return [`${incident} was lifted already: nothing was changed.`];
+  return [
+    `${result === 'lifted' ? 'Lifted' : 'Lifted in part'}: ${incident}.`,
+    ...stepLines(steps),
+    ...left.map((item) => `  left       ${itemText(item)}`),
+    ...(run === null ? [] : [`In the audit log as run ${run}.`]),
+  ];
+}

@@ -1,0 +1,110 @@
+import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import {
+  offboardUsers,
+  planUserOffboarding,
+  type UserOffboardingPlan,
+  type UserOffboardingReport,
+} from '../../operations/users/offboard-user.ts';
+import type { Runtime } from '../../runtime.ts';
+import type { Consent } from '../consent.ts';
+import { unfinishedWork } from '../errors/unfinished-work.ts';
+import type { ChangeFlags } from '../flags.ts';
+import { countText } from '../output/counts.ts';
+import { printable } from '../output/printable.ts';
+import { progressLine } from '../output/progress.ts';
+import { type Report, report } from '../output/result.ts';
+import { amountsOf, isNothing } from '../revocation/plan-amounts.ts';
+import { planText, staysAliveLines } from '../revocation/plan-text.ts';
+import { doorLines, stepLines } from './steps-text.ts';
+
+/** What an offboarding is asked for with. */
+export interface OffboardingRequest {
+  readonly runtime: Runtime;
+  readonly consent: Consent;
+  readonly users: readonly string[];
+  readonly flags: ChangeFlags;
+}
+
+/**
+ * Plans, shows, asks, ends and reports.
+ *
+ * @throws TokenctlError `not_confirmed`, and whatever the operations throw.
+ */
+export async function offboardingFlow(request: OffboardingRequest): Promise<Report> {
+  const { runtime, consent, flags } = request;
+  const users = [...new Set(request.users)];
+  const description = await runtime.description();
+  const target = await runtime.target();
+  const plan = await planUserOffboarding({ target, description, clock: runtime.clock, users });
+  const dryRun = flags['dry-run'] === true;
+  const nothing = isNothing(amountsOf(plan.revocation)) && plan.deactivate.length === 0;
+  if (dryRun || nothing) return offboardingPlanResult(plan, { description, dryRun });
+  await consent.confirm({
+    plan: offboardingText(plan, description),
+    act: `end the access of ${users.length === 1 ? printable.value(users[0] ?? '') : countText(users.length, 'user')}`,
+    type: users.length === 1 ? (users[0] ?? '') : String(users.length),
+  });
+  const change = await runtime.change(flags);
+  const progress = progressLine('Revoking');
+  const done = await offboardUsers({ ...change, plan, onProgress: progress.step }).finally(progress.end);
+  return offboardingResult(done);
+}
+
+function offboardingPlanResult(
+  plan: UserOffboardingPlan,
+  { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
+): Report {
+  return report({
+    json: { dryRun, plan },
+    text: () => offboardingText(plan, description) + (dryRun ? '\nDry run: nothing was changed.\n' : ''),
+  });
+}
+
+function offboardingText(plan: UserOffboardingPlan, description: TargetDescription): string {
+  const names = plan.deactivate.map(({ name }) => printable.value(name)).join(', ');
+  const lines = [
+    ...(names === '' ? [] : [`Would deactivate ${names}.`]),
+    ...(plan.staysActive ? [STAYS_ACTIVE] : []),
+    planText(plan.revocation, description),
+  ];
+  return lines.join('\n');
+}
+
+const STAYS_ACTIVE =
+  'Stays active: users cannot be deactivated here. Do it in a context of the database, or at the identity provider.';
+
+function offboardingResult(done: UserOffboardingReport): Report {
+  const { interrupted, stopped, result, users } = done;
+  return report({
+    json: done,
+    text: () => resultText(done),
+    failure: unfinishedWork({
+      interrupted,
+      stopped,
+      left: `Not all access of ${users.join(', ')} has ended for certain`,
+      open: result === 'partly',
+    }),
+  });
+}
+
+function resultText({
+  users,
+  result,
+  steps,
+  doors,
+  staysActive,
+  staysAlive,
+  run,
+}: UserOffboardingReport): string {
+  const names = users.map(printable.value).join(', ');
+  const lines = [
+    result === 'done' ? `The access of ${names} has ended.` : `The access of ${names} has ended in part.`,
+    ...stepLines(steps),
+    ...(staysActive ? [STAYS_ACTIVE] : []),
+    ...doorLines(doors),
+    ...staysAliveLines(staysAlive),
+    '',
+    `In the audit log as run ${run}.`,
+  ];
+  return `${lines.join('\n')}\n`;
+}

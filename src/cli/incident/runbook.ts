@@ -1,0 +1,25 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Report, report } from '../output/result.ts';
+
+/** The runbooks that come with the program, in `docs/runbooks/`. */
+export const runbooks = [
+  'stolen-token',
+  'leaving-employee',
+  'compromised-identity-provider',
+  'leaked-repository',
+  'controller-down',
+] as const;
+
+/**
+ * A runbook as a command's result, or which there are.
+ *
+ * @param root The package's folder.
+ */
+export async function runbookResult(root: string, name: string | undefined): Promise<Report> {
+  if (name === undefined) {
+    return report({ json: { runbooks }, text: () => `${runbooks.join('\n')}\n` });
+  }
+  const text = await readFile(join(root, 'docs/runbooks', `${name}.md`), 'utf8');
+  return report({ json: { name, text }, text: () => text });
+}

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { TokenctlError } from '../../core/errors.ts';
+import type { SnapshotFile, SnapshotFiles } from '../../operations/ports/snapshot-files.ts';
+
+/** How much is gathered before it is written, in characters. */
+const BUFFER = 1 << 18;
+
+/** Snapshots as files of mode 0600 in a folder, which is made, of mode 0700, when the first is. */
+export function snapshotFiles(folder: string): SnapshotFiles {
+  return {
+    async create(name) {
+      const path = join(folder, name);
+      try {
+        await mkdir(folder, { recursive: true, mode: 0o700 });
+        return new FileSnapshot(path, await open(`${path}.part`, 'wx', 0o600));
+      } catch (cause) {
+        throw notWritten(path, cause);
+      }
+    },
+  };
+}
+
+class FileSnapshot implements SnapshotFile {
+  readonly path: string;
+  readonly #file: FileHandle;
+  readonly #hash = createHash('sha256');
+  #buffer = '';
+
+  constructor(path: string, file: FileHandle) {
+    this.path = path;
+    this.#file = file;
+  }
+
+  async write(text: string): Promise<void> {
+    this.#buffer += text;
+    if (this.#buffer.length >= BUFFER) await this.#flush();
+  }
+
+  async commit(): Promise<string> {
+    await this.#flush();
+    try {
+      await this.#file.sync();
+      await this.#file.close();
+      await rename(`${this.path}.part`, this.path);
+      const folder = await open(dirname(this.path));
+      await folder.sync();
+      await folder.close();
+    } catch (cause) {
+      throw notWritten(this.path, cause);
+    }
+    return this.#hash.digest('hex');
+  }
+
+  async discard(): Promise<void> {
+    await this.#file.close().catch(() => undefined);
+    await rm(`${this.path}.part`, { force: true });
+  }
+
+  async #flush(): Promise<void> {
+    const text = this.#buffer;
+    this.#buffer = '';
+    this.#hash.update(text);
+    try {
+      await this.#file.writeFile(text);
+    } catch (cause) {
+      throw notWritten(this.path, cause);
+    }
+  }
+}
+
+function notWritten(path: string, cause: unknown): TokenctlError {
+  const { code } = cause as NodeJS.ErrnoException;
+  return new TokenctlError('configuration', `The snapshot ${path} cannot be written (${code})`, {
+    hint: 'Make room, or make the folder writable.',
+    cause,
+  });
+}

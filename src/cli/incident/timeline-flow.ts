@@ -1,0 +1,38 @@
+import { TokenctlError } from '../../core/errors.ts';
+import { type TimelineSubject, timeline } from '../../operations/incident/timeline.ts';
+import type { Runtime } from '../../runtime.ts';
+import type { Report } from '../output/result.ts';
+import { type TimelineFormat, timelineResult } from './timeline-result.ts';
+
+/** What a timeline is asked for with. */
+export interface TimelineRequest {
+  readonly runtime: Runtime;
+  readonly user: string | undefined;
+  readonly tokenId: number | undefined;
+  readonly since: Date;
+  readonly until: Date;
+  readonly format: TimelineFormat;
+}
+
+/**
+ * Reads a timeline and presents it.
+ *
+ * @throws TokenctlError `usage`, and whatever the operation throws.
+ */
+export async function timelineFlow(request: TimelineRequest): Promise<Report> {
+  const { runtime, since, until, format } = request;
+  const subject = subjectOf(request);
+  const description = await runtime.description();
+  const target = await runtime.target();
+  const log = await runtime.auditLog();
+  const items = await timeline({ target, description, log, subject, since, until });
+  return timelineResult(items, { description, subject, since, until, format });
+}
+
+function subjectOf({ user, tokenId }: TimelineRequest): TimelineSubject {
+  if (user !== undefined) return { user };
+  if (tokenId !== undefined) return { tokenId };
+  throw new TokenctlError('usage', 'A timeline is of a user or of a token', {
+    hint: 'Give --user NAME or --token NUMBER.',
+  });
+}

@@ -1,0 +1,160 @@
+import { TokenctlError } from '../../core/errors.ts';
+import type { RunRecord } from '../../operations/ports/scheduler.ts';
+import type { JobState, ShownRun } from '../../scheduling/inspect.ts';
+import type { RanJob } from '../../scheduling/run-by-hand.ts';
+import type { CheckedJob } from '../../scheduling/scheduled-jobs.ts';
+import { countText } from './counts.ts';
+import { printable } from './printable.ts';
+import { type Listing, listing, type Report, report } from './result.ts';
+import { timeText } from './times.ts';
+
+/** Jobs as a command's result. */
+export function jobListing(rows: readonly JobState[]): Listing<JobState> {
+  return listing<JobState>({
+    rows,
+    columns: [
+      { name: 'job', cell: ({ name }) => name, whole: true },
+      { name: 'kind', cell: ({ settings }) => settings.job },
+      { name: 'mode', cell: (job) => modeText(job), whole: true },
+      { name: 'schedule', cell: ({ expression }) => expression, whole: true },
+      { name: 'zone', cell: ({ settings }) => settings.timeZone, narrow: 'drop' },
+      { name: 'next', cell: ({ next }) => (next === null ? '' : timeText(next)), whole: true },
+      {
+        name: 'last',
+        cell: ({ last }) => (last === null ? 'never ran' : `${last.state} ${timeText(last.began)}`),
+      },
+      {
+        name: 'problem',
+        cell: ({ problem }) => problem?.message ?? '',
+        only: 'unlessEmpty',
+        narrow: 'below',
+      },
+    ],
+    json: ({ name, settings, context, expression, next, last, problem }) => ({
+      job: name,
+      kind: settings.job,
+      context,
+      dryRun: settings.dryRun,
+      schedule: expression,
+      timeZone: settings.timeZone,
+      next,
+      last: last === null ? null : runJson(last),
+      problem: problem?.message ?? null,
+    }),
+    none: 'No jobs. The jobs section of the configuration says what is run, and when.',
+  });
+}
+
+/** What was checked, as a command's result. */
+export function jobCheckResult(jobs: readonly CheckedJob[]): Report {
+  const wrong = jobs.filter(({ problem }) => problem !== null);
+  const lines = jobs.map(
+    (job) =>
+      `${job.name}: ${job.problem === null ? `fine (${modeText(job)})` : printable.value(job.problem.message)}`,
+  );
+  return report({
+    json: jobs.map(({ name, settings, problem }) => ({
+      job: name,
+      dryRun: settings.dryRun,
+      problem: problem?.message ?? null,
+      hint: problem?.hint ?? null,
+    })),
+    text: () => (lines.length === 0 ? 'No jobs.\n' : `${lines.join('\n')}\n`),
+    failure:
+      wrong.length === 0
+        ? undefined
+        : new TokenctlError('configuration', `${countText(wrong.length, 'job')} cannot be run`, {
+            ...(wrong[0]?.problem?.hint !== undefined && { hint: wrong[0].problem.hint }),
+          }),
+  });
+}
+
+/** Runs as a command's result. */
+export function runListing(rows: readonly RunRecord[]): Listing<RunRecord> {
+  return listing({
+    rows,
+    columns: [
+      { name: 'run', cell: ({ run }) => run, short: ({ run }) => run.slice(0, 8), whole: true },
+      { name: 'job', cell: ({ job }) => job, whole: true },
+      { name: 'due', cell: ({ due }) => timeText(due), whole: true },
+      { name: 'state', cell: ({ state }) => state, whole: true },
+      {
+        name: 'mode',
+        cell: ({ summary }) => (summary['dryRun'] === true ? 'dry run' : ''),
+        only: 'unlessEmpty',
+      },
+      { name: 'attempt', cell: ({ attempt }) => String(attempt), narrow: 'drop' },
+      { name: 'seconds', cell: secondsOf, narrow: 'drop' },
+      { name: 'holder', cell: ({ holder }) => holder, only: 'csv' },
+      { name: 'message', cell: messageOf, narrow: 'below' },
+    ],
+    json: runJson,
+    none: 'No runs.',
+  });
+}
+
+/** One run and its entries of the audit log, as a command's result. */
+export function shownRunResult({ record, entries }: ShownRun): Report {
+  const facts = [
+    ['Job', record.job],
+    ['Due', `${timeText(record.due)}${record.kind === 'by_hand' ? ' (by hand)' : ''}`],
+    ['State', `${record.state}, attempt ${record.attempt}`],
+    ['Began', timeText(record.began)],
+    ['Ended', record.ended === null ? 'not yet' : timeText(record.ended)],
+    ['By', record.holder],
+    ['Summary', JSON.stringify(record.summary)],
+  ].map(([name, value]) => `  ${`${name}:`.padEnd(9)} ${printable.value(value ?? '')}`);
+  const logged = entries.map(
+    ({ seq, at, kind, operation, data }) =>
+      `  ${seq} ${at} ${kind} ${operation} ${printable.value(JSON.stringify(data)).slice(0, 300)}`,
+  );
+  const text = [
+    `Run ${record.run}`,
+    ...facts,
+    '',
+    `${countText(entries.length, 'entry', 'entries')} of the audit log`,
+  ];
+  return report({
+    json: { ...runJson(record), entries },
+    text: () => `${[...text, ...logged].join('\n')}\n`,
+  });
+}
+
+/** Runs made by hand, as a command's result. */
+export function ranResult(ran: readonly RanJob[]): Report {
+  const failed = ran.find(({ state }) => state !== 'completed');
+  return report({
+    json: ran.map(({ error: _error, ...told }) => told),
+    text: () => ran.map((run) => `${ranText(run)}\n`).join(''),
+    failure: failed === undefined ? undefined : failureOf(failed),
+  });
+}
+
+function ranText({ job, run, dryRun, state, summary }: RanJob): string {
+  const message = printable.value(String(summary['message'] ?? ''));
+  return `${job}${dryRun ? ' (dry run)' : ''}: ${state}: ${message} (run ${run})`;
+}
+
+function failureOf({ job, state, error, summary }: RanJob): TokenctlError {
+  if (error instanceof TokenctlError) return error;
+  const message = `The run of ${job} ${state === 'failed' ? 'failed' : `is ${state}`}: ${String(summary['message'] ?? '')}`;
+  return new TokenctlError(state === 'failed' ? 'partly_done' : 'interrupted', message);
+}
+
+function runJson(record: RunRecord) {
+  const { run, job, due, kind, attempt, holder, state, began, ended, summary } = record;
+  return { run, job, due, kind, attempt, holder, state, began, ended, summary };
+}
+
+function modeText({ settings }: Pick<CheckedJob, 'settings'>): string {
+  return settings.dryRun ? 'dry run' : 'live';
+}
+
+function secondsOf({ began, ended }: RunRecord): string {
+  return ended === null ? '' : String(Math.round((ended.getTime() - began.getTime()) / 1000));
+}
+
+function messageOf({ summary }: RunRecord): string {
+  const message = summary['message'];
+  return typeof message === 'string' ? message : '';
+}

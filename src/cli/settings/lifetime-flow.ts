@@ -1,0 +1,107 @@
+import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
+import { changeSetting } from '../../operations/settings/change-setting.ts';
+import { readSettings } from '../../operations/settings/read-settings.ts';
+import type { Runtime } from '../../runtime.ts';
+import type { Consent } from '../consent.ts';
+import type { ChangeFlags } from '../flags.ts';
+import { secondsText } from '../output/durations.ts';
+import { type Report, report } from '../output/result.ts';
+import { delayText, type SettingsHold } from './settings-delay.ts';
+
+type Lifetimes = AuthenticationSettings['OAUTH2_PROVIDER'];
+
+/** The lifetimes that flags give, in seconds. */
+export interface LifetimeFlags {
+  readonly access?: number | undefined;
+  readonly refresh?: number | undefined;
+  readonly code?: number | undefined;
+}
+
+/** Lifetimes that are to be set. */
+export interface LifetimeRequest {
+  readonly runtime: Runtime;
+  readonly consent: Consent;
+  readonly flags: ChangeFlags & LifetimeFlags;
+}
+
+/** The controller's names, in the order in which they are shown. */
+const SETTINGS = [
+  ['access', 'ACCESS_TOKEN_EXPIRE_SECONDS', 'Access tokens'],
+  ['refresh', 'REFRESH_TOKEN_EXPIRE_SECONDS', 'Refresh tokens'],
+  ['code', 'AUTHORIZATION_CODE_EXPIRE_SECONDS', 'Authorization codes'],
+] as const;
+
+const SETTING = 'OAUTH2_PROVIDER';
+
+/** Whether the flags change anything. */
+export function givesLifetime(flags: LifetimeFlags): boolean {
+  return SETTINGS.some(([flag]) => flags[flag] !== undefined);
+}
+
+/** The lifetimes as they are, as a command's result. */
+export async function lifetimeStatus(runtime: Runtime): Promise<Report> {
+  const { [SETTING]: lifetimes } = await readSettings({ target: await runtime.target() });
+  return report({ json: { setting: SETTING, lifetimes }, text: () => lifetimeLines(lifetimes) });
+}
+
+/**
+ * Rehearses, asks and sets lifetimes. What no flag gives keeps its value: a controller stores an incomplete
+ * set as it is, and then refuses every refresh.
+ *
+ * @throws TokenctlError `not_confirmed`, and whatever the operations throw
+ */
+export async function lifetimeFlow({ runtime, consent, flags }: LifetimeRequest): Promise<Report> {
+  const { [SETTING]: before } = await readSettings({ target: await runtime.target() });
+  const after = merged(before, flags);
+  const change = { [SETTING]: after };
+  const operation = 'settings.token-lifetime';
+  const rehearsed = await changeSetting({ ...(await runtime.rehearsal()), change, operation });
+  const { address, context, capabilities } = await runtime.description();
+  const holds = capabilities.settingsHold;
+  const dryRun = flags['dry-run'] === true;
+  const state = { setting: SETTING, lifetimes: after, changed: rehearsed.changed, dryRun, holds };
+  if (dryRun || !rehearsed.changed) return lifetimeResult(state);
+  await consent.confirm({
+    plan: `Would set at ${address} (context ${context}):\n${lifetimeLines(after, before)}${delayText(holds)}`,
+    act: 'set them',
+    type: firstChange(before, after),
+  });
+  const { changed } = await changeSetting({ ...(await runtime.change(flags)), change, operation });
+  return lifetimeResult({ ...state, changed });
+}
+
+function merged(before: Lifetimes, flags: LifetimeFlags): Lifetimes {
+  const given = SETTINGS.flatMap(([flag, name]) => (flags[flag] === undefined ? [] : [[name, flags[flag]]]));
+  return { ...before, ...Object.fromEntries(given) };
+}
+
+/** The first new value, in seconds. */
+function firstChange(before: Lifetimes, after: Lifetimes): string {
+  const changed = SETTINGS.find(([, name]) => before[name] !== after[name]);
+  return changed === undefined ? '' : String(after[changed[1]]);
+}
+
+function lifetimeResult(state: {
+  readonly lifetimes: Lifetimes;
+  readonly changed: boolean;
+  readonly dryRun: boolean;
+  readonly holds: SettingsHold;
+}): Report {
+  const { lifetimes, changed, dryRun, holds } = state;
+  return report({
+    json: state,
+    text: () => {
+      if (!changed) return `${lifetimeLines(lifetimes)}They are so already: nothing was changed.\n`;
+      const end = dryRun ? 'Dry run: nothing was changed.\n' : '';
+      return `${dryRun ? 'Would be' : 'Are now'}:\n${lifetimeLines(lifetimes)}${delayText(holds)}${end}`;
+    },
+  });
+}
+
+/** A line each; where it changes, with what it was. */
+function lifetimeLines(lifetimes: Lifetimes, before: Lifetimes = lifetimes): string {
+  return SETTINGS.map(([, name, what]) => {
+    const was = before[name] === lifetimes[name] ? '' : `; so far ${secondsText(before[name])}`;
+    return `${`${what} live`.padEnd(24)}  ${secondsText(lifetimes[name])}${was}\n`;
+  }).join('');
+}

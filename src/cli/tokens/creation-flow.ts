@@ -1,0 +1,105 @@
+import { TokenctlError } from '../../core/errors.ts';
+import type { Token } from '../../core/token.ts';
+import type { TokenRequest } from '../../operations/ports/target.ts';
+import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import { createToken } from '../../operations/tokens/create-token.ts';
+import type { Runtime } from '../../runtime.ts';
+import type { Consent } from '../consent.ts';
+import type { ChangeFlags } from '../flags.ts';
+import { printable } from '../output/printable.ts';
+import { type Report, report } from '../output/result.ts';
+import { expiryText } from '../output/times.ts';
+import { requireNewFile, reserveSecretFile } from '../secret-file.ts';
+import { tokenToJson } from './token-view.ts';
+
+/** What a token is created with, and the file for its value. */
+export interface CreationRequest {
+  readonly runtime: Runtime;
+  readonly consent: Consent;
+  readonly flags: ChangeFlags;
+  readonly request: TokenRequest;
+  readonly output: string;
+}
+
+/**
+ * Shows, asks, creates a token and puts its value into a new file. The value is nowhere else: whoever
+ * reads the terminal, its scroll-back or a build log must not find it.
+ *
+ * @throws TokenctlError `usage` for the file, `partly_done` where the token exists and its value is lost
+ */
+export async function creationFlow(creation: CreationRequest): Promise<Report> {
+  const { runtime, consent, flags, request, output } = creation;
+  requireNewFile(output);
+  const { address, identity, credential } = await runtime.description();
+  requireUser(request, credential);
+  const user = request.user ?? identity.username;
+  const what = `a token of scope ${request.scope} for ${printable.value(user)} at ${address}`;
+  if (flags['dry-run'] === true) {
+    return report({
+      json: { dryRun: true, user, address, request, output },
+      text: () => `Would create ${what}, its value in ${output}.\n\nDry run: nothing was changed.\n`,
+    });
+  }
+  await consent.confirm({
+    plan: `Would create ${what}, its value in ${output}.\n`,
+    act: 'create it',
+    type: request.scope,
+  });
+  const token = await createIntoFile(creation);
+  return report({
+    json: { token: tokenToJson(token), output },
+    text: () =>
+      `Created token ${token.id}, scope ${token.scope}, expires ${expiryText(token.expires)}.\n` +
+      `Its value is in ${output}, which only you can read.\n`,
+  });
+}
+
+/** A role of a database is no user, whose token it could be. */
+function requireUser({ user }: TokenRequest, credential: TargetDescription['credential']): void {
+  if (credential !== 'database_role' || user !== undefined) return;
+  throw new TokenctlError('usage', 'In a database a token is created for a user, and none is named', {
+    hint: 'Add --user',
+  });
+}
+
+/**
+ * Creates a token and puts its value into a new file, without asking.
+ *
+ * @throws TokenctlError `usage` for the file, `partly_done` where the token exists and its value is lost, and
+ * whatever the operation throws
+ */
+export async function createIntoFile({
+  runtime,
+  flags,
+  request,
+  output,
+}: Omit<CreationRequest, 'consent'>): Promise<Token> {
+  const change = await runtime.change(flags);
+  const file = reserveSecretFile(output);
+  let created: Awaited<ReturnType<typeof createToken>>;
+  try {
+    created = await createToken({ ...change, request });
+  } catch (error) {
+    file.discard();
+    throw error;
+  }
+  const { token, value } = created;
+  try {
+    file.fill(value);
+  } catch (cause) {
+    throw valueLost(token.id, output, cause);
+  }
+  return token;
+}
+
+function valueLost(tokenId: number, output: string, cause: unknown): TokenctlError {
+  return new TokenctlError(
+    'partly_done',
+    `Token ${tokenId} was created, and its value could not be written to ${output}`,
+    {
+      hint: `Nobody has the value: revoke it with \`tokenctl tokens revoke --id ${tokenId}\` and create another`,
+      details: { tokenId },
+      cause,
+    },
+  );
+}

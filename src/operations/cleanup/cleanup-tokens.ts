@@ -1,0 +1,122 @@
+import type { Outcome } from '../../core/plan.ts';
+import type { BatchStep } from '../record/batch-entries.ts';
+import { batchesOf, runBatches } from '../record/batches.ts';
+import type { Change } from '../record/change.ts';
+import { Journal } from '../record/journal.ts';
+import { type FailedToken, OutcomeTally } from '../record/outcome-tally.ts';
+import { reconcile } from '../record/reconcile.ts';
+import { type Stopped, Work } from '../record/work.ts';
+import { type CleanupKind, type CleanupPlan, cleanupKinds } from './plan-cleanup.ts';
+
+/** What to clean up, and who says so. */
+export interface CleanupTokensOptions extends Change {
+  readonly plan: CleanupPlan;
+  /** Rows per batch, each batch being one intent and one outcome in the log; what the target asks for by default. */
+  readonly batchSize?: number;
+}
+
+/** What became of the tokens of one kind. */
+interface CleanedTokens {
+  readonly planned: number;
+  readonly deleted: number;
+  /** Gone already when their turn came. */
+  readonly unchanged: number;
+  readonly failed: readonly FailedToken[];
+  /** Planned, and not reached because the work ended before. */
+  readonly notTried: number;
+}
+
+/** What a clean-up did, and what it left. */
+export interface CleanupReport {
+  readonly byKind: Readonly<Record<CleanupKind, CleanedTokens>>;
+  readonly planned: number;
+  /** All kinds together. */
+  readonly deleted: number;
+  /** As of {@link CleanupPlan}. */
+  readonly kept: number;
+  readonly limited: boolean;
+  readonly notPossible: string | null;
+  /** Whether a signal ended the work early. */
+  readonly interrupted: boolean;
+  /** What ended the work early, where the target did; null otherwise. */
+  readonly stopped: Stopped | null;
+  /** The run's UUID in the audit log. */
+  readonly run: string;
+  readonly seconds: number;
+}
+
+/** One batch waits for the disk while another acts. */
+const AT_ONCE = 2;
+
+/**
+ * Deletes the tokens that a plan says are over, refresh tokens before access tokens: closes what killed
+ * runs left open, records the intent, deletes in batches, each recorded before and after. Running it again
+ * finishes the work.
+ *
+ * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
+ * was; what the target throws where nothing could be tried. A target that fails half-way is reported in
+ * `stopped` instead.
+ */
+export async function cleanupTokens(options: CleanupTokensOptions): Promise<CleanupReport> {
+  const { target, plan, clock, signal } = options;
+  const size = options.batchSize ?? options.description.capabilities.batchSize;
+  const started = clock.now();
+  const journal = new Journal({ ...options, operation: 'tokens.cleanup' });
+  await reconcile(options);
+  using _held = await journal.hold();
+  const work = new Work({ target, journal, signal });
+  const tallies = tallied((kind) => new OutcomeTally(plan.counts[kind]));
+  const intent = await journal.opening({ step: 'operation', planned: plan.total, ...plan.counts });
+  for (const kind of cleanupKinds) {
+    const ids = plan.ids[kind];
+    const batches = batchesOf({ ids }, { from: 0, to: ids.length, size });
+    await runBatches(work, { batches, atOnce: AT_ONCE, tally: tallies[kind], ...way(kind, options) });
+  }
+  const byKind = tallied((kind) => cleaned(tallies[kind]));
+  const report: CleanupReport = {
+    byKind,
+    planned: plan.total,
+    deleted: cleanupKinds.reduce((total, kind) => total + byKind[kind].deleted, 0),
+    kept: plan.kept,
+    limited: plan.limited,
+    notPossible: plan.notPossible,
+    interrupted: work.interrupted && cleanupKinds.some((kind) => byKind[kind].notTried > 0),
+    stopped: work.told,
+    run: journal.run,
+    seconds: (clock.now().getTime() - started.getTime()) / 1000,
+  };
+  const { run: _run, byKind: _byKind, ...stated } = report;
+  const stands = tallied((kind) => ({ ...byKind[kind], failed: byKind[kind].failed.length }));
+  await journal.outcome(intent, { step: 'operation', ...stated, ...stands });
+  if (work.stopped !== null && !work.acted) throw work.stopped;
+  return report;
+}
+
+/**
+ * How tokens of a kind are deleted. Access tokens take a refresh token that is still beside them along, where
+ * deleting its row failed before: it is over as well, and would be left as an orphan.
+ */
+function way(
+  kind: CleanupKind,
+  { target, description }: CleanupTokensOptions,
+): { readonly step: BatchStep; readonly act: (ids: readonly number[]) => AsyncIterable<Outcome> } {
+  if (kind !== 'expiredAccessTokens') {
+    return { step: 'refresh_token_rows', act: (ids) => target.deleteRefreshTokens(ids) };
+  }
+  const withRefreshTokens = description.capabilities.refreshTokens;
+  return { step: 'batch', act: (ids) => target.revoke(ids, { withRefreshTokens }) };
+}
+
+function cleaned(tally: OutcomeTally): CleanedTokens {
+  const { revoked, ...counts } = tally.counts();
+  return { ...counts, deleted: revoked };
+}
+
+function tallied<T>(of: (kind: CleanupKind) => T): Record<CleanupKind, T> {
+  return {
+    expiredRefreshTokens: of('expiredRefreshTokens'),
+    revokedRefreshTokens: of('revokedRefreshTokens'),
+    orphanedRefreshTokens: of('orphanedRefreshTokens'),
+    expiredAccessTokens: of('expiredAccessTokens'),
+  };
+}

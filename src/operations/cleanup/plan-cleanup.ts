@@ -1,0 +1,161 @@
+import { IdSet } from '../../core/id-set.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target } from '../ports/target.ts';
+import type { Capabilities } from '../ports/target-description.ts';
+import type { RefreshTokenSelector } from '../ports/target-selectors.ts';
+
+/** The kinds of tokens that are over, in the order in which they are deleted. */
+export const cleanupKinds = [
+  'expiredRefreshTokens',
+  'revokedRefreshTokens',
+  'orphanedRefreshTokens',
+  'expiredAccessTokens',
+] as const;
+
+/** A kind of tokens that are over. */
+export type CleanupKind = (typeof cleanupKinds)[number];
+
+/** What to plan. */
+export interface PlanCleanupOptions {
+  readonly target: Target;
+  readonly clock: Clock;
+  /** How long revoked refresh tokens are kept, in milliseconds. */
+  readonly keepRevokedFor: number;
+  /** Plans no more rows than this, all kinds together. */
+  readonly limit?: number;
+  /** What the target can do, where it has been described already; it is asked otherwise. */
+  readonly capabilities?: Capabilities;
+}
+
+/** Which tokens are over and can be deleted. */
+export interface CleanupPlan {
+  /** Ids by kind, ascending. */
+  readonly ids: Readonly<Record<CleanupKind, readonly number[]>>;
+  readonly counts: Readonly<Record<CleanupKind, number>>;
+  /** All kinds together. */
+  readonly total: number;
+  /** Expired access tokens that stay, since a refresh token beside them can still be used; up to the limit. */
+  readonly kept: number;
+  /** Whether the limit was reached: there is more for another run. */
+  readonly limited: boolean;
+  /** What this target cannot clean up, and what can; null where it can do all. */
+  readonly notPossible: string | null;
+}
+
+/** How old an orphan must be, in milliseconds: a refresh that is under way may look like one. */
+const ORPHANED_FOR = 60_000;
+
+const REST_CANNOT =
+  'Refresh tokens, and access tokens with one beside them, cannot be cleaned up over the REST API: use a context of the database.';
+
+/**
+ * Finds the tokens that are over. Reads only.
+ *
+ * Refresh tokens are over when they have expired (by REFRESH_TOKEN_EXPIRE_SECONDS; where that reads 0,
+ * which no controller can use, none have), were revoked longer ago than `keepRevokedFor`, or are alive
+ * without an access token. Access tokens are over when they have expired and no refresh token beside them
+ * can still be used.
+ *
+ * @throws Whatever the target throws.
+ */
+export async function planCleanup(options: PlanCleanupOptions): Promise<CleanupPlan> {
+  const { target } = options;
+  const capabilities = options.capabilities ?? (await target.describe()).capabilities;
+  const cleanup = new Cleanup(options);
+  if (capabilities.refreshTokens) await cleanup.findRefreshTokens();
+  await cleanup.findAccessTokens();
+  return cleanup.plan(capabilities.refreshTokens ? null : REST_CANNOT);
+}
+
+class Cleanup {
+  readonly #target: Target;
+  readonly #now: number;
+  readonly #keepRevokedFor: number;
+  readonly #ids: Record<CleanupKind, number[]> = {
+    expiredRefreshTokens: [],
+    revokedRefreshTokens: [],
+    orphanedRefreshTokens: [],
+    expiredAccessTokens: [],
+  };
+  /** The access tokens beside the expired refresh tokens that are planned. */
+  readonly #freed = new IdSet();
+  #room: number;
+  #kept = 0;
+  #limited = false;
+
+  constructor({ target, clock, keepRevokedFor, limit }: PlanCleanupOptions) {
+    this.#target = target;
+    this.#now = clock.now().getTime();
+    this.#keepRevokedFor = keepRevokedFor;
+    this.#room = limit ?? Number.POSITIVE_INFINITY;
+  }
+
+  async findRefreshTokens(): Promise<void> {
+    const lifetime = (await this.#target.settings.read()).OAUTH2_PROVIDER.REFRESH_TOKEN_EXPIRE_SECONDS;
+    if (lifetime > 0) {
+      await this.#collect('expiredRefreshTokens', {
+        states: ['live'],
+        createdBefore: this.#ago(lifetime * 1000),
+      });
+    }
+    await this.#collect('revokedRefreshTokens', {
+      states: ['revoked'],
+      revokedBefore: this.#ago(this.#keepRevokedFor),
+    });
+    await this.#collect('orphanedRefreshTokens', {
+      states: ['orphaned'],
+      createdBefore: this.#ago(ORPHANED_FOR),
+    });
+  }
+
+  async findAccessTokens(): Promise<void> {
+    for await (const { id, hasRefreshToken } of this.#target.tokens({ expiredAt: new Date(this.#now) })) {
+      if (hasRefreshToken && !this.#freed.has(id)) this.#kept += 1;
+      else if (!this.#take('expiredAccessTokens', id)) return;
+    }
+  }
+
+  plan(notPossible: string | null): CleanupPlan {
+    const ids = this.#ids;
+    const counts = {
+      expiredRefreshTokens: ids.expiredRefreshTokens.length,
+      revokedRefreshTokens: ids.revokedRefreshTokens.length,
+      orphanedRefreshTokens: ids.orphanedRefreshTokens.length,
+      expiredAccessTokens: ids.expiredAccessTokens.length,
+    };
+    return {
+      ids,
+      counts,
+      total: cleanupKinds.reduce((total, kind) => total + counts[kind], 0),
+      kept: this.#kept,
+      limited: this.#limited,
+      notPossible,
+    };
+  }
+
+  async #collect(
+    kind: Exclude<CleanupKind, 'expiredAccessTokens'>,
+    selector: RefreshTokenSelector,
+  ): Promise<void> {
+    if (this.#limited) return;
+    for await (const { id, accessTokenId } of this.#target.refreshTokens(selector)) {
+      if (!this.#take(kind, id)) return;
+      if (accessTokenId !== null) this.#freed.add(accessTokenId);
+    }
+  }
+
+  /** Plans one more; false where the limit is reached. */
+  #take(kind: CleanupKind, id: number): boolean {
+    if (this.#room <= 0) {
+      this.#limited = true;
+      return false;
+    }
+    this.#room -= 1;
+    this.#ids[kind].push(id);
+    return true;
+  }
+
+  #ago(milliseconds: number): Date {
+    return new Date(this.#now - milliseconds);
+  }
+}

@@ -1,0 +1,85 @@
+import type { Target } from '../ports/target.ts';
+import type { RightsPurpose, TargetDescription } from '../ports/target-description.ts';
+
+/** A target as found, with what the caller ought to know about working on it. */
+export type CheckedTarget = TargetDescription & { readonly warnings: readonly string[] };
+
+/**
+ * Finds out who answers at a target, who the caller is there, and what stands in the way of
+ * administering its tokens. Reads only.
+ *
+ * @throws What the target throws: an error of its own for a name, port, certificate or credential that
+ * is wrong.
+ */
+export async function checkTarget(options: { target: Target }): Promise<CheckedTarget> {
+  const description = await options.target.describe();
+  return { ...description, warnings: warnings(description) };
+}
+
+function warnings(description: TargetDescription): string[] {
+  return [
+    ...wayWarnings(description),
+    ...(description.credential === 'database_role'
+      ? roleWarnings(description)
+      : accountWarnings(description)),
+  ];
+}
+
+/** What can be seen or changed on the way there. */
+function wayWarnings({ transport, address }: TargetDescription): string[] {
+  if ((transport === 'http' || transport === 'plain') && !isLoopback(new URL(address).hostname)) {
+    return ['The connection is not encrypted: whoever can listen in learns the credential.'];
+  }
+  if (transport === 'https_unverified') {
+    return ['The certificate is not checked: anybody in between can pose as the controller.'];
+  }
+  if (transport === 'tls_unverified') {
+    return ['The certificate is not checked: anybody in between can pose as the database.'];
+  }
+  return [];
+}
+
+/** What stands in the way of an account of the controller. */
+function accountWarnings({ identity, credential, capabilities }: TargetDescription): string[] {
+  const found: string[] = [];
+  if (!capabilities.changes) {
+    found.push('The token has the scope read: nothing can be revoked or changed with it.');
+  }
+  if (!identity.isSuperuser && !identity.isSystemAuditor) {
+    found.push(`${identity.username} is no superuser: only its own tokens are seen, and settings are not.`);
+  }
+  if (!identity.isSuperuser && identity.isSystemAuditor) {
+    found.push(`${identity.username} is a system auditor: it sees every token, and may revoke only its own.`);
+  }
+  if (credential === 'password') {
+    found.push('A password is used: it stops working when basic authentication is turned off.');
+  }
+  return found;
+}
+
+/** What each purpose is called in a sentence. */
+const PURPOSES: Readonly<Record<RightsPurpose, string>> = {
+  read: 'read tokens',
+  revoke: 'revoke tokens',
+  sessions: 'end sessions',
+  settings: 'change settings',
+  create: 'create tokens',
+  cleanup: 'delete tokens that are over',
+  users: 'deactivate users',
+};
+
+/** What a role of the database may not do; what would grant it is in `missingRights`. */
+function roleWarnings({ identity, missingRights }: TargetDescription): string[] {
+  const purposes = new Set(missingRights.map(({ purpose }) => purpose));
+  return Array.from(purposes, (purpose) => `The role ${identity.username} may not ${PURPOSES[purpose]}.`);
+}
+
+/** Whether an address stays on this machine: names of RFC 6761, addresses of RFC 1122 and RFC 4291. */
+function isLoopback(hostname: string): boolean {
+  return (
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    /^127\./.test(hostname)
+  );
+}

@@ -1,0 +1,137 @@
+import type { TreeState } from '../../core/merkle-tree.ts';
+
+/** What one entry of the audit log states. Plain JSON; no secrets. */
+export interface EntryDraft {
+  /** `intent` before an act, `outcome` after it, `note` for what changes nothing by itself. */
+  readonly kind: 'intent' | 'outcome' | 'note';
+  /** The operation in dotted form, as its command: `tokens.revoke`, `settings.basic-auth`. */
+  readonly operation: string;
+  /** Ties the entries of one run of an operation together: a UUID. */
+  readonly run: string;
+  /** Who asked: the user of the operating system and the host, and the user at the target. */
+  readonly actor: Readonly<Record<string, string>>;
+  /** The target as `TargetDescription` names it: context and address. */
+  readonly target: Readonly<Record<string, string>>;
+  /** What is to be done or was done. */
+  readonly data: Readonly<Record<string, unknown>>;
+  /** Of an outcome: the number of the intent whose outcome this is. */
+  readonly closes?: number;
+}
+
+/** An entry as it stands in the log. */
+export interface Entry extends EntryDraft {
+  /** The version of the entry format. */
+  readonly v: 1;
+  /** Its number: 1 for the first, without gaps. */
+  readonly seq: number;
+  /** When it was appended: RFC 3339, UTC, milliseconds. */
+  readonly at: string;
+  /** SHA-256 (hex) of the line before it; 64 zeros for the first. */
+  readonly previous: string;
+  /**
+   * The numbers of the intents that have no outcome yet, this entry included, ascending: whoever reads
+   * the last entry knows what is unfinished, however long the log is.
+   */
+  readonly open: readonly number[];
+}
+
+/** Where a log stands: how many entries, and the hash of the last line. */
+export interface Head {
+  readonly size: number;
+  readonly hash: string;
+}
+
+/** Where and how a log's chain does not hold. */
+export interface LogBreak {
+  /** The first line that is not as it was, counted from 1; in a database the row. */
+  readonly line: number;
+  /** The file that the line is in, where the log has several. */
+  readonly file?: string;
+  /** The number of the entry that belongs there: all before it hold. */
+  readonly expected: number;
+  /** The number that the entry on this line claims; null where it claims none. */
+  readonly seq: number | null;
+  readonly problem: 'unreadable' | 'edited' | 'removed' | 'inserted' | 'reordered';
+  /** What was found, as a sentence. */
+  readonly message: string;
+}
+
+/**
+ * What a whole reading of a log found. `break` is null where the chain holds. A chain cannot tell that
+ * its end was cut off or that its last entry was edited: `head` compared with one kept elsewhere can.
+ */
+export interface LogVerification {
+  /** The number up to which the entries hold. */
+  readonly entries: number;
+  /** The number up to which retention removed them; absent where the first one is there. */
+  readonly removed?: number;
+  /** Where the log stands after them. */
+  readonly head: Head;
+  readonly break: LogBreak | null;
+  /** The length of an unfinished last line, 0 for none: an append that a crash cut short. */
+  readonly tornBytes: number;
+}
+
+/** Is told of a log's lines while it is verified. */
+export interface LogObserver {
+  /** Before the first line, where retention removed what was before: the tree of that. */
+  begins(before: TreeState): void;
+  /** Each line that holds, in order, without its line feed. */
+  line(bytes: Uint8Array): void;
+}
+
+/** Who does something to the log itself, and in which run. */
+export type LogActor = Pick<EntryDraft, 'actor' | 'run'>;
+
+/** A file that was closed, and the first entry of the one that follows. */
+export interface Rotation {
+  readonly archive: string;
+  readonly entry: Entry;
+}
+
+/** Files that were removed. */
+export interface Pruning {
+  readonly files: readonly string[];
+  /** The entry that says so. */
+  readonly entry: Entry;
+}
+
+/**
+ * The audit log. `append` returns only when the entry is on stable storage, and throws
+ * `TokenctlError` (`audit_unavailable`) otherwise: whoever wants to act awaits it first.
+ */
+export interface AuditLog {
+  append(draft: EntryDraft): Promise<Entry>;
+  /**
+   * Streams the entries, first to last.
+   *
+   * @param from The number of the first one; all of them where not given.
+   * @throws TokenctlError `log_broken` at a line that is no entry.
+   */
+  entries(from?: number): AsyncIterable<Entry>;
+  head(): Promise<Head>;
+  /** Reads the whole log and checks its chain. */
+  verify(observer?: LogObserver): Promise<LogVerification>;
+  /**
+   * Marks a run as being worked on, until disposed of or until the process ends, however it ends. Taken
+   * before the run's first intent.
+   */
+  holdRun(run: string): Promise<Disposable>;
+  /** The intents without an outcome whose run nobody holds: what a killed process left behind. */
+  abandonedIntents(): Promise<readonly Entry[]>;
+  /**
+   * Closes the log's file and goes on in a new one, whose first entry follows from the last of the old;
+   * null for an empty log. Absent where the log is no file.
+   *
+   * @throws TokenctlError `log_broken`, `audit_unavailable`.
+   */
+  rotate?(actor: LogActor): Promise<Rotation | null>;
+  /**
+   * Removes closed files whose entries are all older than an instant and have an outcome; an entry says so
+   * before. Null where there are none. Absent where the log is no file.
+   *
+   * @throws TokenctlError `audit_unavailable`.
+   */
+  prune?(before: Date, actor: LogActor): Promise<Pruning | null>;
+  close(): Promise<void>;
+}

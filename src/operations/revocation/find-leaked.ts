@@ -1,0 +1,121 @@
+import { tokenValuesIn } from '../../core/incident/token-values.ts';
+import type { RevocationPlan } from '../../core/plan.ts';
+import { PlanBuilder } from '../../core/plan-builder.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { Identified, Target } from '../ports/target.ts';
+import type { Capabilities } from '../ports/target-description.ts';
+
+/** A token whose value leaked. */
+export interface LeakedToken {
+  readonly kind: Identified['kind'];
+  readonly live: boolean;
+  /** Its id; several where the target could only narrow it down, and none where it could not tell. */
+  readonly ids: readonly number[];
+  readonly user: string | null;
+  readonly fingerprint: string;
+  /** The lines that it was found in, counted from 1: the first few. */
+  readonly lines: readonly number[];
+}
+
+/** What became of the text that was searched. */
+export interface LeakedTokens {
+  /** How many lines were read. */
+  readonly lines: number;
+  /** How many different values look like tokens. */
+  readonly values: number;
+  /** Those that are tokens here. */
+  readonly found: readonly LeakedToken[];
+  /** How the target found out; one that tries finds no refresh tokens and no dead ones. */
+  readonly how: Capabilities['identifies'];
+}
+
+/** So many lines are named for a value. */
+const LINES = 5;
+
+/** A value, and where it was found. */
+interface Candidate {
+  readonly value: Secret;
+  readonly lines: number[];
+}
+
+/**
+ * Finds out which token values in a text are tokens of the target, and whose. The values are held in memory for
+ * that and go nowhere but to the target. Reads only; a target that tries values counts that as a use of them.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function findLeaked(options: {
+  readonly target: Target;
+  readonly capabilities: Capabilities;
+  readonly lines: AsyncIterable<string>;
+}): Promise<LeakedTokens> {
+  const { target, capabilities } = options;
+  const candidates = new Map<string, Candidate>();
+  let lines = 0;
+  for await (const line of options.lines) {
+    lines += 1;
+    for (const value of tokenValuesIn(line)) {
+      const known = candidates.get(value.reveal());
+      if (known === undefined) candidates.set(value.reveal(), { value, lines: [lines] });
+      else if (known.lines.length < LINES && known.lines.at(-1) !== lines) known.lines.push(lines);
+    }
+  }
+  const all = [...candidates.values()];
+  const found: LeakedToken[] = [];
+  for await (const { index, kind, live, ids, user, fingerprint } of target.identify(
+    all.map(({ value }) => value),
+  )) {
+    found.push({
+      kind,
+      live,
+      ids,
+      user: user?.username ?? null,
+      fingerprint,
+      lines: all[index]?.lines ?? [],
+    });
+  }
+  return { lines, values: all.length, found, how: capabilities.identifies };
+}
+
+/**
+ * Plans the revocation of exactly the live tokens among those found: of access tokens with the refresh token
+ * beside each where the target can. Where a token could only be narrowed down to several, none of them is
+ * planned. Reads only.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function planLeaked(options: {
+  readonly target: Target;
+  readonly capabilities: Capabilities;
+  readonly leaked: LeakedTokens;
+  readonly includeOwn: boolean;
+}): Promise<RevocationPlan> {
+  const { target, capabilities, leaked, includeOwn } = options;
+  const reach = { refreshTokens: capabilities.refreshTokens, sessions: false };
+  const builder = new PlanBuilder({
+    selection: 'tokens whose value leaked',
+    ownTokenIds: await target.ownTokenIds(),
+    includeOwn,
+    reach,
+  });
+  const idsOf = (kind: LeakedToken['kind']) =>
+    leaked.found.flatMap(({ ids, live, kind: each }) =>
+      live && each === kind && ids.length === 1 ? ids : [],
+    );
+  const absent = new Set(idsOf('access_token'));
+  if (absent.size > 0) {
+    for await (const token of target.tokens({ ids: [...absent] })) {
+      builder.add(token);
+      absent.delete(token.id);
+    }
+  }
+  const refresh = reach.refreshTokens ? idsOf('refresh_token') : [];
+  if (refresh.length > 0) {
+    const live = target.refreshTokens({ ids: refresh, states: ['live', 'orphaned'] });
+    for await (const token of live) builder.addRefreshToken(token);
+  }
+  return builder.build({
+    staysAlive: await target.staysAlive({ tokensWithRefreshToken: builder.tokensWithRefreshToken, reach }),
+    absentIds: [...absent],
+  });
+}

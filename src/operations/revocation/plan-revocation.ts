@@ -1,0 +1,116 @@
+import { TokenctlError } from '../../core/errors.ts';
+import type { PlannedSessions, Reach, RevocationPlan } from '../../core/plan.ts';
+import { PlanBuilder } from '../../core/plan-builder.ts';
+import type { RuleName } from '../../core/policy/policy.ts';
+import { describeSelector, requireMeaning, type Selector } from '../../core/selector.ts';
+import type { Token } from '../../core/token.ts';
+import { requireNamed } from '../named.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target } from '../ports/target.ts';
+import type { Capabilities } from '../ports/target-description.ts';
+import type { RefreshTokenSelector } from '../ports/target-selectors.ts';
+import { noSessions, planSessions } from '../sessions/planned-sessions.ts';
+import { refreshTokensMeant } from './refresh-tokens-meant.ts';
+
+/** What to plan. */
+export interface PlanRevocationOptions {
+  readonly target: Target;
+  readonly selector: Selector;
+  readonly clock: Clock;
+  /** What the target can do, where it has been described already; it is asked otherwise. */
+  readonly capabilities?: Capabilities;
+  /** Plans the caller's own credential as well, last; left out and told of by default. */
+  readonly includeOwn?: boolean;
+  /** Leaves refresh tokens alive, as the bare management command does; taken along where possible by default. */
+  readonly accessOnly?: boolean;
+  /** Ends sessions as well: of the named users, or of the tokens' owners, or all with `all`. */
+  readonly withSessions?: boolean;
+  /** Of the selected access tokens only those that rules of the policy found, and nothing besides. */
+  readonly findings?: { readonly rules: readonly RuleName[]; readonly ids: readonly number[] } | undefined;
+  /** Refuses a plan of more tokens than this: access tokens, and refresh tokens without one of these. */
+  readonly atMost?: number;
+}
+
+/**
+ * Computes what a revocation of the selected tokens would do. Reads only.
+ *
+ * Where refresh tokens go along and the selector names nothing but users or applications, or everything,
+ * those without an access token are planned too, as the controller's `revoke_oauth2_tokens --all` does;
+ * with other criteria only those beside the selected access tokens.
+ *
+ * @throws TokenctlError `usage` for a selector without meaning, `not_found` for a user or application
+ * that does not exist, `plan_too_large` for a plan above `atMost`, `unsupported` for sessions where the
+ * target has none, and whatever the target throws.
+ */
+export async function planRevocation(options: PlanRevocationOptions): Promise<RevocationPlan> {
+  const { target, selector, findings } = options;
+  requireMeaning(selector);
+  const reach = await reachOf(options);
+  const { userIds } = await requireNamed(target, selector);
+  const builder = new PlanBuilder({
+    selection:
+      describeSelector(selector) + (findings ? `, by the finding ${findings.rules.join(' or ')}` : ''),
+    ownTokenIds: await target.ownTokenIds(),
+    includeOwn: options.includeOwn === true,
+    reach,
+  });
+  const absent = new Set(selector.ids);
+  for await (const token of meant(target, selector, findings?.ids)) {
+    builder.add(token);
+    if (absent.size > 0) absent.delete(token.id);
+  }
+  const alone = reach.refreshTokens && !findings ? refreshTokensAlone(selector) : null;
+  if (alone !== null) for await (const token of target.refreshTokens(alone)) builder.addRefreshToken(token);
+  const named = findings ? undefined : userIds;
+  const users = selector.all === true && !findings ? 'all' : [...(named?.values() ?? builder.ownerIds)];
+  const plan = builder.build({
+    staysAlive: await target.staysAlive({ tokensWithRefreshToken: builder.tokensWithRefreshToken, reach }),
+    absentIds: [...absent],
+    sessions: reach.sessions ? await planSessions(target, ascending(users)) : null,
+  });
+  refuseTooLarge(plan.tokenIds.length + plan.refreshTokenIds.length, options.atMost);
+  return plan;
+}
+
+/** The selected access tokens; where there are findings, those that they name. */
+function meant(
+  target: Target,
+  selector: Selector,
+  found: readonly number[] | undefined,
+): AsyncIterable<Token> {
+  if (found === undefined) return target.tokens(selector);
+  return found.length === 0 ? none() : target.tokens({ ids: found });
+}
+
+async function* none(): AsyncIterable<never> {}
+
+async function reachOf(options: PlanRevocationOptions): Promise<Reach> {
+  const capabilities = options.capabilities ?? (await options.target.describe()).capabilities;
+  const sessions = options.withSessions === true;
+  if (sessions && !capabilities.sessions) throw noSessions();
+  return { refreshTokens: capabilities.refreshTokens && options.accessOnly !== true, sessions };
+}
+
+/**
+ * The refresh tokens that are meant besides those of the selected access tokens; null where none are. With
+ * `all` only orphaned ones: any other is beside an access token, and every access token is selected.
+ */
+function refreshTokensAlone(selector: Selector): RefreshTokenSelector | null {
+  return selector.all === true ? { states: ['orphaned'] } : refreshTokensMeant(selector);
+}
+
+function ascending(userIds: 'all' | number[]): PlannedSessions['userIds'] {
+  return userIds === 'all' ? userIds : userIds.sort((a, b) => a - b);
+}
+
+function refuseTooLarge(planned: number, atMost: number | undefined): void {
+  if (atMost === undefined || planned <= atMost) return;
+  throw new TokenctlError(
+    'plan_too_large',
+    `The plan is to revoke ${planned} tokens, and at most ${atMost} are allowed`,
+    {
+      hint: 'Narrow the selection, or allow more.',
+      details: { planned, atMost },
+    },
+  );
+}

@@ -1,0 +1,97 @@
+import { isDeepStrictEqual } from 'node:util';
+import { TokenctlError } from '../../core/errors.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
+import type { AuthenticationSettings } from '../ports/authentication-settings.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target } from '../ports/target.ts';
+import type { TargetDescription } from '../ports/target-description.ts';
+import { recordAct } from '../record/act.ts';
+
+type Change = Partial<AuthenticationSettings>;
+
+/** What to change, and who says so. */
+export interface ChangeSettingOptions {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly log: AuditLog;
+  readonly clock: Clock;
+  readonly actor: Readonly<Record<string, string>>;
+  /** The new values by the controller's names. */
+  readonly change: Change;
+  /** What the audit log calls it: `settings.basic-auth`, `settings.external-tokens`. */
+  readonly operation: string;
+  readonly reason?: string;
+  readonly ticket?: string;
+}
+
+/** What became of the settings. */
+export interface ChangedSetting {
+  /** False where they had the values already: nothing was written. */
+  readonly changed: boolean;
+  readonly before: AuthenticationSettings;
+  readonly after: AuthenticationSettings;
+}
+
+/**
+ * Changes authentication settings, unless they have the values already, and reads them again to see that
+ * the change holds.
+ *
+ * @throws TokenctlError `lockout_refused` where the change would end the caller's own way in,
+ * `target_misbehaved` where the target took the change and reads otherwise, `audit_unavailable`,
+ * `outcome_unrecorded`, and whatever the target throws.
+ */
+export async function changeSetting(options: ChangeSettingOptions): Promise<ChangedSetting> {
+  const { target, change, description } = options;
+  const before = await target.settings.read();
+  if (holds(change, before)) return { changed: false, before, after: before };
+  refuseLockout(change, description);
+  const after = await recordAct({
+    ...options,
+    intent: { before: valuesOf(change, before), after: change },
+    act: async () => {
+      await target.settings.write(change);
+      return await target.settings.read();
+    },
+    outcome: (found) => ({ now: valuesOf(change, found), verified: holds(change, found) }),
+  });
+  if (!holds(change, after)) {
+    throw new TokenctlError(
+      'target_misbehaved',
+      `${description.address} took the change, and its settings read otherwise`,
+      {
+        hint: 'The value may be set in a settings file of the controller, which overrules what is written over the API.',
+        details: { wanted: change, found: valuesOf(change, after) },
+      },
+    );
+  }
+  return { changed: true, before, after };
+}
+
+function keysOf(change: Change): (keyof AuthenticationSettings)[] {
+  return Object.keys(change) as (keyof AuthenticationSettings)[];
+}
+
+function holds(change: Change, settings: AuthenticationSettings): boolean {
+  return keysOf(change).every((key) => isDeepStrictEqual(change[key], settings[key]));
+}
+
+function valuesOf(change: Change, settings: AuthenticationSettings): Change {
+  return Object.fromEntries(keysOf(change).map((key) => [key, settings[key]]));
+}
+
+/**
+ * Refuses what would be the caller's last change: with a password as the credential there are two.
+ *
+ * @throws TokenctlError `lockout_refused`
+ */
+export function refuseLockout(change: Change, { credential, identity }: TargetDescription): void {
+  const ends = change.AUTH_BASIC_ENABLED === false || change.DISABLE_LOCAL_AUTH === true;
+  if (credential !== 'password' || !ends) return;
+  throw new TokenctlError(
+    'lockout_refused',
+    `This tool signs in as ${identity.username} with a password, which would stop working with this change`,
+    {
+      hint: 'Make a token first with `tokenctl tokens create`, and use it as the credential of this context.',
+    },
+  );
+}

@@ -1,0 +1,176 @@
+import { TokenctlError } from '../../core/errors.ts';
+import { IdSet } from '../../core/id-set.ts';
+import type { Fact, Facts, JudgedSettings } from '../../core/policy/facts.ts';
+import { type Policy, type RuleName, ruleOf } from '../../core/policy/policy.ts';
+import { DAY } from '../../core/policy/rule.ts';
+import type { Selector } from '../../core/selector.ts';
+import { type Application, allowsWriting } from '../../core/token.ts';
+import type { Target } from '../ports/target.ts';
+import type { TargetDescription } from '../ports/target-description.ts';
+
+/** A rule that could not be checked, and why. */
+export interface NotChecked {
+  readonly rule: RuleName;
+  readonly why: string;
+}
+
+/** What facts are gathered for. */
+export interface FactsWanted {
+  readonly target: Target;
+  readonly selector: Selector;
+  readonly policy: Policy;
+  /** The rules that are to be applied. */
+  readonly rules: readonly RuleName[];
+  readonly now: Date;
+}
+
+/** What was gathered. */
+export interface Gathered {
+  readonly facts: Facts;
+  /** The applications; none where no rule is about them. */
+  readonly applications: readonly Application[];
+  /** The rules for which everything is known. */
+  readonly rules: readonly RuleName[];
+  readonly notChecked: readonly NotChecked[];
+}
+
+/**
+ * Gathers what the rules need to know besides the tokens, and nothing that none of them needs.
+ *
+ * @throws Whatever the target throws, save for a question that it refuses: the rules that need its answer
+ * are not checked.
+ */
+export async function gatherFacts(wanted: FactsWanted): Promise<Gathered> {
+  const gathering = new Gathering(wanted);
+  const needed = new Set(wanted.rules.flatMap((rule) => ruleOf(rule).needs));
+  const refused = new Map<Fact, string>();
+  for (const fact of needed) {
+    try {
+      await gathering[fact]();
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      refused.set(fact, error.message);
+    }
+  }
+  const notChecked = wanted.rules.flatMap((rule) => {
+    const why = ruleOf(rule)
+      .needs.map((fact) => refused.get(fact))
+      .find((found) => found !== undefined);
+    return why === undefined ? [] : [{ rule, why }];
+  });
+  const skipped = new Set(notChecked.map(({ rule }) => rule));
+  return {
+    facts: gathering.facts(),
+    applications: gathering.found,
+    rules: wanted.rules.filter((rule) => !skipped.has(rule)),
+    notChecked,
+  };
+}
+
+/** Whether a target refused a question, rather than failed to answer it. */
+export function isRefusal(error: unknown): error is TokenctlError {
+  return (
+    error instanceof TokenctlError && (error.code === 'unsupported' || error.code === 'permission_refused')
+  );
+}
+
+/** One method for each kind of fact: it asks the target, and keeps what comes. */
+class Gathering implements Record<Fact, () => Promise<void>> {
+  readonly #wanted: FactsWanted;
+  readonly #unused = new IdSet();
+  readonly #neverUsed = new IdSet();
+  readonly #inactive = new IdSet();
+  readonly #superusers = new IdSet();
+  readonly #external = new Map<number, string>();
+  #lastChanges: ReadonlyMap<number, Date> = new Map();
+  #settings: JudgedSettings | null = null;
+  #description: Promise<TargetDescription> | undefined;
+  found: readonly Application[] = [];
+
+  constructor(wanted: FactsWanted) {
+    this.#wanted = wanted;
+  }
+
+  facts(): Facts {
+    return {
+      now: this.#wanted.now,
+      unusedTokenIds: this.#unused,
+      neverUsedTokenIds: this.#neverUsed,
+      inactiveUserIds: this.#inactive,
+      superuserIds: this.#superusers,
+      externalUsers: this.#external,
+      lastChanges: this.#lastChanges,
+      settings: this.#settings,
+    };
+  }
+
+  async unused_tokens(): Promise<void> {
+    const { policy, now } = this.#wanted;
+    const limit = now.getTime() - policy['unused-for'].days * DAY;
+    const since = Math.min(limit, this.#wanted.selector.unusedSince?.getTime() ?? limit);
+    await this.#collect({ unusedSince: new Date(since) }, this.#unused);
+  }
+
+  never_used_tokens(): Promise<void> {
+    return this.#collect({ neverUsed: true }, this.#neverUsed);
+  }
+
+  async inactive_users(): Promise<void> {
+    for await (const { id } of this.#wanted.target.users({ inactive: true })) this.#inactive.add(id);
+  }
+
+  async users(): Promise<void> {
+    for await (const { id, isSuperuser, externalAccount } of this.#wanted.target.users()) {
+      if (isSuperuser) this.#superusers.add(id);
+      if (externalAccount !== null) this.#external.set(id, externalAccount);
+    }
+  }
+
+  /** Of the owners of tokens that may write, found in a reading of its own. */
+  async last_changes(): Promise<void> {
+    const owners = new Set<number>();
+    for await (const token of this.#wanted.target.tokens(
+      narrowed(this.#wanted.selector, { scope: 'write' }),
+    )) {
+      if (token.user !== null && allowsWriting(token)) owners.add(token.user.id);
+    }
+    if (owners.size > 0) this.#lastChanges = await this.#wanted.target.lastChanges([...owners]);
+  }
+
+  async settings(): Promise<void> {
+    this.#settings = await this.#wanted.target.settings.read();
+  }
+
+  async pkce(): Promise<void> {
+    const { dialect } = await this.#describe();
+    if (dialect !== 'service') return; // controllers and gateways do not require it
+    throw new TokenctlError('unsupported', 'Its tables do not tell whether the service requires PKCE');
+  }
+
+  async applications(): Promise<void> {
+    this.found = await this.#wanted.target.applications();
+  }
+
+  /** Nothing beforehand: they are read after the tokens, and may be refused then. */
+  refresh_tokens(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #describe(): Promise<TargetDescription> {
+    this.#description ??= this.#wanted.target.describe();
+    return this.#description;
+  }
+
+  async #collect(criteria: Selector, ids: IdSet): Promise<void> {
+    const { capabilities } = await this.#describe();
+    if (capabilities.lastUsed) return; // these tokens tell themselves
+    for await (const { id } of this.#wanted.target.tokens(narrowed(this.#wanted.selector, criteria))) {
+      ids.add(id);
+    }
+  }
+}
+
+/** The audited tokens narrowed to those for which something else holds as well. */
+function narrowed({ all: _all, ...selector }: Selector, criteria: Selector): Selector {
+  return { ...selector, ...criteria };
+}

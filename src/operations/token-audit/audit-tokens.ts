@@ -1,0 +1,175 @@
+import type { Baseline } from '../../core/policy/baseline.ts';
+import type { Facts } from '../../core/policy/facts.ts';
+import { type Finding, findingKey } from '../../core/policy/finding.ts';
+import { Judge } from '../../core/policy/judge.ts';
+import { appliedRules, type Policy, type RuleName } from '../../core/policy/policy.ts';
+import { noneBySeverity, type Severity } from '../../core/policy/severity.ts';
+import { requireMeaning, type Selector } from '../../core/selector.ts';
+import { TokenStatistics } from '../../core/token-statistics.ts';
+import { requireNamed } from '../named.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target } from '../ports/target.ts';
+import { type Gathered, gatherFacts, isRefusal, type NotChecked } from './audit-facts.ts';
+import { orphansOf, rulesFor } from './audit-scope.ts';
+
+/** What an audit counted. */
+export interface AuditSummary {
+  readonly tokensRead: number;
+  /** How many findings there are, known ones left out. */
+  readonly found: number;
+  readonly bySeverity: Readonly<Record<Severity, number>>;
+  /** By every rule that was checked, those that found nothing included. */
+  readonly byRule: Readonly<Record<string, number>>;
+  /** How many findings exceptions have kept away, by rule. */
+  readonly excused: Readonly<Record<string, number>>;
+  /** How many findings the baseline knows already; null without one. */
+  readonly known: number | null;
+  /** Applied rules that could not be checked here, and why: what they would find is not known. */
+  readonly notChecked: readonly NotChecked[];
+}
+
+/** An audit under way. */
+export interface Audit {
+  /** The policy it judges by. */
+  readonly policy: Policy;
+  /** The instant at which it judges. */
+  readonly now: Date;
+  /** Streams what is found, to be read once: what is read is counted, and nothing is kept. */
+  readonly findings: AsyncIterable<Finding>;
+  /** What was counted, once the findings have ended. */
+  summary(): AuditSummary;
+  /** The tokens in numbers, once the findings have ended; null where nobody asked for them. */
+  readonly statistics: TokenStatistics | null;
+}
+
+/** What to audit, and by what. */
+export interface AuditTokensOptions {
+  readonly target: Target;
+  readonly selector: Selector;
+  readonly policy: Policy;
+  readonly clock: Clock;
+  /** Only these of the rules that the policy applies. */
+  readonly rules?: readonly RuleName[];
+  /** What does not count. */
+  readonly baseline?: Baseline | undefined;
+  /** Told the key of every finding, known ones included. */
+  readonly onKey?: ((key: string) => void) | undefined;
+  /** Count tokens by age, scope, use and expiry as well. */
+  readonly statistics?: boolean;
+}
+
+/**
+ * Judges the selected tokens by a policy, and where every token is meant the applications and settings as
+ * well. Reads only. Takes the same memory for a million tokens as for one.
+ *
+ * A rule whose facts the target refuses stands in `notChecked`: it never passes silently.
+ *
+ * @throws TokenctlError `usage`, `not_found` as `listTokens` does, and whatever the target throws; what it
+ * throws while tokens are read comes out of `findings`.
+ */
+export async function auditTokens(options: AuditTokensOptions): Promise<Audit> {
+  const { target, selector, policy } = options;
+  requireMeaning(selector);
+  await requireNamed(target, selector);
+  const now = options.clock.now();
+  const rules = rulesFor(selector, options.rules ?? appliedRules(policy));
+  const gathered = await gatherFacts({ target, selector, policy, rules, now });
+  const statistics =
+    options.statistics === true
+      ? new TokenStatistics(gathered.facts, { unusedDays: policy['unused-for'].days })
+      : null;
+  const run = new AuditRun(options, { ...gathered, statistics });
+  return { policy, now, findings: run.findings(), summary: () => run.summary(), statistics };
+}
+
+/** One reading of everything, and what is counted meanwhile. */
+class AuditRun {
+  readonly #options: AuditTokensOptions;
+  readonly #gathered: Gathered;
+  readonly #facts: Facts;
+  readonly #statistics: TokenStatistics | null;
+  readonly #judge: Judge;
+  readonly #bySeverity = noneBySeverity();
+  readonly #byRule: Map<RuleName, number>;
+  readonly #notChecked: NotChecked[];
+  #tokensRead = 0;
+  #found = 0;
+  #known = 0;
+
+  constructor(options: AuditTokensOptions, gathered: Gathered & { statistics: TokenStatistics | null }) {
+    this.#options = options;
+    this.#gathered = gathered;
+    this.#facts = gathered.facts;
+    this.#statistics = gathered.statistics;
+    this.#judge = new Judge({ policy: options.policy, facts: gathered.facts, rules: gathered.rules });
+    this.#byRule = new Map(gathered.rules.map((rule) => [rule, 0]));
+    this.#notChecked = [...gathered.notChecked];
+  }
+
+  async *findings(): AsyncIterable<Finding> {
+    // One list for all tokens: a list for each would be the most that the judging costs.
+    const found: Finding[] = [];
+    this.#judge.exceptions(found);
+    if (this.#facts.settings !== null) this.#judge.settings(this.#facts.settings, found);
+    for (const application of this.#gathered.applications) this.#judge.application(application, found);
+    yield* this.#counted(found);
+    for await (const token of this.#options.target.tokens(this.#options.selector)) {
+      this.#tokensRead += 1;
+      this.#statistics?.add(token);
+      this.#judge.token(token, found);
+      if (found.length === 0) continue;
+      // Not `yield*`, which takes several turns of the event loop for each of them.
+      for (const finding of this.#counted(found)) yield finding;
+    }
+    this.#judge.sums(found);
+    yield* this.#counted(found);
+    yield* this.#refreshTokens(found);
+  }
+
+  async *#refreshTokens(found: Finding[]): AsyncIterable<Finding> {
+    const orphans = orphansOf(this.#options.selector);
+    if (!this.#byRule.has('refresh-orphaned') || orphans === null) return;
+    try {
+      for await (const refreshToken of this.#options.target.refreshTokens(orphans)) {
+        this.#judge.refreshToken(refreshToken, found);
+        if (found.length > 0) yield* this.#counted(found);
+      }
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      this.#byRule.delete('refresh-orphaned');
+      this.#notChecked.push({ rule: 'refresh-orphaned', why: error.message });
+    }
+  }
+
+  /** Counts what is in the list, hands out what is new, and empties it. */
+  *#counted(found: Finding[]): Iterable<Finding> {
+    const { baseline, onKey } = this.#options;
+    for (const finding of found) {
+      if (baseline !== undefined || onKey !== undefined) {
+        const key = findingKey(finding);
+        onKey?.(key);
+        if (baseline?.has(key) === true) {
+          this.#known += 1;
+          continue;
+        }
+      }
+      this.#found += 1;
+      this.#bySeverity[finding.severity] += 1;
+      this.#byRule.set(finding.rule, (this.#byRule.get(finding.rule) ?? 0) + 1);
+      yield finding;
+    }
+    found.length = 0;
+  }
+
+  summary(): AuditSummary {
+    return {
+      tokensRead: this.#tokensRead,
+      found: this.#found,
+      bySeverity: { ...this.#bySeverity },
+      byRule: Object.fromEntries(this.#byRule),
+      excused: Object.fromEntries(this.#judge.excused),
+      known: this.#options.baseline === undefined ? null : this.#known,
+      notChecked: this.#notChecked,
+    };
+  }
+}

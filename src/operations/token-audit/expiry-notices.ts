@@ -1,0 +1,189 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { TokenctlError } from '../../core/errors.ts';
+import { DAY } from '../../core/policy/rule.ts';
+import type { Token } from '../../core/token.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Notice, Notifier } from '../ports/notifier.ts';
+import type { Target } from '../ports/target.ts';
+import type { TargetDescription } from '../ports/target-description.ts';
+import { outcomeUnrecorded } from '../record/journal.ts';
+import { NOTICE_OPERATION, readSentNotices } from './sent-notices.ts';
+
+/** How many days before its expiry a token is told of, where nobody says otherwise. */
+const defaultThresholds: readonly number[] = [30, 7, 1];
+
+/** A token that is about to expire, and the threshold that it has come under. */
+export interface ExpiryNotice {
+  readonly token: Token;
+  /** In days: the smallest threshold under which the token is. */
+  readonly threshold: number;
+  /** Whole days until it expires, rounded down. */
+  readonly daysLeft: number;
+}
+
+/** Which tokens are told of. */
+export interface PlanNoticesOptions {
+  readonly target: Target;
+  readonly clock: Clock;
+  /** In days, each above 0; at least one. */
+  readonly thresholds?: readonly number[] | undefined;
+}
+
+/**
+ * Streams the tokens that expire soon, each under one threshold. Reads only. What was told before is among
+ * them: `sendNotices` leaves that out.
+ *
+ * @throws Whatever the target throws.
+ */
+export async function* planNotices(options: PlanNoticesOptions): AsyncIterable<ExpiryNotice> {
+  const { target, clock, thresholds = defaultThresholds } = options;
+  const now = clock.now().getTime();
+  const ascending = thresholds.toSorted((one, other) => one - other);
+  const last = new Date(now + Math.max(...ascending) * DAY);
+  for await (const token of target.tokens({ expiredAt: last })) {
+    const left = token.expires.getTime() - now;
+    if (left <= 0) continue;
+    const threshold = ascending.find((days) => left <= days * DAY);
+    if (threshold !== undefined) yield { token, threshold, daysLeft: Math.floor(left / DAY) };
+  }
+}
+
+/** What to tell by, and where that is kept. */
+export interface SendNoticesOptions extends PlanNoticesOptions {
+  readonly description: TargetDescription;
+  readonly log: AuditLog;
+  readonly actor: Readonly<Record<string, string>>;
+  readonly notifiers: readonly Notifier[];
+  /** Aborted to stop after what is under way. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A notice that was not taken. */
+interface FailedNotice {
+  readonly tokenId: number;
+  readonly threshold: number;
+  readonly to: string;
+  readonly reason: string;
+}
+
+/** What was told. */
+export interface NoticeReport {
+  readonly due: number;
+  readonly sent: number;
+  /** Told in an earlier run. */
+  readonly sentBefore: number;
+  readonly failed: readonly FailedNotice[];
+  readonly interrupted: boolean;
+}
+
+/** Notices under way together. */
+const AT_ONCE = 4;
+
+/**
+ * Tells of tokens that expire soon, each token and threshold once by each notifier: what was told stands in
+ * the audit log as a note, and a second run finds it there. A notice is noted after it was taken, so that one
+ * that a killed run sent last may come twice; its id is the same then.
+ *
+ * @throws TokenctlError `outcome_unrecorded` where something was told and the log could not be written: nothing
+ * more is sent then; and whatever the target or the log throws.
+ */
+export async function sendNotices(options: SendNoticesOptions): Promise<NoticeReport> {
+  const sent = await readSentNotices(options.log, options.description);
+  const counts = { due: 0, sent: 0, sentBefore: 0 };
+  const failed: FailedNotice[] = [];
+  const stop = new AbortController();
+  const stopped = () => stop.signal.aborted || options.signal?.aborted === true;
+  const run = randomUUID();
+  const due = planNotices(options)[Symbol.asyncIterator]();
+  const work = async () => {
+    while (!stopped()) {
+      const { value: notice, done } = await due.next();
+      if (done === true) return;
+      counts.due += 1;
+      for (const notifier of options.notifiers) {
+        const key = { tokenId: notice.token.id, threshold: notice.threshold, to: notifier.name };
+        if (sent.has(key)) {
+          counts.sentBefore += 1;
+          continue;
+        }
+        const problem = await tryToSend(notifier, asNotice(notice, options));
+        if (problem !== null) {
+          failed.push({ ...key, reason: problem });
+          continue;
+        }
+        counts.sent += 1;
+        await record({ notice, to: notifier.name, run, options });
+      }
+    }
+  };
+  try {
+    // All of them end before the failure of one goes up: nothing is sent or noted behind the caller's back.
+    const ended = await Promise.allSettled(
+      Array.from({ length: AT_ONCE }, () =>
+        work().catch((error: unknown) => {
+          stop.abort();
+          throw error;
+        }),
+      ),
+    );
+    for (const each of ended) if (each.status === 'rejected') throw each.reason;
+  } finally {
+    await due.return?.();
+  }
+  return { ...counts, failed, interrupted: options.signal?.aborted === true };
+}
+
+/** @returns why it was not taken; null where it was */
+async function tryToSend(notifier: Notifier, notice: Notice): Promise<string | null> {
+  try {
+    await notifier.send(notice);
+    return null;
+  } catch (error) {
+    if (error instanceof TokenctlError) return error.message;
+    throw error;
+  }
+}
+
+function asNotice(
+  { token, threshold, daysLeft }: ExpiryNotice,
+  { description, clock }: SendNoticesOptions,
+): Notice {
+  const { id, user, application, scope, description: purpose, expires } = token;
+  const { context, address } = description;
+  return {
+    id: createHash('sha256').update(`${address} ${id} ${threshold}`).digest('hex').slice(0, 32),
+    type: 'token.expiring',
+    at: clock.now(),
+    data: {
+      target: { context, address },
+      token: { id, user, application, scope, description: purpose, expires: expires.toISOString() },
+      threshold,
+      daysLeft,
+    },
+  };
+}
+
+async function record(told: {
+  readonly notice: ExpiryNotice;
+  readonly to: string;
+  readonly run: string;
+  readonly options: SendNoticesOptions;
+}): Promise<void> {
+  const { to, run } = told;
+  const { log, actor, description } = told.options;
+  const { token, threshold } = told.notice;
+  const data = {
+    token: token.id,
+    user: token.user?.username ?? '',
+    threshold,
+    expires: token.expires.toISOString(),
+    to,
+  };
+  const target = { context: description.context, address: description.address };
+  try {
+    await log.append({ kind: 'note', operation: NOTICE_OPERATION, run, actor, target, data });
+  } catch (cause) {
+    throw outcomeUnrecorded(cause, { run, token: token.id, threshold });
+  }
+}

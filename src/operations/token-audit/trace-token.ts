@@ -1,0 +1,112 @@
+import { TokenctlError } from '../../core/errors.ts';
+import type { Activity, Token, UserReference } from '../../core/token.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
+import type { Target } from '../ports/target.ts';
+import type { TargetDescription } from '../ports/target-description.ts';
+import { isRefusal } from './audit-facts.ts';
+import { type EntryOfToken, entriesOfToken } from './entries-of-token.ts';
+
+/** What the owner did, by the activity stream. */
+export interface OwnerActivity {
+  readonly owner: UserReference;
+  /** From the token's creation on. */
+  readonly since: Date;
+  readonly count: number;
+  /** Whether there is more than was counted. */
+  readonly more: boolean;
+  /** The last of those counted, oldest first. */
+  readonly last: readonly Activity[];
+}
+
+/** What is known of a token. */
+export interface TokenTrace {
+  readonly tokenId: number;
+  /** Null where it is gone, or not the caller's to see. */
+  readonly token: Token | null;
+  /** When and by whom it was made, by the activity stream; null where that does not tell. */
+  readonly made: Activity | null;
+  /** What else the activity stream says of it, oldest first. */
+  readonly history: readonly Activity[];
+  /** Null where nobody knows whose it is, or the target does not tell. */
+  readonly ownerActivity: OwnerActivity | null;
+  /** Entries of the audit log that name it, oldest first. */
+  readonly entries: readonly EntryOfToken[];
+  /** What the target refused to tell, and why. */
+  readonly notTold: readonly { readonly what: 'history' | 'owner_activity'; readonly why: string }[];
+}
+
+/** Which token, and where to look. */
+export interface TraceTokenOptions {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly log: Pick<AuditLog, 'entries'>;
+  readonly tokenId: number;
+}
+
+/** So much of what the owner did is counted; that much of it is given. */
+const COUNTED = 10_000;
+const GIVEN = 20;
+
+/**
+ * Gathers what is known of a token, be it alive or gone. Reads only.
+ *
+ * @throws TokenctlError `not_found` where nothing is known of it, and whatever the target or the log throws.
+ */
+export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace> {
+  const { target, tokenId } = options;
+  const notTold: { what: 'history' | 'owner_activity'; why: string }[] = [];
+  const told = async <T>(what: 'history' | 'owner_activity', ask: () => Promise<T>): Promise<T | null> => {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      notTold.push({ what, why: error.message });
+      return null;
+    }
+  };
+  const token = await tokenOf(target, tokenId);
+  const activity = (await told('history', () => historyOf(target, tokenId))) ?? [];
+  const entries = await entriesOfToken(options);
+  if (token === null && activity.length === 0 && entries.length === 0) throw unknown(tokenId);
+  const made = activity.find(({ operation }) => operation === 'create') ?? null;
+  const owner = token?.user ?? made?.actor ?? null;
+  const since = token?.created ?? made?.at ?? null;
+  const ownerActivity =
+    owner === null || since === null
+      ? null
+      : await told('owner_activity', () => activityOf(target, { owner, since }));
+  const history = activity.filter((each) => each !== made);
+  return { tokenId, token, made, history, ownerActivity, entries, notTold };
+}
+
+async function tokenOf(target: Target, tokenId: number): Promise<Token | null> {
+  for await (const token of target.tokens({ ids: [tokenId] })) return token;
+  return null;
+}
+
+async function historyOf(target: Target, tokenId: number): Promise<Activity[]> {
+  const history: Activity[] = [];
+  for await (const each of target.activity({ tokenIds: [tokenId] })) history.push(each);
+  return history;
+}
+
+async function activityOf(
+  target: Target,
+  { owner, since }: { readonly owner: UserReference; readonly since: Date },
+): Promise<OwnerActivity> {
+  let last: Activity[] = [];
+  let count = 0;
+  for await (const each of target.activity({ actorIds: [owner.id], since })) {
+    if (count === COUNTED) return { owner, since, count, more: true, last: last.slice(-GIVEN) };
+    count += 1;
+    last.push(each);
+    if (last.length > 2 * GIVEN) last = last.slice(-GIVEN);
+  }
+  return { owner, since, count, more: false, last: last.slice(-GIVEN) };
+}
+
+function unknown(tokenId: number): TokenctlError {
+  return new TokenctlError('not_found', `Nothing is known of token ${tokenId}`, {
+    hint: 'Neither the target nor the audit log names it. A token is named by its id, as tokens list shows it.',
+  });
+}

@@ -1,0 +1,54 @@
+import { TokenctlError } from '../../core/errors.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { CreatedToken, Target, TokenRequest } from '../ports/target.ts';
+import type { TargetDescription } from '../ports/target-description.ts';
+import { recordAct } from '../record/act.ts';
+
+/** What to create, and who says so. */
+export interface CreateTokenOptions {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly log: AuditLog;
+  readonly clock: Clock;
+  readonly actor: Readonly<Record<string, string>>;
+  readonly request: TokenRequest;
+  readonly reason?: string;
+  readonly ticket?: string;
+}
+
+/**
+ * Creates a personal access token: for the caller, or for the user that the request names. Its value is returned and is nowhere else: the audit
+ * log holds its id and fingerprint.
+ *
+ * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` where the
+ * token exists and the log could not say so, its id in the details and its value withheld; and whatever
+ * the target throws.
+ */
+export async function createToken(options: CreateTokenOptions): Promise<CreatedToken> {
+  const { request, target } = options;
+  return await recordAct({
+    ...options,
+    operation: 'tokens.create',
+    intent: {
+      scope: request.scope,
+      description: request.description,
+      ...(request.user !== undefined && { user: request.user }),
+    },
+    act: () => target.createToken(request),
+    outcome: ({ token }) => ({
+      token: token.id,
+      fingerprint: token.fingerprint,
+      expires: token.expires.toISOString(),
+    }),
+    unrecorded: ({ token }) =>
+      new TokenctlError(
+        'outcome_unrecorded',
+        `Token ${token.id} was created, and the audit log could not record it`,
+        {
+          hint: `Its value is withheld: revoke token ${token.id}, and create another once the log can be written.`,
+          details: { tokenId: token.id },
+        },
+      ),
+  });
+}
