@@ -42,6 +42,7 @@ describe('a revocation killed half-way', () => {
         return false;
       };
       expect(await first.ended).toBe('');
+      await expect.poll(() => fake.connections()).toBe(0);
       const left = fake.tokens.size;
       expect(left).toBeGreaterThan(0);
       const log = openFileLog({ path, clock: stillClock });

@@ -16,6 +16,11 @@ export interface FakeToken {
 /** Answers a request in place of the controller, or returns false to let the controller answer. */
 export type Fault = (request: IncomingMessage, response: ServerResponse) => boolean;
 
+/** A fault of everything but the answer by which a controller is recognized. */
+export function pastRoot(fault: Fault): Fault {
+  return (request, response) => request.url !== '/api/' && fault(request, response);
+}
+
 /**
  * A controller of a few pages of memory, for what no real one does when asked: it breaks connections,
  * answers nonsense, loses its mind half-way. It knows tokens by id, user, application and page, and one
@@ -58,6 +63,13 @@ export class FakeController implements AsyncDisposable {
 
   get address(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** How many clients are connected: what a killed one had sent may still be under way until there are none. */
+  connections(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
