@@ -18,7 +18,7 @@ class Clock {
 /** Seconds to wait before an attempt, 0 where it may be made now. */
 function attempt(limits: PasswordLimits, address: string, username: string, right = false): number {
   try {
-    const succeeded = limits.begin({ address, username });
+    const succeeded = limits.begin({ network: clientNetwork(address), username });
     if (right) succeeded();
     return 0;
   } catch (error) {

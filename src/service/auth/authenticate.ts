@@ -57,7 +57,7 @@ export async function authenticate(
     if (problem !== null) throw forbidden(`CSRF Failed: ${problem}`);
     return { user: session.owner, method: 'session', tokenId: null, mayWrite: true };
   }
-  const user = await basicUser(service, { authorization, address: request.ip });
+  const user = await basicUser(service, { authorization, network: request.network });
   return user === null ? null : { user, method: 'basic', tokenId: null, mayWrite: true };
 }
 

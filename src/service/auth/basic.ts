@@ -13,32 +13,32 @@ const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
  */
 export async function basicUser(
   service: ServiceContext,
-  { authorization, address }: { readonly authorization: string | undefined; readonly address: string },
+  { authorization, network }: { readonly authorization: string | undefined; readonly network: string },
 ): Promise<UserRecord | null> {
   const presented = authorization === undefined ? null : BASIC.exec(authorization);
   if (presented === null) return null;
   const { AUTH_BASIC_ENABLED, DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
   if (!AUTH_BASIC_ENABLED || DISABLE_LOCAL_AUTH) return null;
   const credentials = decode(presented[1] ?? '');
-  return credentials === null ? null : userWithPassword(service, { ...credentials, address });
+  return credentials === null ? null : userWithPassword(service, { ...credentials, network });
 }
 
-/** A name and a password, and the address of who presents them. */
+/** A name and a password, and what the client that presents them is counted under. */
 export interface Credentials {
   readonly username: string;
   readonly password: string;
-  readonly address: string;
+  readonly network: string;
 }
 
 /**
  * The active user with this name and password, or null. It takes as long to refuse an unknown name as a
  * wrong password.
  *
- * @throws RequestFailure 429 where this address, or anybody for this name, has tried too many wrong ones.
+ * @throws RequestFailure 429 where this network, or anybody for this name, has tried too many wrong ones.
  */
 export async function userWithPassword(
   service: ServiceContext,
-  { username, password, address }: Credentials,
+  { username, password, network }: Credentials,
 ): Promise<UserRecord | null> {
   const { database, credentials, metrics } = service;
   const user = await findUserByName(database, username);
@@ -46,7 +46,7 @@ export async function userWithPassword(
     metrics.authenticated('password', user.is_active ? 'accepted' : 'refused');
     return user.is_active ? user : null;
   }
-  const succeeded = begin(service, { username, address });
+  const succeeded = begin(service, { username, network });
   const right = await verifyPassword(password, user?.password ?? null);
   if (user === null || !user.is_active || !right) {
     metrics.authenticated('password', 'refused');

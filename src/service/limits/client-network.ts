@@ -1,4 +1,21 @@
 import { isIPv6 } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the client is counted under, as of when the request came: one who hangs up has no address any more. */
+    network: string;
+  }
+}
+
+/** Notes of each request what its client is counted under, before anything else is done with it. */
+export function noteClientNetworks(app: FastifyInstance): void {
+  app.decorateRequest('network', '');
+  app.addHook('onRequest', async (request) => {
+    // Without a type for it: the address of a connection that is gone is undefined.
+    request.network = clientNetwork(request.ip ?? 'gone');
+  });
+}
 
 /**
  * What a client is counted under: its IPv4 address, or the /64 of its IPv6 address, of which one client has

@@ -1,12 +1,11 @@
 import type { RequestFailure } from '../failure.ts';
 import { tooManyRequests } from '../failure.ts';
 import { Buckets } from './buckets.ts';
-import { clientNetwork } from './client-network.ts';
 
 /** Somebody who tries a password. */
 export interface Attempt {
-  /** The client's address. */
-  readonly address: string;
+  /** What the client is counted under. */
+  readonly network: string;
   readonly username: string;
 }
 
@@ -50,7 +49,7 @@ export class PasswordLimits {
    * @throws RequestFailure 429
    */
   begin(attempt: Attempt): () => void {
-    const network = clientNetwork(attempt.address);
+    const { network } = attempt;
     const pair = `${network} ${attempt.username}`;
     const wait = this.#wait(network, pair, attempt.username);
     if (wait > 0) throw refused(wait);

@@ -9,8 +9,8 @@ interface TokenRequest {
   readonly service: ServiceContext;
   readonly settings: Settings;
   readonly client: ClientRecord;
-  /** The address it comes from, by which wrong passwords are counted. */
-  readonly address: string;
+  /** What the client is counted under for wrong passwords. */
+  readonly network: string;
   readonly parameters: Parameters;
 }
 

@@ -11,11 +11,11 @@ import { askedScope } from './scope.ts';
  * The resource owner's password (RFC 6749 §4.3). An unknown name, a wrong password and a deactivated account
  * look the same, and so does every local account while DISABLE_LOCAL_AUTH is on.
  */
-export const passwordGrant: Grant = async ({ service, settings, client, parameters, address }) => {
+export const passwordGrant: Grant = async ({ service, settings, client, parameters, network }) => {
   const username = required(parameters, 'username');
   const password = required(parameters, 'password');
   const scope = askedScope(parameters.get('scope'));
-  const user = await userWithPassword(service, { username, password, address });
+  const user = await userWithPassword(service, { username, password, network });
   if (user === null || settings.DISABLE_LOCAL_AUTH) throw wrongCredentials();
   refuseExternalUser(settings, isExternal(user));
   const { pair, response } = newPair({ service, settings, client, scope });
