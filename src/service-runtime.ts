@@ -8,7 +8,7 @@ import { Secret } from './core/secret.ts';
 import { holdSignals } from './interruption.ts';
 import { enableLocalAccounts } from './service/enable-local-accounts.ts';
 import { type RunningService, type ServiceOptions, startService } from './service/server.ts';
-import { fixedSettings, givenSecretKey } from './service-environment.ts';
+import { fixedSettings, givenDialect, givenSecretKey } from './service-environment.ts';
 
 /** Which database the service has, as the command line says; undefined where it does not. */
 export interface DatabaseRequest {
@@ -22,6 +22,7 @@ export interface ServiceRequest extends DatabaseRequest {
   readonly host: string | undefined;
   readonly port: number | undefined;
   readonly sessionCookieName: string | undefined;
+  readonly dialect: ServiceOptions['dialect'] | undefined;
   readonly behindProxy: boolean | undefined;
   readonly requirePkce: boolean | undefined;
   readonly allowImplicitGrant: boolean | undefined;
@@ -91,6 +92,7 @@ function serviceOptions(
   const secretKey = givenSecretKey(environment);
   if (request.sessionCookieName !== undefined) requireCookieName(request.sessionCookieName);
   const { sessionCookieName, behindProxy, requirePkce, allowImplicitGrant, logLevel } = request;
+  const dialect = request.dialect ?? givenDialect(environment);
   return {
     host: request.host ?? HOST,
     port: request.port ?? PORT,
@@ -99,6 +101,7 @@ function serviceOptions(
     fixedSettings: fixedSettings(environment),
     ...(adminPassword && { adminPassword: new Secret(adminPassword) }),
     ...(secretKey && { secretKey }),
+    ...(dialect !== undefined && { dialect }),
     ...(sessionCookieName !== undefined && { sessionCookieName }),
     ...(behindProxy !== undefined && { behindProxy }),
     ...(requirePkce !== undefined && { requirePkce }),

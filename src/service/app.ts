@@ -5,7 +5,9 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { csrfToken } from './auth/csrf.ts';
 import { BODY_LIMIT, readJson } from './body.ts';
 import type { ServiceContext } from './context.ts';
-import { handleError } from './error-handler.ts';
+import { errorHandler } from './error-handler.ts';
+import { serveGateway } from './gateway/serve-gateway.ts';
+import { noteClientNetworks } from './limits/client-network.ts';
 import { limitRefusals } from './limits/refusal-limits.ts';
 import { serveMetrics } from './metrics/serve-metrics.ts';
 import { oauth2 } from './oauth2/oauth2.ts';
@@ -25,7 +27,7 @@ import { serveOrganizations } from './resources/organizations.ts';
 import { serveRoots } from './resources/roots.ts';
 import { serveSettings } from './resources/settings.ts';
 import { serveTokens } from './resources/tokens.ts';
-import { serveUsers } from './resources/users.ts';
+import { serveUsers, serveUserTokens } from './resources/users.ts';
 import { serveSso } from './sso/serve-sso.ts';
 
 /** Puts the service together, without listening. */
@@ -42,34 +44,29 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
     forceCloseConnections: 'idle',
     // Nobody takes a minute to send a request of a megabyte but to keep the connection.
     requestTimeout: 60_000,
-    frameworkErrors: handleError,
+    frameworkErrors: errorHandler(service.dialect),
   }) as unknown as FastifyInstance;
   await app.register(cookie);
+  noteClientNetworks(app);
   addCommonHeaders(app);
   logRequests(app);
-  app.setErrorHandler(handleError);
+  app.setErrorHandler(errorHandler(service.dialect));
   app.setNotFoundHandler((request, reply) => {
     if (!request.url.startsWith('/api/')) csrfToken(request, reply);
     const main = '<p>There is nothing at this address. The API begins at <a href="/api/">/api/</a>.</p>';
     return sendPage(reply, { status: 404, title: 'Not found', main });
   });
   readJson(app);
-  serveOpenApi(app, service.version);
+  serveOpenApi(app, service);
   serveMetrics(app, service);
-  limitRefusals(app, () => performance.now());
-  serveRoots(app, service);
+  limitRefusals(app, service.dialect, () => performance.now());
   serveTokens(app, service);
   serveUsers(app, service);
   serveOrganizations(app, service);
   serveMemberships(app, service);
   serveApplications(app, service);
-  serveSettings(app, service);
-  serveActivity(app, service);
-  serveNamedResources(app, service);
-  serveJobTemplates(app, service);
-  serveLaunch(app, service);
-  serveJobs(app, service);
-  serveJobOutput(app, service);
+  if (service.dialect.name === 'gateway') serveGateway(app, service);
+  else serveController(app, service);
   serveProfile(app, service);
   await app.register(async (forms) => {
     await forms.register(formbody);
@@ -78,6 +75,19 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   await app.register((scope) => oauth2(scope, service));
   await app.register((scope) => serveSso(scope, service));
   return app;
+}
+
+/** What a controller has and a gateway has not, or has in another form. */
+function serveController(app: FastifyInstance, service: ServiceContext): void {
+  serveRoots(app, service);
+  serveUserTokens(app, service);
+  serveSettings(app, service);
+  serveActivity(app, service);
+  serveNamedResources(app, service);
+  serveJobTemplates(app, service);
+  serveLaunch(app, service);
+  serveJobs(app, service);
+  serveJobOutput(app, service);
 }
 
 /** One line a request: what and how it went. Neither query strings nor headers, which may hold secrets. */

@@ -2,15 +2,12 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { TokenctlError } from '../core/errors.ts';
-import type { Secret } from '../core/secret.ts';
 import type { Database } from '../db/database.ts';
 import { openEmbedded } from '../db/embedded.ts';
 import { openPostgres } from '../db/postgres.ts';
+import { dialectOf, type Place } from './open-database.ts';
 import { insertActivity } from './store/activity.ts';
 import { deleteSettings, lockSettings } from './store/settings.ts';
-
-/** Where the service keeps its data. */
-type Place = { readonly url: Secret } | { readonly folder: string | null };
 
 /**
  * Turns local accounts on again, in the database itself: for whoever cannot log in any more. A service that
@@ -23,10 +20,10 @@ type Place = { readonly url: Secret } | { readonly folder: string | null };
 export async function enableLocalAccounts(place: Place, now: Date): Promise<boolean> {
   const database = await open(place);
   try {
-    const [table] = await database.query<{ there: boolean }>(
-      "SELECT to_regclass('conf_setting') IS NOT NULL AS there",
-    );
-    if (table?.there !== true) throw noService('The database');
+    const dialect = await dialectOf(database);
+    if (dialect === null) throw noService('The database');
+    // A gateway has no such setting: local accounts are always on there.
+    if (dialect === 'gateway') return false;
     return await database.transaction(async (transaction) => {
       await lockSettings(transaction);
       const [row] = await deleteSettings(transaction, ['DISABLE_LOCAL_AUTH']);

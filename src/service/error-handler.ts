@@ -1,23 +1,42 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { TokenctlError } from '../core/errors.ts';
-import { RequestFailure } from './failure.ts';
+import type { Dialect } from './dialects/dialect.ts';
+import { type FailureBody, RequestFailure } from './failure.ts';
 
-/** What every 401 carries, whatever was tried: the controller's challenge is always Bearer. */
-const CHALLENGE = 'Bearer realm=api authorization_url=/api/o/authorize/';
-
-/**
- * Renders what a request failed with, in the controller's body shapes. What is not a {@link RequestFailure}
- * nor one of Fastify's own is a fault of ours: logged with the request's id, answered without a word of it.
- */
-export function handleError(
+/** Renders what a request failed with. */
+export type ErrorHandler = (
   error: FastifyError | RequestFailure | TokenctlError,
   request: FastifyRequest,
   reply: FastifyReply,
+) => FastifyReply;
+
+/**
+ * Makes what renders the failures of requests, in the controller's body shapes. What is not a
+ * {@link RequestFailure} nor one of Fastify's own is a fault of ours: logged with the request's id, answered
+ * without a word of it.
+ */
+export function errorHandler(dialect: Dialect): ErrorHandler {
+  return (error, request, reply) => {
+    if (!(error instanceof RequestFailure)) return sendFault(error, request, reply);
+    reply.headers(error.headers).code(error.status);
+    if (error.status !== 401) return reply.send(error.body);
+    // Every 401 carries it, whatever was tried: the controller's challenge is always Bearer.
+    const challenge = `Bearer realm=api authorization_url=${dialect.oauth2}authorize/`;
+    return reply.header('WWW-Authenticate', challenge).send(withLogin(error.body, dialect));
+  };
+}
+
+function withLogin(body: FailureBody, { login }: Dialect): FailureBody {
+  return typeof body['detail'] === 'string'
+    ? { detail: `${body['detail']} To establish a login session, visit ${login}.` }
+    : body;
+}
+
+function sendFault(
+  error: FastifyError | TokenctlError,
+  request: FastifyRequest,
+  reply: FastifyReply,
 ): FastifyReply {
-  if (error instanceof RequestFailure) {
-    if (error.status === 401) reply.header('WWW-Authenticate', CHALLENGE);
-    return reply.headers(error.headers).code(error.status).send(error.body);
-  }
   const known =
     error instanceof TokenctlError ? null : (frameworkFailure(error, request) ?? sqlFailure(error));
   if (known !== null) return reply.code(known.status).send(known.body);

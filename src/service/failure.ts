@@ -1,7 +1,7 @@
 /** What went wrong with a request, as the controller words it in JSON: a `detail`, or messages by field. */
 export type FailureBody =
   | { readonly detail: string }
-  | Readonly<Record<string, readonly string[] | Readonly<Record<string, readonly string[]>>>>;
+  | Readonly<Record<string, string | readonly string[] | Readonly<Record<string, readonly string[]>>>>;
 
 /** A request that is answered with an error. Thrown by steps and handlers, rendered by the error handler. */
 export class RequestFailure extends Error {
@@ -29,11 +29,9 @@ export function badRequest(detail: string): RequestFailure {
   return new RequestFailure(400, { detail });
 }
 
-/** 401. The challenge is added by the error handler: always Bearer, as the controller's. */
+/** 401. The challenge, always Bearer as the controller's, and where to log in are added by the error handler. */
 export function unauthenticated(): RequestFailure {
-  return new RequestFailure(401, {
-    detail: 'Authentication credentials were not provided. To establish a login session, visit /api/login/.',
-  });
+  return new RequestFailure(401, { detail: 'Authentication credentials were not provided.' });
 }
 
 /** 403. */

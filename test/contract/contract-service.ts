@@ -1,10 +1,17 @@
 import { inject } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
+import type { DialectName } from '../../src/service/dialects/dialect.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
-import { ADMIN, basic, bearer, Client, startTestService } from '../support/service.ts';
+import { ADMIN, type Answer, basic, bearer, Client, startTestService } from '../support/service.ts';
 
 const PASSWORD = 'secret-of-everyone';
+
+/** Where the dialects have what the contract uses. */
+const PATHS = {
+  controller: { api: '/api/v2/', token: '/api/o/token/', login: '/api/login/' },
+  gateway: { api: '/api/gateway/v1/', token: '/o/token/', login: '/api/gateway/v1/login/' },
+};
 
 /** A pair of tokens as the service issued it. */
 export interface Pair {
@@ -20,17 +27,26 @@ export interface Pair {
 export class ContractService {
   readonly databaseUrl: string;
   readonly #service: RunningService;
+  readonly #paths: (typeof PATHS)[DialectName];
   #clientId = '';
 
-  private constructor(service: RunningService, databaseUrl: string) {
+  private constructor(service: RunningService, options: { databaseUrl: string; dialect: DialectName }) {
     this.#service = service;
-    this.databaseUrl = databaseUrl;
+    this.databaseUrl = options.databaseUrl;
+    this.#paths = PATHS[options.dialect];
   }
 
-  static async start(): Promise<ContractService> {
-    const url = await createDatabase(inject('postgresUrl'));
-    const service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
-    const contract = new ContractService(service, url);
+  static async start({
+    dialect = 'controller',
+  }: {
+    readonly dialect?: DialectName;
+  } = {}): Promise<ContractService> {
+    const databaseUrl = await createDatabase(inject('postgresUrl'));
+    const service = await startTestService('PostgreSQL', {
+      database: { url: new Secret(databaseUrl) },
+      dialect,
+    });
+    const contract = new ContractService(service, { databaseUrl, dialect });
     await contract.#post('users', { username: 'alice', password: PASSWORD });
     const leaver = await contract.#post('users', { username: 'leaver', password: PASSWORD });
     await service.database.execute('UPDATE auth_user SET is_active = false WHERE id = $1', [leaver['id']]);
@@ -51,7 +67,7 @@ export class ContractService {
 
   async #post(collection: string, fields: object): Promise<Readonly<Record<string, unknown>>> {
     const admin = new Client(this.url, basic(ADMIN.username, ADMIN.password));
-    const answer = await admin.post(`/api/v2/${collection}/`, fields);
+    const answer = await admin.post(`${this.#paths.api}${collection}/`, fields);
     if (answer.status !== 201) throw new Error(`It could not be made: ${answer.text}`);
     return answer.json;
   }
@@ -84,7 +100,7 @@ export class ContractService {
   /** Has the application get a pair of tokens for alice. */
   async makePair(): Promise<Pair> {
     const answer = await this.#token({ grant_type: 'password', username: 'alice', password: PASSWORD });
-    if (answer.status !== 200) throw new Error(`There is no pair: ${answer.text}`);
+    if (!granted(answer)) throw new Error(`There is no pair: ${answer.text}`);
     const [row] = await this.#service.database.query<{ id: number }>(
       'SELECT max(id) AS id FROM main_oauth2accesstoken',
     );
@@ -97,28 +113,33 @@ export class ContractService {
 
   /** Whether a refresh token mints another pair. */
   async refreshes(refresh: string): Promise<boolean> {
-    return (await this.#token({ grant_type: 'refresh_token', refresh_token: refresh })).status === 200;
+    return granted(await this.#token({ grant_type: 'refresh_token', refresh_token: refresh }));
   }
 
   #token(form: Readonly<Record<string, string>>) {
-    return new Client(this.url).send('POST', '/api/o/token/', {
+    return new Client(this.url).send('POST', this.#paths.token, {
       form: { ...form, client_id: this.#clientId },
     });
   }
 
   /** Whether a token lets its bearer in. */
   async accepts(token: Secret): Promise<boolean> {
-    return (await new Client(this.url, bearer(token.reveal())).get('/api/v2/me/')).status === 200;
+    return (await new Client(this.url, bearer(token.reveal())).get(`${this.#paths.api}me/`)).status === 200;
   }
 
   /** Logs alice in with a browser; tells whether it is still logged in. */
   async logIn(): Promise<() => Promise<boolean>> {
     const browser = new Client(this.url);
-    await browser.logIn('alice', PASSWORD);
-    return async () => (await browser.get('/api/v2/me/')).status === 200;
+    await browser.logIn('alice', PASSWORD, { path: this.#paths.login });
+    return async () => (await browser.get(`${this.#paths.api}me/`)).status === 200;
   }
 
   close(): Promise<void> {
     return this.#service.close();
   }
+}
+
+/** Whether the token endpoint gave tokens: a controller says 200 then, a gateway 201. */
+function granted({ status }: Answer): boolean {
+  return status === 200 || status === 201;
 }

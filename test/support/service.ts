@@ -103,13 +103,17 @@ export class Client {
     return answer;
   }
 
-  /** Logs in as the login page does: fetches the CSRF token, sends the form with it. */
-  async logIn(username: string, password: string, more: Sent = {}): Promise<Answer> {
-    await this.get('/api/login/');
+  /** Logs in as the login page (at `path`) does: fetches the CSRF token, sends the form with it. */
+  async logIn(
+    username: string,
+    password: string,
+    { path = '/api/login/', ...more }: Sent & { readonly path?: string } = {},
+  ): Promise<Answer> {
+    await this.get(path);
     const token = this.cookies.get('csrftoken') ?? '';
-    return this.send('POST', '/api/login/', {
+    return this.send('POST', path, {
       form: { username, password },
-      headers: { 'x-csrftoken': token, referer: `${this.#base}/api/login/` },
+      headers: { 'x-csrftoken': token, referer: `${this.#base}${path}` },
       ...more,
     });
   }

@@ -1,15 +1,10 @@
 import type { FastifyInstance } from 'fastify';
+import type { Dialect } from '../dialects/dialect.ts';
 import { tooManyRequests } from '../failure.ts';
 import { Buckets } from './buckets.ts';
-import { clientNetwork } from './client-network.ts';
 
 /** Where grants are asked for: what is refused there counts. Wrong passwords at the login count by themselves. */
-const LIMITED: ReadonlySet<string> = new Set([
-  '/api/o/authorize/',
-  '/api/o/token/',
-  '/api/o/revoke_token/',
-  '/api/o/introspect/',
-]);
+const LIMITED = ['authorize/', 'token/', 'revoke_token/', 'introspect/'];
 
 /** Refused requests from one network: three hundred, then two a second. */
 const REFUSALS = { burst: 300, refillSeconds: 0.5 };
@@ -19,15 +14,16 @@ const REFUSALS = { burst: 300, refillSeconds: 0.5 };
  * 429 until its allowance has grown again. Requests that are granted take nothing, so that a busy client is
  * never slowed.
  */
-export function limitRefusals(app: FastifyInstance, clock: () => number): void {
+export function limitRefusals(app: FastifyInstance, { oauth2 }: Dialect, clock: () => number): void {
+  const limited: ReadonlySet<string> = new Set(LIMITED.map((name) => `${oauth2}${name}`));
   const refusals = new Buckets(REFUSALS, clock);
   app.addHook('onRequest', async (request) => {
-    if (!LIMITED.has(request.routeOptions.url ?? '')) return;
-    const wait = refusals.wait(clientNetwork(request.ip));
+    if (!limited.has(request.routeOptions.url ?? '')) return;
+    const wait = refusals.wait(request.network);
     if (wait > 0) throw tooManyRequests('Too many requests that were refused.', wait);
   });
   app.addHook('onResponse', async (request, reply) => {
-    if (!LIMITED.has(request.routeOptions.url ?? '')) return;
-    if ([400, 401, 403].includes(reply.statusCode)) refusals.take(clientNetwork(request.ip));
+    if (!limited.has(request.routeOptions.url ?? '')) return;
+    if ([400, 401, 403].includes(reply.statusCode)) refusals.take(request.network);
   });
 }

@@ -50,6 +50,8 @@ export interface FieldSet {
   readonly searchFields: readonly string[];
   /** What `order_by` is when it is not given: field names, `-` for descending. */
   readonly order: readonly string[];
+  /** How many are on a page unless the request says; 25 where it is not said. */
+  readonly pageSize?: number;
 }
 
 /** The answer to OPTIONS: what is there and what can be sent, as the awx command line reads it. */

@@ -21,7 +21,9 @@ export function serveMetrics(app: FastifyInstance, service: ServiceContext): voi
     });
   });
   const summary = 'What the service counts about itself, for Prometheus';
-  for (const url of ['/metrics', '/api/v2/metrics/']) {
+  const { name, api } = service.dialect;
+  const ofController = `${api}metrics/`;
+  for (const url of ['/metrics', ...(name === 'controller' ? [ofController] : [])]) {
     app.route({
       method: ['GET', 'HEAD'],
       url,
@@ -29,7 +31,7 @@ export function serveMetrics(app: FastifyInstance, service: ServiceContext): voi
       handler: (request, reply) => answer(service, request, reply),
     });
   }
-  redirectWithoutSlash(app, '/api/v2/metrics/');
+  if (name === 'controller') redirectWithoutSlash(app, ofController);
 }
 
 async function answer(

@@ -14,7 +14,7 @@ import { formActionSource } from './redirect-uri.ts';
  */
 export async function clientAfterLogin(service: ServiceContext, next: string): Promise<string | null> {
   const { path, query } = parseTarget(next);
-  if (path !== '/api/o/authorize/') return null;
+  if (path !== `${service.dialect.oauth2}authorize/`) return null;
   try {
     const { redirectUri } = await readAnswerAddress(service, readParameters(query));
     return formActionSource(redirectUri);

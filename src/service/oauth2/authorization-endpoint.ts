@@ -15,8 +15,6 @@ import { formParameters, type Parameters, queryParameters, type SentParameters }
 import { formActionSource } from './redirect-uri.ts';
 import { covers } from './scope.ts';
 
-const PATH = '/api/o/authorize/';
-
 /** What the consent page sends back, so that the request is read anew and nothing of it is remembered. */
 const CARRIED = [
   'client_id',
@@ -28,11 +26,12 @@ const CARRIED = [
   'code_challenge_method',
 ];
 
-/** GET and POST `/api/o/authorize/` (RFC 6749 §3.1): asks the user, and answers the client. */
+/** The authorization endpoint (RFC 6749 §3.1), GET and POST: asks the user, and answers the client. */
 export function serveAuthorizationEndpoint(app: FastifyInstance, service: ServiceContext): void {
-  app.get(PATH, { config: { describes: AUTHORIZE } }, async (request, reply) => {
+  const path = `${service.dialect.oauth2}authorize/`;
+  app.get(path, { config: { describes: AUTHORIZE } }, async (request, reply) => {
     const user = await loggedIn(service, request, reply);
-    if (user === null) return toLogin(request, reply);
+    if (user === null) return toLogin(service, request, reply);
     const sent = queryParameters(request);
     return answering({ service, request, reply, user, sent }, async (consent) => {
       if (await needsNoConsent(consent)) return grantAccess(consent);
@@ -40,9 +39,9 @@ export function serveAuthorizationEndpoint(app: FastifyInstance, service: Servic
       return null;
     });
   });
-  app.post(PATH, { config: { describes: AUTHORIZE } }, async (request, reply) => {
+  app.post(path, { config: { describes: AUTHORIZE } }, async (request, reply) => {
     const user = await loggedIn(service, request, reply);
-    if (user === null) return toLogin(request, reply);
+    if (user === null) return toLogin(service, request, reply);
     const forgery = csrfProblem(request);
     if (forgery !== null) return sendForgeryError(reply, forgery);
     const sent = formParameters(request);
@@ -51,7 +50,7 @@ export function serveAuthorizationEndpoint(app: FastifyInstance, service: Servic
       return grantAccess(consent);
     });
   });
-  redirectWithoutSlash(app, PATH);
+  redirectWithoutSlash(app, path);
 }
 
 /** A request to the authorization endpoint of a user who is logged in. */
@@ -98,11 +97,11 @@ async function loggedIn(
   return session.owner;
 }
 
-function toLogin(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function toLogin(service: ServiceContext, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const next = encodeURIComponent(request.url).replaceAll('%2F', '/');
   return reply
     .code(302)
-    .header('Location', `/api/login/?next=${next}`)
+    .header('Location', `${service.dialect.login}?next=${next}`)
     .type('text/html; charset=utf-8')
     .send('');
 }
@@ -121,11 +120,12 @@ async function needsNoConsent({ service, user, address, asked }: Consent): Promi
 }
 
 function askUser(
-  { user, address, asked }: Consent,
+  { service, user, address, asked }: Consent,
   page: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly parameters: Parameters },
 ): void {
   const { request, reply, parameters } = page;
   sendConsent(reply, {
+    endpoint: `${service.dialect.oauth2}authorize/`,
     application: address.client.name,
     username: user.username,
     scope: asked.scope,

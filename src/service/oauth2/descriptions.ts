@@ -20,7 +20,7 @@ const AUTHORIZATION = {
   code_challenge_method: { description: 'S256 or plain.' },
 } as const;
 
-/** `/api/o/authorize/`. */
+/** The authorization endpoint. */
 export const AUTHORIZE: RouteDescription = {
   summary: 'Authorize an application (RFC 6749, section 3.1)',
   description: 'A page for a person who is logged in. GET asks for consent, POST answers the application.',
@@ -40,9 +40,9 @@ export const SERVER_METADATA: RouteDescription = {
   anonymous: true,
 };
 
-/** The endpoints that take forms from clients, by path. */
-export const FORM_ENDPOINTS: Readonly<Record<string, RouteDescription>> = {
-  '/api/o/token/': {
+/** The endpoints that take forms from clients, by what they are called below the root. */
+export const FORM_ENDPOINTS = {
+  token: {
     summary: 'Obtain or refresh tokens (RFC 6749, section 3.2)',
     methods: ['POST'],
     form: {
@@ -59,7 +59,7 @@ export const FORM_ENDPOINTS: Readonly<Record<string, RouteDescription>> = {
     anonymous: true,
     answers: ANSWERS,
   },
-  '/api/o/revoke_token/': {
+  revoke_token: {
     summary: 'Revoke a token (RFC 7009)',
     methods: ['POST'],
     form: {
@@ -70,7 +70,7 @@ export const FORM_ENDPOINTS: Readonly<Record<string, RouteDescription>> = {
     anonymous: true,
     answers: ANSWERS,
   },
-  '/api/o/introspect/': {
+  introspect: {
     summary: 'Ask about a token (RFC 7662)',
     methods: ['POST'],
     form: {
@@ -81,4 +81,4 @@ export const FORM_ENDPOINTS: Readonly<Record<string, RouteDescription>> = {
     anonymous: true,
     answers: ANSWERS,
   },
-};
+} as const satisfies Readonly<Record<string, RouteDescription>>;

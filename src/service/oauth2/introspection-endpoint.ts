@@ -10,11 +10,11 @@ import { OAuthError } from './oauth-error.ts';
 import { endpointParameters, required } from './parameters.ts';
 
 /**
- * POST `/api/o/introspect/` (RFC 7662), for confidential clients: a public one would be anybody (§4). Every
+ * The introspection endpoint (RFC 7662), for confidential clients: a public one would be anybody (§4). Every
  * access token can be asked about, by whoever was sent it; a refresh token by the client that it belongs to.
  */
 export function serveIntrospectionEndpoint(app: FastifyInstance, service: ServiceContext): void {
-  serveFormEndpoint(app, '/api/o/introspect/', async (request) => {
+  serveFormEndpoint(app, { root: service.dialect.oauth2, name: 'introspect' }, async (request) => {
     const parameters = endpointParameters(request);
     const client = await authenticateClient(service, request, parameters);
     if (client.client_type !== 'confidential') throw new OAuthError('invalid_client');

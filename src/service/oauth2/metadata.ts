@@ -10,20 +10,21 @@ export function issuerOf(request: FastifyRequest): string {
   return `${request.protocol}://${request.host}`;
 }
 
-/** `/api/o/`, the endpoints by name, and `/.well-known/oauth-authorization-server` (RFC 8414). */
+/** The root of the OAuth2 endpoints, the endpoints by name, and `/.well-known/oauth-authorization-server` (RFC 8414). */
 export function serveMetadata(
   app: FastifyInstance,
   service: ServiceContext,
   grantTypes: readonly string[],
 ): void {
+  const { oauth2, introspection } = service.dialect;
   servePublic(app, {
-    path: '/api/o/',
+    path: oauth2,
     summary: 'The OAuth2 endpoints',
     get: () =>
       Promise.resolve({
-        authorize: '/api/o/authorize/',
-        token: '/api/o/token/',
-        revoke_token: '/api/o/revoke_token/',
+        authorize: `${oauth2}authorize/`,
+        token: `${oauth2}token/`,
+        revoke_token: `${oauth2}revoke_token/`,
       }),
   });
   app.get(
@@ -35,17 +36,17 @@ export function serveMetadata(
       const confidential = ['client_secret_basic', 'client_secret_post'];
       return {
         issuer,
-        authorization_endpoint: `${issuer}/api/o/authorize/`,
-        token_endpoint: `${issuer}/api/o/token/`,
-        revocation_endpoint: `${issuer}/api/o/revoke_token/`,
-        introspection_endpoint: `${issuer}/api/o/introspect/`,
+        authorization_endpoint: `${issuer}${oauth2}authorize/`,
+        token_endpoint: `${issuer}${oauth2}token/`,
+        revocation_endpoint: `${issuer}${oauth2}revoke_token/`,
+        ...(introspection && { introspection_endpoint: `${issuer}${oauth2}introspect/` }),
         scopes_supported: SCOPES,
         response_types_supported: ['code', ...(implicit ? ['token'] : [])],
         response_modes_supported: ['query', ...(implicit ? ['fragment'] : [])],
         grant_types_supported: [...grantTypes, ...(implicit ? ['implicit'] : [])],
         token_endpoint_auth_methods_supported: [...confidential, 'none'],
         revocation_endpoint_auth_methods_supported: [...confidential, 'none'],
-        introspection_endpoint_auth_methods_supported: confidential,
+        ...(introspection && { introspection_endpoint_auth_methods_supported: confidential }),
         code_challenge_methods_supported: CHALLENGE_METHODS,
         authorization_response_iss_parameter_supported: true,
       };

@@ -9,11 +9,11 @@ import { OAuthError } from './oauth-error.ts';
 import { endpointParameters, required } from './parameters.ts';
 
 /**
- * POST `/api/o/revoke_token/` (RFC 7009), in these steps: parameters, client, token, ownership, revocation. A
+ * The revocation endpoint (RFC 7009), in these steps: parameters, client, token, ownership, revocation. A
  * token that is not there is as good as revoked (§2.2); one of another client is refused (§2.1).
  */
 export function serveRevocationEndpoint(app: FastifyInstance, service: ServiceContext): void {
-  serveFormEndpoint(app, '/api/o/revoke_token/', async (request) => {
+  serveFormEndpoint(app, { root: service.dialect.oauth2, name: 'revoke_token' }, async (request) => {
     const parameters = endpointParameters(request);
     const client = await authenticateClient(service, request, parameters);
     const value = required(parameters, 'token');
@@ -25,7 +25,7 @@ export function serveRevocationEndpoint(app: FastifyInstance, service: ServiceCo
   });
 }
 
-/** A personal access token belongs to no client: it is ended by its owner, at `/api/v2/tokens/`. */
+/** A personal access token belongs to no client: it is ended by its owner, as a token of the API. */
 function requireOwnership(token: PresentedToken, clientId: number): void {
   if (token.application_id !== clientId) {
     throw new OAuthError('invalid_grant', 'The token was not issued to this client.');

@@ -29,15 +29,16 @@ export const GRANT_TYPES = [...GRANTS]
   .filter(([, known]) => known.applications.length > 0)
   .map(([name]) => name);
 
-/** POST `/api/o/token/` (RFC 6749 §3.2), in these steps: parameters, grant type, client, permission, grant. */
+/** The token endpoint (RFC 6749 §3.2), in these steps: parameters, grant type, client, permission, grant. */
 export function serveTokenEndpoint(app: FastifyInstance, service: ServiceContext): void {
-  serveFormEndpoint(app, '/api/o/token/', async (request) => {
+  const { oauth2: root, grantedStatus: success } = service.dialect;
+  serveFormEndpoint(app, { root, name: 'token', success }, async (request) => {
     const parameters = endpointParameters(request);
     const known = knownGrant(parameters);
     const client = await authenticateClient(service, request, parameters);
     requirePermission(client, known);
     const settings = await service.lookups.settings();
-    return known.grant({ service, settings, client, parameters, address: request.ip });
+    return known.grant({ service, settings, client, parameters, network: request.network });
   });
 }
 

@@ -1,34 +1,42 @@
 import type { FastifyInstance, RouteOptions } from 'fastify';
+import type { ServiceContext } from '../context.ts';
+import type { Dialect } from '../dialects/dialect.ts';
 import { routePattern } from '../metrics/route-pattern.ts';
 import { describedOperation, endpointOperation, type Operation, resourceSchemas } from './operations.ts';
 import type { RouteDescription } from './route-description.ts';
 
 type Route = Pick<RouteOptions, 'method' | 'url' | 'config'>;
 
+/** What the description says about the service itself. */
+type Described = Pick<ServiceContext, 'version' | 'dialect' | 'sessionCookieName'>;
+
+const API_OF = { controller: 'a controller 24.6.1', gateway: 'a platform gateway' };
 const DESCRIBED = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-const PATH = '/api/v2/openapi.json';
 
 /**
  * Serves an OpenAPI 3.1 description of every route of `app`, made from what the endpoints declare about
  * themselves. Routes that are added after it are in it, too.
  */
-export function serveOpenApi(app: FastifyInstance, version: string): void {
+export function serveOpenApi(app: FastifyInstance, service: Described): void {
   const routes: Route[] = [];
   let text: string | undefined;
   app.addHook('onRoute', (route) => {
     routes.push(route);
   });
   app.get(
-    PATH,
+    `${service.dialect.api}openapi.json`,
     { config: { describes: { summary: 'This description of the API', anonymous: true } } },
     async (_request, reply) => {
-      text ??= JSON.stringify(openApi(routes, version));
+      text ??= JSON.stringify(openApi(routes, service));
       return reply.type('application/json').header('Cache-Control', 'public, max-age=60').send(text);
     },
   );
 }
 
-function openApi(routes: readonly Route[], version: string): Record<string, unknown> {
+function openApi(
+  routes: readonly Route[],
+  { version, dialect, sessionCookieName }: Described,
+): Record<string, unknown> {
   const described = routes.filter(({ config }) => config?.redirect !== true);
   const paths = new Map<string, Record<string, unknown>>();
   for (const route of described) {
@@ -46,12 +54,16 @@ function openApi(routes: readonly Route[], version: string): Record<string, unkn
       title: 'Automation service',
       version,
       description:
-        'An automation service with the REST API of a controller 24.6.1, as far as authentication and tokens ' +
+        `An automation service with the REST API of ${API_OF[dialect.name]}, as far as authentication and tokens ` +
         'go. OPTIONS of each address answers the same metadata in the controller’s form.',
     },
     security: [{ bearer: [] }, { basic: [] }, { session: [] }],
     paths: Object.fromEntries([...paths].sort(([one], [other]) => (one < other ? -1 : 1))),
-    components: { schemas: resourceSchemas(endpoints), responses: RESPONSES, securitySchemes: SCHEMES },
+    components: {
+      schemas: resourceSchemas(endpoints),
+      responses: RESPONSES,
+      securitySchemes: schemes(sessionCookieName, dialect),
+    },
   };
 }
 
@@ -103,14 +115,13 @@ const RESPONSES = {
   }),
 };
 
-const SCHEMES = {
+const schemes = (sessionCookieName: string, { login }: Dialect) => ({
   bearer: { type: 'http', scheme: 'bearer', description: 'An OAuth2 access token (RFC 6750).' },
   basic: { type: 'http', scheme: 'basic', description: 'RFC 7617; AUTH_BASIC_ENABLED turns it off.' },
   session: {
     type: 'apiKey',
     in: 'cookie',
-    name: 'svc_sessionid',
-    description:
-      'From /api/login/; its name is in X-API-Session-Cookie-Name. What changes anything takes X-CSRFToken as well.',
+    name: sessionCookieName,
+    description: `From ${login}; its name is in X-API-Session-Cookie-Name. What changes anything takes X-CSRFToken as well.`,
   },
-};
+});

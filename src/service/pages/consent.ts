@@ -3,6 +3,8 @@ import { escapeHtml, sendPage } from './page.ts';
 
 /** What a user is asked to agree to. */
 export interface ConsentQuestion {
+  /** The path that the answer is sent to. */
+  readonly endpoint: string;
   readonly application: string;
   readonly username: string;
   readonly scope: string;
@@ -16,7 +18,7 @@ export interface ConsentQuestion {
 
 /** Asks a user whether an application may act in his or her name. It says who asks, for what, and where the answer goes. */
 export function sendConsent(reply: FastifyReply, question: ConsentQuestion): FastifyReply {
-  const { application, username, scope, redirectUri, formAction, csrfToken, carried } = question;
+  const { endpoint, application, username, scope, redirectUri, formAction, csrfToken, carried } = question;
   const hidden = [['csrfmiddlewaretoken', csrfToken] as const, ...carried].map(
     ([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`,
   );
@@ -29,7 +31,7 @@ export function sendConsent(reply: FastifyReply, question: ConsentQuestion): Fas
     )}</strong> asks to do this in your name:</p>
 <ul>${powers(scope)}</ul>
 <p>You will be sent to <strong>${escapeHtml(redirectUri)}</strong>. If you did not start this yourself, cancel.</p>
-<form method="post" action="/api/o/authorize/">
+<form method="post" action="${endpoint}">
 ${hidden.join('\n')}
 <button type="submit" name="allow" value="Authorize">Allow</button>
 <button type="submit">Cancel</button>

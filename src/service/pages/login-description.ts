@@ -1,6 +1,6 @@
 import type { RouteDescription } from '../openapi/route-description.ts';
 
-/** What `/api/login/` says about itself. */
+/** What the login says about itself. */
 export const LOGIN: RouteDescription = {
   summary: 'Log in',
   description: 'GET shows the page and sets the CSRF cookie; POST starts a session.',
@@ -21,7 +21,7 @@ export const LOGIN: RouteDescription = {
   },
 };
 
-/** What `/api/logout/` says about itself. */
+/** What the logout says about itself. */
 export const LOGOUT: RouteDescription = {
   summary: 'Log out',
   anonymous: true,

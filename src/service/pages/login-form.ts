@@ -3,14 +3,16 @@ import { escapeHtml } from './page.ts';
 
 /** The form for a user name and a password, in HTML. */
 export function passwordForm(form: {
+  /** The path that it is sent to. */
+  readonly action: string;
   readonly csrf: string;
   readonly next: string | null;
   /** Whether what was entered before was refused; then the page says so above, under the id `problem`. */
   readonly refused: boolean;
 }): string {
-  const { csrf, next, refused } = form;
+  const { action, csrf, next, refused } = form;
   const described = refused ? ' aria-describedby="problem"' : '';
-  return `<form method="post" action="/api/login/">
+  return `<form method="post" action="${action}">
 <input type="hidden" name="csrfmiddlewaretoken" value="${escapeHtml(csrf)}">
 ${next === null ? '' : `<input type="hidden" name="next" value="${escapeHtml(next)}">`}
 <label for="username">User name</label>

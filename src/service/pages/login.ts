@@ -14,24 +14,21 @@ import { LOGIN, LOGOUT } from './login-description.ts';
 import { passwordForm, providerLinks } from './login-form.ts';
 import { escapeHtml, sendPage } from './page.ts';
 
-/** GET and POST `/api/login/` (specification, section 5.1) and `/api/logout/`. */
+/** The login (specification, section 5.1), GET and POST, and the logout. */
 export function serveLogin(app: FastifyInstance, service: ServiceContext): void {
-  app.get('/api/login/', { config: { describes: LOGIN } }, (request, reply) =>
-    showLogin(service, request, reply),
-  );
-  app.post('/api/login/', { config: { describes: LOGIN } }, (request, reply) =>
-    logIn(service, request, reply),
-  );
+  const { login, logout } = service.dialect;
+  app.get(login, { config: { describes: LOGIN } }, (request, reply) => showLogin(service, request, reply));
+  app.post(login, { config: { describes: LOGIN } }, (request, reply) => logIn(service, request, reply));
   app.route({
     method: ['GET', 'POST'],
     // HEAD is safe (RFC 9110 section 9.2.1): it must not end a session.
     exposeHeadRoute: false,
-    url: '/api/logout/',
+    url: logout,
     config: { describes: LOGOUT },
     handler: (request, reply) => logOut(service, request, reply),
   });
-  redirectWithoutSlash(app, '/api/login/');
-  redirectWithoutSlash(app, '/api/logout/');
+  redirectWithoutSlash(app, login);
+  redirectWithoutSlash(app, logout);
 }
 
 async function showLogin(
@@ -60,9 +57,9 @@ async function logIn(
 ): Promise<FastifyReply> {
   reply.header('Cache-Control', NO_STORE);
   const forgery = csrfProblem(request);
-  if (forgery !== null) return forbiddenPage(reply, forgery);
+  if (forgery !== null) return forbiddenPage(service, reply, forgery);
   const next = localPath(parameter(request.body, 'next'));
-  const user = await localUser(service, { ...fields(request), address: request.ip });
+  const user = await localUser(service, { ...fields(request), network: request.network });
   if (user instanceof RequestFailure) {
     const problem = 'Too many attempts with a wrong password. Wait a little, then try again.';
     return loginPage(
@@ -87,7 +84,7 @@ async function logOut(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const forgery = request.method === 'POST' ? csrfProblem(request) : null;
-  if (forgery !== null) return forbiddenPage(reply, forgery);
+  if (forgery !== null) return forbiddenPage(service, reply, forgery);
   await endSession(service, request, reply);
   return reply
     .code(302)
@@ -136,7 +133,9 @@ async function loginPage(
   const { status, next, problem } = state;
   const client = next === null ? null : await clientAfterLogin(service, next);
   const { DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
-  const local = DISABLE_LOCAL_AUTH ? '' : passwordForm({ csrf, next, refused: problem !== null });
+  const local = DISABLE_LOCAL_AUTH
+    ? ''
+    : passwordForm({ action: service.dialect.login, csrf, next, refused: problem !== null });
   const providers = providerLinks(await loginProviders(service), { next, alone: local === '' });
   return sendPage(reply, {
     status,
@@ -148,11 +147,11 @@ ${providers}`,
   });
 }
 
-function forbiddenPage(reply: FastifyReply, problem: string): FastifyReply {
+function forbiddenPage(service: ServiceContext, reply: FastifyReply, problem: string): FastifyReply {
   return sendPage(reply, {
     status: 403,
     title: 'This request was refused',
     main: `<p role="alert">It could have been sent by another site in your name: ${escapeHtml(problem)}</p>
-<p>Open <a href="/api/login/">the login page</a> and try again. Cookies must be allowed for it.</p>`,
+<p>Open <a href="${service.dialect.login}">the login page</a> and try again. Cookies must be allowed for it.</p>`,
   });
 }

@@ -62,7 +62,7 @@ export function errorPath(reason: SsoReason): string {
 }
 
 /** Tells a user in words why a login through a provider did not come about. */
-export function sendSsoError(reply: FastifyReply, reason: unknown): FastifyReply {
+export function sendSsoError(reply: FastifyReply, login: string, reason: unknown): FastifyReply {
   const known = Object.entries(REASONS).find(([name]) => name === reason);
   const [, { status, said, todo }] = known ?? ['', { status: 400, said: 'The login failed.', todo: AGAIN }];
   return sendPage(reply, {
@@ -70,6 +70,6 @@ export function sendSsoError(reply: FastifyReply, reason: unknown): FastifyReply
     title: 'You are not logged in',
     main: `<p role="alert">${said}</p>
 <p>${todo}</p>
-<p><a class="button" href="/api/login/">To the login page</a></p>`,
+<p><a class="button" href="${login}">To the login page</a></p>`,
   });
 }

@@ -1,6 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
-import { externalAccount, mayChangeUser } from '../access.ts';
+import { mayChangeUser } from '../access.ts';
 import { hashPassword, unusablePassword } from '../auth/password.ts';
+import type { Dialect } from '../dialects/dialect.ts';
 import type { Exchange } from '../endpoint.ts';
 import { forbidden, invalid, notFound } from '../failure.ts';
 import { currentSettings, type Settings } from '../settings/settings.ts';
@@ -17,6 +18,7 @@ import {
 import { lockUser } from './lock-user.ts';
 import { readPassword } from './read-password.ts';
 import { booleanField, type Problems, textField } from './text-field.ts';
+import { refuseEscalation, refuseForeignPassword } from './user-guards.ts';
 
 /** A user as a request wants it; `password` in clear where it is to be set, null where it stays. */
 interface WantedUser {
@@ -58,7 +60,8 @@ export async function createUser(
 ): Promise<number> {
   const { service, caller } = exchange;
   const settings = await currentSettings(service.database);
-  const wanted = readUser(body, { base: BLANK, settings, creating: true });
+  const { auditorFlag } = service.dialect;
+  const wanted = readUser(body, { base: BLANK, settings, auditorFlag, creating: true });
   refuseEscalation(caller.user, BLANK, wanted);
   const password = wanted.password === null ? unusablePassword() : await hashPassword(wanted.password);
   return service.database.transaction(async (transaction) => {
@@ -96,7 +99,8 @@ export async function changeUser(
   const read = ({ caller, user }: { readonly caller: UserRecord; readonly user: UserRecord }) => {
     if (!mayChangeUser(caller, user)) throw forbidden();
     const base = replace ? { ...BLANK, is_active: user.is_active } : user;
-    const wanted = readUser(body, { base, settings, creating: replace });
+    const { auditorFlag } = service.dialect;
+    const wanted = readUser(body, { base, settings, auditorFlag, creating: replace });
     refuseEscalation(caller, user, wanted);
     refuseForeignPassword(user, wanted);
     return wanted;
@@ -123,24 +127,29 @@ export async function changeUser(
 
 function readUser(
   body: Readonly<Record<string, unknown>>,
-  options: { readonly base: typeof BLANK; readonly settings: Settings; readonly creating: boolean },
+  options: {
+    readonly base: typeof BLANK;
+    readonly settings: Settings;
+    readonly auditorFlag: Dialect['auditorFlag'];
+    readonly creating: boolean;
+  },
 ): WantedUser {
-  const { base, settings, creating } = options;
+  const { base, settings, auditorFlag, creating } = options;
   const problems: Problems = {};
   const text = (
     name: 'username' | 'first_name' | 'last_name' | 'email',
     maxLength: number,
     required = false,
   ) => textField(body, name, { rule: { maxLength, required, fallback: base[name] }, problems });
-  const flag = (name: 'is_superuser' | 'is_system_auditor' | 'is_active') =>
-    booleanField(body, name, { fallback: base[name], problems });
+  const flag = (name: 'is_superuser' | 'is_system_auditor' | 'is_active', called: string = name) =>
+    booleanField(body, called, { fallback: base[name], problems });
   const wanted = {
     username: text('username', 150, creating || body['username'] !== undefined),
     first_name: text('first_name', 150),
     last_name: text('last_name', 150),
     email: text('email', 254),
     is_superuser: flag('is_superuser'),
-    is_system_auditor: flag('is_system_auditor'),
+    is_system_auditor: flag('is_system_auditor', auditorFlag),
     is_active: flag('is_active'),
     password: readPassword(body, { settings, problems, required: creating && base === BLANK }),
   };
@@ -151,28 +160,6 @@ function readUser(
     problems['email'] = ['Enter a valid email address.'];
   if (Object.keys(problems).length > 0) throw invalid(problems);
   return wanted;
-}
-
-/** Only a superuser makes superusers and auditors, or deactivates; nobody deactivates oneself. */
-function refuseEscalation(
-  caller: UserRecord,
-  before: { is_superuser: boolean; is_system_auditor: boolean; is_active: boolean; id?: number },
-  wanted: WantedUser,
-): void {
-  const privilege =
-    before.is_superuser !== wanted.is_superuser || before.is_system_auditor !== wanted.is_system_auditor;
-  const activity = before.is_active !== wanted.is_active;
-  if ((privilege || activity) && !caller.is_superuser) throw forbidden();
-  if (caller.id === before.id && (activity || (before.is_superuser && !wanted.is_superuser))) {
-    throw forbidden('You cannot take your own access away.');
-  }
-}
-
-/** An identity provider's user gets no password here: with one, the account would count as a local one. */
-function refuseForeignPassword(user: UserRecord, wanted: WantedUser): void {
-  if (wanted.password !== null && externalAccount(user) !== null) {
-    throw invalid({ password: ['The password of this user is kept by an identity provider.'] });
-  }
 }
 
 async function noteChange(

@@ -10,40 +10,49 @@ import { insertActivity } from '../store/activity.ts';
 import { grantRole, type OrganizationRole, withdrawRole } from '../store/organizations.ts';
 import { findUser } from '../store/users.ts';
 import { lockUser } from './lock-user.ts';
-import { organizationFields } from './organization-fields.ts';
 import { listOrganizations, seenOrganization } from './organizations.ts';
 import { integerField, type Problems } from './text-field.ts';
-import { userFields } from './user-fields.ts';
 import { listUsers, seenUser } from './users.ts';
+
+/** A role in an organization that a user gets or loses. */
+interface RoleChange {
+  readonly userId: number;
+  readonly organizationId: number;
+  readonly role: OrganizationRole;
+  readonly operation: 'associate' | 'disassociate';
+}
 
 /** Who has which role in which organization, seen from either side. */
 export function serveMemberships(app: FastifyInstance, service: ServiceContext): void {
+  const { name: dialect, api, id, createsBelow, fields } = service.dialect;
   const ofOrganization = (path: string, role: OrganizationRole, name: string) =>
     serveEndpoint(app, service, {
-      path: `/api/v2/organizations/:id/${path}/`,
+      path: `${api}organizations/${id}/${path}/`,
       name,
       description: 'POST {"id": N} adds a user, with "disassociate": true it takes the role away.',
-      fields: userFields,
+      fields: fields.user,
       handlers: {
         GET: (exchange) => listHolders(exchange, role),
-        POST: (exchange) => assign(exchange, role),
+        ...(createsBelow && { POST: (exchange: Exchange) => assign(exchange, role) }),
       },
     });
   ofOrganization('users', 'member', 'Members of an organization');
   ofOrganization('admins', 'admin', 'Admins of an organization');
   // The controller has its auditors under the roles of an organization only, which the service has not.
-  ofOrganization('auditors', 'auditor', 'Auditors of an organization');
+  if (dialect === 'controller') ofOrganization('auditors', 'auditor', 'Auditors of an organization');
 
   const ofUser = (path: string, roles: readonly OrganizationRole[], name: string) =>
     serveEndpoint(app, service, {
-      path: `/api/v2/users/:id/${path}/`,
+      path: `${api}users/${id}/${path}/`,
       name,
       description: 'The organizations in which this user has the role, as far as you see them.',
-      fields: organizationFields,
+      fields: fields.organization,
       handlers: { GET: (exchange) => listHeld(exchange, roles) },
     });
   ofUser('organizations', ['member'], 'Organizations of a user');
-  ofUser('admin_of_organizations', ['admin'], 'Organizations that a user administers');
+  if (dialect === 'controller') {
+    ofUser('admin_of_organizations', ['admin'], 'Organizations that a user administers');
+  }
 }
 
 async function listHolders(exchange: Exchange, role: OrganizationRole): Promise<unknown> {
@@ -71,36 +80,45 @@ async function listHeld(exchange: Exchange, roles: readonly OrganizationRole[]):
 }
 
 async function assign(exchange: Exchange, role: OrganizationRole): Promise<undefined> {
-  const { service, caller, request } = exchange;
+  const { caller, request } = exchange;
   const organization = await seenOrganization(exchange);
   if (!administersOrganization(caller.user, organization.id)) throw forbidden();
   const body = jsonObject(request);
   const problems: Problems = {};
   const id = integerField(body, 'id', { least: 1, fallback: 0, problems });
   if (id === 0) throw badRequest('"id" is required: the id of a user.');
-  if ((await findUser(service.database, id)) === null)
-    throw badRequest(`There is no user with the id ${id}.`);
+  const operation = body['disassociate'] ? 'disassociate' : 'associate';
+  await changeRoles(exchange, { userIds: [id], organizationId: organization.id, role, operation });
+}
+
+/**
+ * Gives users a role in an organization, or takes it, all or none, each with its entry in the activity stream.
+ *
+ * @throws RequestFailure 400 for a user who does not exist, 403 where the caller may not.
+ */
+export async function changeRoles(
+  exchange: Exchange,
+  { userIds, ...role }: Omit<RoleChange, 'userId'> & { readonly userIds: readonly number[] },
+): Promise<void> {
+  const { service, caller } = exchange;
+  if (!administersOrganization(caller.user, role.organizationId)) throw forbidden();
+  for (const id of userIds) {
+    if ((await findUser(service.database, id)) === null)
+      throw badRequest(`There is no user with the id ${id}.`);
+  }
   await service.database.transaction(async (transaction) => {
-    const now = await lockUser(transaction, { caller: caller.user, id });
-    if (!administersOrganization(now.caller, organization.id)) throw forbidden();
-    if (!mayEnlist(now.caller, now.user)) throw forbidden();
-    const grant = { userId: id, organizationId: organization.id, role };
-    const operation = body['disassociate'] ? 'disassociate' : 'associate';
-    const change = operation === 'associate' ? grantRole : withdrawRole;
-    if (await change(transaction, grant)) await noteRole(exchange, transaction, { ...grant, operation });
+    for (const userId of userIds) {
+      const now = await lockUser(transaction, { caller: caller.user, id: userId });
+      if (!administersOrganization(now.caller, role.organizationId)) throw forbidden();
+      if (!mayEnlist(now.caller, now.user)) throw forbidden();
+      const change = role.operation === 'associate' ? grantRole : withdrawRole;
+      const grant = { ...role, userId };
+      if (await change(transaction, grant)) await noteRole(exchange, transaction, grant);
+    }
   });
 }
 
-function noteRole(
-  { service, caller }: Exchange,
-  transaction: Queryable,
-  change: {
-    readonly userId: number;
-    readonly organizationId: number;
-    readonly role: OrganizationRole;
-    readonly operation: 'associate' | 'disassociate';
-  },
-): Promise<void> {
+function noteRole({ service, caller }: Exchange, transaction: Queryable, change: RoleChange): Promise<void> {
   const { userId, organizationId, role, operation } = change;
   // The controller's name of the relation, by which its own interface tells roles from other associations.
   const relationship = `awx.main.models.organization.Organization.${role}_role`;

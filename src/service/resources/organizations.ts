@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, seesEverything, visibleOrganizations } from '../access.ts';
-import type { Caller } from '../auth/authenticate.ts';
+import { seesEverything, visibleOrganizations } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
@@ -14,29 +13,29 @@ import {
   type OrganizationRecord,
 } from '../store/organizations.ts';
 import { changeOrganization, createOrganization, removeOrganization } from './change-organization.ts';
-import { namedSegment, namesIn } from './named-url.ts';
-import { organizationFields } from './organization-fields.ts';
+import { namesIn } from './named-url.ts';
 import { pathId } from './path-id.ts';
 
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */
 export function serveOrganizations(app: FastifyInstance, service: ServiceContext): void {
+  const { api, id, fields, show } = service.dialect;
   serveEndpoint(app, service, {
-    path: '/api/v2/organizations/',
+    path: `${api}organizations/`,
     name: 'Organizations',
     description: 'The organizations in which you have a role.',
-    fields: organizationFields,
+    fields: fields.organization,
     handlers: {
       GET: (exchange) => listOrganizations(exchange, visibleOrganizations(exchange.caller.user)),
       POST: create,
     },
   });
   serveEndpoint(app, service, {
-    path: '/api/v2/organizations/:id/',
+    path: `${api}organizations/${id}/`,
     name: 'Organization',
     description: 'One organization, by id or by name. DELETE takes its applications and their tokens along.',
-    fields: organizationFields,
+    fields: fields.organization,
     handlers: {
-      GET: async (exchange) => organizationJson(await seenOrganization(exchange), exchange.caller, true),
+      GET: async (exchange) => show.organization(await seenOrganization(exchange), exchange.caller, true),
       PUT: (exchange) => change(exchange, true),
       PATCH: (exchange) => change(exchange, false),
       DELETE: remove,
@@ -46,12 +45,13 @@ export function serveOrganizations(app: FastifyInstance, service: ServiceContext
 
 /** Lists the organizations for which a condition holds. */
 export function listOrganizations(exchange: Exchange, visible: Condition): Promise<unknown> {
+  const { fields, show } = exchange.service.dialect;
   return list<OrganizationRecord>(exchange.service.database, exchange.request.url, {
-    fields: organizationFields,
+    fields: fields.organization,
     columns: ORGANIZATION_COLUMNS,
     from: ORGANIZATION_FROM,
     visible,
-    render: (organization) => organizationJson(organization, exchange.caller),
+    render: (organization) => show.organization(organization, exchange.caller),
   });
 }
 
@@ -76,67 +76,17 @@ async function organizationId({ service, params, request }: Exchange): Promise<n
   return found;
 }
 
-function organizationJson(
-  organization: OrganizationRecord,
-  caller: Caller,
-  detail = false,
-): Record<string, unknown> {
-  const url = `/api/v2/organizations/${organization.id}/`;
-  const maker = person(organization, 'created_by');
-  const changer = person(organization, 'modified_by');
-  const mayEdit = caller.mayWrite && administersOrganization(caller.user, organization.id);
-  return {
-    id: organization.id,
-    type: 'organization',
-    url,
-    related: {
-      ...(detail && { named_url: `/api/v2/organizations/${namedSegment([organization.name])}/` }),
-      ...(maker && { created_by: `/api/v2/users/${maker.id}/` }),
-      ...(changer && { modified_by: `/api/v2/users/${changer.id}/` }),
-      users: `${url}users/`,
-      admins: `${url}admins/`,
-      auditors: `${url}auditors/`,
-      applications: `${url}applications/`,
-      activity_stream: `${url}activity_stream/`,
-    },
-    summary_fields: {
-      ...(maker && { created_by: maker }),
-      ...(changer && { modified_by: changer }),
-      user_capabilities: { edit: mayEdit, delete: mayEdit },
-    },
-    created: organization.created,
-    modified: organization.modified,
-    name: organization.name,
-    description: organization.description,
-    max_hosts: organization.max_hosts,
-    custom_virtualenv: null,
-    default_environment: null,
-  };
-}
-
-function person(
-  organization: OrganizationRecord,
-  role: 'created_by' | 'modified_by',
-): { id: number; username: string | null; first_name: string | null; last_name: string | null } | null {
-  const id = organization[`${role}_id`];
-  if (id === null) return null;
-  return {
-    id,
-    username: organization[`${role}_username`],
-    first_name: organization[`${role}_first_name`],
-    last_name: organization[`${role}_last_name`],
-  };
-}
-
 async function create(exchange: Exchange): Promise<unknown> {
+  const { api, show } = exchange.service.dialect;
   const made = await createOrganization(exchange);
-  exchange.reply.code(201).header('Location', `/api/v2/organizations/${made.id}/`);
-  return organizationJson(made, exchange.caller, true);
+  exchange.reply.code(201).header('Location', `${api}organizations/${made.id}/`);
+  return show.organization(made, exchange.caller, true);
 }
 
 async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
   const { id } = await seenOrganization(exchange);
-  return organizationJson(await changeOrganization(exchange, id, replace), exchange.caller, true);
+  const { show } = exchange.service.dialect;
+  return show.organization(await changeOrganization(exchange, id, replace), exchange.caller, true);
 }
 
 async function remove(exchange: Exchange): Promise<undefined> {

@@ -5,7 +5,6 @@ import type { ServiceContext } from '../context.ts';
 import { redirectWithoutSlash } from '../endpoint.ts';
 import { tooManyRequests } from '../failure.ts';
 import { Buckets } from '../limits/buckets.ts';
-import { clientNetwork } from '../limits/client-network.ts';
 import { errorPath, sendSsoError } from '../pages/sso-error.ts';
 import { noteSuccess } from '../store/sso-logins.ts';
 import { type Backend, backendOf } from './backends.ts';
@@ -50,7 +49,7 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
       try {
         return await logIn(service, visit, await verify());
       } catch (error) {
-        if (error instanceof SsoFailure) refused.take(clientNetwork(visit.request.ip));
+        if (error instanceof SsoFailure) refused.take(visit.request.network);
         throw error;
       }
     });
@@ -60,7 +59,7 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     (request, reply) =>
       orError(service, { request, reply }, () => {
         requireLeft(begun, request, 'Too many logins were begun.');
-        begun.take(clientNetwork(request.ip));
+        begun.take(request.network);
         const { next, idp } = request.query as Record<string, unknown>;
         return beginLogin(service, { request, reply }, { backend: named(request), next, idp });
       }),
@@ -87,7 +86,7 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     }),
   );
   app.get('/sso/error/', { config: { describes: ERROR } }, (request, reply) =>
-    sendSsoError(reply, (request.query as Record<string, unknown>)['reason']),
+    sendSsoError(reply, service.dialect.login, (request.query as Record<string, unknown>)['reason']),
   );
   for (const path of ['login/:backend', 'complete/:backend', 'metadata/saml', 'error']) {
     redirectWithoutSlash(app, `/sso/${path}/`);
@@ -111,8 +110,8 @@ async function logIn(service: ServiceContext, visit: Visit, completed: Completed
   return finished;
 }
 
-function requireLeft(buckets: Buckets, { ip }: FastifyRequest, reason: string): void {
-  const wait = buckets.wait(clientNetwork(ip));
+function requireLeft(buckets: Buckets, { network }: FastifyRequest, reason: string): void {
+  const wait = buckets.wait(network);
   if (wait > 0) throw tooManyRequests(reason, wait);
 }
 

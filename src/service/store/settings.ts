@@ -16,7 +16,7 @@ export async function lockSettings(transaction: Queryable): Promise<void> {
 }
 
 /**
- * Writes one setting.
+ * Writes one setting, in a transaction that keeps others from writing ({@link lockSettings}) or is the first.
  *
  * @returns The row's id and the value that stood there before (undefined where there was no row).
  */
@@ -25,13 +25,13 @@ export async function writeSetting(
   setting: { readonly key: string; readonly value: unknown; readonly at: Date },
 ): Promise<{ readonly id: number; readonly before: unknown }> {
   const [before] = await transaction.query<{ id: number; value: unknown }>(
-    'SELECT id, value FROM conf_setting WHERE key = $1 AND user_id IS NULL FOR UPDATE',
+    'SELECT id, value FROM conf_setting WHERE key = $1 AND user_id IS NULL',
     [setting.key],
   );
   const [row] = await transaction.query<{ id: number }>(
-    `INSERT INTO conf_setting (key, value, created, modified) VALUES ($1, $2::jsonb, $3, $3)
-     ON CONFLICT (key) WHERE user_id IS NULL DO UPDATE SET value = EXCLUDED.value, modified = EXCLUDED.modified
-     RETURNING id`,
+    before === undefined
+      ? 'INSERT INTO conf_setting (key, value, created, modified) VALUES ($1, $2::jsonb, $3, $3) RETURNING id'
+      : 'UPDATE conf_setting SET value = $2::jsonb, modified = $3 WHERE key = $1 AND user_id IS NULL RETURNING id',
     [setting.key, JSON.stringify(setting.value), setting.at],
   );
   return { id: row?.id ?? 0, before: before?.value };

@@ -18,6 +18,7 @@ export interface TokenRecord {
   readonly application_name: string | null;
   readonly application_organization_id: number | null;
   readonly has_refresh_token: boolean;
+  readonly last_used: Date | null;
 }
 
 /** Rows `t` of main_oauth2accesstoken with the owner `u` and the application `a`. */
@@ -30,7 +31,7 @@ export const TOKEN_FROM = `main_oauth2accesstoken t
 export const TOKEN_COLUMNS = `
   t.id, t.created, t.modified, t.description, t.expires, t.scope, t.user_id,
   u.username, u.first_name, u.last_name, t.application_id, a.name AS application_name,
-  a.organization_id AS application_organization_id, f.id IS NOT NULL AS has_refresh_token`;
+  a.organization_id AS application_organization_id, f.id IS NOT NULL AS has_refresh_token, t.last_used`;
 
 /** A token by id, or null. */
 export async function findToken(database: Queryable, id: number): Promise<TokenRecord | null> {
