@@ -1,4 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 /** Shows the authentication settings. */
@@ -7,18 +8,22 @@ export default class SettingsShow extends TokenctlCommand {
 
   static override description =
     `With --json it prints the settings under the controller's names, such as AUTH_BASIC_ENABLED, \
-ALLOW_OAUTH2_FOR_EXTERNAL_USERS and OAUTH2_PROVIDER with its three lifetimes in seconds.`;
+ALLOW_OAUTH2_FOR_EXTERNAL_USERS and OAUTH2_PROVIDER with its three lifetimes in seconds; null stands for a setting that \
+the target has not, as a platform gateway has no OAUTH2_PROVIDER.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
     '<%= config.bin %> <%= command.id %> --context production --json',
   ];
 
+  static override flags = { ...fleetFlags };
+
   async run(): Promise<Result> {
     const { flags } = await this.input(SettingsShow);
-    const runtime = await this.runtime(flags);
     const { readSettings } = await import('../../src/operations/settings/read-settings.ts');
     const { settingsResult } = await import('../../src/cli/settings/settings-result.ts');
-    return settingsResult(await readSettings({ target: await runtime.target() }));
+    return await this.inContexts(flags, null, async ({ runtime }) =>
+      settingsResult(await readSettings({ target: await runtime.target() })),
+    );
   }
 }

@@ -2,6 +2,7 @@ import { TokenctlError } from '../core/errors.ts';
 import type { Outcome } from '../core/plan.ts';
 import type { AuthenticationSettings } from '../operations/ports/authentication-settings.ts';
 import type { Target } from '../operations/ports/target.ts';
+import { refuseAbsent } from './absent-settings.ts';
 
 /**
  * A target that reads what another has, and changes nothing. What it is told to change it only shows: a
@@ -31,9 +32,10 @@ export function dryRun(target: Target): Target {
     setUserActive: () => Promise.resolve(false),
     settings: {
       read,
-      write: (added) => {
+      write: async (added) => {
+        refuseAbsent(added, await read());
         change = { ...change, ...added };
-        return read();
+        return await read();
       },
     },
     close: () => target.close(),

@@ -3,7 +3,10 @@ import type { Outcome, Reach } from '../../src/core/plan.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Selector } from '../../src/core/selector.ts';
 import type { Activity, Application, RefreshToken, Session, Token, User } from '../../src/core/token.ts';
-import type { AuthenticationSettings } from '../../src/operations/ports/authentication-settings.ts';
+import type {
+  AuthenticationSettings,
+  TokenLifetimes,
+} from '../../src/operations/ports/authentication-settings.ts';
 import type { Identified, Target, TokenRequest } from '../../src/operations/ports/target.ts';
 import type { TargetDescription } from '../../src/operations/ports/target-description.ts';
 import type {
@@ -17,7 +20,7 @@ import { MemoryRefreshTokens } from './memory-refresh-tokens.ts';
 import { MemorySessions } from './memory-sessions.ts';
 
 /** The settings of a controller as it is installed. */
-export const installed: AuthenticationSettings = {
+export const installed: AuthenticationSettings & { readonly OAUTH2_PROVIDER: TokenLifetimes } = {
   AUTH_BASIC_ENABLED: true,
   ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false,
   SESSION_COOKIE_AGE: 1800,

@@ -1,4 +1,4 @@
-import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
+import type { TokenLifetimes } from '../../operations/ports/authentication-settings.ts';
 import { changeSetting } from '../../operations/settings/change-setting.ts';
 import { readSettings } from '../../operations/settings/read-settings.ts';
 import type { Runtime } from '../../runtime.ts';
@@ -8,8 +8,6 @@ import { secondsText } from '../output/durations.ts';
 import { type Report, report } from '../output/result.ts';
 import { delayText, type SettingsHold } from './settings-delay.ts';
 
-type Lifetimes = AuthenticationSettings['OAUTH2_PROVIDER'];
-
 /** The lifetimes that flags give, in seconds. */
 export interface LifetimeFlags {
   readonly access?: number | undefined;
@@ -17,7 +15,7 @@ export interface LifetimeFlags {
   readonly code?: number | undefined;
 }
 
-/** Lifetimes that are to be set. */
+/** TokenLifetimes that are to be set. */
 export interface LifetimeRequest {
   readonly runtime: Runtime;
   readonly consent: Consent;
@@ -33,6 +31,9 @@ const SETTINGS = [
 
 const SETTING = 'OAUTH2_PROVIDER';
 
+const NO_SETTINGS =
+  'They are no settings here: a platform gateway reads them from its settings file, as OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS.\n';
+
 /** Whether the flags change anything. */
 export function givesLifetime(flags: LifetimeFlags): boolean {
   return SETTINGS.some(([flag]) => flags[flag] !== undefined);
@@ -41,7 +42,10 @@ export function givesLifetime(flags: LifetimeFlags): boolean {
 /** The lifetimes as they are, as a command's result. */
 export async function lifetimeStatus(runtime: Runtime): Promise<Report> {
   const { [SETTING]: lifetimes } = await readSettings({ target: await runtime.target() });
-  return report({ json: { setting: SETTING, lifetimes }, text: () => lifetimeLines(lifetimes) });
+  return report({
+    json: { setting: SETTING, lifetimes },
+    text: () => (lifetimes === null ? NO_SETTINGS : lifetimeLines(lifetimes)),
+  });
 }
 
 /**
@@ -51,8 +55,9 @@ export async function lifetimeStatus(runtime: Runtime): Promise<Report> {
  * @throws TokenctlError `not_confirmed`, and whatever the operations throw
  */
 export async function lifetimeFlow({ runtime, consent, flags }: LifetimeRequest): Promise<Report> {
-  const { [SETTING]: before } = await readSettings({ target: await runtime.target() });
-  const after = merged(before, flags);
+  const { [SETTING]: found } = await readSettings({ target: await runtime.target() });
+  const after = merged(found, flags);
+  const before = found ?? after; // where there are none, the rehearsal refuses the change
   const change = { [SETTING]: after };
   const operation = 'settings.token-lifetime';
   const rehearsed = await changeSetting({ ...(await runtime.rehearsal()), change, operation });
@@ -70,19 +75,20 @@ export async function lifetimeFlow({ runtime, consent, flags }: LifetimeRequest)
   return lifetimeResult({ ...state, changed });
 }
 
-function merged(before: Lifetimes, flags: LifetimeFlags): Lifetimes {
+/** What flags give, over what there is. */
+function merged(before: TokenLifetimes | null, flags: LifetimeFlags): TokenLifetimes {
   const given = SETTINGS.flatMap(([flag, name]) => (flags[flag] === undefined ? [] : [[name, flags[flag]]]));
   return { ...before, ...Object.fromEntries(given) };
 }
 
 /** The first new value, in seconds. */
-function firstChange(before: Lifetimes, after: Lifetimes): string {
+function firstChange(before: TokenLifetimes, after: TokenLifetimes): string {
   const changed = SETTINGS.find(([, name]) => before[name] !== after[name]);
   return changed === undefined ? '' : String(after[changed[1]]);
 }
 
 function lifetimeResult(state: {
-  readonly lifetimes: Lifetimes;
+  readonly lifetimes: TokenLifetimes;
   readonly changed: boolean;
   readonly dryRun: boolean;
   readonly holds: SettingsHold;
@@ -99,7 +105,7 @@ function lifetimeResult(state: {
 }
 
 /** A line each; where it changes, with what it was. */
-function lifetimeLines(lifetimes: Lifetimes, before: Lifetimes = lifetimes): string {
+function lifetimeLines(lifetimes: TokenLifetimes, before: TokenLifetimes = lifetimes): string {
   return SETTINGS.map(([, name, what]) => {
     const was = before[name] === lifetimes[name] ? '' : `; so far ${secondsText(before[name])}`;
     return `${`${what} live`.padEnd(24)}  ${secondsText(lifetimes[name])}${was}\n`;

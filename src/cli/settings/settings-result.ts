@@ -11,19 +11,30 @@ function settingsText(settings: AuthenticationSettings): string {
   const { OAUTH2_PROVIDER: lifetimes } = settings;
   const rows: readonly (readonly [string, string])[] = [
     ['Basic authentication', settings.AUTH_BASIC_ENABLED ? 'on' : 'off'],
-    ['Local accounts', settings.DISABLE_LOCAL_AUTH ? 'refused' : 'accepted'],
+    ['Local accounts', told(settings.DISABLE_LOCAL_AUTH, (off) => (off ? 'refused' : 'accepted'))],
     ['Tokens of external users', settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS ? 'allowed' : 'denied'],
-    ['Access tokens live', secondsText(lifetimes.ACCESS_TOKEN_EXPIRE_SECONDS)],
-    ['Refresh tokens live', secondsText(lifetimes.REFRESH_TOKEN_EXPIRE_SECONDS)],
-    ['Authorization codes live', secondsText(lifetimes.AUTHORIZATION_CODE_EXPIRE_SECONDS)],
+    ['Access tokens live', told(lifetimes, (all) => secondsText(all.ACCESS_TOKEN_EXPIRE_SECONDS))],
+    ['Refresh tokens live', told(lifetimes, (all) => secondsText(all.REFRESH_TOKEN_EXPIRE_SECONDS))],
+    [
+      'Authorization codes live',
+      told(lifetimes, (all) => secondsText(all.AUTHORIZATION_CODE_EXPIRE_SECONDS)),
+    ],
     ['Sessions live', secondsText(settings.SESSION_COOKIE_AGE)],
     [
       'Sessions for each user',
-      settings.SESSIONS_PER_USER === -1 ? 'unlimited' : String(settings.SESSIONS_PER_USER),
+      told(settings.SESSIONS_PER_USER, (count) => (count === -1 ? 'unlimited' : String(count))),
     ],
     ['Sign-in page', settings.LOGIN_REDIRECT_OVERRIDE || "the controller's own"],
-    ['Metrics without sign-in', settings.ALLOW_METRICS_FOR_ANONYMOUS_USERS ? 'allowed' : 'denied'],
+    [
+      'Metrics without sign-in',
+      told(settings.ALLOW_METRICS_FOR_ANONYMOUS_USERS, (allowed) => (allowed ? 'allowed' : 'denied')),
+    ],
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');
+}
+
+/** A value in words; of a setting that the target has not, that. */
+function told<Value>(value: Value | null, inWords: (value: Value) => string): string {
+  return value === null ? 'no setting here' : inWords(value);
 }

@@ -1,13 +1,13 @@
-/** The controller's settings that rules judge, in its own names. Times are in seconds. */
+/** The settings that rules judge, in the controller's names. Times are in seconds; null is what a target has not. */
 export interface JudgedSettings {
   readonly AUTH_BASIC_ENABLED: boolean;
   readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean;
   readonly SESSION_COOKIE_AGE: number;
-  readonly SESSIONS_PER_USER: number;
+  readonly SESSIONS_PER_USER: number | null;
   readonly OAUTH2_PROVIDER: {
     readonly ACCESS_TOKEN_EXPIRE_SECONDS: number;
     readonly REFRESH_TOKEN_EXPIRE_SECONDS: number;
-  };
+  } | null;
 }
 
 /** What rules know besides what they judge: gathered before, so that rules stay pure. */
@@ -43,6 +43,8 @@ export type Fact =
   | 'inactive_users'
   | 'last_changes'
   | 'settings'
+  | 'token_lifetimes'
+  | 'session_limit'
   | 'pkce'
   | 'applications'
   | 'refresh_tokens';

@@ -1,3 +1,4 @@
+import type { JudgedSettings } from './facts.ts';
 import type { SettingsRule } from './rule.ts';
 
 /** A hundred years, in seconds. */
@@ -9,7 +10,7 @@ export const lifetimeDefault: SettingsRule = {
   judges: 'settings',
   about: 'OAUTH2_PROVIDER',
   defaults: { enabled: true, severity: 'high', exceptions: [] },
-  needs: ['settings'],
+  needs: ['settings', 'token_lifetimes'],
   help: {
     finds: 'ACCESS_TOKEN_EXPIRE_SECONDS is more than a hundred years. The default is a thousand.',
     matters: 'Every new token never expires.',
@@ -17,8 +18,12 @@ export const lifetimeDefault: SettingsRule = {
     reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
   },
   prepare: () => ({
-    breaks: ({ OAUTH2_PROVIDER }) => OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS > HUNDRED_YEARS,
-    message: ({ OAUTH2_PROVIDER }) =>
-      `New access tokens are valid for ${Math.round(OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS / YEAR)} years.`,
+    breaks: (settings) => lifetimeOf(settings) > HUNDRED_YEARS,
+    message: (settings) =>
+      `New access tokens are valid for ${Math.round(lifetimeOf(settings) / YEAR)} years.`,
   }),
 };
+
+function lifetimeOf({ OAUTH2_PROVIDER }: JudgedSettings): number {
+  return OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS ?? 0;
+}

@@ -9,7 +9,7 @@ export const refreshOutlivesAccess: TokenRule = {
   judges: 'tokens',
   tokens: 'all',
   defaults: { enabled: false, severity: 'low', exceptions: [] },
-  needs: ['settings'],
+  needs: ['settings', 'token_lifetimes'],
   help: {
     finds:
       'An access token whose refresh token is still good, and will be after the access token has expired.',
@@ -19,7 +19,7 @@ export const refreshOutlivesAccess: TokenRule = {
     reference: 'RFC 9700, section 4.14: refresh token protection',
   },
   prepare({ facts }) {
-    const lifetime = (facts.settings?.OAUTH2_PROVIDER.REFRESH_TOKEN_EXPIRE_SECONDS ?? 0) * 1000;
+    const lifetime = (facts.settings?.OAUTH2_PROVIDER?.REFRESH_TOKEN_EXPIRE_SECONDS ?? 0) * 1000;
     const end = ({ created }: Token) => created.getTime() + lifetime;
     return {
       breaks: (token) =>

@@ -52,7 +52,7 @@ const REST_CANNOT =
  * Finds the tokens that are over. Reads only.
  *
  * Refresh tokens are over when they have expired (by REFRESH_TOKEN_EXPIRE_SECONDS; where that reads 0,
- * which no controller can use, none have), were revoked longer ago than `keepRevokedFor`, or are alive
+ * which no controller can use, or cannot be read, none have), were revoked longer ago than `keepRevokedFor`, or are alive
  * without an access token. Access tokens are over when they have expired and no refresh token beside them
  * can still be used.
  *
@@ -91,7 +91,8 @@ class Cleanup {
   }
 
   async findRefreshTokens(): Promise<void> {
-    const lifetime = (await this.#target.settings.read()).OAUTH2_PROVIDER.REFRESH_TOKEN_EXPIRE_SECONDS;
+    const { OAUTH2_PROVIDER: lifetimes } = await this.#target.settings.read();
+    const lifetime = lifetimes?.REFRESH_TOKEN_EXPIRE_SECONDS ?? 0;
     if (lifetime > 0) {
       await this.#collect('expiredRefreshTokens', {
         states: ['live'],

@@ -8,8 +8,11 @@ export interface Capabilities {
   readonly lastUsed: boolean;
   /** Settings can be read and, with the rights, written. */
   readonly settings: boolean;
-  /** How soon a changed setting holds: a controller reads its table again after up to a minute. */
-  readonly settingsHold: 'at_once' | 'within_a_minute';
+  /**
+   * How soon a changed setting holds: a controller reads its table again after up to a minute. A gateway keeps
+   * what it read in a cache, five minutes where nothing else is set, which only its API refreshes.
+   */
+  readonly settingsHold: 'at_once' | 'within_a_minute' | 'within_five_minutes';
   /** Tokens can be created: for the caller, or with a database for any user. */
   readonly createTokens: boolean;
   /** Users can be deactivated, and activated again. */
@@ -43,6 +46,11 @@ export interface TargetDescription {
   readonly address: string;
   /** Whose API answers, or whose tables are there; `service` is tokenctl's own service by its tables. */
   readonly dialect: 'controller' | 'gateway' | 'service';
+  /**
+   * Where a platform's gateway answers: which of its components that keep tokens it lists. Tokens from before
+   * the platform had a gateway live on at its controller.
+   */
+  readonly components?: readonly ('gateway' | 'controller')[];
   /** The product version that the target states; null where it states none, as tables do not. */
   readonly version: string | null;
   /**

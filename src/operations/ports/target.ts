@@ -145,7 +145,11 @@ export interface Target {
   setUserActive(userId: number, active: boolean): Promise<boolean>;
   readonly settings: {
     read(): Promise<AuthenticationSettings>;
-    /** Writes the given keys and returns the settings as the target then has them. */
+    /**
+     * Writes the given keys and returns the settings as the target then has them. Null leaves a setting alone.
+     *
+     * @throws TokenctlError `unsupported` for a value of a setting that the target has not.
+     */
     write(change: Partial<AuthenticationSettings>): Promise<AuthenticationSettings>;
   };
   /** Lets go of connections. */

@@ -87,7 +87,7 @@ async function* none(): AsyncIterable<never> {}
 async function reachOf(options: PlanRevocationOptions): Promise<Reach> {
   const capabilities = options.capabilities ?? (await options.target.describe()).capabilities;
   const sessions = options.withSessions === true;
-  if (sessions && !capabilities.sessions) throw noSessions();
+  if (sessions && !capabilities.sessions) throw noSessions(await options.target.describe());
   return { refreshTokens: capabilities.refreshTokens && options.accessOnly !== true, sessions };
 }
 

@@ -1,7 +1,9 @@
 import { TokenctlError } from '../../core/errors.ts';
+import { managementCommands } from '../../core/management-commands.ts';
 import type { PlannedSessions } from '../../core/plan.ts';
 import type { Session } from '../../core/token.ts';
 import type { Target } from '../ports/target.ts';
+import type { TargetDescription } from '../ports/target-description.ts';
 import type { SessionSelector } from '../ports/target-selectors.ts';
 
 /** The planned sessions as a target is asked for them. */
@@ -32,8 +34,9 @@ export async function planSessions(
 }
 
 /** Sessions were asked for at a target that has none to show. */
-export function noSessions(): TokenctlError {
+export function noSessions({ dialect }: Pick<TargetDescription, 'dialect'>): TokenctlError {
+  const { endSessions } = managementCommands(dialect);
   return new TokenctlError('unsupported', 'This target can neither list nor end sessions', {
-    hint: 'Use a context of the database, or run `awx-manage expire_sessions` there.',
+    hint: `Use a context of the database${endSessions === null ? '' : `, or run \`${endSessions}\` there`}.`,
   });
 }

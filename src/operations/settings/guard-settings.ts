@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AuthenticationSettings } from '../ports/authentication-settings.ts';
+import type { AuthenticationSettings, TokenLifetimes } from '../ports/authentication-settings.ts';
 import type { Target } from '../ports/target.ts';
 import { type ChangeSettingOptions, changeSetting } from './change-setting.ts';
 
 /** Settings as they should be, as far as somebody says so: what is undefined may be anything. */
 export type WantedSettings = Wanted<Omit<AuthenticationSettings, 'OAUTH2_PROVIDER'>> & {
-  readonly OAUTH2_PROVIDER?: Wanted<AuthenticationSettings['OAUTH2_PROVIDER']> | undefined;
+  readonly OAUTH2_PROVIDER?: Wanted<TokenLifetimes> | undefined;
 };
 
 type Wanted<Settings> = { readonly [Name in keyof Settings]?: Settings[Name] | undefined };
@@ -27,7 +27,7 @@ export async function findDrift(target: Target, wanted: WantedSettings): Promise
   const found = flat(await target.settings.read());
   return Object.entries(flat(wanted))
     .filter(([setting, value]) => !isDeepStrictEqual(value, found[setting]))
-    .map(([setting, value]) => ({ setting, wanted: value, found: found[setting] }));
+    .map(([setting, value]) => ({ setting, wanted: value, found: found[setting] ?? null }));
 }
 
 /**
@@ -42,10 +42,16 @@ export async function enforceSettings(
   const change: Partial<AuthenticationSettings> = {
     ...given(wanted),
     ...(lifetimes !== undefined && {
-      OAUTH2_PROVIDER: { ...(await options.target.settings.read()).OAUTH2_PROVIDER, ...given(lifetimes) },
+      OAUTH2_PROVIDER: await whole(options.target, lifetimes),
     }),
   };
   await changeSetting({ ...options, change, operation: 'settings.guard' });
+}
+
+/** The lifetimes that are wanted, with the others as they are. A target that has none refuses them. */
+async function whole(target: Target, wanted: Wanted<TokenLifetimes>): Promise<TokenLifetimes> {
+  const found = (await target.settings.read()).OAUTH2_PROVIDER;
+  return { ...found, ...given(wanted) } as TokenLifetimes;
 }
 
 /** What is said of the settings, without what is not. */
@@ -55,7 +61,8 @@ function given<Settings extends object>(wanted: Wanted<Settings>): Partial<Setti
   ) as Partial<Settings>;
 }
 
-function flat({ OAUTH2_PROVIDER: lifetimes = {}, ...others }: WantedSettings): Record<string, unknown> {
-  const inner = Object.entries(lifetimes).map(([name, value]) => [`OAUTH2_PROVIDER.${name}`, value]);
+function flat(settings: WantedSettings | AuthenticationSettings): Record<string, unknown> {
+  const { OAUTH2_PROVIDER: lifetimes, ...others } = settings;
+  const inner = Object.entries(lifetimes ?? {}).map(([name, value]) => [`OAUTH2_PROVIDER.${name}`, value]);
   return Object.fromEntries([...Object.entries(others), ...inner].filter(([, value]) => value !== undefined));
 }

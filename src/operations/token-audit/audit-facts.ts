@@ -84,6 +84,7 @@ class Gathering implements Record<Fact, () => Promise<void>> {
   readonly #external = new Map<number, string>();
   #lastChanges: ReadonlyMap<number, Date> = new Map();
   #settings: JudgedSettings | null = null;
+  #reading: Promise<JudgedSettings> | undefined;
   #description: Promise<TargetDescription> | undefined;
   found: readonly Application[] = [];
 
@@ -138,7 +139,16 @@ class Gathering implements Record<Fact, () => Promise<void>> {
   }
 
   async settings(): Promise<void> {
-    this.#settings = await this.#wanted.target.settings.read();
+    this.#settings = await this.#readSettings();
+  }
+
+  async token_lifetimes(): Promise<void> {
+    if ((await this.#readSettings()).OAUTH2_PROVIDER === null) throw notTold('how long new tokens live');
+  }
+
+  async session_limit(): Promise<void> {
+    if ((await this.#readSettings()).SESSIONS_PER_USER === null)
+      throw notTold('how many sessions a user may have');
   }
 
   async pkce(): Promise<void> {
@@ -156,6 +166,12 @@ class Gathering implements Record<Fact, () => Promise<void>> {
     return Promise.resolve();
   }
 
+  /** Read once, also where the first question for them was refused. */
+  #readSettings(): Promise<JudgedSettings> {
+    this.#reading ??= this.#wanted.target.settings.read();
+    return this.#reading;
+  }
+
   #describe(): Promise<TargetDescription> {
     this.#description ??= this.#wanted.target.describe();
     return this.#description;
@@ -168,6 +184,10 @@ class Gathering implements Record<Fact, () => Promise<void>> {
       ids.add(id);
     }
   }
+}
+
+function notTold(what: string): TokenctlError {
+  return new TokenctlError('unsupported', `This target has no setting that tells ${what}`);
 }
 
 /** The audited tokens narrowed to those for which something else holds as well. */

@@ -1,13 +1,11 @@
 import { TokenctlError } from '../../core/errors.ts';
 import type { Activity } from '../../core/token.ts';
 import type { ActivitySelector } from '../../operations/ports/target-selectors.ts';
-import { type LinkedActivity, readActivity } from './activity-body.ts';
 import { jsonOf } from './answer-failure.ts';
-import type { Connection } from './connection.ts';
+import type { Api } from './api.ts';
 import { firstOf, pagesOf } from './pages.ts';
-import { activityQueries, queryString } from './query.ts';
+import { queryString } from './query.ts';
 
-const PATH = '/api/v2/activity_stream/';
 const WHAT = 'the activity stream';
 
 /** How many users' last changes are asked for at the same time. */
@@ -19,19 +17,17 @@ const AT_ONCE = 10;
  *
  * @throws TokenctlError `unsupported` where there is none or a filter is refused, `permission_refused`.
  */
-export async function* activityOf(
-  connection: Connection,
-  selector: ActivitySelector,
-): AsyncIterable<Activity> {
+export async function* activityOf(api: Api, selector: ActivitySelector): AsyncIterable<Activity> {
+  const { path, queries, read } = api.dialect.activity;
   const wanted = selector.tokenIds === undefined ? null : new Set(selector.tokenIds);
-  for (const query of activityQueries(selector)) {
-    const listing = { path: PATH, what: WHAT, query, read: readActivity };
+  for (const query of queries(selector)) {
     try {
-      for await (const { tokenIds, ...activity } of pagesOf(connection, listing)) {
-        if (wanted === null || isAbout({ tokenIds, ...activity }, wanted)) yield activity;
+      for await (const { tokenIds, ...activity } of pagesOf(api, { path, what: WHAT, query, read })) {
+        // A filter may be a search in a text, which finds others with the same words.
+        if (wanted === null || tokenIds.some((id) => wanted.has(id))) yield activity;
       }
     } catch (error) {
-      throw withoutStream(error, connection);
+      throw withoutStream(error, api);
     }
   }
 }
@@ -42,14 +38,14 @@ export async function* activityOf(
  * @throws TokenctlError as {@link activityOf}.
  */
 export async function lastChangesOf(
-  connection: Connection,
+  api: Api,
   userIds: readonly number[],
 ): Promise<ReadonlyMap<number, Date>> {
   const found = new Map<number, Date>();
   const waiting = new Set(userIds).values();
   const work = async () => {
     for (const userId of waiting) {
-      const at = await lastChangeOf(connection, userId);
+      const at = await lastChangeOf(api, userId);
       if (at !== null) found.set(userId, at);
     }
   };
@@ -57,34 +53,18 @@ export async function lastChangesOf(
   return found;
 }
 
-async function lastChangeOf(connection: Connection, userId: number): Promise<Date | null> {
-  const page = queryString([
-    ['actor__id', String(userId)],
-    ['order_by', '-timestamp,-id'],
-    ['page_size', '1'],
-    ['count_disabled', '1'],
-  ]);
+async function lastChangeOf(api: Api, userId: number): Promise<Date | null> {
+  const { path, lastOf, read } = api.dialect.activity;
+  const page = queryString([...lastOf(userId), ['page_size', '1'], ['count_disabled', '1']]);
   try {
-    const answer = await connection.send({ method: 'GET', path: `${PATH}?${page}` });
-    const entry = firstOf(jsonOf(answer, connection, WHAT), {
-      connection,
-      what: WHAT,
-      read: readActivity,
-    });
-    return entry?.at ?? null;
+    const answer = await api.send({ method: 'GET', path: `${path}?${page}` });
+    return firstOf(jsonOf(answer, api, WHAT), { at: api, what: WHAT, read })?.at ?? null;
   } catch (error) {
-    throw withoutStream(error, connection);
+    throw withoutStream(error, api);
   }
 }
 
-/** The filter for a deleted token's id is a search in a text, which finds others with the same words. */
-function isAbout({ object, tokenIds, changes }: LinkedActivity, wanted: ReadonlySet<number>): boolean {
-  if (tokenIds.some((id) => wanted.has(id))) return true;
-  const { id } = changes;
-  return object === 'o_auth2_access_token' && typeof id === 'number' && wanted.has(id);
-}
-
-function withoutStream(error: unknown, { address }: Connection): unknown {
+function withoutStream(error: unknown, { address }: Api): unknown {
   if (!(error instanceof TokenctlError && error.code === 'not_found')) return error;
   return new TokenctlError('unsupported', `${address} has no activity stream`, { cause: error });
 }

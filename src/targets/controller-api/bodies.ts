@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { User } from '../../core/token.ts';
-import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
+import type { Dialect } from './dialect.ts';
 
 /** An id: a whole number from 1. */
 export const id = z.number().int().positive();
@@ -13,86 +13,30 @@ export const instant = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-const user = z
-  .object({
-    id,
-    username: z.string(),
-    is_superuser: z.boolean(),
-    is_system_auditor: z.boolean().default(false),
-    is_active: z.boolean().optional(),
-    external_account: z.string().nullish(),
-    last_login: instant.nullish(),
-  })
-  .transform(
-    (body): User => ({
-      id: body.id,
-      username: body.username,
-      isSuperuser: body.is_superuser,
-      isSystemAuditor: body.is_system_auditor,
-      isActive: body.is_active,
-      externalAccount: body.external_account || null,
-      lastLogin: body.last_login ?? null,
-    }),
-  );
-
-/** Reads a user; null for what is none. */
-export function readUser(body: unknown): User | null {
-  return user.safeParse(body).data ?? null;
-}
-
-/**
- * Seconds of a lifetime. The controller stores a partial object as it is given, and reads what is
- * missing as 0.
- */
-const seconds = z.number().int().nonnegative().default(0);
-
-const settings = z.object({
-  AUTH_BASIC_ENABLED: z.boolean(),
-  ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
-  SESSION_COOKIE_AGE: z.number().int(),
-  SESSIONS_PER_USER: z.number().int(),
-  DISABLE_LOCAL_AUTH: z.boolean(),
-  OAUTH2_PROVIDER: z.object({
-    ACCESS_TOKEN_EXPIRE_SECONDS: seconds,
-    REFRESH_TOKEN_EXPIRE_SECONDS: seconds,
-    AUTHORIZATION_CODE_EXPIRE_SECONDS: seconds,
-  }),
-  LOGIN_REDIRECT_OVERRIDE: z
-    .string()
-    .nullable()
-    .transform((text) => text ?? ''),
-  ALLOW_METRICS_FOR_ANONYMOUS_USERS: z.boolean(),
-});
-
-/** Reads the authentication settings; null for what are none. */
-export function readSettings(body: unknown): AuthenticationSettings | null {
-  return settings.safeParse(body).data ?? null;
-}
-
 const root = z.object({
   current_version: z.string().optional(),
   apis: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** What `/api/` presents: a controller's own API, a platform gateway's list of APIs, or neither. */
-export function readDialect(body: unknown): 'controller' | 'gateway' | null {
+/** What `/api/` presents: a controller's own API, the names of a platform's APIs, or null for neither. */
+export function readRoot(body: unknown): 'controller' | readonly string[] | null {
   const { data } = root.safeParse(body);
-  if (data?.apis !== undefined) return 'gateway';
+  if (data?.apis !== undefined) return Object.keys(data.apis);
   return data?.current_version === undefined ? null : 'controller';
 }
 
 const ping = z.object({ version: z.string() });
 
-/** The version that `/api/v2/ping/` states; null for none. */
+/** The version that `ping/` states; null for none, as of early gateways. */
 export function readVersion(body: unknown): string | null {
   return ping.safeParse(body).data?.version ?? null;
 }
 
-const me = z.object({ results: z.tuple([user]) });
+const me = z.object({ results: z.tuple([z.unknown()]) });
 
-/** The caller, from `/api/v2/me/`; null for what is none. */
-export function readMe(body: unknown): User | null {
-  return me.safeParse(body).data?.results[0] ?? null;
+/** The caller, from `me/`; null for what is none. */
+export function readMe(body: unknown, { readUser }: Pick<Dialect, 'readUser'>): User | null {
+  return readUser(me.safeParse(body).data?.results[0]);
 }
 
 const created = z.object({ token: z.string().min(1) });

@@ -20,9 +20,9 @@ export interface ConnectionOptions {
   readonly patience?: number;
 }
 
-/** One request, by a path below the controller's address. */
+/** One request, by a path below the address. */
 export interface Request {
-  readonly method: 'GET' | 'OPTIONS' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'OPTIONS' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly json?: object;
   /** Another Authorization header than the credential's: to find out whether that is accepted. */
@@ -86,7 +86,7 @@ export class Connection {
   }
 
   /**
-   * Makes a request; GET and DELETE again where a failure may pass. Follows no redirect: the credential
+   * Makes a request; GET, PUT and DELETE again where a failure may pass. Follows no redirect: the credential
    * goes nowhere else.
    *
    * @returns The answer, whatever its status.

@@ -3,9 +3,9 @@ import { TokenctlError } from '../../core/errors.ts';
 import { Secret } from '../../core/secret.ts';
 import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
 import { jsonOf } from './answer-failure.ts';
+import type { Api } from './api.ts';
 import { readTokenValue } from './bodies.ts';
 import { caller } from './caller.ts';
-import type { Connection } from './connection.ts';
 import { notForOthers } from './not-over-rest.ts';
 import { readToken } from './token-body.ts';
 
@@ -15,25 +15,20 @@ import { readToken } from './token-body.ts';
  * @throws TokenctlError as requests do; `unsupported` for another user; `permission_refused` with the setting's name where the caller
  * comes from an identity provider and such users may have no tokens.
  */
-export async function createPersonalToken(
-  connection: Connection,
-  request: TokenRequest,
-): Promise<CreatedToken> {
+export async function createPersonalToken(api: Api, request: TokenRequest): Promise<CreatedToken> {
   const { scope, description, user } = request;
-  if (user !== undefined && user !== (await caller(connection)).user.username) throw notForOthers(user);
-  const answer = await connection.send({
-    method: 'POST',
-    path: '/api/v2/tokens/',
-    json: { scope, description },
-  });
+  if (user !== undefined && user !== (await caller(api)).user.username) {
+    throw notForOthers(user, api.dialect.name);
+  }
+  const answer = await api.send({ method: 'POST', path: 'tokens/', json: { scope, description } });
   if (answer.status === 403 && answer.body.includes('external authentication provider')) throw externalUser();
-  const body = jsonOf(answer, connection, 'a new token');
+  const body = jsonOf(answer, api, 'a new token');
   const token = readToken(body);
   const value = readTokenValue(body);
   if (token === null || value === null) {
     throw new TokenctlError(
       'target_misbehaved',
-      `${connection.address} answered with something else than a new token`,
+      `${api.address} answered with something else than a new token`,
       {
         hint: 'It may have been created nevertheless: look with `tokenctl tokens list`.',
       },

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Secret } from '../../core/secret.ts';
 import type { Identified } from '../../operations/ports/target.ts';
-import { answerFailure, jsonOf } from './answer-failure.ts';
+import { answerFailure, isUnauthenticated, jsonOf } from './answer-failure.ts';
+import type { Api } from './api.ts';
 import { readMe } from './bodies.ts';
-import type { Connection } from './connection.ts';
 import { isBearer } from './credential.ts';
+import { isOfGateway } from './gateway-token.ts';
 import { ownTokenIds, recentlyUsed } from './own-tokens.ts';
 
 /**
@@ -15,7 +16,7 @@ import { ownTokenIds, recentlyUsed } from './own-tokens.ts';
  * @throws TokenctlError as requests do.
  */
 export async function* identifyByTrying(
-  connection: Connection,
+  api: Api,
   values: readonly Secret[],
 ): AsyncGenerator<Identified, void> {
   let known: ReadonlySet<number> | null = null;
@@ -23,20 +24,21 @@ export async function* identifyByTrying(
   for (const [index, value] of values.entries()) {
     const presented = value.reveal();
     if (!isBearer(presented)) continue;
-    known ??= new Set(await ownTokenIds(connection));
-    const answer = await connection.send({
+    known ??= new Set(await ownTokenIds(api));
+    if (await isOfGateway(api, presented)) continue;
+    const answer = await api.send({
       method: 'GET',
-      path: '/api/v2/me/',
+      path: 'me/',
       authorization: `Bearer ${presented}`,
     });
-    if (answer.status === 401) continue;
+    if (isUnauthenticated(answer)) continue;
     const what = 'who a presented token belongs to';
-    const user = readMe(jsonOf(answer, connection, what));
-    if (user === null) throw answerFailure(answer, connection, what);
+    const user = readMe(jsonOf(answer, api, what), api.dialect);
+    if (user === null) throw answerFailure(answer, api, what);
     const fingerprint = createHash('sha256').update(presented).digest('hex').slice(0, 12);
     const ids: readonly number[] =
       found.get(fingerprint) ??
-      (await narrowedDown(connection, { userId: user.id, date: answer.headers.date, known, presented }));
+      (await narrowedDown(api, { userId: user.id, date: answer.headers.date, known, presented }));
     found.set(fingerprint, ids);
     if (ids.length === 1) known = new Set([...known, ...ids]);
     const { id, username } = user;
@@ -46,7 +48,7 @@ export async function* identifyByTrying(
 
 /** The tokens that the one just presented can be. */
 async function narrowedDown(
-  connection: Connection,
+  api: Api,
   presented: {
     readonly userId: number;
     readonly date: string | undefined;
@@ -54,11 +56,11 @@ async function narrowedDown(
     readonly presented: string;
   },
 ): Promise<readonly number[]> {
-  const { credential } = connection;
+  const { credential } = api;
   if (credential.kind === 'token' && credential.token.reveal() === presented.presented) {
-    return await ownTokenIds(connection);
+    return await ownTokenIds(api);
   }
-  const used = await recentlyUsed(connection, presented);
+  const used = await recentlyUsed(api, presented);
   const others = used.filter((id) => !presented.known.has(id));
   return others.length > 0 ? others : used;
 }

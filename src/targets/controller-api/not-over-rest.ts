@@ -1,7 +1,11 @@
 import { TokenctlError } from '../../core/errors.ts';
+import { managementCommands } from '../../core/management-commands.ts';
+import type { Dialect } from './dialect.ts';
+
+type Name = Dialect['name'];
 
 /**
- * What no controller does over its REST API, as an error.
+ * What is not done over a REST API, as an error.
  *
  * @param what What was asked for, as the beginning of a sentence: `Refresh tokens can be …`.
  * @param hint What does it instead.
@@ -15,26 +19,29 @@ export function refused(error: TokenctlError): AsyncIterable<never> {
   return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) };
 }
 
-/** Refresh tokens were asked for: a controller lists none, and takes their value to revoke one. */
-export function noRefreshTokens(): TokenctlError {
+/** Refresh tokens were asked for: none are listed, and revoking one takes its value. */
+export function noRefreshTokens(dialect: Name): TokenctlError {
+  const { revokeTokens } = managementCommands(dialect);
   return notOverRest(
     'Refresh tokens can be neither listed nor revoked',
-    'Use a context of the database, run `awx-manage revoke_oauth2_tokens --all` there, or delete the application.',
+    `Use a context of the database, run \`${revokeTokens}\` there, or delete the application.`,
   );
 }
 
-/** Sessions were asked for: a controller lists none. */
-export function noSessions(): TokenctlError {
+/** Sessions were asked for: none are listed. */
+export function noSessions(dialect: Name): TokenctlError {
+  const { endSessions } = managementCommands(dialect);
   return notOverRest(
     'Sessions can be neither listed nor ended',
-    'Use a context of the database, or run `awx-manage expire_sessions` there.',
+    `Use a context of the database${endSessions === null ? '' : `, or run \`${endSessions}\` there`}.`,
   );
 }
 
-/** A token for somebody else was asked for: a controller makes tokens for its caller only. */
-export function notForOthers(user: string): TokenctlError {
+/** A token for somebody else was asked for: tokens are made for the caller only. */
+export function notForOthers(user: string, dialect: Name): TokenctlError {
+  const { createToken } = managementCommands(dialect);
   return notOverRest(
     `A token of ${user} can be created by ${user} only`,
-    `Sign in as ${user}, use a context of the database, or run \`awx-manage create_oauth2_token --user ${user}\` there.`,
+    `Sign in as ${user}, use a context of the database, or run \`${createToken} ${user}\` there.`,
   );
 }

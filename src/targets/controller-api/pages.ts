@@ -1,14 +1,14 @@
 import { TokenctlError } from '../../core/errors.ts';
-import { jsonOf } from './answer-failure.ts';
-import type { Connection } from './connection.ts';
+import { type Answerer, jsonOf } from './answer-failure.ts';
+import type { Api } from './api.ts';
 import { type Query, queryString } from './query.ts';
 
-/** The most that a controller puts on one page. */
+/** The most that a controller or gateway puts on one page. */
 const PAGE_SIZE = 200;
 
 /** What is listed, and how an item of it is read. */
 export interface Listing<Item extends { readonly id: number }> {
-  /** `/api/v2/tokens/` */
+  /** `tokens/` */
   readonly path: string;
   /** For messages: `the list of tokens`. */
   readonly what: string;
@@ -24,7 +24,7 @@ export interface Listing<Item extends { readonly id: number }> {
  * @throws TokenctlError as requests do; `unsupported` where a filter is refused.
  */
 export async function* pagesOf<Item extends { readonly id: number }>(
-  connection: Connection,
+  api: Api,
   listing: Listing<Item>,
 ): AsyncIterable<Item> {
   const { path, what, query, read } = listing;
@@ -36,17 +36,26 @@ export async function* pagesOf<Item extends { readonly id: number }>(
       ['page_size', String(PAGE_SIZE)],
       ['count_disabled', '1'],
     ]);
-    const answer = await connection.send({ method: 'GET', path: `${path}?${page}` });
-    const { results, last } = pageOf(jsonOf(answer, connection, what));
+    const answer = await api.send({ method: 'GET', path: `${path}?${page}` });
+    const { results, last } = pageOf(jsonOf(answer, api, what));
     for (const result of results) {
       const item = read(result);
       // An id that does not ascend would have the next page start behind: without end.
-      if (item === null || item.id <= after) throw misread(connection, what);
+      if (item === null || item.id <= after) throw misread(api, what);
       after = item.id;
       yield item;
     }
     if (last) return;
   }
+}
+
+/** Streams several listings of the same, one after the other. */
+export async function* listed<Item extends { readonly id: number }>(
+  api: Api,
+  queries: readonly Query[],
+  listing: Omit<Listing<Item>, 'query'>,
+): AsyncIterable<Item> {
+  for (const query of queries) yield* pagesOf(api, { ...listing, query });
 }
 
 /**
@@ -57,7 +66,7 @@ export async function* pagesOf<Item extends { readonly id: number }>(
 export function firstOf<Item>(
   body: unknown,
   of: {
-    readonly connection: Connection;
+    readonly at: Answerer;
     readonly what: string;
     readonly read: (item: unknown) => Item | null;
   },
@@ -65,7 +74,7 @@ export function firstOf<Item>(
   const { results } = pageOf(body);
   if (results.length === 0) return null;
   const item = of.read(results[0]);
-  if (item === null) throw misread(of.connection, of.what);
+  if (item === null) throw misread(of.at, of.what);
   return item;
 }
 
@@ -79,10 +88,10 @@ function pageOf(body: unknown): { results: readonly unknown[]; last: boolean } {
   return { results, last: results.length === 0 || ended };
 }
 
-function misread(connection: Connection, what: string): TokenctlError {
+function misread({ address }: Answerer, what: string): TokenctlError {
   return new TokenctlError(
     'target_misbehaved',
-    `${connection.address} sent ${what} in a shape that a controller does not use`,
+    `${address} sent ${what} in a shape that no controller or gateway uses`,
     {
       hint: 'Check with `tokenctl context check` what answers there.',
     },

@@ -1,5 +1,5 @@
 import type { Selector } from '../../core/selector.ts';
-import type { ActivitySelector, UserSelector } from '../../operations/ports/target-selectors.ts';
+import type { UserSelector } from '../../operations/ports/target-selectors.ts';
 
 /** The longest list of values in one question, in characters: proxies refuse addresses above 4 to 8 KiB. */
 const LONGEST_LIST = 3000;
@@ -39,37 +39,8 @@ export function applicationQueries(names: readonly string[] | undefined): Query[
   return listFilter('name', names);
 }
 
-/** How many tokens' activity is asked for in one question: each is a search in a text, and a filter of its own. */
-const TOKENS_TOGETHER = 40;
-
-/**
- * The questions that together name at least what an activity selector names. A token that is gone is linked
- * from nowhere: its id stands in `changes`, and is looked for there as text.
- */
-export function activityQueries({ actorIds, tokenIds, since, until }: ActivitySelector): Query[] {
-  const common: Query = [
-    ...(since === undefined ? [] : [['timestamp__gte', since.toISOString()] as const]),
-    ...(until === undefined ? [] : [['timestamp__lt', until.toISOString()] as const]),
-  ];
-  const actors = listFilter('actor__id', actorIds?.map(String));
-  const tokens =
-    tokenIds === undefined ? [[]] : parts([...new Set(tokenIds)], TOKENS_TOGETHER).map(aboutTokens);
-  return actors.flatMap((actor) => tokens.map((token) => [...common, ...actor, ...token]));
-}
-
-function aboutTokens(ids: readonly number[]): Query {
-  return [
-    ['object1', 'o_auth2_access_token'],
-    ['or__o_auth2_access_token__id__in', ids.join(',')],
-    ...ids.flatMap((id) => [
-      // As the controller writes its JSON, and as JSON is written elsewhere.
-      ['or__changes__contains', `"id": ${id}`] as const,
-      ['or__changes__contains', `"id":${id}`] as const,
-    ]),
-  ];
-}
-
-function parts<T>(values: readonly T[], size: number): T[][] {
+/** Values in parts of a size, the last one shorter. */
+export function parts<T>(values: readonly T[], size: number): T[][] {
   const count = Math.ceil(values.length / size);
   return Array.from({ length: count }, (_, part) => values.slice(part * size, (part + 1) * size));
 }
@@ -85,10 +56,10 @@ function unused(since: Date): Query {
 }
 
 /**
- * `field=value`, `field__in=a,b` in as many parts as the length asks for, and nothing where there is no
- * list. A value with a comma, which would read as two, is asked for by itself.
+ * The questions for a field among these values: `field=value`, `field__in=a,b` in as many parts as the length asks for, and one without the field where
+ * there is no list. A value with a comma, which would read as two, is asked for by itself.
  */
-function listFilter(field: string, values: readonly string[] | undefined): Query[] {
+export function listFilter(field: string, values: readonly string[] | undefined): Query[] {
   if (values === undefined) return [[]];
   const distinct = [...new Set(values)];
   const single = distinct.filter((value) => value.includes(','));

@@ -1,7 +1,8 @@
 import { TokenctlError } from '../../core/errors.ts';
 import type { Outcome } from '../../core/plan.ts';
-import { answerFailure, isJson } from './answer-failure.ts';
-import { type Connection, MOST_UNDER_WAY } from './connection.ts';
+import { answerFailure, isJson, isUnauthenticated } from './answer-failure.ts';
+import type { Api } from './api.ts';
+import { MOST_UNDER_WAY } from './connection.ts';
 import { Outcomes } from './outcomes.ts';
 import type { Answer } from './receiver.ts';
 import { isPassing } from './retry.ts';
@@ -13,7 +14,7 @@ import { isPassing } from './retry.ts';
  * @throws TokenctlError once no further token can be tried (`credentials_refused`,
  * `target_unreachable`), after every request under way has ended.
  */
-export async function* deleteTokens(connection: Connection, ids: readonly number[]): AsyncIterable<Outcome> {
+export async function* deleteTokens(api: Api, ids: readonly number[]): AsyncIterable<Outcome> {
   const waiting = ids.values();
   const outcomes = new Outcomes();
   let stopped: TokenctlError | null = null;
@@ -21,7 +22,7 @@ export async function* deleteTokens(connection: Connection, ids: readonly number
     for (const tokenId of waiting) {
       if (stopped !== null) return;
       try {
-        outcomes.add(await deleteToken(connection, tokenId));
+        outcomes.add(await deleteToken(api, tokenId));
       } catch (error) {
         if (!(error instanceof TokenctlError)) throw error;
         stopped ??= error;
@@ -34,20 +35,20 @@ export async function* deleteTokens(connection: Connection, ids: readonly number
   if (stopped !== null) throw stopped;
 }
 
-async function deleteToken(connection: Connection, tokenId: number): Promise<Outcome> {
-  const answer = await connection.send({ method: 'DELETE', path: `/api/v2/tokens/${tokenId}/` });
+async function deleteToken(api: Api, tokenId: number): Promise<Outcome> {
+  const answer = await api.send({ method: 'DELETE', path: `tokens/${tokenId}/` });
   if (answer.status >= 200 && answer.status <= 299) return { tokenId, result: 'revoked' };
   // A proxy's page says nothing about the token; only the controller's own "not found" does.
   if (answer.status === 404 && isJson(answer)) return { tokenId, result: 'unchanged' };
-  if (answer.status === 401 || isPassing(answer)) throw answerFailure(answer, connection, 'the revocation');
-  const reason = reasonOf(answer, connection);
+  if (isUnauthenticated(answer) || isPassing(answer)) throw answerFailure(answer, api, 'the revocation');
+  const reason = reasonOf(answer, api);
   return { tokenId, result: 'failed', reason, ...(answer.status === 403 && { refused: true as const }) };
 }
 
-function reasonOf(answer: Answer, connection: Connection): string {
+function reasonOf(answer: Answer, api: Api): string {
   if (answer.status === 403) return 'this account, or the scope of this token, may not revoke it';
   if (answer.status === 409) return 'the controller says that it is in use';
-  return answerFailure(answer, connection, 'the revocation').message;
+  return answerFailure(answer, api, 'the revocation').message;
 }
 
 function unanswered(tokenId: number, error: TokenctlError): Outcome {

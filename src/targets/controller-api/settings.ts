@@ -1,37 +1,39 @@
 import { TokenctlError } from '../../core/errors.ts';
 import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 import { jsonOf } from './answer-failure.ts';
-import { readSettings } from './bodies.ts';
-import type { Connection } from './connection.ts';
+import type { Api } from './api.ts';
 
-const PATH = '/api/v2/settings/authentication/';
-
-/** Reads the authentication settings; superusers and system auditors may. */
-export async function fetchSettings(connection: Connection): Promise<AuthenticationSettings> {
-  const answer = await connection.send({ method: 'GET', path: PATH });
-  return settingsOf(connection, jsonOf(answer, connection, 'its authentication settings'));
+/** Reads the authentication settings; superusers and auditors may. */
+export async function fetchSettings(api: Api): Promise<AuthenticationSettings> {
+  const answer = await api.send({ method: 'GET', path: api.dialect.settings.path });
+  return settingsOf(api, jsonOf(answer, api, 'its authentication settings'));
 }
 
-/** Changes the given settings and leaves the others; superusers may. */
-export async function patchSettings(
-  connection: Connection,
+/**
+ * Changes the given settings and leaves the others; superusers may.
+ *
+ * @throws TokenctlError `unsupported` for a setting or a value that there is not, and as requests do.
+ */
+export async function changeSettings(
+  api: Api,
   change: Partial<AuthenticationSettings>,
 ): Promise<AuthenticationSettings> {
-  const answer = await connection.send({ method: 'PATCH', path: PATH, json: change });
+  const { method, path, bodyOf } = api.dialect.settings;
+  const answer = await api.send({ method, path, json: bodyOf(change) });
   if (answer.status === 400) {
     throw new TokenctlError(
       'unsupported',
-      `${connection.address} refuses ${Object.keys(change).join(', ')} with this value`,
+      `${api.address} refuses ${Object.keys(change).join(', ')} with this value`,
     );
   }
-  return settingsOf(connection, jsonOf(answer, connection, 'a change of its authentication settings'));
+  return settingsOf(api, jsonOf(answer, api, 'a change of its authentication settings'));
 }
 
-function settingsOf(connection: Connection, body: unknown): AuthenticationSettings {
-  const settings = readSettings(body);
+function settingsOf({ address, dialect }: Api, body: unknown): AuthenticationSettings {
+  const settings = dialect.settings.read(body);
   if (settings !== null) return settings;
   throw new TokenctlError(
     'target_misbehaved',
-    `${connection.address} sent authentication settings that are not a controller's`,
+    `${address} sent authentication settings that are not a ${dialect.name}'s`,
   );
 }

@@ -1,41 +1,53 @@
 import { TokenctlError } from '../../core/errors.ts';
+import { managementCommands } from '../../core/management-commands.ts';
 import type { StaysAlive } from '../../core/plan.ts';
 import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
+import type { Dialect } from './dialect.ts';
+
+type Name = Dialect['name'];
 
 /**
- * What revoking access tokens over the REST API leaves alive. A controller lists neither refresh tokens
- * nor sessions there, and deleting an access token leaves its refresh token able to mint another.
+ * What revoking access tokens over the REST API leaves alive. Neither refresh tokens nor sessions are listed
+ * there, and deleting an access token leaves its refresh token able to mint another.
  */
 export async function staysAlive(
-  facts: { readonly tokensWithRefreshToken: number },
+  facts: { readonly tokensWithRefreshToken: number; readonly dialect: Name },
   readSettings: () => Promise<AuthenticationSettings>,
 ): Promise<readonly StaysAlive[]> {
+  const { dialect } = facts;
   return [
-    ...refreshTokens(facts.tokensWithRefreshToken),
+    ...refreshTokens(facts.tokensWithRefreshToken, dialect),
     {
       what: 'sessions',
       count: null,
       why: 'Whoever is logged in in a browser stays so: the REST API lists no sessions.',
-      remedy: 'Run `awx-manage expire_sessions` there (--user for one user).',
+      remedy: sessionsRemedy(dialect),
     },
-    ...(await basicAuthentication(readSettings)),
+    ...(await basicAuthentication(dialect, readSettings)),
   ];
 }
 
-function refreshTokens(count: number): StaysAlive[] {
+function refreshTokens(count: number, dialect: Name): StaysAlive[] {
   if (count === 0) return [];
+  const { revokeTokens } = managementCommands(dialect);
   return [
     {
       what: 'refresh_tokens',
       count,
       why: 'They mint new access tokens, and the REST API neither lists nor revokes them.',
-      remedy:
-        'Run `awx-manage revoke_oauth2_tokens --all` there (--user for one user), or delete the application.',
+      remedy: `Run \`${revokeTokens}\` there (--user for one user), or delete the application.`,
     },
   ];
 }
 
+function sessionsRemedy(dialect: Name): string {
+  const { endSessions } = managementCommands(dialect);
+  if (endSessions !== null) return `Run \`${endSessions}\` there (--user for one user).`;
+  return 'Run `tokenctl sessions expire` in a context of its database: `aap-gateway-manage clearsessions` removes only those that have expired.';
+}
+
 async function basicAuthentication(
+  dialect: Name,
   readSettings: () => Promise<AuthenticationSettings>,
 ): Promise<StaysAlive[]> {
   const enabled = await isEnabled(readSettings);
@@ -48,10 +60,16 @@ async function basicAuthentication(
         enabled === null
           ? 'This account may not read whether passwords are accepted by the API: they may be.'
           : 'The API accepts passwords: whoever has one needs no token, and can make new ones.',
-      remedy: 'Turn it off with `tokenctl settings basic-auth off`, and change the passwords that are known.',
+      remedy: `Turn it off with \`tokenctl settings basic-auth off\`${CAUTION[dialect]}, and change the passwords that are known.`,
     },
   ];
 }
+
+/** What else turning Basic authentication off does. */
+const CAUTION: Readonly<Record<Name, string>> = {
+  controller: '',
+  gateway: ' (local accounts then cannot log in to the web interface either)',
+};
 
 /** Whether passwords are accepted; null where this account may not know. */
 async function isEnabled(readSettings: () => Promise<AuthenticationSettings>): Promise<boolean | null> {

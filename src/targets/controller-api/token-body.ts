@@ -22,7 +22,7 @@ export function readToken(body: unknown): Token | null {
     description: typeof description === 'string' ? description : '',
     created,
     expires,
-    lastUsed: undefined,
+    lastUsed: 'last_used' in body ? dateOf(body['last_used']) : undefined,
     // Censored where there is one, null where there is none.
     hasRefreshToken: typeof body['refresh_token'] === 'string' && body['refresh_token'] !== '',
     fingerprint: null,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../../../src/core/secret.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import { type RunningService, startService } from '../../../src/service/server.ts';
-import { FakeController, json } from './fake-controller.ts';
+import { FakeController, json, pastRoot } from './fake-controller.ts';
 import { collected, failureOf, opened } from './opened.ts';
 
 const PASSWORD = 'secret-admin-password';
@@ -100,7 +100,7 @@ describe('an activity stream that is refused', () => {
     [404, 'unsupported'],
   ])('with %i', async (status, code) => {
     await using fake = await FakeController.start();
-    fake.fault = (_, response) => json(response, status, { detail: 'no' });
+    fake.fault = pastRoot((_, response) => json(response, status, { detail: 'no' }));
     const target = opened(fake.address);
     expect((await failureOf(collected(target.activity({})))).code).toBe(code);
     expect((await failureOf(target.lastChanges([1]))).code).toBe(code);
@@ -109,7 +109,7 @@ describe('an activity stream that is refused', () => {
 
   test('with something else than entries', async () => {
     await using fake = await FakeController.start();
-    fake.fault = (_, response) => json(response, 200, { results: [{ id: 'one' }], next: null });
+    fake.fault = pastRoot((_, response) => json(response, 200, { results: [{ id: 'one' }], next: null }));
     const target = opened(fake.address);
     expect((await failureOf(collected(target.activity({})))).code).toBe('target_misbehaved');
     expect((await failureOf(target.lastChanges([1]))).code).toBe('target_misbehaved');
@@ -123,7 +123,7 @@ describe('an activity stream that is refused', () => {
       { ...entry, id: 1, changes: { a: 1 }, summary_fields: { actor: { id: null, username: 'gone' } } },
       { ...entry, id: 2, changes: '', summary_fields: {} },
     ];
-    fake.fault = (_, response) => json(response, 200, { results, next: null });
+    fake.fault = pastRoot((_, response) => json(response, 200, { results, next: null }));
     const target = opened(fake.address);
     expect(await collected(target.activity({}))).toEqual([
       {

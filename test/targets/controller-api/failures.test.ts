@@ -136,16 +136,6 @@ describe('what answers otherwise than a controller has an error of its own', () 
       message: expect.stringContaining('longer than any'),
     });
   });
-
-  test('a platform gateway, which is said to be one', async () => {
-    const { error } = await failing((_, response) => {
-      return json(response, 200, { apis: { gateway: '/api/gateway/', controller: '/api/controller/' } });
-    });
-    expect(error).toMatchObject({
-      code: 'unsupported',
-      message: expect.stringContaining('platform gateway'),
-    });
-  });
 });
 
 describe('a server that is overloaded', () => {

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { activity as ofController } from '../../../src/targets/controller-api/dialects/controller-activity.ts';
+import { activity as ofGateway } from '../../../src/targets/controller-api/dialects/gateway-activity.ts';
 import {
-  activityQueries,
   applicationQueries,
   type Query,
   queryString,
@@ -89,9 +90,9 @@ test('userQueries and applicationQueries', () => {
   expect(strings(applicationQueries(['a', 'b']))).toEqual(['name__in=a,b']);
 });
 
-describe('activityQueries', () => {
+describe('what is asked of a controller’s activity stream', () => {
   test('looks for tokens by their links, and by their ids as they stand in the text', () => {
-    expect(strings(activityQueries({ tokenIds: [7, 7], actorIds: [1, 2], since: day }))).toEqual([
+    expect(strings(ofController.queries({ tokenIds: [7, 7], actorIds: [1, 2], since: day }))).toEqual([
       [
         'timestamp__gte=2026-08-22T00%3A00%3A00.000Z',
         'actor__id__in=1,2',
@@ -104,14 +105,36 @@ describe('activityQueries', () => {
   });
 
   test('asks for everything once, for nothing never, and for many tokens in parts that fit an address', () => {
-    expect(strings(activityQueries({}))).toEqual(['']);
-    expect(activityQueries({ tokenIds: [] })).toEqual([]);
+    expect(strings(ofController.queries({}))).toEqual(['']);
+    expect(ofController.queries({ tokenIds: [] })).toEqual([]);
     const tokenIds = Array.from({ length: 100 }, (_, index) => 1_000_000_000 + index);
-    const queries = activityQueries({ tokenIds });
+    const queries = ofController.queries({ tokenIds });
     expect(queries).toHaveLength(3);
     for (const query of queries) {
       expect(query.length).toBeLessThan(100);
       expect(queryString(query).length).toBeLessThan(5000);
     }
+  });
+});
+
+describe('what is asked of a gateway’s activity stream', () => {
+  test('finds tokens by what the entries are about, with no search in a text', () => {
+    expect(strings(ofGateway.queries({ tokenIds: [7, 7, 8], actorIds: [1, 2], until: day }))).toEqual([
+      [
+        'created__lt=2026-08-22T00%3A00%3A00.000Z',
+        'content_type__model=oauth2accesstoken',
+        'created_by__id__in=1,2',
+        'object_id__in=7,8',
+      ].join('&'),
+    ]);
+  });
+
+  test('asks for everything once, for nothing never, and for many tokens in parts that fit an address', () => {
+    expect(strings(ofGateway.queries({}))).toEqual(['']);
+    expect(ofGateway.queries({ tokenIds: [] })).toEqual([]);
+    const tokenIds = Array.from({ length: 1000 }, (_, index) => 1_000_000_000 + index);
+    const queries = strings(ofGateway.queries({ tokenIds }));
+    expect(queries.length).toBeGreaterThan(1);
+    for (const query of queries) expect(query.length).toBeLessThan(3200);
   });
 });

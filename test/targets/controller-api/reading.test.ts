@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FakeController, fakeToken, json } from './fake-controller.ts';
+import { FakeController, fakeToken, json, pastRoot } from './fake-controller.ts';
 import { bearer, collected, failureOf, opened } from './opened.ts';
 
 describe('tokens', () => {
@@ -9,6 +9,7 @@ describe('tokens', () => {
     const tokens = await collected(target.tokens({ all: true }));
     expect(tokens.map(({ id }) => id)).toEqual(Array.from({ length: 450 }, (_, index) => index + 1));
     expect(fake.requests).toEqual([
+      'GET /api/',
       'GET /api/v2/tokens/?id__gt=0&order_by=id&page_size=200&count_disabled=1',
       'GET /api/v2/tokens/?id__gt=200&order_by=id&page_size=200&count_disabled=1',
       'GET /api/v2/tokens/?id__gt=400&order_by=id&page_size=200&count_disabled=1',
@@ -55,7 +56,7 @@ describe('tokens', () => {
     ['with ids that do not ascend', { results: [{ ...plain(5) }, { ...plain(5) }], next: null }],
   ])('refuses a page %s', async (_, page) => {
     await using fake = await FakeController.start();
-    fake.fault = (_request, response) => json(response, 200, page);
+    fake.fault = pastRoot((_request, response) => json(response, 200, page));
     const target = opened(fake.address);
     expect((await failureOf(collected(target.tokens({ all: true })))).code).toBe('target_misbehaved');
     await target.close();
@@ -63,7 +64,7 @@ describe('tokens', () => {
 
   test('says that a filter is refused', async () => {
     await using fake = await FakeController.start();
-    fake.fault = (_request, response) => json(response, 400, { detail: 'no such field' });
+    fake.fault = pastRoot((_request, response) => json(response, 400, { detail: 'no such field' }));
     const target = opened(fake.address);
     expect((await failureOf(collected(target.tokens({ unusedSince: new Date() })))).code).toBe('unsupported');
     await target.close();
@@ -117,7 +118,7 @@ describe('settings that are refused', () => {
     [403, 'permission_refused'],
   ])('%i', async (status, code) => {
     await using fake = await FakeController.start();
-    fake.fault = (_, response) => json(response, status, { AUTH_BASIC_ENABLED: ['no'] });
+    fake.fault = pastRoot((_, response) => json(response, status, { AUTH_BASIC_ENABLED: ['no'] }));
     const target = opened(fake.address);
     expect((await failureOf(target.settings.write({ AUTH_BASIC_ENABLED: false }))).code).toBe(code);
     await target.close();
@@ -125,7 +126,7 @@ describe('settings that are refused', () => {
 
   test('settings of another shape', async () => {
     await using fake = await FakeController.start();
-    fake.fault = (_, response) => json(response, 200, { hello: 'world' });
+    fake.fault = pastRoot((_, response) => json(response, 200, { hello: 'world' }));
     const target = opened(fake.address);
     expect((await failureOf(target.settings.read())).code).toBe('target_misbehaved');
     await target.close();

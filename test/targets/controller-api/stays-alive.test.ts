@@ -3,8 +3,10 @@ import { TokenctlError } from '../../../src/core/errors.ts';
 import { staysAlive } from '../../../src/targets/controller-api/stays-alive.ts';
 import { installed } from '../../operations/memory-target.ts';
 
+const dialect = 'controller';
+
 async function left(tokensWithRefreshToken: number, readSettings = () => Promise.resolve(installed)) {
-  const alive = await staysAlive({ tokensWithRefreshToken }, readSettings);
+  const alive = await staysAlive({ tokensWithRefreshToken, dialect }, readSettings);
   for (const { why, remedy } of alive) expect(`${why} ${remedy}`).toMatch(/\w+ \w+/);
   return alive.map(({ what, count }) => [what, count]);
 }
@@ -18,6 +20,24 @@ describe('staysAlive', () => {
     ]);
   });
 
+  test('names the commands of what answers', async () => {
+    const remedies = async (of: 'controller' | 'gateway') =>
+      (await staysAlive({ tokensWithRefreshToken: 1, dialect: of }, () => Promise.resolve(installed)))
+        .map(({ remedy }) => remedy)
+        .join('\n');
+    expect(await remedies('controller')).toMatch(
+      /`awx-manage revoke_oauth2_tokens --all`.*`awx-manage expire_sessions`/s,
+    );
+    const gateway = await remedies('gateway');
+    expect(gateway).toContain('`aap-gateway-manage revoke_oauth2_tokens --all`');
+    // It has no command that ends a session before its time.
+    expect(gateway).toMatch(
+      /database: `aap-gateway-manage clearsessions` removes only those that have expired/,
+    );
+    expect(gateway).not.toContain('expire_sessions');
+    expect(gateway).not.toMatch(/(?<!gateway-)awx-manage/);
+  });
+
   test('leaves out what there is none of', async () => {
     const off = () => Promise.resolve({ ...installed, AUTH_BASIC_ENABLED: false });
     expect(await left(0, off)).toEqual([['sessions', null]]);
@@ -25,7 +45,7 @@ describe('staysAlive', () => {
 
   test('says that passwords may be accepted where this account may not know', async () => {
     const refused = () => Promise.reject(new TokenctlError('permission_refused', 'not you'));
-    const alive = await staysAlive({ tokensWithRefreshToken: 0 }, refused);
+    const alive = await staysAlive({ tokensWithRefreshToken: 0, dialect }, refused);
     expect(alive.at(-1)).toMatchObject({
       what: 'basic_authentication',
       why: expect.stringContaining('may not read'),
@@ -34,7 +54,7 @@ describe('staysAlive', () => {
 
   test('does not hide that the controller cannot be reached', async () => {
     const away = () => Promise.reject(new TokenctlError('target_unreachable', 'away'));
-    await expect(staysAlive({ tokensWithRefreshToken: 0 }, away)).rejects.toMatchObject({
+    await expect(staysAlive({ tokensWithRefreshToken: 0, dialect }, away)).rejects.toMatchObject({
       code: 'target_unreachable',
     });
   });

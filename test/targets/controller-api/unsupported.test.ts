@@ -4,7 +4,7 @@ import { collected, failureOf, opened } from './opened.ts';
 
 const all = { all: true } as const;
 
-test('what no controller does over its REST API is refused before anything is sent, with what to do instead', async () => {
+test('what no controller does over its REST API is refused with what to do instead, after no more than the question for who answers', async () => {
   await using fake = await FakeController.start(1);
   const target = opened(fake.address);
   for (const work of [
@@ -22,7 +22,7 @@ test('what no controller does over its REST API is refused before anything is se
     expect(code).toBe('unsupported');
     expect(hint).toMatch(/database.*awx-manage expire_sessions/);
   }
-  expect(fake.requests).toEqual([]);
+  expect(fake.requests).toEqual(['GET /api/']);
   expect(fake.tokens.size).toBe(1);
   await target.close();
 });
@@ -35,6 +35,6 @@ test('creates no token for anybody but the caller', async () => {
   );
   expect(code).toBe('unsupported');
   expect(hint).toContain('create_oauth2_token --user alice');
-  expect(fake.requests).toEqual(['GET /api/v2/me/']);
+  expect(fake.requests).toEqual(['GET /api/', 'GET /api/v2/me/']);
   await target.close();
 });

@@ -1,0 +1,26 @@
+/** What the management program of a controller or a platform gateway does that a REST API does not. */
+interface ManagementCommands {
+  /** Revokes every access and refresh token; takes `--user` for one user's. */
+  readonly revokeTokens: string;
+  /** Ends sessions; takes `--user` for one user's. Null where no command ends those that have not expired. */
+  readonly endSessions: string | null;
+  /** Creates a token for the user whose name follows. */
+  readonly createToken: string;
+}
+
+const controller: ManagementCommands = {
+  revokeTokens: 'awx-manage revoke_oauth2_tokens --all',
+  endSessions: 'awx-manage expire_sessions',
+  createToken: 'awx-manage create_oauth2_token --user',
+};
+
+const gateway: ManagementCommands = {
+  revokeTokens: 'aap-gateway-manage revoke_oauth2_tokens --all',
+  endSessions: null,
+  createToken: 'aap-gateway-manage create_oauth2_token --user',
+};
+
+/** The management commands beside whatever answers; tokenctl's own service stands in for a controller's. */
+export function managementCommands(dialect: 'controller' | 'gateway' | 'service'): ManagementCommands {
+  return dialect === 'gateway' ? gateway : controller;
+}

@@ -1,0 +1,84 @@
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { RunningService } from '../../src/service/server.ts';
+import { ADMIN, basic, startTestService } from './service.ts';
+
+/**
+ * A platform: a gateway's service, and behind it a controller's with users and tokens of its own, as after an
+ * upgrade. A proxy before both passes on what is under `/api/controller/`, as a gateway does. For the administrator's
+ * gateway tokens it vouches at the controller; other credentials it hands through, so that the controller's own
+ * tokens go on working.
+ */
+export class Platform implements AsyncDisposable {
+  readonly gateway: RunningService;
+  readonly controller: RunningService;
+  readonly #proxy: Server;
+
+  private constructor(gateway: RunningService, controller: RunningService) {
+    this.gateway = gateway;
+    this.controller = controller;
+    this.#proxy = createServer((request, response) => {
+      void this.#pass(request, response);
+    });
+  }
+
+  /** Starts both on databases of their own, and the proxy on a free port of the loopback interface. */
+  static async start(): Promise<Platform> {
+    const platform = new Platform(
+      await startTestService('PostgreSQL', { dialect: 'gateway' }),
+      await startTestService('PostgreSQL'),
+    );
+    await new Promise<void>((resolve) => platform.#proxy.listen(0, '127.0.0.1', resolve));
+    return platform;
+  }
+
+  /** The platform's address. */
+  get url(): string {
+    return `http://127.0.0.1:${(this.#proxy.address() as AddressInfo).port}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#proxy.closeAllConnections();
+    await new Promise((resolve) => this.#proxy.close(resolve));
+    await Promise.all([this.gateway.close(), this.controller.close()]);
+  }
+
+  async #pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url ?? '/';
+    if (path === '/api/') {
+      const apis = { gateway: '/api/gateway/', controller: '/api/controller/', eda: '/api/eda/' };
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ apis }));
+      return;
+    }
+    const isController = path.startsWith('/api/controller/');
+    const vouched = isController && (await this.#vouchesFor(request.headers.authorization));
+    const to = isController
+      ? new URL(path.replace('/api/controller/', '/api/'), this.controller.url)
+      : new URL(path, this.gateway.url);
+    const headers = {
+      ...request.headers,
+      host: to.host,
+      ...(vouched && basic(ADMIN.username, ADMIN.password)),
+    };
+    const onward = httpRequest(to, { method: request.method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on('error', () => response.destroy());
+    request.pipe(onward);
+  }
+
+  /** Whether a credential is one of the gateway's tokens. */
+  async #vouchesFor(authorization: string | undefined): Promise<boolean> {
+    if (authorization?.startsWith('Bearer ') !== true) return false;
+    const me = await fetch(`${this.gateway.url}/api/gateway/v1/me/`, { headers: { authorization } });
+    await me.body?.cancel();
+    return me.status === 200;
+  }
+}
