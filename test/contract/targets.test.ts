@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import type { Target } from '../../src/operations/ports/target.ts';
+import type { TargetDescription } from '../../src/operations/ports/target-description.ts';
 import { openControllerApi } from '../../src/targets/controller-api/controller-api.ts';
 import type { Credential } from '../../src/targets/controller-api/credential.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
@@ -11,26 +12,28 @@ import { ContractService } from './contract-service.ts';
 import { all, type Place, targetContract } from './target-contract.ts';
 
 let service: ContractService;
-let places: { readonly rest: Place; readonly database: Place };
+let gateway: ContractService;
+let places: Readonly<Record<'rest' | 'database' | 'gateway' | 'gatewayDatabase', Place>>;
 const targets: Target[] = [];
 
 beforeAll(async () => {
   service = await ContractService.start();
-  places = { rest: await overRest(), database: await byDatabase() };
+  gateway = await ContractService.start({ dialect: 'gateway' });
+  places = {
+    rest: overRest(service, { dialect: 'controller' }),
+    database: await byDatabase(service, 'service'),
+    gateway: overRest(gateway, { dialect: 'gateway', components: ['gateway'] }),
+    gatewayDatabase: await byDatabase(gateway, 'gateway'),
+  };
 });
 
 afterAll(async () => {
   await Promise.all(targets.map((target) => target.close()));
-  await service.close();
+  await Promise.all([service.close(), gateway.close()]);
 });
 
-function signedIn(credential: Credential): Target {
-  const target = openControllerApi({
-    context: 'contract',
-    address: service.url,
-    credential,
-    verifyTls: true,
-  });
+function signedIn(address: string, credential: Credential): Target {
+  const target = openControllerApi({ context: 'contract', address, credential, verifyTls: true });
   targets.push(target);
   return target;
 }
@@ -41,24 +44,18 @@ async function opened(url: string): Promise<Target> {
   return target;
 }
 
-async function overRest(): Promise<Place> {
-  const target = signedIn({
-    kind: 'password',
-    username: ADMIN.username,
-    password: new Secret(ADMIN.password),
-  });
-  const stranger = signedIn({
-    kind: 'password',
-    username: ADMIN.username,
-    password: new Secret('secret-wrong'),
-  });
+function overRest(at: ContractService, who: Pick<TargetDescription, 'dialect' | 'components'>): Place {
+  const withPassword = (username: string, password: Secret) =>
+    signedIn(at.url, { kind: 'password', username, password });
+  const target = withPassword(ADMIN.username, new Secret(ADMIN.password));
+  const stranger = withPassword(ADMIN.username, new Secret('secret-wrong'));
   return {
-    service,
+    service: at,
     target,
-    limited: signedIn({ kind: 'password', username: 'alice', password: service.password }),
+    limited: withPassword('alice', at.password),
     strangers: [() => stranger.describe(), () => all(stranger.revoke([1]))],
     expected: {
-      dialect: 'controller',
+      ...who,
       version: '0.0.0',
       credential: 'password',
       transport: 'http',
@@ -66,7 +63,7 @@ async function overRest(): Promise<Place> {
     },
     withToken: async () => {
       const { token, value } = await target.createToken({ scope: 'write', description: 'own' });
-      return { target: signedIn({ kind: 'token', token: value }), tokenId: token.id };
+      return { target: signedIn(at.url, { kind: 'token', token: value }), tokenId: token.id };
     },
     cannot: {
       'create a token for another user': () =>
@@ -75,20 +72,21 @@ async function overRest(): Promise<Place> {
   };
 }
 
-async function byDatabase(): Promise<Place> {
-  const target = await opened(service.databaseUrl);
-  const database = await openOn(service.databaseUrl);
-  const limited = await opened(await roleWith({ database, url: service.databaseUrl }, () => []));
+async function byDatabase(at: ContractService, dialect: TargetDescription['dialect']): Promise<Place> {
+  const { databaseUrl: url } = at;
+  const target = await opened(url);
+  const database = await openOn(url);
+  const limited = await opened(await roleWith({ database, url }, () => []));
   await database.close();
-  const wrong = new URL(service.databaseUrl);
+  const wrong = new URL(url);
   wrong.password = 'secret-wrong';
   return {
-    service,
+    service: at,
     target,
     limited,
     strangers: [() => opened(wrong.href)],
     expected: {
-      dialect: 'service',
+      dialect,
       version: null,
       credential: 'database_role',
       transport: 'plain',
@@ -103,6 +101,14 @@ describe('a controller over its REST API', () => {
   targetContract(() => places.rest, { refreshTokens: false, sessions: false, lastUsed: false });
 });
 
+describe('a platform gateway over its REST API', () => {
+  targetContract(() => places.gateway, { refreshTokens: false, sessions: false, lastUsed: true });
+});
+
 describe('a controller by way of its database', () => {
   targetContract(() => places.database, { refreshTokens: true, sessions: true, lastUsed: true });
+});
+
+describe('a platform gateway by way of its database', () => {
+  targetContract(() => places.gatewayDatabase, { refreshTokens: true, sessions: true, lastUsed: true });
 });

@@ -16,7 +16,7 @@ export async function* listTokens(connection: Connection, selector: Selector): A
       readTokenPage(database, { layout, after, criteria: { ...criteria, ids } }),
     ),
   );
-  const references = new RowReferences();
+  const references = new RowReferences(layout);
   for await (const rows of pages) {
     await references.learn(connection, rows);
     for (const row of rows) yield tokenOf(row, references);

@@ -4,20 +4,24 @@ import type { PostgresDatabase } from '../../db/postgres.ts';
 import { sqlState } from '../../db/sql-state.ts';
 import type { RightsPurpose } from '../../operations/ports/target-description.ts';
 import { databaseFailure } from './failures.ts';
-import type { Layout } from './layout.ts';
+import type { Layout, Recognised } from './layout.ts';
 import { missingRights } from './rights.ts';
 
 /** How many tables and grants an error names; all are in its details. */
 const SHOWN = 4;
 
-/** A controller's database that was opened and recognised. */
+/** A database that was opened and recognised. */
 export class Connection {
   readonly database: PostgresDatabase;
-  readonly layout: Layout;
+  readonly recognised: Recognised;
 
-  constructor(database: PostgresDatabase, layout: Layout) {
+  constructor(database: PostgresDatabase, recognised: Recognised) {
     this.database = database;
-    this.layout = layout;
+    this.recognised = recognised;
+  }
+
+  get layout(): Layout {
+    return this.recognised.layout;
   }
 
   /** `postgresql://host:port/database`. */

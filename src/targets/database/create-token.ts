@@ -6,10 +6,14 @@ import type { Connection } from './connection.ts';
 import { instant } from './instants.ts';
 import { findOwner, insertToken, type Owner } from './queries/create-token.ts';
 import { currentSettings } from './settings.ts';
+import { TABLES } from './tables.ts';
 
 /** Letters and digits in a token's value: some 178 bits, as the controller makes them. */
 const VALUE_LENGTH = 30;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** A year, in seconds: what a gateway comes with. What it is set to stands in a file there. */
+const GATEWAY_LIFETIME = 31_536_000;
 
 /**
  * Creates a personal access token for a user, with the lifetime that the settings give. As with the
@@ -28,18 +32,19 @@ export async function createPersonalToken(
       hint: 'Say whose it is to be, with --user.',
     });
   }
+  const { layout } = connection;
   const value = newValue();
   const digest = createHash('sha256').update(value).digest('hex');
   return connection.change('create', async (transaction) => {
-    const owner = await findOwner(transaction, user);
+    const owner = await findOwner(transaction, { layout, username: user });
     if (owner === null) throw new TokenctlError('not_found', `There is no user ${user}`);
     const settings = await currentSettings(connection, transaction);
-    const lifetime = settings.OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS;
+    const lifetime = settings.OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS ?? GATEWAY_LIFETIME;
     requireAllowed(owner, settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS);
     requireLifetime(lifetime);
-    const stored = connection.layout === 'service' ? digest : value;
+    const stored = TABLES[layout].hashed ? digest : value;
     const { id, created, expires } = await insertToken(transaction, {
-      ...{ stored, scope, description, lifetime },
+      ...{ layout, stored, scope, description, lifetime },
       userId: owner.id,
     });
     return {

@@ -104,7 +104,10 @@ class DatabaseTarget implements Target {
   }
 
   applications(names?: readonly string[]): Promise<readonly Application[]> {
-    return this.#connection.ask('read', (database) => readApplications(database, names ?? null));
+    const { layout } = this.#connection;
+    return this.#connection.ask('read', (database) =>
+      readApplications(database, { layout, names: names ?? null }),
+    );
   }
 
   activity(selector: ActivitySelector): AsyncIterable<Activity> {

@@ -4,13 +4,24 @@ import type {
   TargetDescription,
 } from '../../operations/ports/target-description.ts';
 import type { Connection } from './connection.ts';
+import type { Layout } from './layout.ts';
+import { PURPOSES } from './needs/needs.ts';
 import { readRole } from './queries/catalogue.ts';
 import { AT_ONCE } from './revocation.ts';
-import { missingRights, PURPOSES } from './rights.ts';
+import { missingRights } from './rights.ts';
+import { TABLES } from './tables.ts';
+
+/** The service reads its table at each request; a controller and a gateway keep what they read for a while. */
+const SETTINGS_HOLD: Readonly<Record<Layout, TargetDescription['capabilities']['settingsHold']>> = {
+  service: 'at_once',
+  controller: 'within_a_minute',
+  gateway: 'within_five_minutes',
+};
 
 /** Says whose tables these are, and what the role may do with them. */
 export async function describeDatabase(connection: Connection, context: string): Promise<TargetDescription> {
-  const { layout, address, database } = connection;
+  const { layout, recognised, address, database } = connection;
+  const { refreshTokens, memberships, settings } = TABLES[layout];
   const { role, missing } = await connection.ask('read', async (queryable) => ({
     role: await readRole(queryable),
     missing: await missingRights(queryable, layout),
@@ -25,12 +36,11 @@ export async function describeDatabase(connection: Connection, context: string):
     credential: 'database_role',
     transport: database.transport,
     capabilities: {
-      refreshTokens: mayRead(missing, 'oauth2_provider_refreshtoken'),
-      sessions: mayRead(missing, 'django_session', 'main_usersessionmembership'),
+      refreshTokens: mayRead(missing, refreshTokens),
+      sessions: recognised.tellsSessions && mayRead(missing, 'django_session', memberships),
       lastUsed: true,
-      settings: mayRead(missing, 'conf_setting'),
-      // The service reads its table at each request; a controller keeps what it read for a while.
-      settingsHold: layout === 'service' ? 'at_once' : 'within_a_minute',
+      settings: mayRead(missing, settings),
+      settingsHold: recognised.ofTheService ? 'at_once' : SETTINGS_HOLD[layout],
       createTokens: may('create'),
       deactivateUsers: may('users'),
       identifies: 'by_hash',

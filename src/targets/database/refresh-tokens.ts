@@ -19,7 +19,7 @@ export async function* listRefreshTokens(
       readRefreshTokenPage(database, { layout, after, criteria: { ...criteria, ids } }),
     ),
   );
-  const references = new RowReferences();
+  const references = new RowReferences(layout);
   for await (const rows of pages) {
     await references.learn(connection, rows);
     for (const row of rows) yield refreshTokenOf(row, references);

@@ -11,6 +11,7 @@ import {
 } from './queries/end-refresh-tokens.ts';
 import { type RevokedRow, revokeTokens } from './queries/revoke-tokens.ts';
 import { readPresentIds } from './queries/token-deletion.ts';
+import { TABLES } from './tables.ts';
 
 /** How many tokens one transaction takes: some 50 ms of work, that nobody waits for long. */
 export const AT_ONCE = 2000;
@@ -28,13 +29,14 @@ export function revokeAccessTokens(
   options: Ending & { readonly withRefreshTokens: boolean },
 ): AsyncGenerator<Outcome, void> {
   const { layout } = connection;
+  const { accessTokens: table } = TABLES[layout];
   const { withRefreshTokens } = options;
   return outcomes(connection, {
     ...options,
     purpose: 'revoke',
     end: async (database, ids) =>
       (await revokeTokens(database, { layout, ids, withRefreshTokens })).map(revoked),
-    stillThere: (database, ids) => readPresentIds(database, 'main_oauth2accesstoken', ids),
+    stillThere: (database, ids) => readPresentIds(database, { table, ids }),
   });
 }
 
@@ -45,18 +47,19 @@ export function endRefreshTokens(connection: Connection, options: Ending): Async
     ...options,
     purpose: 'revoke',
     end: async (database, ids) => (await revokeRefreshTokens(database, { layout, ids })).map(ended),
-    stillThere: readLiveRefreshIds,
+    stillThere: (database, ids) => readLiveRefreshIds(database, { layout, ids }),
   });
 }
 
 /** Deletes the rows of refresh tokens, live or not. */
 export function removeRefreshTokens(connection: Connection, options: Ending): AsyncGenerator<Outcome, void> {
   const { layout } = connection;
+  const { refreshTokens: table } = TABLES[layout];
   return outcomes(connection, {
     ...options,
     purpose: 'cleanup',
     end: async (database, ids) => (await deleteRefreshTokens(database, { layout, ids })).map(ended),
-    stillThere: (database, ids) => readPresentIds(database, 'oauth2_provider_refreshtoken', ids),
+    stillThere: (database, ids) => readPresentIds(database, { table, ids }),
   });
 }
 

@@ -1,11 +1,8 @@
 import type { Queryable } from '../../db/database.ts';
 import type { MissingRight, RightsPurpose } from '../../operations/ports/target-description.ts';
 import type { Layout } from './layout.ts';
+import { needsOf, PURPOSES } from './needs/needs.ts';
 import { readLackingRights, readLackingSequences } from './queries/catalogue.ts';
-import { NEEDS, needsOf } from './tables.ts';
-
-/** Every purpose, in the order in which they are told. */
-export const PURPOSES = Object.keys(NEEDS) as readonly RightsPurpose[];
 
 /**
  * What the role of a database lacks for some purposes: for each purpose and table one statement that grants

@@ -1,5 +1,6 @@
 import type { ApplicationReference, UserReference } from '../../core/token.ts';
 import type { Connection } from './connection.ts';
+import type { Layout } from './layout.ts';
 import { readApplicationIds, readApplicationNames } from './queries/applications.ts';
 import { readUserIds, readUserNames } from './queries/users.ts';
 import { References } from './references.ts';
@@ -12,8 +13,13 @@ interface ReferringRow {
 
 /** The owners and applications of rows, as their pages come. */
 export class RowReferences {
-  readonly #owners = new References<UserReference>(readUserNames);
-  readonly #applications = new References<ApplicationReference>(readApplicationNames);
+  readonly #owners: References<UserReference>;
+  readonly #applications: References<ApplicationReference>;
+
+  constructor(layout: Layout) {
+    this.#owners = new References((database, ids) => readUserNames(database, { layout, ids }));
+    this.#applications = new References((database, ids) => readApplicationNames(database, { layout, ids }));
+  }
 
   /** Looks up those of a page that are not known yet. */
   learn(connection: Connection, rows: readonly ReferringRow[]): Promise<void> {
@@ -50,8 +56,9 @@ export function idsOfNames(
   readonly applicationIds: readonly number[] | undefined;
 }> {
   const { users, applications } = names;
+  const { layout } = connection;
   return connection.ask('read', async (database) => ({
-    userIds: users && (await readUserIds(database, users)),
-    applicationIds: applications && (await readApplicationIds(database, applications)),
+    userIds: users && (await readUserIds(database, { layout, names: users })),
+    applicationIds: applications && (await readApplicationIds(database, { layout, names: applications })),
   }));
 }

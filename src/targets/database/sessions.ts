@@ -6,6 +6,7 @@ import type { Connection } from './connection.ts';
 import { instant, instantOrNull } from './instants.ts';
 import { keysetPages } from './pages.ts';
 import { deleteSessions, readSessionKeys, readSessionPage, type SessionRow } from './queries/sessions.ts';
+import { TABLES } from './tables.ts';
 
 /** How many sessions end in one transaction. */
 const AT_ONCE = 500;
@@ -28,6 +29,7 @@ export async function* endSessions(
   selector: SessionSelector,
   patience: number,
 ): AsyncGenerator<Session, void> {
+  const { layout } = connection;
   let left = 0;
   for await (const rows of pages(connection, selector)) {
     const rest = yield* inChunks<string, Session>({
@@ -37,7 +39,7 @@ export async function* endSessions(
       size: AT_ONCE,
       patience,
       act: async (database, keys) => {
-        const ended = new Set(await deleteSessions(database, keys));
+        const ended = new Set(await deleteSessions(database, { layout, keys }));
         return new Map(rows.filter(({ key }) => ended.has(key)).map((row) => [row.key, sessionOf(row)]));
       },
       held: readSessionKeys,
@@ -57,11 +59,19 @@ export async function* endSessions(
   }
 }
 
+/** @throws TokenctlError `unsupported` where nothing tells whose a session is. */
 function pages(connection: Connection, selector: SessionSelector): AsyncIterable<readonly SessionRow[]> {
+  const { layout, recognised, address } = connection;
+  if (!recognised.tellsSessions) {
+    throw new TokenctlError('unsupported', `${address} does not tell whose a session is`, {
+      hint: `This gateway has no table ${TABLES[layout].memberships} yet, which comes with a later release. Deleting every row of django_session logs everybody out.`,
+    });
+  }
   return keysetPages({
     start: '',
     keyOf: ({ key }) => key,
-    read: (after) => connection.ask('read', (database) => readSessionPage(database, { selector, after })),
+    read: (after) =>
+      connection.ask('read', (database) => readSessionPage(database, { layout, selector, after })),
   });
 }
 

@@ -3,6 +3,7 @@ import { TokenctlError } from '../../core/errors.ts';
 import type { Queryable } from '../../db/database.ts';
 import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 import type { Connection } from './connection.ts';
+import { currentPreferences, writePreferences } from './preferences.ts';
 import {
   insertSetting,
   lockSettings,
@@ -24,6 +25,7 @@ export async function currentSettings(
   connection: Connection,
   database: Queryable,
 ): Promise<AuthenticationSettings> {
+  if (connection.layout === 'gateway') return currentPreferences(connection, database);
   return understood(connection, await readStoredSettings(database, KEYS));
 }
 
@@ -39,11 +41,12 @@ export function writeSettings(
   change: Partial<AuthenticationSettings>,
 ): Promise<AuthenticationSettings> {
   return connection.change('settings', async (transaction) => {
+    if (connection.layout === 'gateway') return writePreferences(connection, { transaction, change });
     await lockSettings(transaction);
     const stored = await readStoredSettings(transaction, KEYS);
     for (const key of KEYS) {
       const value = change[key];
-      if (value === undefined) continue;
+      if (value === undefined || value === null) continue;
       const before = stored.get(key);
       requireWritable(connection, key, value, before);
       await write(transaction, key, complete(key, value, before), before);

@@ -25,6 +25,7 @@ async function refusal(change: (url: URL) => void): Promise<TokenctlError> {
   return error;
 }
 
+/** Cuts every connection of every target: what is read next takes a target that was opened after it. */
 const cut = () =>
   place.database.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -86,7 +87,7 @@ describe('a connection that is cut', () => {
       () => null,
       (error: unknown) => error,
     );
-    const left = new Set((await all(place.target.tokens({ ids }))).map(({ id }) => id));
+    const left = new Set((await all((await place.open()).tokens({ ids }))).map(({ id }) => id));
     const revoked = outcomes.filter(({ result }) => result === 'revoked');
     expect(revoked.every(({ tokenId }) => !left.has(tokenId))).toBe(true);
     // Whether the cut is noticed before the next batch is sent on that connection is a matter of time.
@@ -118,7 +119,7 @@ describe('a connection that is cut', () => {
         reason: 'the connection to the database was lost, so that it may be revoked or not',
       })),
     );
-    expect(await all(place.target.tokens({ ids }))).toHaveLength(3);
+    expect(await all((await place.open()).tokens({ ids }))).toHaveLength(3);
   });
 
   it('is made anew for what comes next', async () => {

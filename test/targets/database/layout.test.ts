@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { Secret } from '../../../src/core/secret.ts';
 import type { Database } from '../../../src/db/database.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
-import { LAYOUTS, makeTables } from '../../support/controller-tables.ts';
+import { LAYOUTS as CONTROLLERS, makeTables } from '../../support/controller-tables.ts';
 import { openOn } from '../../support/databases.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
-import { makePlace, type Place } from './place.ts';
+import { LAYOUTS, makePlace, type Place } from './place.ts';
 
 describe.each(LAYOUTS)('the tables of the %s', (layout) => {
   let place: Place;
@@ -31,7 +31,9 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
         sessions: true,
         lastUsed: true,
         settings: true,
-        settingsHold: layout === 'service' ? 'at_once' : 'within_a_minute',
+        settingsHold: { controller: 'within_a_minute', service: 'at_once', gateway: 'within_five_minutes' }[
+          layout
+        ],
         createTokens: true,
         deactivateUsers: true,
         identifies: 'by_hash',
@@ -65,10 +67,10 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
   });
 
   it('are refused where a column is missing, with its name', async () => {
-    await place.database.script('ALTER TABLE main_oauth2accesstoken DROP COLUMN last_used');
+    await place.database.script(`ALTER TABLE ${place.tables.accessTokens} DROP COLUMN last_used`);
     await expect(place.open()).rejects.toMatchObject({
       code: 'unsupported',
-      message: expect.stringContaining('the column main_oauth2accesstoken.last_used is missing'),
+      message: expect.stringContaining(`the column ${place.tables.accessTokens}.last_used is missing`),
     });
   });
 });
@@ -91,12 +93,24 @@ describe('other tables', () => {
     });
   });
 
-  it('are refused: those of a platform gateway', async () => {
+  it('are refused: a platform gateway’s without the others', async () => {
     await database.script('CREATE TABLE dab_oauth2_provider_oauth2accesstoken (id int)');
     await expect(open()).rejects.toMatchObject({
       code: 'unsupported',
-      message: expect.stringContaining("platform gateway's database"),
+      message: expect.stringContaining("no gateway's database as this version knows it"),
+      hint: expect.stringContaining('platform gateway'),
     });
+  });
+
+  it('beside a controller’s own, as a platform has them, are not a gateway’s', async () => {
+    await database.script('CREATE SCHEMA controller');
+    const there = `${url}?options=-csearch_path%3Dcontroller%2Cpublic`;
+    const tables = await openOn(there);
+    await makeTables(tables);
+    await tables.close();
+    const target = await openDatabaseTarget({ context: 'test', connection: new Secret(there) });
+    expect((await target.describe()).dialect).toBe(CONTROLLERS[0]);
+    await target.close();
   });
 
   it('are refused: a controller’s without one of them; and found elsewhere along the search path', async () => {

@@ -4,19 +4,27 @@ import { Secret } from '../../../src/core/secret.ts';
 import type { Database } from '../../../src/db/database.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
-import { type LAYOUTS, makeTables } from '../../support/controller-tables.ts';
+import { TABLES, type Tables } from '../../../src/targets/database/tables.ts';
+import { LAYOUTS as CONTROLLERS, makeTables } from '../../support/controller-tables.ts';
 import { openOn } from '../../support/databases.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
+import { makeGatewayTables } from '../../support/gateway-tables.ts';
+import { seedGateway } from './gateway-seed.ts';
 
 /** Ids of what every place has. */
 export const ALICE = 1;
 export const LEAVER = 2;
 export const GITHUB = 1;
 
+/** Whose tables a place can have: a real controller's where they are at hand, the others always. */
+export const LAYOUTS = [...CONTROLLERS, 'gateway'] as const;
+
 /** A database of a layout with a few users and applications, and a target on it. */
 export interface Place {
   readonly url: string;
   readonly database: Database;
+  /** What its tables are called. */
+  readonly tables: Tables;
   readonly target: Target;
   /** Opens another target on it: as another role, or with less patience. */
   open(options?: { readonly url?: string; readonly patience?: number }): Promise<Target>;
@@ -33,8 +41,14 @@ export interface Place {
 export async function makePlace(layout: (typeof LAYOUTS)[number]): Promise<Place> {
   const url = await createDatabase(inject('postgresUrl'));
   const database = await openOn(url);
-  await makeTables(database, layout);
-  await seed(database);
+  if (layout === 'gateway') {
+    await makeGatewayTables(database);
+    await seedGateway(database);
+  } else {
+    await makeTables(database, layout);
+    await seed(database);
+  }
+  const tables = TABLES[layout];
   const targets: Target[] = [];
   const open = async (options: { readonly url?: string; readonly patience?: number } = {}) => {
     const { url: as = url, patience = 300 } = options;
@@ -43,10 +57,11 @@ export async function makePlace(layout: (typeof LAYOUTS)[number]): Promise<Place
     return target;
   };
   return {
-    ...{ url, database, open, target: await open() },
-    tokens: (count, columns = {}) => makeTokens(database, count, columns),
-    refreshToken: (accessTokenId, revoked = false) => makeRefreshToken(database, accessTokenId, revoked),
-    session: (key, userId, hours = 1) => makeSession(database, { key, userId, hours }),
+    ...{ url, database, tables, open, target: await open() },
+    tokens: (count, columns = {}) => makeTokens(database, { tables, count, columns }),
+    refreshToken: (accessTokenId, revoked = false) =>
+      makeRefreshToken(database, { tables, accessTokenId, revoked }),
+    session: (key, userId, hours = 1) => makeSession(database, { tables, key, userId, hours }),
     async close() {
       await Promise.all(targets.map((target) => target.close()));
       await database.close();
@@ -84,41 +99,52 @@ async function seed(database: Database): Promise<void> {
 
 async function makeTokens(
   database: Database,
-  count: number,
-  columns: Readonly<Record<string, string>>,
+  wanted: {
+    readonly tables: Tables;
+    readonly count: number;
+    readonly columns: Readonly<Record<string, string>>;
+  },
 ): Promise<number[]> {
+  const { accessTokens, tokenStamps } = wanted.tables;
   const values = {
     token: "encode(sha256(gen_random_uuid()::text::bytea), 'hex')",
     expires: "now() + interval '1 year'",
-    ...{ scope: "'write'", created: 'now()', updated: 'now()', modified: 'now()', description: "''" },
+    ...{ scope: "'write'", description: "''" },
+    ...Object.fromEntries(tokenStamps.map((stamp) => [stamp, 'now()'])),
     user_id: String(ALICE),
-    ...columns,
+    ...wanted.columns,
   };
   const rows = await database.query<{ id: number }>(
-    `INSERT INTO main_oauth2accesstoken (${Object.keys(values).join(', ')})
+    `INSERT INTO ${accessTokens} (${Object.keys(values).join(', ')})
      SELECT ${Object.values(values).join(', ')} FROM generate_series(1, $1::int) RETURNING id`,
-    [count],
+    [wanted.count],
   );
   return rows.map(({ id }) => id);
 }
 
 async function makeRefreshToken(
   database: Database,
-  accessTokenId: number | null,
-  revoked: boolean,
+  wanted: { readonly tables: Tables; readonly accessTokenId: number | null; readonly revoked: boolean },
 ): Promise<number> {
+  const { refreshTokens, refreshStamp } = wanted.tables;
   const [row] = await database.query<{ id: number }>(
-    `INSERT INTO oauth2_provider_refreshtoken (token, access_token_id, application_id, user_id, created, updated, revoked)
+    `INSERT INTO ${refreshTokens}
+       (token, access_token_id, application_id, user_id, created, ${refreshStamp}, revoked)
      VALUES (encode(sha256(gen_random_uuid()::text::bytea), 'hex'), $1, ${GITHUB}, ${ALICE}, now(), '2020-01-01',
        CASE WHEN $2::boolean THEN '2021-01-01'::timestamptz END) RETURNING id`,
-    [accessTokenId, revoked],
+    [wanted.accessTokenId, wanted.revoked],
   );
   return row?.id ?? 0;
 }
 
 async function makeSession(
   database: Database,
-  session: { readonly key: string; readonly userId: number | null; readonly hours: number },
+  session: {
+    readonly tables: Tables;
+    readonly key: string;
+    readonly userId: number | null;
+    readonly hours: number;
+  },
 ): Promise<void> {
   await database.execute(
     `INSERT INTO django_session (session_key, session_data, expire_date)
@@ -127,7 +153,7 @@ async function makeSession(
   );
   if (session.userId === null) return;
   await database.execute(
-    'INSERT INTO main_usersessionmembership (created, session_id, user_id) VALUES (now(), $1, $2)',
+    `INSERT INTO ${session.tables.memberships} (created, session_id, user_id) VALUES (now(), $1, $2)`,
     [session.key, session.userId],
   );
 }

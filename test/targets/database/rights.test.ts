@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TokenctlError } from '../../../src/core/errors.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import type { RightsPurpose } from '../../../src/operations/ports/target-description.ts';
-import { LAYOUTS } from '../../support/controller-tables.ts';
-import { ALICE, all, makePlace, type Place, results, roleWith } from './place.ts';
+import { ALICE, all, LAYOUTS, makePlace, type Place, results, roleWith } from './place.ts';
 
 describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
   let place: Place;
@@ -44,6 +43,7 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
   });
 
   it('with the rights to read lists and audits, and changes nothing', async () => {
+    const { tables } = place;
     const reader = await roleFor('read');
     const { capabilities, identity, missingRights } = await reader.describe();
     expect(identity).toMatchObject({ isSuperuser: false, isSystemAuditor: true });
@@ -72,35 +72,36 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
       });
     await refused(
       all(reader.revoke([id], { withRefreshTokens: true })),
-      'DELETE ON public.main_oauth2accesstoken',
+      `DELETE ON public.${tables.accessTokens}`,
     );
-    await refused(all(reader.revokeRefreshTokens([refreshId])), 'public.oauth2_provider_refreshtoken');
-    await refused(all(reader.deleteRefreshTokens([refreshId])), 'public.oauth2_provider_refreshtoken');
+    await refused(all(reader.revokeRefreshTokens([refreshId])), `public.${tables.refreshTokens}`);
+    await refused(all(reader.deleteRefreshTokens([refreshId])), `public.${tables.refreshTokens}`);
     await refused(all(reader.endSessions({ all: true })), 'public.django_session');
-    await refused(reader.settings.write({ AUTH_BASIC_ENABLED: false }), 'public.conf_setting');
+    await refused(reader.settings.write({ AUTH_BASIC_ENABLED: false }), `public.${tables.settings}`);
     await refused(
       reader.createToken({ scope: 'read', description: '', user: 'alice' }),
-      'public.main_activitystream',
+      `public.${tables.activity}`,
     );
     expect(await all(reader.tokens({ ids: [id] }))).toHaveLength(1);
     expect(await all(reader.refreshTokens({ ids: [refreshId], states: ['live'] }))).toHaveLength(1);
   });
 
   it('without DELETE leaves everything as it is, refresh tokens and activity stream included', async () => {
+    const { accessTokens, activity } = place.tables;
     const target = await roleFor('read', 'revoke');
     const { identity } = await target.describe();
-    await place.database.execute(`REVOKE DELETE ON main_oauth2accesstoken FROM ${identity.username}`);
+    await place.database.execute(`REVOKE DELETE ON ${accessTokens} FROM ${identity.username}`);
     const [id = 0] = await place.tokens(1);
     const refreshId = await place.refreshToken(id);
-    const entries = () => place.database.query('SELECT count(*) AS n FROM main_activitystream');
+    const entries = () => place.database.query(`SELECT count(*) AS n FROM ${activity}`);
     const before = await entries();
     const error: unknown = await all(target.revoke([id], { withRefreshTokens: true })).catch(
       (reason: unknown) => reason,
     );
     if (!(error instanceof TokenctlError)) throw error;
     expect(error.code).toBe('permission_refused');
-    expect(error.message).toContain('public.main_oauth2accesstoken');
-    expect(error.hint).toContain(`GRANT DELETE ON public.main_oauth2accesstoken TO ${identity.username}`);
+    expect(error.message).toContain(`public.${accessTokens}`);
+    expect(error.hint).toContain(`GRANT DELETE ON public.${accessTokens} TO ${identity.username}`);
     expect(await all(target.refreshTokens({ ids: [refreshId], states: ['live'] }))).toHaveLength(1);
     expect(await entries()).toEqual(before);
   });
@@ -132,9 +133,9 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
 
   it('needs a sequence where an old installation numbers rows by one', async () => {
     await place.database.script(
-      `ALTER TABLE main_activitystream ALTER id DROP IDENTITY;
-       CREATE SEQUENCE old_numbers OWNED BY main_activitystream.id;
-       ALTER TABLE main_activitystream ALTER id SET DEFAULT nextval('old_numbers')`,
+      `ALTER TABLE ${place.tables.activity} ALTER id DROP IDENTITY;
+       CREATE SEQUENCE old_numbers OWNED BY ${place.tables.activity}.id;
+       ALTER TABLE ${place.tables.activity} ALTER id SET DEFAULT nextval('old_numbers')`,
     );
     const { identity, missingRights } = await (await roleFor()).describe();
     expect(missingRights).toContainEqual({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LAYOUTS } from '../../support/controller-tables.ts';
+import { LAYOUTS as CONTROLLERS } from '../../support/controller-tables.ts';
 import { makePlace, type Place } from './place.ts';
 
 const LIFETIMES = {
@@ -8,7 +8,7 @@ const LIFETIMES = {
   AUTHORIZATION_CODE_EXPIRE_SECONDS: 600,
 };
 
-describe.each(LAYOUTS)('settings in the tables of the %s', (layout) => {
+describe.each(CONTROLLERS)('settings in the tables of the %s', (layout) => {
   let place: Place;
   const rows = (key: string) =>
     place.database.query<{ id: number; value: unknown }>(

@@ -5,6 +5,7 @@ import { fingerprintOf } from '../fingerprint.ts';
 import { milliseconds } from '../instants.ts';
 import type { Layout } from '../layout.ts';
 import { PAGE } from '../pages.ts';
+import { TABLES } from '../tables.ts';
 
 /** A selector's criteria with names as ids; those that are present must all hold. */
 type TokenCriteria = Omit<Selector, 'all' | 'ids' | 'users' | 'applications'> & {
@@ -48,6 +49,7 @@ export function readTokenPage(
   options: { readonly layout: Layout; readonly criteria: TokenCriteria; readonly after: number },
 ): Promise<TokenRow[]> {
   const { layout, criteria } = options;
+  const { accessTokens, refreshTokens } = TABLES[layout];
   const where = new Conditions();
   const after = where.parameter(options.after);
   where.require(`t.id > ${after}::bigint`);
@@ -59,8 +61,8 @@ export function readTokenPage(
        ${milliseconds('t.created')} AS created, ${milliseconds('t.expires')} AS expires,
        ${milliseconds('t.last_used')} AS last_used, r.id IS NOT NULL AS has_refresh_token,
        ${fingerprintOf(layout, 't.token')} AS fingerprint
-     FROM main_oauth2accesstoken t
-     LEFT JOIN oauth2_provider_refreshtoken r
+     FROM ${accessTokens} t
+     LEFT JOIN ${refreshTokens} r
        ON r.access_token_id = t.id AND r.access_token_id > ${after}::bigint AND r.revoked IS NULL
      WHERE ${where.sql} ORDER BY t.id LIMIT ${PAGE}`,
     where.values,

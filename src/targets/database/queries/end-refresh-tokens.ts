@@ -1,7 +1,9 @@
 import type { Queryable } from '../../../db/database.ts';
 import { fingerprintOf } from '../fingerprint.ts';
 import type { Layout } from '../layout.ts';
-import { DELETE_TAKEN } from './token-deletion.ts';
+import { TABLES } from '../tables.ts';
+import { deleteTaken } from './token-deletion.ts';
+import { alsoNoteDeleted, alsoNoteRevoked } from './token-entries.ts';
 
 /** A refresh token that was revoked or deleted. */
 export interface EndedRow {
@@ -22,12 +24,13 @@ interface Ids {
  * @returns Those that are revoked.
  */
 export function revokeRefreshTokens(database: Queryable, { layout, ids }: Ids): Promise<EndedRow[]> {
+  const { accessTokens, refreshTokens, applications, refreshStamp } = TABLES[layout];
   return database.query<EndedRow>(
     `WITH found AS MATERIALIZED (
-       SELECT r.id, r.token, r.access_token_id FROM oauth2_provider_refreshtoken r
+       SELECT r.id, r.token, r.access_token_id FROM ${refreshTokens} r
        WHERE r.id = ANY($1::bigint[]) AND r.revoked IS NULL FOR UPDATE SKIP LOCKED
      ), beside AS MATERIALIZED (
-       SELECT t.id, t.description, t.scope, t.application_id FROM main_oauth2accesstoken t
+       SELECT t.id, t.description, t.scope, t.application_id FROM ${accessTokens} t
        WHERE t.id = ANY(ARRAY(SELECT f.access_token_id FROM found f WHERE f.access_token_id IS NOT NULL))
        FOR UPDATE SKIP LOCKED
      ), meant AS MATERIALIZED (
@@ -35,12 +38,12 @@ export function revokeRefreshTokens(database: Queryable, { layout, ids }: Ids): 
        WHERE f.access_token_id IS NULL OR f.access_token_id IN (SELECT b.id FROM beside b)
      ), taken AS MATERIALIZED (
        SELECT b.id, b.description, b.scope, a.name AS application
-       FROM beside b LEFT JOIN main_oauth2application a ON a.id = b.application_id
+       FROM beside b LEFT JOIN ${applications} a ON a.id = b.application_id
      ), revoked AS (
-       UPDATE oauth2_provider_refreshtoken r
-       SET revoked = now(), updated = now(), access_token_id = NULL
+       UPDATE ${refreshTokens} r
+       SET revoked = now(), ${refreshStamp} = now(), access_token_id = NULL
        WHERE r.id = ANY(ARRAY(SELECT m.id FROM meant m)) RETURNING r.id
-     ), ${DELETE_TAKEN}
+     ), ${deleteTaken(layout)}${alsoNoteRevoked(layout, 'SELECT m.id, m.access_token_id FROM meant m')}
      SELECT m.id, ${fingerprintOf(layout, 'm.token')} AS fingerprint
      FROM meant m JOIN revoked r ON r.id = m.id`,
     [ids],
@@ -55,23 +58,24 @@ export function revokeRefreshTokens(database: Queryable, { layout, ids }: Ids): 
  * @returns Those that are deleted.
  */
 export function deleteRefreshTokens(database: Queryable, { layout, ids }: Ids): Promise<EndedRow[]> {
+  const { accessTokens, refreshTokens } = TABLES[layout];
   return database.query<EndedRow>(
     `WITH found AS MATERIALIZED (
-       SELECT r.id FROM oauth2_provider_refreshtoken r
+       SELECT r.id FROM ${refreshTokens} r
        WHERE r.id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED
      ), offspring AS MATERIALIZED (
-       SELECT t.id FROM main_oauth2accesstoken t
+       SELECT t.id FROM ${accessTokens} t
        WHERE t.source_refresh_token_id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED
      ), busy AS MATERIALIZED (
-       SELECT t.source_refresh_token_id AS id FROM main_oauth2accesstoken t
+       SELECT t.source_refresh_token_id AS id FROM ${accessTokens} t
        WHERE t.source_refresh_token_id = ANY($1::bigint[]) AND t.id NOT IN (SELECT o.id FROM offspring o)
      ), meant AS MATERIALIZED (
        SELECT f.id FROM found f WHERE f.id NOT IN (SELECT b.id FROM busy b)
      ), forgotten AS (
-       UPDATE main_oauth2accesstoken t SET source_refresh_token_id = NULL
+       UPDATE ${accessTokens} t SET source_refresh_token_id = NULL
        WHERE t.source_refresh_token_id = ANY(ARRAY(SELECT m.id FROM meant m))
-     )
-     DELETE FROM oauth2_provider_refreshtoken r WHERE r.id = ANY(ARRAY(SELECT m.id FROM meant m))
+     )${alsoNoteDeleted(layout)}
+     DELETE FROM ${refreshTokens} r WHERE r.id = ANY(ARRAY(SELECT m.id FROM meant m))
      RETURNING r.id, ${fingerprintOf(layout, 'r.token')} AS fingerprint`,
     [ids],
     'delete refresh tokens',
@@ -79,9 +83,9 @@ export function deleteRefreshTokens(database: Queryable, { layout, ids }: Ids): 
 }
 
 /** Those of these refresh tokens that are there and alive. */
-export async function readLiveRefreshIds(database: Queryable, ids: readonly number[]): Promise<number[]> {
+export async function readLiveRefreshIds(database: Queryable, { layout, ids }: Ids): Promise<number[]> {
   const rows = await database.query<{ id: number }>(
-    'SELECT r.id FROM oauth2_provider_refreshtoken r WHERE r.id = ANY($1::bigint[]) AND r.revoked IS NULL',
+    `SELECT r.id FROM ${TABLES[layout].refreshTokens} r WHERE r.id = ANY($1::bigint[]) AND r.revoked IS NULL`,
     [ids],
   );
   return rows.map(({ id }) => id);

@@ -5,6 +5,7 @@ import { fingerprintOf } from '../fingerprint.ts';
 import { milliseconds } from '../instants.ts';
 import type { Layout } from '../layout.ts';
 import { PAGE } from '../pages.ts';
+import { TABLES } from '../tables.ts';
 
 /** A selector's criteria with names as ids; those that are present must all hold. */
 interface RefreshTokenCriteria {
@@ -49,7 +50,7 @@ export function readRefreshTokenPage(
     `SELECT r.id, r.user_id, r.application_id, r.access_token_id,
        ${milliseconds('r.created')} AS created, ${milliseconds('r.revoked')} AS revoked,
        ${fingerprintOf(layout, 'r.token')} AS fingerprint
-     FROM oauth2_provider_refreshtoken r WHERE ${where.sql} ORDER BY r.id LIMIT ${PAGE}`,
+     FROM ${TABLES[layout].refreshTokens} r WHERE ${where.sql} ORDER BY r.id LIMIT ${PAGE}`,
     where.values,
   );
 }

@@ -3,7 +3,9 @@ import type { SessionSelector } from '../../../operations/ports/target-selectors
 import { Conditions } from '../conditions.ts';
 import { digestOf } from '../fingerprint.ts';
 import { milliseconds } from '../instants.ts';
+import type { Layout } from '../layout.ts';
 import { PAGE } from '../pages.ts';
+import { TABLES } from '../tables.ts';
 
 /** A session's row with its owner; instants in milliseconds. `key` is a secret of the target's own. */
 export interface SessionRow {
@@ -18,9 +20,10 @@ export interface SessionRow {
 /** A page of the sessions that have not expired, after a key, in its order; `session_data` is never read. */
 export function readSessionPage(
   database: Queryable,
-  options: { readonly selector: SessionSelector; readonly after: string },
+  options: { readonly layout: Layout; readonly selector: SessionSelector; readonly after: string },
 ): Promise<SessionRow[]> {
-  const { selector, after } = options;
+  const { layout, selector, after } = options;
+  const { memberships, users } = TABLES[layout];
   const where = new Conditions()
     .add(after, (key) => `s.session_key > ${key}::text`)
     .add('userIds' in selector ? selector.userIds : undefined, (ids) => `m.user_id = ANY(${ids}::bigint[])`);
@@ -29,8 +32,8 @@ export function readSessionPage(
        ${milliseconds('s.expire_date')} AS expires, ${milliseconds('m.created')} AS created,
        u.id AS user_id, u.username
      FROM django_session s
-     LEFT JOIN main_usersessionmembership m ON m.session_id = s.session_key
-     LEFT JOIN auth_user u ON u.id = m.user_id
+     LEFT JOIN ${memberships} m ON m.session_id = s.session_key
+     LEFT JOIN ${users} u ON u.id = m.user_id
      WHERE s.expire_date > now() AND ${where.sql} ORDER BY s.session_key LIMIT ${PAGE}`,
     where.values,
   );
@@ -42,13 +45,16 @@ export function readSessionPage(
  *
  * @returns The keys of those that ended.
  */
-export async function deleteSessions(database: Queryable, keys: readonly string[]): Promise<string[]> {
+export async function deleteSessions(
+  database: Queryable,
+  { layout, keys }: { readonly layout: Layout; readonly keys: readonly string[] },
+): Promise<string[]> {
   const rows = await database.query<{ key: string }>(
     `WITH taken AS MATERIALIZED (
        SELECT s.session_key FROM django_session s WHERE s.session_key = ANY($1::text[])
        FOR UPDATE SKIP LOCKED
      ), memberships AS (
-       DELETE FROM main_usersessionmembership
+       DELETE FROM ${TABLES[layout].memberships}
        WHERE session_id = ANY(ARRAY(SELECT session_key FROM taken))
      )
      DELETE FROM django_session WHERE session_key = ANY(ARRAY(SELECT session_key FROM taken))

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../db/database.ts';
-import { ACTION_NODE } from './token-deletion.ts';
+import { insertEntries } from './entries.ts';
 
 /** The rows of one setting: the value that holds, and their ids. */
 export interface StoredSetting {
@@ -54,10 +54,12 @@ export async function noteSetting(
   note: { readonly operation: 'create' | 'update'; readonly key: string; readonly changes: string },
 ): Promise<void> {
   await transaction.execute(
-    `INSERT INTO main_activitystream
-       (operation, timestamp, changes, object_relationship_type, object1, object2, action_node, setting)
-     VALUES ($1, now(), $2, '', 'setting', '', '${ACTION_NODE}',
-       jsonb_build_object('name', $3::text, 'category', 'authentication'))`,
-    [note.operation, note.changes, note.key],
+    insertEntries('controller', {
+      ...{ operation: note.operation, about: 'setting', id: 'NULL' },
+      changes: '$1::text',
+      setting: "jsonb_build_object('name', $2::text, 'category', 'authentication')",
+      from: '',
+    }),
+    [note.changes, note.key],
   );
 }

@@ -5,40 +5,43 @@ import { Conditions } from '../conditions.ts';
 import { instantOrNull, milliseconds } from '../instants.ts';
 import type { Layout } from '../layout.ts';
 import { PAGE } from '../pages.ts';
-import { ACTION_NODE } from './token-deletion.ts';
+import { TABLES } from '../tables.ts';
+import { gatewayChanges, insertEntries } from './entries.ts';
+import { EXTERNAL_ACCOUNT } from './external-account.ts';
 
 /** The names of users by their ids. */
-export function readUserNames(database: Queryable, ids: readonly number[]): Promise<UserReference[]> {
+export function readUserNames(
+  database: Queryable,
+  { layout, ids }: { readonly layout: Layout; readonly ids: readonly number[] },
+): Promise<UserReference[]> {
   return database.query<UserReference>(
-    'SELECT u.id, u.username FROM auth_user u WHERE u.id = ANY($1::bigint[])',
+    `SELECT u.id, u.username FROM ${TABLES[layout].users} u WHERE u.id = ANY($1::bigint[])`,
     [ids],
   );
 }
 
 /** The ids of users by their names, compared exactly. */
-export async function readUserIds(database: Queryable, names: readonly string[]): Promise<number[]> {
+export async function readUserIds(
+  database: Queryable,
+  { layout, names }: { readonly layout: Layout; readonly names: readonly string[] },
+): Promise<number[]> {
   const rows = await database.query<{ id: number }>(
-    'SELECT u.id FROM auth_user u WHERE u.username = ANY($1::text[])',
+    `SELECT u.id FROM ${TABLES[layout].users} u WHERE u.username = ANY($1::text[])`,
     [names],
   );
   return rows.map(({ id }) => id);
 }
 
 /**
- * Which kind of identity provider a user `u` comes from, in the controller's words; null for a local
- * account. An LDAP name counts while there is no usable password beside it.
+ * SQL for whether a user `u` is a system auditor. A controller keeps them in tables that differ from release to
+ * release: null there. A gateway calls its role for them so.
  */
-export const EXTERNAL_ACCOUNT = `CASE
-    WHEN u.password LIKE '!%'
-      AND EXISTS (SELECT FROM main_profile p WHERE p.user_id = u.id AND p.ldap_dn <> '') THEN 'ldap'
-    WHEN EXISTS (SELECT FROM social_auth_usersocialauth s WHERE s.user_id = u.id) THEN 'social'
-    WHEN EXISTS (SELECT FROM sso_userenterpriseauth e WHERE e.user_id = u.id) THEN 'enterprise'
-  END`;
-
-/** A controller keeps its system auditors in tables that differ from release to release: null there. */
 const IS_SYSTEM_AUDITOR: Readonly<Record<Layout, string>> = {
   controller: 'NULL::boolean',
   service: "EXISTS (SELECT FROM service_role r WHERE r.user_id = u.id AND r.role = 'system_auditor')",
+  gateway: `EXISTS (SELECT FROM dab_rbac_roleuserassignment g
+    JOIN dab_rbac_roledefinition d ON d.id = g.role_definition_id
+    WHERE g.user_id = u.id AND d.name = 'Platform Auditor')`,
 };
 
 interface UserRow {
@@ -63,8 +66,8 @@ export async function readUserPage(
   if (selector.inactive === true) where.require('NOT u.is_active');
   const rows = await database.query<UserRow>(
     `SELECT u.id, u.username, u.is_superuser, u.is_active, ${milliseconds('u.last_login')} AS last_login,
-       ${IS_SYSTEM_AUDITOR[layout]} AS is_system_auditor, ${EXTERNAL_ACCOUNT} AS external_account
-     FROM auth_user u WHERE ${where.sql} ORDER BY u.id LIMIT ${PAGE}`,
+       ${IS_SYSTEM_AUDITOR[layout]} AS is_system_auditor, ${EXTERNAL_ACCOUNT[layout]} AS external_account
+     FROM ${TABLES[layout].users} u WHERE ${where.sql} ORDER BY u.id LIMIT ${PAGE}`,
     where.values,
   );
   return rows.map((row) => ({
@@ -78,26 +81,35 @@ export async function readUserPage(
   }));
 }
 
+/** The change of a user `c` to the state in `$2`, which it had not. */
+const CONTROLLER_CHANGES = `'{"is_active": [' || (NOT $2::boolean)::text || ', ' || $2::boolean::text
+    || '], "id": ' || c.id || ', "username": ' || to_json(c.username::text) || '}'`;
+const GATEWAY_CHANGES = gatewayChanges(
+  'changed_fields',
+  `jsonb_build_object('is_active',
+    CASE WHEN $2::boolean THEN '["False", "True"]'::jsonb ELSE '["True", "False"]'::jsonb END)`,
+);
+
 /**
- * Sets whether a user is active, and notes it in the activity stream as the controller does, by nobody.
+ * Sets whether a user is active, and notes it in the activity stream, by nobody.
  *
  * @returns Whether anything changed.
  */
 export async function updateUserActive(
   transaction: Queryable,
-  { userId, active }: { readonly userId: number; readonly active: boolean },
+  options: { readonly layout: Layout; readonly userId: number; readonly active: boolean },
 ): Promise<boolean> {
+  const { layout, userId, active } = options;
+  const { users, userStamp } = TABLES[layout];
   const rows = await transaction.query(
     `WITH changed AS (
-       UPDATE auth_user SET is_active = $2 WHERE id = $1 AND is_active <> $2 RETURNING id, username
+       UPDATE ${users} SET is_active = $2${userStamp} WHERE id = $1 AND is_active <> $2 RETURNING id, username
      )
-     INSERT INTO main_activitystream
-       (operation, timestamp, changes, object_relationship_type, object1, object2, action_node, setting)
-     SELECT 'update', now(),
-       '{"is_active": [' || (NOT $2::boolean)::text || ', ' || $2::boolean::text || '], "id": ' || c.id
-         || ', "username": ' || to_json(c.username::text) || '}',
-       '', 'user', '', '${ACTION_NODE}', '{}'
-     FROM changed c RETURNING operation`,
+     ${insertEntries(layout, {
+       ...{ operation: 'update', about: 'user', id: 'c.id' },
+       changes: layout === 'gateway' ? GATEWAY_CHANGES : CONTROLLER_CHANGES,
+       from: 'FROM changed c RETURNING operation',
+     })}`,
     [userId, active],
   );
   return rows.length > 0;

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makePlace, type Place } from './place.ts';
+
+describe("settings in a gateway's tables", () => {
+  let place: Place;
+
+  beforeAll(async () => {
+    place = await makePlace('gateway');
+  });
+  afterAll(() => place.close());
+
+  const stored = (name: string) =>
+    place.database.query<{ raw_value: string }>(
+      'SELECT section, raw_value FROM aap_gateway_api_preference WHERE name = $1',
+      [name],
+    );
+  const told = (name: string) =>
+    place.database.query(
+      `SELECT e.operation, e.changes -> 'changed_fields' AS changed, e.changes -> 'added_fields' AS added
+       FROM dab_activitystream_entry e JOIN django_content_type c ON c.id = e.content_type_id
+       JOIN aap_gateway_api_preference p ON p.id::text = e.object_id
+       WHERE c.model = 'preference' AND p.name = $1 ORDER BY e.id`,
+      [name],
+    );
+
+  it('are read by its names, and null where it has none', async () => {
+    expect(await place.target.settings.read()).toEqual({
+      AUTH_BASIC_ENABLED: true,
+      ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false,
+      SESSION_COOKIE_AGE: 900,
+      SESSIONS_PER_USER: null,
+      DISABLE_LOCAL_AUTH: null,
+      OAUTH2_PROVIDER: null,
+      LOGIN_REDIRECT_OVERRIDE: '',
+      ALLOW_METRICS_FOR_ANONYMOUS_USERS: null,
+    });
+  });
+
+  it('are written in its form, with an entry each; what is so already and what is null is left alone', async () => {
+    const before = await place.target.settings.read();
+    const after = await place.target.settings.write({
+      ...before,
+      AUTH_BASIC_ENABLED: false,
+      SESSION_COOKIE_AGE: 600,
+    });
+    expect(after).toEqual({ ...before, AUTH_BASIC_ENABLED: false, SESSION_COOKIE_AGE: 600 });
+    expect(await stored('gateway_basic_auth_enabled')).toEqual([{ section: 'proxy', raw_value: 'False' }]);
+    expect(await stored('SESSION_COOKIE_AGE')).toEqual([{ section: 'configuration', raw_value: '600' }]);
+    const entry = (changed: unknown) => ({ operation: 'update', changed: { raw_value: changed }, added: {} });
+    expect(await told('gateway_basic_auth_enabled')).toEqual([entry(['True', 'False'])]);
+    expect(await told('SESSION_COOKIE_AGE')).toEqual([entry(['900', '600'])]);
+    expect(await told('ALLOW_OAUTH2_FOR_EXTERNAL_USERS')).toEqual([]);
+  });
+
+  it('get a row where none was, once it is not the default', async () => {
+    await place.database.execute(
+      "DELETE FROM aap_gateway_api_preference WHERE name = 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS'",
+    );
+    await place.target.settings.write({ ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false });
+    expect(await stored('ALLOW_OAUTH2_FOR_EXTERNAL_USERS')).toEqual([]);
+    await place.target.settings.write({ ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true });
+    expect(await stored('ALLOW_OAUTH2_FOR_EXTERNAL_USERS')).toEqual([
+      { section: 'oauth2_provider', raw_value: 'True' },
+    ]);
+    const [entry] = await told('ALLOW_OAUTH2_FOR_EXTERNAL_USERS');
+    expect(entry).toMatchObject({ operation: 'create', added: { raw_value: 'True' } });
+  });
+
+  it('that it has in no table are refused, with the place where they are set; nothing else is written', async () => {
+    const before = await place.target.settings.read();
+    const lifetimes = {
+      ACCESS_TOKEN_EXPIRE_SECONDS: 3600,
+      REFRESH_TOKEN_EXPIRE_SECONDS: 3600,
+      AUTHORIZATION_CODE_EXPIRE_SECONDS: 60,
+    };
+    await expect(
+      place.target.settings.write({ LOGIN_REDIRECT_OVERRIDE: '/elsewhere', OAUTH2_PROVIDER: lifetimes }),
+    ).rejects.toMatchObject({
+      code: 'unsupported',
+      hint: expect.stringContaining('OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS'),
+    });
+    await expect(place.target.settings.write({ SESSIONS_PER_USER: 3 })).rejects.toMatchObject({
+      code: 'unsupported',
+    });
+    await expect(
+      place.target.settings.write({ LOGIN_REDIRECT_OVERRIDE: '/elsewhere', SESSION_COOKIE_AGE: 5 }),
+    ).rejects.toMatchObject({ code: 'unsupported', message: expect.stringContaining('SESSION_COOKIE_AGE') });
+    expect(await place.target.settings.read()).toEqual(before);
+  });
+
+  it('include the limit of sessions where a late release has it', async () => {
+    await place.database.execute(
+      "INSERT INTO aap_gateway_api_preference (section, name, raw_value) VALUES ('configuration', 'SESSIONS_PER_USER', '-1')",
+    );
+    expect(await place.target.settings.read()).toMatchObject({ SESSIONS_PER_USER: -1 });
+    expect(await place.target.settings.write({ SESSIONS_PER_USER: 3 })).toMatchObject({
+      SESSIONS_PER_USER: 3,
+    });
+  });
+
+  it('say which stored value makes no sense', async () => {
+    await place.database.execute(
+      "UPDATE aap_gateway_api_preference SET raw_value = 'soon' WHERE name = 'SESSION_COOKIE_AGE'",
+    );
+    await expect(place.target.settings.read()).rejects.toMatchObject({
+      code: 'target_misbehaved',
+      message: expect.stringContaining('SESSION_COOKIE_AGE'),
+    });
+  });
+});
+
+describe('a gateway from before it kept whose a session is', () => {
+  let place: Place;
+
+  beforeAll(async () => {
+    place = await makePlace('gateway');
+    await place.database.script('DROP TABLE aap_gateway_api_usersessionmembership');
+  });
+  afterAll(() => place.close());
+
+  it('is served, but for sessions, and lacks no right for them', async () => {
+    const target = await place.open();
+    const { capabilities, dialect, missingRights } = await target.describe();
+    expect({ dialect, missingRights, sessions: capabilities.sessions }).toEqual({
+      dialect: 'gateway',
+      missingRights: [],
+      sessions: false,
+    });
+    const [id = 0] = await place.tokens(1);
+    for await (const { result } of target.revoke([id])) expect(result).toBe('revoked');
+    const refused = {
+      code: 'unsupported',
+      hint: expect.stringContaining('aap_gateway_api_usersessionmembership'),
+    };
+    await expect(target.sessions({ all: true })[Symbol.asyncIterator]().next()).rejects.toMatchObject(
+      refused,
+    );
+    await expect(
+      target
+        .endSessions({ userIds: [1] })
+        [Symbol.asyncIterator]()
+        .next(),
+    ).rejects.toMatchObject(refused);
+  });
+});
