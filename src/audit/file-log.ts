@@ -3,6 +3,7 @@ import type {
   AuditLog,
   Entry,
   EntryDraft,
+  EntrySelection,
   Head,
   LogActor,
   LogObserver,
@@ -21,11 +22,12 @@ import type { Linked } from './link-group.ts';
 import { openForAppending, openForReading } from './log-folder.ts';
 import { LogLock } from './log-lock.ts';
 import { openIntents } from './open-intents.ts';
+import { OperationTest } from './operation-test.ts';
 import { pruneArchives } from './prune.ts';
 import { rotateFile } from './rotate.ts';
 import { RunHolds } from './run-holds.ts';
 import { Segments } from './segments.ts';
-import { verifyChain } from './verify-chain.ts';
+import { verifyChunks } from './verify-chain.ts';
 import { verifyParallel } from './verify-parallel.ts';
 
 /** Where the log stands, and whose time it tells. */
@@ -68,16 +70,18 @@ class FileLog implements AuditLog {
     return this.#queue.append(draft);
   }
 
-  async *entries(from = 1): AsyncIterable<Entry> {
+  async *entries(from = 1, only?: EntrySelection): AsyncIterable<Entry> {
     await using segments = await this.#segments();
+    const test = only === undefined ? null : new OperationTest(only);
     let number = 0;
     for await (const block of segments.blocks(from)) {
       for (const { bytes, ended } of block) {
         number += 1;
         if (!ended) return;
+        if (test?.isOther(bytes) === true) continue;
         const entry = parseEntry(bytes);
         if (entry === null) throw notAnEntry(this.#path, segments.placeOf(number));
-        if (entry.seq >= from) yield entry;
+        if (entry.seq >= from && test?.isMeant(entry) !== false) yield entry;
       }
     }
   }
@@ -97,7 +101,7 @@ class FileLog implements AuditLog {
       const verified = await verifyParallel({ path: this.#path, size });
       if (verified !== null) return verified;
     }
-    const found = await verifyChain(segments.blocks(), { observer });
+    const found = await verifyChunks(segments.chunks(), { observer });
     if (found.break === null || segments.archives.length === 0) return found;
     return { ...found, break: { ...found.break, ...segments.placeOf(found.break.line) } };
   }

@@ -1,5 +1,7 @@
 import type { Queryable } from '../db/database.ts';
+import type { EntrySelection } from '../operations/ports/audit-log.ts';
 import type { Linked } from './link-group.ts';
+import { operationClue } from './operation-test.ts';
 
 /** A row of the log: an entry's line, and the number under which it is stored. */
 export interface StoredLine {
@@ -62,16 +64,30 @@ export async function insertLinks(transaction: Queryable, links: readonly Linked
   );
 }
 
-/** Streams all rows up to a number, or those from another on, ascending, page by page. */
+/** Which rows are read. */
+export interface PageSelection {
+  /** The number of the first one; all of them where not given. */
+  readonly from?: number | undefined;
+  /** The number of the last one. */
+  readonly upTo: number;
+  /** Leaves out most of what states another operation. */
+  readonly only?: EntrySelection | undefined;
+}
+
+/** Streams the rows of a selection, ascending, page by page. */
 export async function* pagesOf(
   connection: Queryable,
-  { from, upTo }: { readonly from?: number | undefined; readonly upTo: number },
+  { from, upTo, only }: PageSelection,
 ): AsyncIterable<readonly StoredLine[]> {
+  if (only?.operations.length === 0) return;
+  const clue = only === undefined ? null : operationClue(only);
   for (let after: number | null = from === undefined ? null : from - 1; ; ) {
     const page: StoredLine[] = await connection.query<StoredLine>(
       `SELECT seq, line FROM tokenctl_audit.entry
-        WHERE ($1::bigint IS NULL OR seq > $1) AND seq <= $2 ORDER BY seq LIMIT $3`,
-      [after, upTo, PAGE],
+        WHERE ($1::bigint IS NULL OR seq > $1) AND seq <= $2
+          AND ($4::text IS NULL OR strpos(line, $4) > 0 OR line NOT LIKE '{"actor":{%')
+        ORDER BY seq LIMIT $3`,
+      [after, upTo, PAGE, clue],
     );
     if (page.length > 0) yield page;
     if (page.length < PAGE) return;

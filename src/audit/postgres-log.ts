@@ -4,6 +4,7 @@ import type {
   AuditLog,
   Entry,
   EntryDraft,
+  EntrySelection,
   Head,
   LogObserver,
   LogVerification,
@@ -17,7 +18,16 @@ import { auditRefused, notAnEntry } from './failures.ts';
 import { stateAfter } from './group-append.ts';
 import type { Line } from './lines.ts';
 import { type ChainState, type Linked, linkGroup } from './link-group.ts';
-import { insertLinks, lastRow, pagesOf, rowsOf, type StoredLine, takeTurn } from './postgres-entries.ts';
+import { OperationTest } from './operation-test.ts';
+import {
+  insertLinks,
+  lastRow,
+  type PageSelection,
+  pagesOf,
+  rowsOf,
+  type StoredLine,
+  takeTurn,
+} from './postgres-entries.ts';
 import { isSchemaMissing, postgresUnavailable } from './postgres-failures.ts';
 import { heldRuns, PostgresHolds } from './postgres-holds.ts';
 import { makeAuditSchema } from './postgres-schema.ts';
@@ -81,14 +91,14 @@ class PostgresLog implements AuditLog {
     return this.#queue.append(draft);
   }
 
-  async *entries(from?: number): AsyncIterable<Entry> {
-    let number = (from ?? 1) - 1;
-    for await (const page of this.#pages(from)) {
-      for (const { bytes } of page) {
-        number += 1;
+  async *entries(from?: number, only?: EntrySelection): AsyncIterable<Entry> {
+    const test = only === undefined ? null : new OperationTest(only);
+    for await (const page of this.#pages({ from, only })) {
+      for (const { bytes, seq = 0 } of page) {
+        if (test?.isOther(bytes) === true) continue;
         const entry = parseEntry(bytes);
-        if (entry === null) throw notAnEntry(this.#name, { line: number });
-        yield entry;
+        if (entry === null) throw notAnEntry(this.#name, { line: seq });
+        if (test?.isMeant(entry) !== false) yield entry;
       }
     }
   }
@@ -166,12 +176,12 @@ class PostgresLog implements AuditLog {
     return state;
   }
 
-  /** All lines, or those from a number on, as the log stood at the beginning. */
-  async *#pages(from?: number): AsyncIterable<readonly Line[]> {
+  /** All lines, or those of a selection, as the log stood at the beginning. */
+  async *#pages({ from, only }: Omit<PageSelection, 'upTo'> = {}): AsyncIterable<readonly Line[]> {
     const size = await this.#read(async (database) => (await lastRow(database))?.seq ?? 0, 0);
     if (size === 0) return;
     try {
-      for await (const page of pagesOf(await this.#connected(), { from, upTo: size })) {
+      for await (const page of pagesOf(await this.#connected(), { from, upTo: size, only })) {
         yield page.map(({ seq, line }) => ({ bytes: Buffer.from(line), ended: true, seq }));
       }
     } catch (cause) {

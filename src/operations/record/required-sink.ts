@@ -39,7 +39,7 @@ export function withRequiredSink(log: AuditLog, { sink, format }: RequiredSink):
       }
       return entry;
     },
-    entries: (from) => log.entries(from),
+    entries: (from, only) => log.entries(from, only),
     head: () => log.head(),
     verify: (observer) => log.verify(observer),
     holdRun: (run) => log.holdRun(run),

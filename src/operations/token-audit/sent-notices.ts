@@ -36,7 +36,9 @@ export async function readSentNotices(
   { address }: Pick<TargetDescription, 'address'>,
 ): Promise<SentNotices> {
   const sent = new SentNotices();
-  for await (const { kind, operation, target, data } of log.entries()) {
+  for await (const { kind, operation, target, data } of log.entries(1, {
+    operations: [NOTICE_OPERATION],
+  })) {
     if (kind !== 'note' || operation !== NOTICE_OPERATION || target['address'] !== address) continue;
     const { token, threshold, to } = data;
     if (typeof token !== 'number' || typeof threshold !== 'number' || typeof to !== 'string') continue;
