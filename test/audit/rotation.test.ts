@@ -234,6 +234,31 @@ describe('retention', () => {
     expect(await at.log.verify()).toMatchObject({ removed: 3, break: null });
   });
 
+  test('leaves what an incident needs to be lifted, however old it is', async () => {
+    await using at = await opened();
+    const lockdown = { operation: 'incident.lockdown', data: { step: 'operation', incident: 'inc-1' } };
+    const lift = {
+      operation: 'incident.lift',
+      data: { step: 'operation', incident: 'inc-1', result: 'lifted' },
+    };
+    await append(at.log, 1);
+    await rotateLog({ log: at.log, actor });
+    at.now.at = new Date('2026-01-02T00:00:00.000Z');
+    const opening = await at.log.append(draft({ kind: 'intent', ...lockdown }));
+    await at.log.append(draft({ kind: 'outcome', closes: opening.seq, ...lockdown }));
+    await rotateLog({ log: at.log, actor });
+    at.now.at = new Date('2026-02-01T00:00:00.000Z');
+    expect(await pruneLog({ log: at.log, actor, before: january })).toMatchObject({
+      files: ['audit.jsonl.1-1'],
+    });
+    expect(await pruneLog({ log: at.log, actor, before: january })).toBeNull();
+    const lifting = await at.log.append(draft({ kind: 'intent', ...lift }));
+    await at.log.append(draft({ kind: 'outcome', closes: lifting.seq, ...lift }));
+    expect(await pruneLog({ log: at.log, actor, before: january })).toMatchObject({
+      files: ['audit.jsonl.2-4'],
+    });
+  });
+
   test('does not cover a file that was removed besides', async () => {
     await using at = await rotated();
     at.now.at = new Date('2026-02-02T00:00:00.000Z');

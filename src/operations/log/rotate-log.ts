@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { TokenctlError } from '../../core/errors.ts';
+import { neededSince } from '../../core/incident/needed-since.ts';
+import { readBooks } from '../incident/read-incidents.ts';
 import type { AuditLog, EntryDraft, Pruning, Rotation } from '../ports/audit-log.ts';
 
 /** Which log, by whom. */
 export interface RotateLogOptions {
-  readonly log: Pick<AuditLog, 'rotate' | 'prune'>;
+  readonly log: Pick<AuditLog, 'rotate' | 'prune' | 'entries'>;
   readonly actor: EntryDraft['actor'];
 }
 
@@ -22,7 +24,7 @@ export async function rotateLog({ log, actor }: RotateLogOptions): Promise<Rotat
 /**
  * Removes closed files of which all entries were appended before an instant and have an outcome. What
  * stays is verified as before: an entry says what was removed, and the first file that stays says what
- * stood before it.
+ * stood before it. What an incident needs to be lifted stays, however old it is.
  *
  * @returns Null where there are none.
  * @throws TokenctlError `unsupported` where the log is no file, `audit_unavailable`.
@@ -33,7 +35,10 @@ export async function pruneLog({
   before,
 }: RotateLogOptions & { readonly before: Date }): Promise<Pruning | null> {
   if (log.prune === undefined) throw noFile();
-  return await log.prune(before, { actor, run: randomUUID() });
+  const incidents = [...(await readBooks(log)).values()].flatMap((book) => book.incidents);
+  const needed = neededSince(incidents);
+  const earliest = needed === null ? before : new Date(Math.min(before.getTime(), Date.parse(needed)));
+  return await log.prune(earliest, { actor, run: randomUUID() });
 }
 
 function noFile(): TokenctlError {
