@@ -82,6 +82,8 @@ const logCheckpoint = z
   .strictObject({ key: file, keepIn: file.optional(), notify: z.boolean().default(false) })
   .refine(({ keepIn, notify }) => notify || keepIn !== undefined, 'must name `keepIn` or `notify`');
 
+const incidentLift = z.strictObject({});
+
 /** The parameters of every kind of job, by its name. */
 export const jobParameters = {
   'revocation-sweep': revocationSweep,
@@ -90,6 +92,7 @@ export const jobParameters = {
   'token-cleanup': tokenCleanup,
   'settings-guard': settingsGuard,
   offboarding,
+  'incident-lift': incidentLift,
   'log-checkpoint': logCheckpoint,
 } as const;
 

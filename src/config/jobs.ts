@@ -67,6 +67,11 @@ const jobSchema = z.discriminatedUnion('job', [
     parameters: jobParameters.offboarding.prefault({}),
   }),
   z.strictObject({
+    job: z.literal('incident-lift'),
+    ...dryRunUntilTrusted,
+    parameters: jobParameters['incident-lift'].prefault({}),
+  }),
+  z.strictObject({
     job: z.literal('log-checkpoint'),
     ...nothingToTrust,
     parameters: jobParameters['log-checkpoint'],

@@ -45,7 +45,7 @@ export async function runJob(
   const { configuration, environment, clock } = options;
   const { dryRun } = settings;
   const shared = {
-    log: dryRun ? rehearsalLog(clock) : options.log,
+    log: dryRun ? rehearsed(options.log, clock) : options.log,
     clock,
     files: options.files,
     due: run.due,
@@ -78,6 +78,11 @@ export async function runJob(
   } finally {
     await runtime.close();
   }
+}
+
+/** A log that has the entries of another, and keeps none that it is given. */
+function rehearsed(log: AuditLog, clock: Clock): AuditLog {
+  return { ...rehearsalLog(clock), entries: (from, only) => log.entries(from, only) };
 }
 
 /** Whom a job of expiry notices tells: those it names, or everybody. */

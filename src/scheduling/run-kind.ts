@@ -1,4 +1,5 @@
 import { expiryNotices } from '../../jobs/expiry-notices.ts';
+import { incidentLift } from '../../jobs/incident-lift.ts';
 import { logCheckpoint } from '../../jobs/log-checkpoint.ts';
 import { offboarding } from '../../jobs/offboarding.ts';
 import { revocationSweep } from '../../jobs/revocation-sweep.ts';
@@ -20,6 +21,7 @@ export const kinds = {
   'token-cleanup': tokenCleanup,
   'settings-guard': settingsGuard,
   offboarding,
+  'incident-lift': incidentLift,
   'log-checkpoint': logCheckpoint,
 } as const satisfies Readonly<Record<JobKind, { readonly name: string; readonly schedule: string }>>;
 
@@ -70,6 +72,8 @@ export function runOnTarget(
         ...settings.parameters,
         present: settings.parameters.present ?? null,
       });
+    case 'incident-lift':
+      return incidentLift.run(context, settings.parameters);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Configuration } from '../config/configuration.ts';
 import { contextOf } from '../config/contexts.ts';
+import { withoutGroups } from '../config/contexts-meant.ts';
 import type { JobSettings } from '../config/jobs.ts';
 import { policyFrom } from '../config/policy.ts';
 import { TokenctlError } from '../core/errors.ts';
@@ -71,9 +72,9 @@ function scheduled(job: CheckedJob & { readonly schedule: Schedule }, options: W
   };
 }
 
-function contextsOf(settings: JobSettings, { currentContext }: Configuration): readonly (string | null)[] {
+function contextsOf(settings: JobSettings, configuration: Configuration): readonly (string | null)[] {
   if (settings.job === 'log-checkpoint') return [null];
-  return settings.contexts ?? [currentContext ?? ''];
+  return withoutGroups(configuration, settings.contexts ?? [configuration.currentContext ?? '']);
 }
 
 function checked(

@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { type Configuration, loadConfiguration, type SettingFlags } from '../config/configuration.ts';
 import type { Environment } from '../config/paths.ts';
 import { TokenctlError } from '../core/errors.ts';
+import { incidentOperations } from '../core/incident/incident.ts';
 import type { AuditLog } from '../operations/ports/audit-log.ts';
 import { createRuntime } from '../runtime.ts';
 import { serveHealth } from '../scheduler/health-server.ts';
@@ -13,6 +14,7 @@ import { SchedulerMetrics } from '../scheduler/scheduler-metrics.ts';
 import { jobFiles } from './job-files.ts';
 import { openLedger } from './ledger.ts';
 import { Recipients } from './recipients.ts';
+import { rememberingLog } from './remembering-log.ts';
 import { scheduledJobs } from './scheduled-jobs.ts';
 import { machineClock } from './scheduler-clock.ts';
 import { Watch } from './watch.ts';
@@ -46,6 +48,7 @@ export async function startScheduler(options: StartOptions): Promise<void> {
   const logger = pino({ base: null }, pino.destination(2));
   const claims = await openLedger(configuration, environment);
   const auditLog = await runtime.auditLog();
+  const jobLog = rememberingLog(auditLog, { operations: incidentOperations });
   let draining = false;
   const metrics = new SchedulerMetrics({
     claims,
@@ -75,7 +78,7 @@ export async function startScheduler(options: StartOptions): Promise<void> {
     listener: watch.take,
   });
   const jobsOf = (settings: Configuration, { notifiers }: Recipients) =>
-    scheduledJobs({ ...common(options, auditLog), configuration: settings, notifiers });
+    scheduledJobs({ ...common(options, jobLog), configuration: settings, notifiers });
   const { healthAddress: host, healthPort: port, grace } = configuration.scheduler;
   const jobs = jobsOf(configuration, current.recipients);
   const health = await serveHealth(

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { openFileLog } from '../../src/audit/file-log.ts';
 import { databaseEstate } from './database-estate.ts';
 import { estate } from './estate.ts';
 import { tokenctl } from './program.ts';
@@ -74,9 +75,73 @@ describe('in a database', () => {
     const { incident } = await home.json('incident', 'lockdown', '--user', name, '--for', '1m', '--yes');
     expect(await home.json('incident', 'lift', '--due', '--yes')).toEqual({ dryRun: false, plans: [] });
     const { until } = await home.json('incident', 'extend', incident, '--for', '2h');
-    const [status] = await home.json('incident', 'status');
+    const [status] = (await home.json('incident', 'status')).incidents;
     expect(status).toMatchObject({ id: incident, until, isOverdue: false });
     expect((await home.run(['incident', 'extend', incident])).code).toBe(2);
+    await home.run(['incident', 'lift', incident, '--yes']);
+  });
+
+  test('whoever runs the next command is told of a lockdown that is over, and nothing is changed by that', async () => {
+    const home = place();
+    const { name } = await db.addUser();
+    const { incident } = await home.json('incident', 'lockdown', '--user', name, '--for', '1m', '--yes');
+    const path = join(home.folder, '.local/state/tokenctl/audit.jsonl');
+    const log = openFileLog({ path, clock: { now: () => new Date() } });
+    const [first] = readFileSync(path, 'utf8').split('\n');
+    const { run, actor, target } = JSON.parse(first ?? '');
+    const data = { incident, until: '2026-01-01T00:00:00.000Z' };
+    await log.append({ kind: 'note', operation: 'incident.extend', run, actor, target, data });
+    const { size } = await log.head();
+    const told = `Over, and not lifted: ${incident} `;
+    for (const args of [
+      ['status'],
+      ['status', '--json'],
+      ['timeline', '--user', name],
+      ['lift', incident, '--dry-run'],
+      ['lockdown', '--user', name, '--dry-run'],
+    ]) {
+      const { stderr } = await home.run(['incident', ...args]);
+      expect(stderr).toContain(told);
+      expect(stderr).toContain('tokenctl incident lift --due');
+    }
+    expect(await log.head()).toMatchObject({ size });
+    expect((await home.run(['incident', 'status', '--check'])).code).toBe(3);
+    const extended = await home.run(['incident', 'extend', incident, '--for', '1h']);
+    expect(extended).toMatchObject({ code: 0, stderr: '' });
+    await log.append({ kind: 'note', operation: 'incident.extend', run, actor, target, data });
+    const other = await home.json('incident', 'lockdown', '--user', (await db.addUser()).name, '--yes');
+    expect((await home.run(['incident', 'lift', other.incident, '--yes'])).stderr).toContain(told);
+    const lifted = await home.run(['incident', 'lift', '--due', '--yes']);
+    expect(lifted).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Over, and not lifted') });
+    expect(await home.run(['incident', 'status'])).toMatchObject({
+      stdout: expect.stringContaining('Nothing is locked down'),
+      stderr: '',
+    });
+  });
+
+  test('what is locked down at another address is not forgotten', async () => {
+    const home = place();
+    const { name } = await db.addUser();
+    const { incident } = await home.json('incident', 'lockdown', '--user', name, '--yes');
+    const path = join(home.folder, '.local/state/tokenctl/audit.jsonl');
+    const moved = join(home.folder, 'elsewhere.jsonl');
+    const elsewhere = openFileLog({ path: moved, clock: { now: () => new Date() } });
+    for (const line of readFileSync(path, 'utf8').trimEnd().split('\n')) {
+      const { kind, operation, run, actor, data, closes } = JSON.parse(line);
+      const target = { context: 'production', address: 'https://controller.example.org' };
+      await elsewhere.append({ kind, operation, run, actor, target, data, ...(closes && { closes }) });
+    }
+    const { stdout, code } = await home.run(['incident', 'status', '--check', '--log-file', moved]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('Nothing is locked down');
+    expect(stdout).toContain('1 more incident at another address, as last recorded:');
+    expect(stdout).toMatch(
+      new RegExp(
+        `${incident}: the access of ${name}, at https://controller.example.org \\(context production\\)`,
+      ),
+    );
+    const json = await home.json('incident', 'status', '--log-file', moved);
+    expect(json).toMatchObject({ incidents: [], elsewhere: [{ id: incident, state: 'locked' }] });
     await home.run(['incident', 'lift', incident, '--yes']);
   });
 

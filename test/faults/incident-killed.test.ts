@@ -103,12 +103,12 @@ interface State {
 
 async function stateOf(
   path: string,
-): Promise<{ state: State; open: Awaited<ReturnType<typeof incidentStatus>> }> {
+): Promise<{ state: State; open: Awaited<ReturnType<typeof incidentStatus>>['incidents'] }> {
   await allEnded();
   const target = await openDatabaseTarget({ context: 'test', connection: new Secret(url) });
   const log = openFileLog({ path, clock });
   const description = await target.describe();
-  const open = await incidentStatus({ target, description, log, clock, all: false });
+  const { incidents: open } = await incidentStatus({ target, description, log, clock, all: false });
   const settings = await target.settings.read();
   await Promise.all([target.close(), log.close()]);
   const [counts] = await database.query<{ tokens: number; refresh: number; sessions: number }>(
@@ -142,9 +142,9 @@ function differences(one: State, other: State): string[] {
   const settings = (['AUTH_BASIC_ENABLED', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS'] as const).filter(
     (name) => one.settings[name] !== other.settings[name],
   );
-  const lifetimes = Object.entries(one.settings.OAUTH2_PROVIDER).filter(
+  const lifetimes = Object.entries(one.settings.OAUTH2_PROVIDER ?? {}).filter(
     ([name, value]) =>
-      value !== Object.entries(other.settings.OAUTH2_PROVIDER).find(([each]) => each === name)?.[1],
+      value !== Object.entries(other.settings.OAUTH2_PROVIDER ?? {}).find(([each]) => each === name)?.[1],
   );
   const users = one.active.filter((name) => !other.active.includes(name));
   return [...settings, ...lifetimes.map(([name]) => `OAUTH2_PROVIDER.${name}`), ...users];

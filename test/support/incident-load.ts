@@ -127,14 +127,54 @@ export class IncidentLoad {
     return (await new Client(this.#url, headers).get('/api/v2/me/')).status === 200;
   }
 
-  async #grant(form: Readonly<Record<string, string>>): Promise<Pair | null> {
-    const answer = await new Client(this.#url).send('POST', '/api/o/token/', {
-      form: { ...form, client_id: CLIENT },
-    });
-    if (answer.status !== 200) return null;
-    const { access_token: access, refresh_token: refresh } = answer.json;
-    return { access: String(access), refresh: String(refresh) };
+  #grant(form: Readonly<Record<string, string>>): Promise<Pair | null> {
+    return grant(this.#url, form);
   }
+}
+
+/** Clients that do nothing but refresh, each as soon as it has the answer, until they are refused. */
+export class RefreshStorm {
+  /** Ends when all are refused. */
+  readonly refused: Promise<unknown>;
+  #stopped = false;
+
+  private constructor(url: string, pairs: readonly Pair[]) {
+    this.refused = Promise.all(pairs.map((pair) => this.#refresh(url, pair)));
+  }
+
+  /** Logs so many users in, one client each, and begins. */
+  static async start(url: string, users: number): Promise<RefreshStorm> {
+    const pairs: Pair[] = [];
+    for (let user = 1; user <= users; user += 1) {
+      const form = { grant_type: 'password', username: `load-${user}`, password: PASSWORD };
+      const pair = await grant(url, form);
+      if (pair === null) throw new Error('no pair of tokens');
+      pairs.push(pair);
+    }
+    return new RefreshStorm(url, pairs);
+  }
+
+  /** Ends it and waits for the requests under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.refused;
+  }
+
+  async #refresh(url: string, first: Pair): Promise<void> {
+    for (let pair: Pair | null = first; pair !== null && !this.#stopped; ) {
+      pair = await grant(url, { grant_type: 'refresh_token', refresh_token: pair.refresh });
+    }
+  }
+}
+
+/** A pair of tokens by a grant; null where it is refused. */
+async function grant(url: string, form: Readonly<Record<string, string>>): Promise<Pair | null> {
+  const answer = await new Client(url).send('POST', '/api/o/token/', {
+    form: { ...form, client_id: CLIENT },
+  });
+  if (answer.status !== 200) return null;
+  const { access_token: access, refresh_token: refresh } = answer.json;
+  return { access: String(access), refresh: String(refresh) };
 }
 
 interface Pair {

@@ -3,6 +3,7 @@ import type { Runtime } from '../../runtime.ts';
 import type { AccountFlags } from '../flags.ts';
 import { type Report, report } from '../output/result.ts';
 import { timeText } from '../output/times.ts';
+import { tellOfDue } from './due-notice.ts';
 
 /**
  * Sets when an incident is to be lifted.
@@ -20,6 +21,7 @@ export async function extendFlow(request: {
   const until = lasts === undefined ? null : new Date(runtime.clock.now().getTime() + lasts);
   const { target: _target, ...change } = await runtime.change(flags);
   const incident = await extendIncident({ ...change, incident: request.incident, until });
+  await tellOfDue(runtime);
   return report({
     json: { incident, until },
     text: () =>

@@ -9,6 +9,7 @@ import type { ChangeFlags } from '../flags.ts';
 import { printable } from '../output/printable.ts';
 import { type Report, report } from '../output/result.ts';
 import { timeText } from '../output/times.ts';
+import { tellOfDue } from './due-notice.ts';
 import { valueText } from './lockdown-text.ts';
 import { stepLines } from './steps-text.ts';
 
@@ -47,6 +48,7 @@ export async function liftFlow({ runtime, consent, incident, flags }: LiftReques
   for (const id of ids) plans.push(await planLift({ ...reading, incident: id }));
   const open = plans.filter(({ incident: { state } }) => state !== 'lifted');
   const dryRun = flags['dry-run'] === true;
+  if (incident !== undefined && (dryRun || open.length === 0)) await tellOfDue(runtime);
   if (dryRun || open.length === 0) return plansResult(plans, { description, dryRun });
   const [first] = open;
   await consent.confirm({
@@ -57,6 +59,7 @@ export async function liftFlow({ runtime, consent, incident, flags }: LiftReques
   const change = await runtime.change(flags);
   const reports: LiftReport[] = [];
   for (const plan of open) reports.push(await liftIncident({ ...change, incident: plan.incident.id }));
+  if (incident !== undefined) await tellOfDue(runtime);
   return liftResult(reports);
 }
 

@@ -1,27 +1,39 @@
 import { TokenctlError } from '../../core/errors.ts';
-import type { HeldValue, IncidentStatus } from '../../operations/incident/incident-status.ts';
+import type {
+  ElsewhereIncident,
+  HeldValue,
+  IncidentStatus,
+  Incidents,
+} from '../../operations/incident/incident-status.ts';
 import type { TargetDescription } from '../../operations/ports/target-description.ts';
 import { countText } from '../output/counts.ts';
+import { writeNotice } from '../output/output.ts';
 import { printable } from '../output/printable.ts';
 import { type Report, report } from '../output/result.ts';
 import { timeText } from '../output/times.ts';
+import { dueText } from './due-notice.ts';
 import { valueText } from './lockdown-text.ts';
 
-/** What is locked down, as a command's result: in JSON an array of `IncidentStatus`. */
+/** What is locked down, as a command's result: in JSON `Incidents`. Tells on stderr of what is due to be lifted. */
 export function statusResult(
-  incidents: readonly IncidentStatus[],
+  found: Incidents,
   { description, check }: { readonly description: TargetDescription; readonly check: boolean },
 ): Report {
+  const due = found.incidents.filter(({ isOverdue }) => isOverdue).map(({ id }) => id);
+  if (due.length > 0) writeNotice(dueText(due, description));
   return report({
-    json: incidents,
-    text: () => statusText(incidents, description),
-    failure: check ? problem(incidents) : undefined,
+    json: found,
+    text: () => statusText(found, description),
+    failure: check ? problem(found.incidents) : undefined,
   });
 }
 
-function statusText(incidents: readonly IncidentStatus[], { address, context }: TargetDescription): string {
-  if (incidents.length === 0) return `Nothing is locked down at ${address} (context ${context}).\n`;
-  return `${incidents.map((incident) => incidentLines(incident).join('\n')).join('\n\n')}\n`;
+function statusText({ incidents, elsewhere }: Incidents, { address, context }: TargetDescription): string {
+  const here =
+    incidents.length === 0
+      ? [`Nothing is locked down at ${address} (context ${context}).`]
+      : [incidents.map((incident) => incidentLines(incident).join('\n')).join('\n\n')];
+  return `${[...here, ...elsewhereLines(elsewhere)].join('\n')}\n`;
 }
 
 const STATES: Readonly<Record<IncidentStatus['state'], string>> = {
@@ -46,6 +58,35 @@ function incidentLines(incident: IncidentStatus): string[] {
     ...tokenLines(incident),
     ...(state === 'lifted' ? [] : [incident.holds ? '  It holds.' : '  IT DOES NOT HOLD.']),
   ];
+}
+
+/** Where somebody else, or the same by another way, has locked down something. */
+function elsewhereLines(elsewhere: readonly ElsewhereIncident[]): string[] {
+  if (elsewhere.length === 0) return [];
+  const count = countText(elsewhere.length, 'more incident');
+  return [
+    '',
+    `${count} at ${elsewhere.length === 1 ? 'another address' : 'other addresses'}, as last recorded:`,
+    ...elsewhere.map(elsewhereLine),
+    '  Look there with: tokenctl incident status --context NAME',
+  ];
+}
+
+function elsewhereLine({
+  id,
+  selection,
+  state,
+  since,
+  address,
+  context,
+  until,
+  isOverdue,
+}: ElsewhereIncident) {
+  const [shown = state] = STATES[state].split(':');
+  const over = isOverdue ? ', WHICH IS OVER' : '';
+  const end = until === null ? '' : `, until ${timeText(new Date(until))}${over}`;
+  const where = `${printable.value(address)} (context ${printable.value(context)})`;
+  return `  ${id}: ${printable.value(selection)}, at ${where}: ${shown}, since ${since}${end}`;
 }
 
 function who(by: Readonly<Record<string, string>>): string {

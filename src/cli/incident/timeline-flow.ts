@@ -2,6 +2,7 @@ import { TokenctlError } from '../../core/errors.ts';
 import { type TimelineSubject, timeline } from '../../operations/incident/timeline.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { Report } from '../output/result.ts';
+import { tellOfDue } from './due-notice.ts';
 import { type TimelineFormat, timelineResult } from './timeline-result.ts';
 
 /** What a timeline is asked for with. */
@@ -12,6 +13,18 @@ export interface TimelineRequest {
   readonly since: Date;
   readonly until: Date;
   readonly format: TimelineFormat;
+}
+
+/**
+ * Makes sure that the timelines of several contexts can stand in one document.
+ *
+ * @throws TokenctlError `usage`.
+ */
+export function requireMergeable(format: TimelineFormat): void {
+  if (format !== 'html') return;
+  throw new TokenctlError('usage', 'An HTML document holds the timeline of one context', {
+    hint: 'Use --format markdown, or name one context.',
+  });
 }
 
 /**
@@ -26,6 +39,7 @@ export async function timelineFlow(request: TimelineRequest): Promise<Report> {
   const target = await runtime.target();
   const log = await runtime.auditLog();
   const items = await timeline({ target, description, log, subject, since, until });
+  await tellOfDue(runtime);
   return timelineResult(items, { description, subject, since, until, format });
 }
 

@@ -44,9 +44,16 @@ export interface Incident {
   readonly kept: readonly number[];
 }
 
+/** The operations whose entries tell of incidents. */
+export const incidentOperations: readonly string[] = [
+  'incident.lockdown',
+  'incident.extend',
+  'incident.lift',
+];
+
 /** Whether an entry tells of an incident. */
 export function isIncidentEntry({ operation, data }: IncidentEntry): boolean {
-  return operation.startsWith('incident.') && typeof data['incident'] === 'string';
+  return incidentOperations.includes(operation) && typeof data['incident'] === 'string';
 }
 
 /** Whether an open incident is what a lockdown of this scope and these measures would go on with. */

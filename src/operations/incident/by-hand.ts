@@ -1,4 +1,6 @@
+import type { Lock } from '../../core/incident/lock.ts';
 import type { LockdownScope, Measures } from '../../core/incident/scope.ts';
+import { managementCommands } from '../../core/management-commands.ts';
 import type { RevocationPlan } from '../../core/plan.ts';
 import type { TargetDescription } from '../ports/target-description.ts';
 
@@ -16,10 +18,12 @@ export function byHand(options: {
   readonly scope: LockdownScope;
   readonly measures: Measures;
   readonly description: TargetDescription;
+  /** What is locked of the lifetimes: nothing where they are no settings. */
+  readonly lifetimes: readonly Lock[];
   readonly revocation: RevocationPlan | null;
 }): readonly ByHand[] {
   const { scope, measures, description, revocation } = options;
-  const { capabilities, address } = description;
+  const { capabilities } = description;
   const left = (revocation?.staysAlive ?? [])
     .filter(({ what }) => !(what === 'basic_authentication' && measures.basicAuthentication))
     .map(({ what, why, remedy }) => ({
@@ -34,12 +38,13 @@ export function byHand(options: {
     ...left,
     ...(capabilities.refreshTokens || left.some(({ what }) => what === NAMES.refresh_tokens)
       ? []
-      : [refreshTokens()]),
-    ...(scope.kind === 'applications' ? [application(address)] : []),
+      : [refreshTokens(description)]),
+    ...(scope.kind === 'applications' ? [application(description)] : []),
     ...(scope.kind !== 'applications' && !measures.deactivate
       ? [passwords(capabilities.deactivateUsers)]
       : []),
-    ...(capabilities.settingsHold === 'at_once' || !measures.basicAuthentication ? [] : [delay()]),
+    ...(measures.lifetimes && options.lifetimes.length === 0 ? [lifetimes()] : []),
+    ...(measures.basicAuthentication ? delay(capabilities.settingsHold) : []),
   ];
 }
 
@@ -51,20 +56,21 @@ const NAMES = {
 } as const;
 
 /** Where tokens were not counted, nothing told of them. */
-function refreshTokens(): ByHand {
+function refreshTokens({ dialect }: TargetDescription): ByHand {
+  const { revokeTokens } = managementCommands(dialect);
   return {
     what: NAMES.refresh_tokens,
     why: 'They mint new access tokens, and cannot be listed or revoked here.',
-    remedy:
-      'Use a context of the database, or run `awx-manage revoke_oauth2_tokens --all` there (--user for one user).',
+    remedy: `Use a context of the database, or run \`${revokeTokens}\` there (--user for one user).`,
   };
 }
 
-function application(address: string): ByHand {
+function application({ address, dialect }: TargetDescription): ByHand {
+  const page = `${address}/${dialect === 'gateway' ? 'access' : '#'}/applications`;
   return {
     what: 'the application itself',
     why: 'A controller cannot disable an application: whoever has its secret can have tokens granted anew.',
-    remedy: `Delete it, or give it another secret, on its page${/^https?:/.test(address) ? ` at ${address}/#/applications` : " of the controller's own interface"}.`,
+    remedy: `Delete it, or give it another secret, on its page${/^https?:/.test(address) ? ` at ${page}` : " of the controller's own interface"}.`,
   };
 }
 
@@ -74,14 +80,30 @@ function passwords(deactivates: boolean): ByHand {
     why: 'Users stay active: whoever has a password, or an account at the identity provider, can log in anew and make tokens.',
     remedy: deactivates
       ? 'Deactivate them as well, with --deactivate; or change the passwords.'
-      : 'Deactivate them with --deactivate in a context of the database (a controller takes no deactivation over REST), or change the passwords, at the identity provider where they are kept there.',
+      : 'Deactivate them with --deactivate in a context of the database (there is no deactivation over the REST API here), or change the passwords, at the identity provider where they are kept there.',
   };
 }
 
-function delay(): ByHand {
+/** A platform gateway reads them from a file. */
+function lifetimes(): ByHand {
   return {
-    what: 'the next minute',
-    why: 'A running controller reads its settings again after up to a minute: until then it issues tokens as before.',
-    remedy: 'Run the same command again after a minute.',
+    what: 'how long new tokens live',
+    why: 'It is no setting here: a platform gateway reads it from its settings file.',
+    remedy: 'Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS there, and restart the gateway.',
   };
+}
+
+/** Until a setting holds that was written, tokens are issued as before. */
+function delay(holds: TargetDescription['capabilities']['settingsHold']): readonly ByHand[] {
+  if (holds === 'at_once') return [];
+  const isGateway = holds === 'within_five_minutes';
+  return [
+    {
+      what: isGateway ? 'the next five minutes' : 'the next minute',
+      why: isGateway
+        ? 'A running gateway keeps its settings in a cache, five minutes by default: until then it issues tokens as before.'
+        : 'A running controller reads its settings again after up to a minute: until then it issues tokens as before.',
+      remedy: `Run the same command again after ${isGateway ? 'that' : 'a minute'}.`,
+    },
+  ];
 }

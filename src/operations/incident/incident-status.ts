@@ -1,5 +1,5 @@
 import type { Incident } from '../../core/incident/incident.ts';
-import type { Hold, IncidentBook } from '../../core/incident/incident-book.ts';
+import { type Hold, IncidentBook } from '../../core/incident/incident-book.ts';
 import type { LockValue } from '../../core/incident/lock.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { AuthenticationSettings } from '../ports/authentication-settings.ts';
@@ -7,7 +7,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Target } from '../ports/target.ts';
 import type { TargetDescription } from '../ports/target-description.ts';
 import { readUsers } from '../users/active-users.ts';
-import { readIncidents } from './read-incidents.ts';
+import { readBooks } from './read-incidents.ts';
 import { selectorOf } from './scope-selection.ts';
 import { settingNamed } from './setting-locks.ts';
 
@@ -48,12 +48,28 @@ export interface IncidentStatus extends Incident {
   readonly holds: boolean;
 }
 
+/** An incident at another address, as the log last has it: nobody has looked whether it holds. */
+export interface ElsewhereIncident extends Incident {
+  /** As of the description of the target where it was locked down. */
+  readonly address: string;
+  /** Its time is over, and it is not lifted. */
+  readonly isOverdue: boolean;
+}
+
+/** What the log has of incidents. */
+export interface Incidents {
+  /** At the target. */
+  readonly incidents: readonly IncidentStatus[];
+  /** At all other addresses: another way to the same controller has another. */
+  readonly elsewhere: readonly ElsewhereIncident[];
+}
+
 /** So many tokens are shown. */
 const SHOWN = 20;
 
 /**
- * What is locked down at a target, as the audit log says, and whether it still holds, as the target says.
- * Reads only.
+ * What is locked down at a target, as the audit log says, and whether it still holds, as the target says; and what
+ * the log has of other addresses, so that nothing is forgotten. Reads only.
  *
  * @param options `all` has those that are lifted as well.
  * @throws TokenctlError whatever the target and the log throw.
@@ -64,24 +80,42 @@ export async function incidentStatus(options: {
   readonly log: Pick<AuditLog, 'entries'>;
   readonly clock: Clock;
   readonly all: boolean;
-}): Promise<readonly IncidentStatus[]> {
-  const { target, description, log, clock } = options;
-  const book = await readIncidents({ log, address: description.address });
+}): Promise<Incidents> {
+  const { target, description, log, clock, all } = options;
+  const books = await readBooks(log);
+  const book = books.get(description.address) ?? new IncidentBook();
   const values = await heldValues(target, book);
   const found: IncidentStatus[] = [];
-  for (const incident of options.all ? book.incidents : book.open) {
+  for (const incident of meant(book, all)) {
     const isOpen = incident.state !== 'lifted';
     const mine = values.filter(({ incidents }) => incidents.includes(incident.id));
     const tokens = isOpen ? await aliveTokens(target, incident) : { aliveCount: 0, alive: [] };
     found.push({
       ...incident,
-      isOverdue: isOpen && isDue(incident, clock.now()),
+      isOverdue: isOverdue(incident, clock.now()),
       values: mine,
       ...tokens,
       holds: isOpen && tokens.aliveCount === 0 && mine.every(({ holds }) => holds),
     });
   }
-  return found;
+  const elsewhere = [...books]
+    .filter(([address]) => address !== description.address)
+    .flatMap(([address, other]) =>
+      meant(other, all).map((incident) => ({
+        ...incident,
+        address,
+        isOverdue: isOverdue(incident, clock.now()),
+      })),
+    );
+  return { incidents: found, elsewhere };
+}
+
+function meant(book: IncidentBook, all: boolean): readonly Incident[] {
+  return all ? book.incidents : book.open;
+}
+
+function isOverdue(incident: Incident, now: Date): boolean {
+  return incident.state !== 'lifted' && isDue(incident, now);
 }
 
 /** Whether an incident's time is over. */

@@ -89,6 +89,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
     ];
   });
   await take('users', 'Deactivating users', async () => {
+    if (!measures.deactivate) return [];
     const book = await readIncidents({ log: options.log, address: options.description.address });
     const { locks: users } = await userLocks({ ...options, scope, measures, book });
     return [await setUsers(work, { users, active: false, common: { incident }, key: 'locks' })];

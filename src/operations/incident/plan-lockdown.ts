@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { TokenctlError } from '../../core/errors.ts';
 import { type Incident, isSame } from '../../core/incident/incident.ts';
-import type { IncidentBook } from '../../core/incident/incident-book.ts';
+import { IncidentBook } from '../../core/incident/incident-book.ts';
 import type { Lock } from '../../core/incident/lock.ts';
 import { describeScope, type LockdownScope, type Measures } from '../../core/incident/scope.ts';
 import type { RevocationPlan } from '../../core/plan.ts';
@@ -14,7 +14,7 @@ import type { TargetDescription } from '../ports/target-description.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { refuseLockout } from '../settings/change-setting.ts';
 import { type ByHand, byHand } from './by-hand.ts';
-import { readIncidents } from './read-incidents.ts';
+import { readBooks } from './read-incidents.ts';
 import { selectorOf } from './scope-selection.ts';
 import { doorLocks, lifetimeLocks } from './setting-locks.ts';
 import { userLocks } from './user-locks.ts';
@@ -30,10 +30,15 @@ export interface PlanLockdownOptions {
   /** For how long, in milliseconds; null for until it is lifted. */
   readonly lasts: number | null;
   /**
-   * Whether to count what would be revoked; counted by default. Over REST that is a question for every two
-   * hundred tokens: nobody waits for it who is not asked, while the doors are open.
+   * Whether to count what would be revoked; counted by default, and where the doors are shut already. Over REST
+   * that is a question for every two hundred tokens: nobody waits for it who is not asked, while the doors are open.
    */
   readonly count?: boolean;
+  /**
+   * For one of several targets that are locked down together: the id of a new incident, the same at all of them, unless
+   * the same is open at others already. Not given for an incident of its own.
+   */
+  readonly sharedId?: string;
 }
 
 /** What a lockdown would do, as of now. Tokens are looked for again once the doors are shut. */
@@ -74,15 +79,16 @@ export interface LockdownPlan {
 export async function planLockdown(options: PlanLockdownOptions): Promise<LockdownPlan> {
   const { target, description, scope, measures, lasts, clock } = options;
   if (measures.basicAuthentication) refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
-  const book = await readIncidents({ log: options.log, address: description.address });
+  const books = await readBooks(options.log);
+  const book = books.get(description.address) ?? new IncidentBook();
   const same = book.open.find((incident) => isSame(incident, { scope, measures }));
   const { doors, lifetimes } = await settingLocks(target, measures);
   const { locks: users, kept: usersKept } = await userLocks({ target, description, scope, measures, book });
   const selector = await selectorOf(scope, target);
-  const counted = options.count !== false;
+  const counted = options.count !== false || same?.state === 'locked';
   const revocation = selector === null ? null : await (counted ? counting : notCounting)(options, selector);
   return {
-    incident: same?.id ?? newId(book),
+    incident: same?.id ?? freeId(book, sharedIdOf(options, [...books.values()])),
     continues: same !== undefined,
     scope,
     measures,
@@ -94,7 +100,7 @@ export async function planLockdown(options: PlanLockdownOptions): Promise<Lockdo
     lifetimes,
     counted,
     revocation,
-    byHand: byHand({ scope, measures, description, revocation }),
+    byHand: byHand({ scope, measures, description, lifetimes, revocation }),
   };
 }
 
@@ -139,12 +145,24 @@ function untilOf(incident: Incident | undefined): Date | null {
   return incident?.until == null ? null : new Date(incident.until);
 }
 
-/** Short enough to be read out on the telephone. */
-function newId(book: IncidentBook): string {
-  for (;;) {
-    const id = `inc-${randomBytes(4).toString('hex')}`;
-    if (book.incidents.every((incident) => incident.id !== id)) return id;
-  }
+/** An id for an incident: short enough to be read out on the telephone. */
+export function newIncidentId(): string {
+  return `inc-${randomBytes(4).toString('hex')}`;
+}
+
+/** The id that an incident has at other targets, where this is one of them. */
+function sharedIdOf(
+  { sharedId, scope, measures }: PlanLockdownOptions,
+  books: readonly IncidentBook[],
+): string | undefined {
+  if (sharedId === undefined) return undefined;
+  const open = books.flatMap((book) => book.open.filter((incident) => isSame(incident, { scope, measures })));
+  return open.at(-1)?.id ?? sharedId;
+}
+
+function freeId(book: IncidentBook, proposed = newIncidentId()): string {
+  const taken = book.incidents.some(({ id }) => id === proposed);
+  return taken ? freeId(book) : proposed;
 }
 
 /**

@@ -1,20 +1,33 @@
+import { incidentOperations } from '../../core/incident/incident.ts';
 import { IncidentBook } from '../../core/incident/incident-book.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 
 /**
- * Reads the incidents of one target out of the audit log, which is the only place where they are kept.
+ * Reads the incidents out of the audit log, which is the only place where they are kept.
  *
+ * @returns The book of each target that has any, by its address.
  * @throws TokenctlError `log_broken`, `audit_unavailable` where it cannot be read.
  */
-export async function readIncidents({
-  log,
-  address,
-}: {
+export async function readBooks(log: Pick<AuditLog, 'entries'>): Promise<ReadonlyMap<string, IncidentBook>> {
+  const books = new Map<string, IncidentBook>();
+  for await (const entry of log.entries(1, { operations: incidentOperations })) {
+    const address = entry.target['address'] ?? '';
+    const book = books.get(address) ?? new IncidentBook();
+    books.set(address, book);
+    book.add(entry);
+  }
+  return books;
+}
+
+/**
+ * Reads the incidents of one target out of the audit log.
+ *
+ * @param options `address` as of the target's description.
+ * @throws TokenctlError as {@link readBooks}.
+ */
+export async function readIncidents(options: {
   readonly log: Pick<AuditLog, 'entries'>;
-  /** As of the target's description. */
   readonly address: string;
 }): Promise<IncidentBook> {
-  const book = new IncidentBook();
-  for await (const entry of log.entries()) if (entry.target['address'] === address) book.add(entry);
-  return book;
+  return (await readBooks(options.log)).get(options.address) ?? new IncidentBook();
 }

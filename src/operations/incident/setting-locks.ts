@@ -1,14 +1,12 @@
 import type { Lock, LockValue } from '../../core/incident/lock.ts';
 import type { Measures } from '../../core/incident/scope.ts';
-import type { AuthenticationSettings } from '../ports/authentication-settings.ts';
-
-type Lifetimes = AuthenticationSettings['OAUTH2_PROVIDER'];
+import type { AuthenticationSettings, TokenLifetimes } from '../ports/authentication-settings.ts';
 
 /** The settings that a lockdown sets before it revokes anything: whoever is out stays out. */
 const DOORS = ['AUTH_BASIC_ENABLED', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS'] as const;
 
 /** The most that new tokens and codes live while an incident is open, in seconds. */
-const SHORT: Lifetimes = {
+const SHORT: TokenLifetimes = {
   ACCESS_TOKEN_EXPIRE_SECONDS: 3600,
   REFRESH_TOKEN_EXPIRE_SECONDS: 3600,
   AUTHORIZATION_CODE_EXPIRE_SECONDS: 60,
@@ -28,11 +26,12 @@ export function doorLocks(settings: AuthenticationSettings, measures: Measures):
   }));
 }
 
-/** The locks on the lifetimes of new tokens, as the settings are now: none is made longer. */
+/** The locks on the lifetimes of new tokens, as the settings are now: none is made longer. None where they are no settings. */
 export function lifetimeLocks(settings: AuthenticationSettings, measures: Measures): readonly Lock[] {
-  if (!measures.lifetimes) return [];
-  return (Object.keys(SHORT) as (keyof Lifetimes)[]).map((name) => {
-    const before = settings.OAUTH2_PROVIDER[name];
+  const { OAUTH2_PROVIDER: lifetimes } = settings;
+  if (!measures.lifetimes || lifetimes === null) return [];
+  return (Object.keys(SHORT) as (keyof TokenLifetimes)[]).map((name) => {
+    const before = lifetimes[name];
     return {
       what: 'setting',
       name: `OAUTH2_PROVIDER.${name}`,
@@ -45,7 +44,7 @@ export function lifetimeLocks(settings: AuthenticationSettings, measures: Measur
 /** The value of a setting by the name that locks have. Undefined for one that no lockdown sets. */
 export function settingNamed(settings: AuthenticationSettings, name: string): LockValue | undefined {
   const value: unknown = name.startsWith(LIFETIMES)
-    ? settings.OAUTH2_PROVIDER[name.slice(LIFETIMES.length) as keyof Lifetimes]
+    ? settings.OAUTH2_PROVIDER?.[name.slice(LIFETIMES.length) as keyof TokenLifetimes]
     : settings[name as keyof AuthenticationSettings];
   return typeof value === 'boolean' || typeof value === 'number' ? value : undefined;
 }
@@ -59,12 +58,13 @@ export function changeTo(
   const others = values.filter(({ name }) => !name.startsWith(LIFETIMES));
   return {
     ...Object.fromEntries(others.map(({ name, value }) => [name, value])),
-    ...(lifetimes.length > 0 && {
-      OAUTH2_PROVIDER: {
-        ...settings.OAUTH2_PROVIDER,
-        ...Object.fromEntries(lifetimes.map(({ name, value }) => [name.slice(LIFETIMES.length), value])),
-      },
-    }),
+    ...(settings.OAUTH2_PROVIDER !== null &&
+      lifetimes.length > 0 && {
+        OAUTH2_PROVIDER: {
+          ...settings.OAUTH2_PROVIDER,
+          ...Object.fromEntries(lifetimes.map(({ name, value }) => [name.slice(LIFETIMES.length), value])),
+        },
+      }),
   };
 }
 

@@ -30,7 +30,7 @@ export interface Snapshot {
  * @throws TokenctlError as {@link takeStep}.
  */
 export function takeSnapshot(work: Work, snapshot: Snapshot): Promise<StepReport> {
-  const { incident, files, clock } = snapshot;
+  const { incident, files, clock, description } = snapshot;
   return takeStep(work, {
     name: 'snapshot',
     title: 'The snapshot',
@@ -40,7 +40,9 @@ export function takeSnapshot(work: Work, snapshot: Snapshot): Promise<StepReport
         .now()
         .toISOString()
         .replace(/[-:]|\.\d+/g, '');
-      const file = await files.create(`${incident}-${stamp}.jsonl`);
+      // Several contexts share an incident's id, and a folder.
+      const context = description.context.replace(/[^\w.-]/g, '-');
+      const file = await files.create(`${incident}-${context}-${stamp}.jsonl`);
       try {
         return await written(file, work.target, snapshot);
       } catch (error) {

@@ -1,4 +1,5 @@
 import type { Activity, RefreshToken, Token } from '../../core/token.ts';
+import { numberSince } from '../log/number-since.ts';
 import { requireNamed } from '../named.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Target } from '../ports/target.ts';
@@ -24,7 +25,7 @@ export interface TimelineItem {
 export interface TimelineOptions {
   readonly target: Target;
   readonly description: TargetDescription;
-  readonly log: Pick<AuditLog, 'entries'>;
+  readonly log: Pick<AuditLog, 'entries' | 'head'>;
   readonly subject: TimelineSubject;
   /** At or after this instant. */
   readonly since: Date;
@@ -79,10 +80,10 @@ async function refreshTokensOf({ target, description, subject }: TimelineOptions
 
 /** The entries that name the user or the token, and the outcomes of these. */
 async function entriesAbout(options: TimelineOptions): Promise<Entry[]> {
-  const { log, description, subject } = options;
+  const { log, description, subject, since } = options;
   const found: Entry[] = [];
   const open = new Set<number>();
-  for await (const entry of log.entries()) {
+  for await (const entry of log.entries(await numberSince(log, since))) {
     if (entry.target['address'] !== description.address) continue;
     const isMeant = isAbout(entry, subject) || (entry.closes !== undefined && open.has(entry.closes));
     if (!isMeant) continue;

@@ -48,6 +48,6 @@ function lockOf({ id, username, isActive }: KnownUser): Lock {
 /** Users were to be deactivated at a target that cannot. */
 function cannotDeactivate(): TokenctlError {
   return new TokenctlError('unsupported', 'Users cannot be deactivated here', {
-    hint: 'A controller takes no deactivation over REST: use a context of the database, whose missing rights `tokenctl context check` names. Without --deactivate everything else is done.',
+    hint: 'There is no deactivation over the REST API here: use a context of the database, whose missing rights `tokenctl context check` names. Without --deactivate everything else is done.',
   });
 }

@@ -91,7 +91,9 @@ export async function incidentFixture(kind: 'rest' | 'database', tokens = 5) {
       return await lockDown({ ...at.common, files, ...other, plan: await plan(asked) });
     },
     lift: (incident: string): Promise<LiftReport> => liftIncident({ ...at.common, incident }),
-    status: (all = false): Promise<readonly IncidentStatus[]> => incidentStatus({ ...at.common, all }),
+    async status(all = false): Promise<readonly IncidentStatus[]> {
+      return (await incidentStatus({ ...at.common, all })).incidents;
+    },
     [Symbol.asyncDispose]: () => at[Symbol.asyncDispose](),
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../../src/core/errors.ts';
 import { extendIncident } from '../../../src/operations/incident/extend-incident.ts';
+import { incidentStatus } from '../../../src/operations/incident/incident-status.ts';
 import { dueIncidents, planLift } from '../../../src/operations/incident/plan-lift.ts';
 import { stillClock } from '../../audit/drafts.ts';
 import { token } from '../../core/tokens.ts';
@@ -39,7 +40,7 @@ describe('lifting an incident', () => {
     await using at = await incidentFixture('database');
     await at.target.setUserActive(3, false);
     const { incident } = await at.lockDown();
-    const { OAUTH2_PROVIDER } = at.target.values;
+    const OAUTH2_PROVIDER = { ...installed.OAUTH2_PROVIDER, ...at.target.values.OAUTH2_PROVIDER };
     at.target.values = {
       ...at.target.values,
       OAUTH2_PROVIDER: { ...OAUTH2_PROVIDER, ACCESS_TOKEN_EXPIRE_SECONDS: 600 },
@@ -133,6 +134,36 @@ describe('the status of an incident', () => {
       ['AUTH_BASIC_ENABLED', true],
       ['alice', true],
     ]);
+  });
+
+  test('has what is locked down at other addresses, as the log last has it', async () => {
+    await using at = await incidentFixture('database');
+    const here = await at.lockDown();
+    const { address } = at.target.self;
+    at.target.self = { ...at.target.self, address: 'https://elsewhere.example.org', context: 'other' };
+    const there = await at.lockDown({ lasts: HOUR });
+    const lifted = await at.lockDown({ scope: { kind: 'users', names: ['alice'] }, measures: NO_MEASURE });
+    await at.lift(lifted.incident);
+    at.target.self = { ...at.target.self, address, context: 'test' };
+    const clock = { now: () => new Date(stillClock.now().getTime() + 2 * HOUR) };
+    const status = (all: boolean) => incidentStatus({ ...at.common, clock, all });
+    const { incidents, elsewhere } = await status(false);
+    expect(incidents.map(({ id }) => id)).toEqual([here.incident]);
+    expect(elsewhere).toMatchObject([
+      {
+        id: there.incident,
+        address: 'https://elsewhere.example.org',
+        context: 'other',
+        state: 'locked',
+        isOverdue: true,
+      },
+    ]);
+    const all = (await status(true)).elsewhere;
+    expect(all.map(({ id, isOverdue }) => [id, isOverdue])).toEqual([
+      [there.incident, true],
+      [lifted.incident, false],
+    ]);
+    await expect(at.lift(there.incident)).rejects.toMatchObject({ code: 'not_found' });
   });
 
   test('counts what was interrupted as locked', async () => {

@@ -11,11 +11,14 @@ import { liftIncident } from '../../../src/operations/incident/lift.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';
 import { planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
+import { numbersIn } from '../../../src/operations/record/entry-data.ts';
+import { withRequiredSink } from '../../../src/operations/record/required-sink.ts';
 import { openControllerApi } from '../../../src/targets/controller-api/controller-api.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
-import { fillForLoad, IncidentLoad, WAYS } from '../../support/incident-load.ts';
+import { fillForLoad, IncidentLoad, RefreshStorm, WAYS } from '../../support/incident-load.ts';
 import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
+import { NO_MEASURE } from './incident-fixture.ts';
 
 const SIZE = { users: 4, tokens: 400 };
 const clock = { now: () => new Date() };
@@ -33,10 +36,16 @@ async function underLoad() {
   return { url, service, load, operator: operator.json.token };
 }
 
-/** Locks everything down; what it says, and when it had ended. */
-async function lockEverything(target: Target, deactivate: boolean) {
+/** A folder that is removed when the test is over. */
+function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tokenctl-load-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Locks everything down; what it says, and when it had ended. */
+async function lockEverything(target: Target, deactivate: boolean) {
+  const folder = temporaryFolder();
   const log = openFileLog({ path: join(folder, 'audit.jsonl'), clock });
   const description = await target.describe();
   const common = { target, description, log, clock, actor: { user: 'test' } };
@@ -93,4 +102,42 @@ test('over REST nobody but the operator is, with users deactivated', { timeout: 
   expect(await lift()).toMatchObject({ result: 'lifted' });
   const inactive = await service.database.query('SELECT FROM auth_user WHERE NOT is_active');
   expect(inactive).toEqual([]);
+});
+
+test('clients that refresh without pause are caught, however slow the log', { timeout: 60_000 }, async () => {
+  const url = await createDatabase(inject('postgresUrl'));
+  const service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
+  onTestFinished(() => service.close());
+  await fillForLoad(service.database, SIZE);
+  const storm = await RefreshStorm.start(service.url, SIZE.users);
+  onTestFinished(() => storm.stop());
+  const target = await openDatabaseTarget({ context: 'test', connection: new Secret(url) });
+  onTestFinished(() => target.close());
+  const folder = temporaryFolder();
+  const file = openFileLog({ path: join(folder, 'audit.jsonl'), clock });
+  // Each refreshes several times in the time that an entry takes.
+  const log = withRequiredSink(file, {
+    sink: { name: 'slow', send: () => pause(100), close: () => Promise.resolve() },
+    format: { records: () => [] },
+  });
+  const common = { target, description: await target.describe(), log, clock, actor: { user: 'test' } };
+  const plan = await planLockdown({
+    ...common,
+    scope: { kind: 'applications', names: ['load'] },
+    measures: NO_MEASURE,
+    lasts: null,
+  });
+  const report = await lockDown({ ...common, plan, files: snapshotFiles(folder) });
+  expect(report).toMatchObject({ result: 'locked' });
+  await storm.refused;
+  const revoked: number[] = [];
+  for await (const { kind, data } of file.entries()) {
+    if (kind === 'outcome' && data['step'] === 'refresh_tokens') revoked.push(...numbersIn(data['revoked']));
+  }
+  const rows = await service.database.query<{ revoked: Date | null }>(
+    'SELECT revoked FROM oauth2_provider_refreshtoken WHERE id = ANY($1)',
+    [revoked],
+  );
+  expect(rows.map((row) => row.revoked)).not.toContain(null);
+  expect(rows).toHaveLength(revoked.length);
 });

@@ -1,0 +1,56 @@
+import { TokenctlError } from '../src/core/errors.ts';
+import { type LiftReport, liftIncident } from '../src/operations/incident/lift.ts';
+import { dueIncidents } from '../src/operations/incident/plan-lift.ts';
+import type { Job, JobNotice, TargetJobContext } from '../src/operations/scheduled/job.ts';
+
+/** Lifts incidents whose time is over, as `incident lift --due` does. */
+export const incidentLift: Job<TargetJobContext, unknown> = {
+  name: 'incident-lift',
+  schedule: '* * * * *',
+  async run(context) {
+    const due = await dueIncidents(context);
+    if (due.length === 0) return { message: 'No incident is to be lifted', summary: { due } };
+    if (context.dryRun) return { message: `Would lift ${due.join(', ')}`, summary: { due } };
+    const reports: LiftReport[] = [];
+    for (const incident of due) {
+      if (context.signal.aborted) break;
+      reports.push(await liftIncident({ ...context, incident, reason: 'its time is over' }));
+    }
+    return reportOf(due, reports);
+  },
+};
+
+function reportOf(due: readonly string[], reports: readonly LiftReport[]) {
+  const whole = reports.filter(({ result }) => result !== 'partly').map(({ incident }) => incident);
+  const rest = due.filter((incident) => !whole.includes(incident));
+  const summary = { due, lifted: whole, auditRuns: reports.map(({ run }) => run) };
+  const message = `Lifted ${whole.join(', ') || 'nothing'}`;
+  if (reports.length < due.length || reports.some(({ interrupted }) => interrupted)) {
+    return { message, summary, interrupted: true };
+  }
+  if (rest.length === 0) return { message, summary, notices: reports.map(noticeOf) };
+  const problems = reports.flatMap(({ steps }) =>
+    steps.filter(({ result }) => result !== 'done' && result !== 'unchanged'),
+  );
+  const [first] = problems;
+  throw new TokenctlError(
+    'partly_done',
+    `${message}, and ${rest.join(', ')} only in part: ${first?.message}`,
+    {
+      hint: 'The next run goes on. `tokenctl incident status` shows what is still locked.',
+      details: summary,
+    },
+  );
+}
+
+/** What was lifted, and what stays as somebody else has set it. */
+function noticeOf({ incident, steps, left }: LiftReport): JobNotice {
+  const changed = left.filter(({ action }) => action === 'changed');
+  const text = [
+    ...steps.map(({ message }) => message),
+    ...changed.map(({ name }) => `${name} stays: somebody has changed it since.`),
+    'What was revoked stays revoked.',
+  ];
+  const severity = changed.length > 0 ? 'warning' : 'info';
+  return { subject: `${incident} is lifted: its time is over`, text: text.join('\n'), severity };
+}
