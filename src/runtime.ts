@@ -1,33 +1,12 @@
-import { actorOf, operatorOf } from './actor.ts';
-import { type Configuration, loadConfiguration, type SettingFlags } from './config/configuration.ts';
-import { contextOf, type NamedRestContext } from './config/contexts.ts';
-import { credentialOf } from './config/credentials.ts';
-import { databaseConnection, databaseName } from './config/database-connection.ts';
-import { absolutePath, type Environment } from './config/paths.ts';
-import { keepMemoryFlat } from './flat-memory.ts';
-import { holdSignals, type Interruption } from './interruption.ts';
-import { type ExportParts, type ExportTo, openExport, openLogKeys, requiringSink } from './log-parts.ts';
+import { actorOf } from './actor.ts';
+import { contextOf } from './config/contexts.ts';
+import { type Component, type OpenedTarget, openTarget } from './open-target.ts';
 import type { AuditLog } from './operations/ports/audit-log.ts';
 import type { Clock } from './operations/ports/clock.ts';
-import type { LogKeys } from './operations/ports/log-keys.ts';
-import type { LogSink } from './operations/ports/log-sink.ts';
-import type { Notifier } from './operations/ports/notifier.ts';
 import type { Target } from './operations/ports/target.ts';
 import type { TargetDescription } from './operations/ports/target-description.ts';
 import { rehearsalLog } from './rehearsal-log.ts';
-
-/** What a run is made from. */
-export interface RuntimeOptions {
-  /** The global flags that are settings. */
-  readonly flags: SettingFlags;
-  /** The settings, where they were read already; read as the flags say otherwise. */
-  readonly configuration?: Configuration;
-  readonly environment: Environment;
-  /** Tells the user something that is no result: a line on stderr. */
-  readonly notify: (line: string) => void;
-  /** The program's version, for what is sent to others; `unknown` where not given. */
-  readonly version?: string;
-}
+import { type ResourceOptions, type RunResources, runResources } from './run-resources.ts';
 
 /** What an operation that changes something takes besides its own arguments. */
 interface ChangeContext {
@@ -48,25 +27,46 @@ interface ChangeOptions {
   readonly ticket?: string | undefined;
 }
 
-/** Where webhooks are named. */
-interface WebhookFiles {
-  /** A file for each, with its address. */
-  readonly addresses: readonly string[];
-  readonly signingSecret?: string | undefined;
+/** How far a piece of work has come. */
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
+  readonly failed: number;
+}
+
+/** Shows how far a piece of work is. */
+export interface ProgressView {
+  /** Shows how far it is now. */
+  readonly step: (progress: Progress) => void;
+  /** There are no further steps. */
+  readonly end: () => void;
+}
+
+/** Begins to show how far a piece of work is; `verb` says what is done: `Revoking`. */
+export type ShowProgress = (verb: string) => ProgressView;
+
+/** What a run in a context is made from. */
+export interface RuntimeOptions extends ResourceOptions {
+  /** Shows how far a piece of work is; nowhere where not given. */
+  readonly progress?: ShowProgress;
+}
+
+/** Where a run works: in a context, or in one component of the platform that it leads to. */
+interface Place {
+  /** The context's name; the current one where not given. */
+  readonly context?: string;
+  readonly component?: Component;
+  /** What it is called in descriptions and in the audit log; the context's name where not given. */
+  readonly label?: string;
+  readonly progress: ShowProgress;
 }
 
 /** Everything a command needs from outside, each built when first asked for. */
-export interface Runtime {
-  /** The settings of this run. Throws `configuration`. */
-  readonly configuration: Configuration;
-  readonly environment: Environment;
-  readonly clock: Clock;
+export interface Runtime extends RunResources {
   /** The controller of the current context. Throws `configuration`, `not_found`. */
   target(): Promise<Target>;
   /** Who answers there, and who the caller is. */
   description(): Promise<TargetDescription>;
-  /** The audit log, for reading and writing. */
-  auditLog(): Promise<AuditLog>;
   /**
    * Everything for a change. From here on signals do not end the program but ask it to stop.
    */
@@ -76,69 +76,60 @@ export interface Runtime {
    * nothing.
    */
   rehearsal(): Promise<ChangeContext>;
+  readonly progress: ShowProgress;
+  /** Which components of a platform keep tokens; empty where the context is none, or names one of them. */
+  components(): Promise<readonly Component[]>;
   /**
-   * Opens webhooks whose addresses stand in files of mode 0600, and whose notices are signed with the secret in
-   * another. Throws `configuration`.
+   * The same run in another place: with the same settings, audit log and signals, and a target of its own, which
+   * this runtime closes as it is closed.
    */
-  webhooks(options: WebhookFiles): Promise<readonly Notifier[]>;
-  /** The key that signs checkpoints of the audit log. */
-  logKeys(): Promise<LogKeys>;
-  /** Who works on the audit log itself: the user of this machine, and the machine. */
-  readonly operator: Readonly<Record<string, string>>;
-  /** What exports the audit log. Throws `configuration`, `unsupported`. */
-  logExport(options: ExportTo): Promise<ExportParts>;
-  /** From here on signals do not end the program but abort this, which asks it to stop. */
-  stopSignal(): AbortSignal;
-  /** Lets go of all that was opened. */
-  close(): Promise<void>;
+  in(place: Place): Runtime;
 }
 
 /** Builds the runtime of one command. Nothing is read or opened yet. */
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { environment, flags, notify } = options;
-  let configuration = options.configuration;
-  let target: Promise<Target> | undefined;
+  const { progress = () => ({ step: () => undefined, end: () => undefined }) } = options;
+  return runtimeIn(runResources(options), { progress });
+}
+
+function runtimeIn(resources: RunResources, place: Place & { readonly isMember?: true }): Runtime {
+  const { context, component, label, progress } = place;
+  let opened: Promise<OpenedTarget> | undefined;
   let description: Promise<TargetDescription> | undefined;
-  let log: Promise<AuditLog> | undefined;
-  let interruption: Interruption | undefined;
-  const notifiers: Notifier[] = [];
-  const sinks: LogSink[] = [];
-  const version = options.version ?? 'unknown';
+  const members: Runtime[] = [];
+
+  function open(): Promise<OpenedTarget> {
+    const { configuration, environment } = resources;
+    opened ??= openTarget(contextOf(configuration, context), { environment, component, label });
+    return opened;
+  }
 
   /** What real changes and rehearsals have in common. */
   async function circumstances() {
+    const { environment, clock } = resources;
     const description = await runtime.description();
-    return { description, clock: runtime.clock, actor: actorOf(environment, description) };
+    return { description, clock, actor: actorOf(environment, description) };
   }
 
-  const runtime: Runtime = {
-    get configuration() {
-      configuration ??= loadConfiguration(flags, environment);
-      return configuration;
+  const runtime: Runtime = Object.assign(Object.create(resources) as RunResources, {
+    progress,
+    async target() {
+      return (await open()).target;
     },
-    environment,
-    clock: { now: () => new Date() },
-    target() {
-      target ??= openTarget(runtime.configuration, environment);
-      return target;
+    async components() {
+      return await (await open()).components();
     },
     description() {
       description ??= runtime.target().then((opened) => opened.describe());
       return description;
     },
-    auditLog() {
-      log ??= openAuditLog(runtime).then((opened) =>
-        requiringSink(opened, runtime.configuration.auditLog, { environment, version }),
-      );
-      return log;
-    },
-    async change({ reason, ticket }) {
-      interruption ??= holdSignals(notify);
+    async change({ reason, ticket }: ChangeOptions) {
+      const signal = resources.stopSignal();
       return {
         ...(await circumstances()),
         target: await runtime.target(),
         log: await runtime.auditLog(),
-        signal: interruption.signal,
+        signal,
         ...(reason !== undefined && { reason }),
         ...(ticket !== undefined && { ticket }),
       };
@@ -148,95 +139,21 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return {
         ...(await circumstances()),
         target: dryRun(await runtime.target()),
-        log: rehearsalLog(runtime.clock),
+        log: rehearsalLog(resources.clock),
       };
     },
-    async webhooks(files) {
-      const { readSecret } = await import('./config/secrets.ts');
-      const { openWebhook } = await import('./notify/webhook.ts');
-      const secret = (file: string) =>
-        readSecret({ file: absolutePath(file, process.cwd(), environment) }, environment);
-      const signingSecret = files.signingSecret === undefined ? undefined : secret(files.signingSecret);
-      const opened = files.addresses.map((file) => openWebhook({ url: secret(file), signingSecret }));
-      notifiers.push(...opened);
-      return opened;
-    },
-    logKeys: () => openLogKeys(runtime.configuration.auditLog, environment),
-    get operator() {
-      return operatorOf(environment);
-    },
-    async logExport(to) {
-      const parts = await openExport(to, { environment, version });
-      if (parts.sink !== null) sinks.push(parts.sink);
-      return parts;
-    },
-    stopSignal() {
-      interruption ??= holdSignals(notify);
-      return interruption.signal;
+    in(other: Place) {
+      const member = runtimeIn(resources, { ...other, isMember: true });
+      members.push(member);
+      return member;
     },
     async close() {
-      interruption?.release();
       await Promise.allSettled([
-        ...[...notifiers, ...sinks].map((opened) => opened.close()),
-        target?.then((opened) => opened.close()),
-        log?.then((opened) => opened.close()),
+        opened?.then(({ target }) => target.close()),
+        ...members.map((member) => member.close()),
       ]);
+      if (place.isMember !== true) await resources.close();
     },
-  };
+  });
   return runtime;
-}
-
-/** The controller that the current context names. */
-async function openTarget(configuration: Configuration, environment: Environment): Promise<Target> {
-  const context = contextOf(configuration);
-  if (context.database === undefined) return await openRest(context, environment);
-  keepMemoryFlat();
-  const { openDatabaseTarget } = await import('./targets/database/database-target.ts');
-  return await openDatabaseTarget({
-    context: context.name,
-    connection: databaseConnection(context.database, environment),
-  });
-}
-
-async function openRest(context: NamedRestContext, environment: Environment): Promise<Target> {
-  const credential = credentialOf(context, environment);
-  const { openControllerApi } = await import('./targets/controller-api/controller-api.ts');
-  return openControllerApi({
-    context: context.name,
-    address: context.url,
-    credential,
-    verifyTls: context.verifyTls ?? true,
-    ...(context.caFile !== undefined && { caFile: context.caFile }),
-  });
-}
-
-/** The audit log of the configuration; nothing is made before its first use. */
-async function openAuditLog({ configuration, environment, clock }: Runtime): Promise<AuditLog> {
-  const { file, database } = configuration.auditLog;
-  if (database === undefined) {
-    const { openFileLog } = await import('./audit/file-log.ts');
-    return openFileLog({ path: file, clock });
-  }
-  const url = databaseConnection(database, environment);
-  const { openPostgresLog } = await import('./audit/postgres-log.ts');
-  const { openPostgres } = await import('./db/postgres.ts');
-  return openPostgresLog({
-    open: () =>
-      openPostgres({
-        url,
-        applicationName: 'tokenctl audit log',
-        connections: connectionsFor(configuration),
-      }),
-    name: `in the database ${databaseName(database)}`,
-    clock,
-  });
-}
-
-/**
- * How many connections the audit log may open: one to append, one to read, one for each run that is held, of
- * which a command has one at a time and a scheduler one for each job.
- */
-function connectionsFor({ jobs }: Configuration): number {
-  const scheduled = Object.values(jobs).reduce((total, job) => total + (job.contexts?.length ?? 1), 0);
-  return scheduled === 0 ? 3 : 10 + scheduled;
 }

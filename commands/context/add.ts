@@ -1,5 +1,5 @@
 import { string as stringArgument } from '@oclif/core/args';
-import { boolean, string } from '@oclif/core/flags';
+import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { credentialFlags } from '../../src/cli/contexts/credential-flags.ts';
 import { databaseFlags } from '../../src/cli/contexts/database-flags.ts';
@@ -16,7 +16,7 @@ in its URL, or in ~/.pgpass. The configuration file says where it is and never h
 current one.
 
 With --json it prints name, current, kind and file, the configuration file; of the kind rest also url, username, \
-credential (kind, and file or env), caFile and verifyTls, of the kind database also database (a URL, or file or env).`;
+credential (kind, and file or env), caFile, verifyTls and component, of the kind database also database (a URL, or file or env).`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> production --url https://controller.example.org --token-file ./admin.token',
@@ -39,6 +39,15 @@ credential (kind, and file or env), caFile and verifyTls, of the kind database a
       helpValue: 'FILE',
     }),
     'verify-ssl': boolean({ summary: "Whether to check the controller's certificate.", allowNo: true }),
+    component: option({ options: ['gateway', 'controller'] as const })({
+      summary: 'Of a platform, its gateway or the controller behind it alone; both where not given.',
+    }),
+    group: string({
+      summary: 'A group to put it in, such as prod: --context prod then means all of the group.',
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'NAME',
+    }),
     replace: boolean({ summary: 'Replace the context of this name.' }),
     ...credentialFlags,
     ...databaseFlags,

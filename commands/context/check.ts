@@ -1,5 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 /** Checks the way to a controller. */
@@ -22,11 +23,15 @@ warnings.`;
     name: string({ description: 'The context, instead of the current one.', ignoreStdin: true }),
   };
 
+  static override flags = { ...fleetFlags };
+
   async run(): Promise<Result> {
     const { args, flags } = await this.input(ContextCheck);
-    const runtime = await this.runtime({ ...flags, context: args.name ?? flags.context });
     const { checkTarget } = await import('../../src/operations/contexts/check-target.ts');
     const { checkResult } = await import('../../src/cli/contexts/check-result.ts');
-    return checkResult(await checkTarget({ target: await runtime.target() }));
+    const named = { ...flags, context: args.name ?? flags.context };
+    return await this.inContexts(named, null, async ({ runtime }) =>
+      checkResult(await checkTarget({ target: await runtime.target() })),
+    );
   }
 }

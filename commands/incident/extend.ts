@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { accountFlags, age } from '../../src/cli/flags.ts';
+import { accountFlags, age, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 /** Sets when a lockdown is to be lifted. */
@@ -9,7 +9,8 @@ export default class IncidentExtend extends TokenctlCommand {
   static override summary = 'Set when an open incident is to be lifted.';
 
   static override description =
-    `Changes nothing at the target: the time stands in the audit log, and incident lift --due goes by it.
+    `Changes nothing at the target: the time stands in the audit log, and the job incident-lift and incident lift --due \
+go by it.
 
 With --json it prints incident and until.`;
 
@@ -29,11 +30,13 @@ With --json it prints incident and until.`;
     for: age({ summary: 'After that long from now.', exactlyOne: ['for', 'unlimited'] }),
     unlimited: boolean({ summary: 'Not by itself.' }),
     ...accountFlags,
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(IncidentExtend);
     const { extendFlow } = await import('../../src/cli/incident/extend-flow.ts');
-    return await extendFlow({ runtime: await this.runtime(flags), incident: args.incident, flags });
+    const { incident } = args;
+    return await this.inContexts(flags, null, ({ runtime }) => extendFlow({ runtime, incident, flags }));
   }
 }

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags } from '../../src/cli/flags.ts';
+import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 /** Lifts a lockdown. */
@@ -31,6 +31,7 @@ Exits with 5 where something is left.`;
   static override flags = {
     due: boolean({ summary: 'Lift every incident whose time is over (--for).' }),
     ...changeFlags,
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
@@ -39,6 +40,7 @@ Exits with 5 where something is left.`;
     const { liftFlow, requireOneIncident } = await import('../../src/cli/incident/lift-flow.ts');
     requireOneIncident(args.incident, flags.due);
     const consent = consentFrom(flags);
-    return await liftFlow({ runtime: await this.runtime(flags), consent, incident: args.incident, flags });
+    const { incident } = args;
+    return await this.inContexts(flags, consent, (member) => liftFlow({ ...member, incident, flags }));
   }
 }

@@ -1,6 +1,6 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { age, changeFlags } from '../../src/cli/flags.ts';
+import { age, changeFlags, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 import { providers } from '../../src/core/incident/scope.ts';
 
@@ -66,15 +66,21 @@ Exits with 5 where something is left, with 130 after an interruption.`;
       allowNo: true,
       helpGroup: 'MEASURES',
     }),
-    for: age({ summary: 'Have it lifted after that long, by incident lift --due.', helpGroup: 'MEASURES' }),
+    for: age({
+      summary: 'Have it lifted after that long, by the job incident-lift or by incident lift --due.',
+      helpGroup: 'MEASURES',
+    }),
     ...changeFlags,
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(IncidentLockdown);
     const { consentFrom } = await import('../../src/cli/consent.ts');
     const { lockdownFlow } = await import('../../src/cli/incident/lockdown-flow.ts');
+    const { lockdownOrder } = await import('../../src/cli/incident/lockdown-order.ts');
+    const order = lockdownOrder(flags);
     const consent = consentFrom(flags);
-    return await lockdownFlow({ runtime: await this.runtime(flags), consent, flags });
+    return await this.inContexts(flags, consent, (member) => lockdownFlow({ ...member, flags, order }));
   }
 }

@@ -1,6 +1,6 @@
 import { custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { count } from '../../src/cli/flags.ts';
+import { count, fleetFlags } from '../../src/cli/flags.ts';
 import { instantOf, type Moment, parseMoment } from '../../src/cli/instants.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
@@ -30,21 +30,24 @@ With --json it prints subject, since, until and items (at, source: activity_stre
       summary: 'How it is written.',
       exclusive: ['json'],
     }),
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(IncidentTimeline);
-    const runtime = await this.runtime(flags);
-    const { timelineFlow } = await import('../../src/cli/incident/timeline-flow.ts');
-    const now = runtime.clock.now();
+    const { requireMergeable, timelineFlow } = await import('../../src/cli/incident/timeline-flow.ts');
     const { user, token, format = 'text' } = flags;
-    return await timelineFlow({
-      runtime,
-      user,
-      tokenId: token,
-      since: instantOf(flags.since ?? { ago: 86_400_000 }, now),
-      until: flags.until === undefined ? now : instantOf(flags.until, now),
-      format,
+    return await this.inContexts(flags, null, ({ runtime, several }) => {
+      const now = runtime.clock.now();
+      if (several) requireMergeable(format);
+      return timelineFlow({
+        runtime,
+        user,
+        tokenId: token,
+        since: instantOf(flags.since ?? { ago: 86_400_000 }, now),
+        until: flags.until === undefined ? now : instantOf(flags.until, now),
+        format,
+      });
     });
   }
 }

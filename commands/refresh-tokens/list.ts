@@ -1,6 +1,6 @@
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { csvFlag } from '../../src/cli/flags.ts';
+import { csvFlag, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
@@ -34,11 +34,11 @@ that is not closed was cut short; the error is on stderr then.`;
       summary: 'Refresh tokens in this state.',
     }),
     ...csvFlag,
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(RefreshTokensList);
-    const runtime = await this.runtime(flags);
     const { listRefreshTokens } = await import('../../src/operations/tokens/list-refresh-tokens.ts');
     const { refreshTokenListing } = await import('../../src/cli/tokens/refresh-token-view.ts');
     const { user: users, application: applications, state: states } = flags;
@@ -47,6 +47,8 @@ that is not closed was cut short; the error is on stderr then.`;
       ...(applications !== undefined && { applications }),
       ...(states !== undefined && { states }),
     };
-    return refreshTokenListing(listRefreshTokens({ target: await runtime.target(), selector }));
+    return await this.inContexts(flags, null, async ({ runtime }) =>
+      refreshTokenListing(listRefreshTokens({ target: await runtime.target(), selector })),
+    );
   }
 }

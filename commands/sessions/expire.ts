@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags } from '../../src/cli/flags.ts';
+import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 /** Ends sessions. */
@@ -33,6 +33,7 @@ Exits with 5 where some are left, with 130 after an interruption.`;
     }),
     all: boolean({ summary: 'Every session.', helpGroup: 'SELECTION' }),
     ...changeFlags,
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
@@ -43,6 +44,6 @@ Exits with 5 where some are left, with 130 after an interruption.`;
     );
     requireSessions(flags);
     const consent = consentFrom(flags);
-    return await sessionExpiryFlow({ runtime: await this.runtime(flags), consent, flags });
+    return await this.inContexts(flags, consent, (member) => sessionExpiryFlow({ ...member, flags }));
   }
 }

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { csvFlag } from '../../src/cli/flags.ts';
+import { csvFlag, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 /** Lists sessions. */
@@ -29,16 +29,16 @@ error is on stderr then.`;
       helpValue: 'NAME',
     }),
     ...csvFlag,
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(SessionsList);
-    const runtime = await this.runtime(flags);
     const { listSessions } = await import('../../src/operations/sessions/list-sessions.ts');
     const { sessionListing } = await import('../../src/cli/sessions/session-view.ts');
     const { user: users } = flags;
-    return sessionListing(
-      listSessions({ target: await runtime.target(), ...(users !== undefined && { users }) }),
+    return await this.inContexts(flags, null, async ({ runtime }) =>
+      sessionListing(listSessions({ target: await runtime.target(), ...(users !== undefined && { users }) })),
     );
   }
 }

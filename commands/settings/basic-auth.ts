@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags } from '../../src/cli/flags.ts';
+import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 /** Turns basic authentication on or off. */
@@ -11,7 +11,8 @@ export default class SettingsBasicAuth extends TokenctlCommand {
     `Turning it off is refused while this tool itself signs in with a password: make a token first, with tokens \
 create. Sessions and tokens stay as they are.
 
-With --json it prints setting, enabled; for on and off also changed, dryRun and holds (at_once or within_a_minute).`;
+With --json it prints setting, enabled; for on and off also changed, dryRun and holds (at_once, within_a_minute or \
+within_five_minutes).`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> status',
@@ -27,16 +28,19 @@ With --json it prints setting, enabled; for on and off also changed, dryRun and 
     }),
   };
 
-  static override flags = { ...changeFlags };
+  static override flags = { ...changeFlags, ...fleetFlags };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(SettingsBasicAuth);
     const { switchFlow, switchStatus } = await import('../../src/cli/settings/switch-flow.ts');
     const { basicAuthentication: setting } = await import('../../src/cli/settings/switches.ts');
     const { consentFrom } = await import('../../src/cli/consent.ts');
-    if (args.state === 'status') return await switchStatus({ runtime: await this.runtime(flags), setting });
-    const consent = consentFrom(flags);
-    const runtime = await this.runtime(flags);
-    return await switchFlow({ runtime, consent, flags, setting, on: args.state === setting.words.on });
+    if (args.state === 'status') {
+      return await this.inContexts(flags, null, ({ runtime }) => switchStatus({ runtime, setting }));
+    }
+    const on = args.state === setting.words.on;
+    return await this.inContexts(flags, consentFrom(flags), (member) =>
+      switchFlow({ ...member, flags, setting, on }),
+    );
   }
 }

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags } from '../../src/cli/flags.ts';
+import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 /** Allows or denies tokens to users who come from an identity provider. */
@@ -12,7 +12,8 @@ export default class SettingsExternalTokens extends TokenctlCommand {
     `Denying stops new tokens; the existing ones live on unless --revoke-existing revokes them as well. How many \
 there are is said in any case.
 
-With --json it prints setting, enabled; for allow and deny also changed, dryRun and holds (at_once or within_a_minute); for deny also existing \
+With --json it prints setting, enabled; for allow and deny also changed, dryRun and holds (at_once, within_a_minute or \
+within_five_minutes); for deny also existing \
 (users, tokens), or with --revoke-existing revocation (as tokens revoke prints it).`;
 
   static override examples = [
@@ -32,6 +33,7 @@ With --json it prints setting, enabled; for allow and deny also changed, dryRun 
   static override flags = {
     'revoke-existing': boolean({ summary: 'With deny: revoke the tokens that external users have.' }),
     ...changeFlags,
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
@@ -43,11 +45,13 @@ With --json it prints setting, enabled; for allow and deny also changed, dryRun 
     const { externalTokens: setting } = await import('../../src/cli/settings/switches.ts');
     const { consentFrom } = await import('../../src/cli/consent.ts');
     if (flags['revoke-existing'] === true) requireDeny(args.state);
-    if (args.state === 'status') return await switchStatus({ runtime: await this.runtime(flags), setting });
-    const consent = consentFrom(flags);
-    const runtime = await this.runtime(flags);
-    const request = { runtime, consent, flags, setting, on: args.state === setting.words.on };
-    if (request.on) return await switchFlow(request);
-    return await denyExternalTokens(request, flags['revoke-existing'] === true);
+    if (args.state === 'status') {
+      return await this.inContexts(flags, null, ({ runtime }) => switchStatus({ runtime, setting }));
+    }
+    const on = args.state === setting.words.on;
+    return await this.inContexts(flags, consentFrom(flags), (member) => {
+      const request = { ...member, flags, setting, on };
+      return on ? switchFlow(request) : denyExternalTokens(request, flags['revoke-existing'] === true);
+    });
   }
 }

@@ -1,5 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags, seconds } from '../../src/cli/flags.ts';
+import { changeFlags, fleetFlags, seconds } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 /** Shows or sets how long tokens live. */
@@ -23,6 +23,7 @@ changed, dryRun and holds (at_once or within_a_minute).`;
     refresh: seconds({ summary: 'How long refresh tokens live.' }),
     code: seconds({ summary: 'How long authorization codes live.' }),
     ...changeFlags,
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
@@ -31,8 +32,9 @@ changed, dryRun and holds (at_once or within_a_minute).`;
       '../../src/cli/settings/lifetime-flow.ts'
     );
     const { consentFrom } = await import('../../src/cli/consent.ts');
-    if (!givesLifetime(flags)) return await lifetimeStatus(await this.runtime(flags));
-    const consent = consentFrom(flags);
-    return await lifetimeFlow({ runtime: await this.runtime(flags), consent, flags });
+    if (!givesLifetime(flags)) {
+      return await this.inContexts(flags, null, ({ runtime }) => lifetimeStatus(runtime));
+    }
+    return await this.inContexts(flags, consentFrom(flags), (member) => lifetimeFlow({ ...member, flags }));
   }
 }

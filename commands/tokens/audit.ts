@@ -1,6 +1,6 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { csvFlag, days } from '../../src/cli/flags.ts';
+import { csvFlag, days, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 import { selectorFlags, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
 
@@ -60,22 +60,29 @@ Exits with 3 where there are findings at or above --fail-on.`;
     }),
     'max-lifetime': days({ summary: 'Find tokens valid for longer than this.', helpGroup: 'POLICY' }),
     'unused-for': days({ summary: 'Find tokens not used for longer than this.', helpGroup: 'POLICY' }),
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensAudit);
-    const runtime = await this.runtime(flags);
     const { auditFlow, policyOf } = await import('../../src/cli/report/audit-flow.ts');
     if (flags.explain !== undefined) {
+      const runtime = await this.runtime(flags);
       const { explanationResult, ruleNamed } = await import('../../src/cli/report/explanation.ts');
       return explanationResult(ruleNamed(flags.explain), policyOf(runtime, flags));
     }
-    return await auditFlow({
-      runtime,
-      selector: selectorOrAllFrom({ ...flags, 'unused-for': undefined }, runtime.clock.now()),
-      flags,
-      format: flags.format ?? (this.jsonEnabled() ? 'json' : flags.csv === true ? 'csv' : 'table'),
-      version: this.config.version,
-    });
+    const format = flags.format ?? (this.jsonEnabled() ? 'json' : flags.csv === true ? 'csv' : 'table');
+    const { filesPerContext } = await import('../../src/cli/report/files-per-context.ts');
+    const { clock } = await this.runtime(flags);
+    const selector = selectorOrAllFrom({ ...flags, 'unused-for': undefined }, clock.now());
+    return await this.inContexts(flags, null, async ({ runtime, several, context }) =>
+      auditFlow({
+        runtime,
+        selector,
+        flags: filesPerContext(flags, { context, several, format }),
+        format,
+        version: this.config.version,
+      }),
+    );
   }
 }

@@ -1,5 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { age, changeFlags, count } from '../../src/cli/flags.ts';
+import { age, changeFlags, count, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 /** Deletes tokens that are over. */
@@ -31,6 +31,7 @@ Exits with 5 where some are left, with 130 after an interruption.`;
     }),
     limit: count({ summary: 'Delete no more rows than this.', helpValue: 'N' }),
     ...changeFlags,
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
@@ -38,6 +39,6 @@ Exits with 5 where some are left, with 130 after an interruption.`;
     const { consentFrom } = await import('../../src/cli/consent.ts');
     const { cleanupFlow } = await import('../../src/cli/cleanup/cleanup-flow.ts');
     const consent = consentFrom(flags);
-    return await cleanupFlow({ runtime: await this.runtime(flags), consent, flags });
+    return await this.inContexts(flags, consent, (member) => cleanupFlow({ ...member, flags }));
   }
 }

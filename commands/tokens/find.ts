@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags } from '../../src/cli/flags.ts';
+import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 /** Finds leaked tokens. */
@@ -37,13 +37,18 @@ Exits with 5 where a live one is left although --revoke was given.`;
       dependsOn: ['revoke'],
     }),
     ...changeFlags,
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensFind);
     const { consentFrom } = await import('../../src/cli/consent.ts');
     const { leakedFlow } = await import('../../src/cli/incident/leaked-flow.ts');
+    const { leakedSource } = await import('../../src/cli/incident/leaked-lines.ts');
     const consent = flags.revoke === true ? consentFrom(flags) : null;
-    return await leakedFlow({ runtime: await this.runtime(flags), path: flags.leaked, consent, flags });
+    const linesFor = leakedSource(flags.leaked);
+    return await this.inContexts(flags, consent, ({ several, runtime, consent }) =>
+      leakedFlow({ runtime, consent, lines: linesFor({ several }), flags }),
+    );
   }
 }

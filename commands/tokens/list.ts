@@ -1,5 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { csvFlag } from '../../src/cli/flags.ts';
+import { csvFlag, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 import { selectorFlags, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
 
@@ -20,14 +20,15 @@ An array that is not closed was cut short; the error is on stderr then.`;
     '<%= config.bin %> <%= command.id %> --expired --json',
   ];
 
-  static override flags = { ...selectorFlags, ...csvFlag };
+  static override flags = { ...selectorFlags, ...csvFlag, ...fleetFlags };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensList);
-    const runtime = await this.runtime(flags);
     const { listTokens } = await import('../../src/operations/tokens/list-tokens.ts');
     const { tokenListing } = await import('../../src/cli/tokens/token-view.ts');
-    const selector = selectorOrAllFrom(flags, runtime.clock.now());
-    return tokenListing(listTokens({ target: await runtime.target(), selector }));
+    const selector = selectorOrAllFrom(flags, (await this.runtime(flags)).clock.now());
+    return await this.inContexts(flags, null, async ({ runtime }) =>
+      tokenListing(listTokens({ target: await runtime.target(), selector })),
+    );
   }
 }

@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { csvFlag, days } from '../../src/cli/flags.ts';
+import { csvFlag, days, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 /** Tells of tokens that are about to expire. */
@@ -43,11 +43,12 @@ Exits with 5 where some could not be sent.`;
       dependsOn: ['webhook-file'],
     }),
     'dry-run': boolean({ summary: 'List what would be sent, and send nothing.' }),
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensNotices);
     const { noticeFlow } = await import('../../src/cli/report/notice-flow.ts');
-    return await noticeFlow(await this.runtime(flags), flags);
+    return await this.inContexts(flags, null, ({ runtime }) => noticeFlow(runtime, flags));
   }
 }

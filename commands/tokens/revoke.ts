@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags, count } from '../../src/cli/flags.ts';
+import { changeFlags, count, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 import { selectorFlags, selectorFrom, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
 
@@ -66,6 +66,7 @@ Exits with 5 where some are left or somebody has a new refresh token since, with
       helpGroup: 'CHANGE',
     }),
     ...changeFlags,
+    ...fleetFlags,
   };
 
   async run(): Promise<Result> {
@@ -73,9 +74,8 @@ Exits with 5 where some are left or somebody has a new refresh token since, with
     const { consentFrom } = await import('../../src/cli/consent.ts');
     const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
     const consent = consentFrom(flags);
-    const runtime = await this.runtime(flags);
     const select = flags.finding === undefined ? selectorFrom : selectorOrAllFrom;
-    const selector = select(flags, runtime.clock.now());
-    return await revocationFlow({ runtime, selector, consent, flags });
+    const selector = select(flags, (await this.runtime(flags)).clock.now());
+    return await this.inContexts(flags, consent, (member) => revocationFlow({ ...member, selector, flags }));
   }
 }

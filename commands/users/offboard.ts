@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags } from '../../src/cli/flags.ts';
+import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
 
 /** Ends the access of a user. */
@@ -28,13 +28,14 @@ Exits with 5 where something is left, with 130 after an interruption.`;
     user: string({ description: "The user's name.", required: true, ignoreStdin: true }),
   };
 
-  static override flags = { ...changeFlags };
+  static override flags = { ...changeFlags, ...fleetFlags };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(UsersOffboard);
     const { consentFrom } = await import('../../src/cli/consent.ts');
     const { offboardingFlow } = await import('../../src/cli/incident/offboarding-flow.ts');
     const consent = consentFrom(flags);
-    return await offboardingFlow({ runtime: await this.runtime(flags), consent, users: [args.user], flags });
+    const users = [args.user];
+    return await this.inContexts(flags, consent, (member) => offboardingFlow({ ...member, users, flags }));
   }
 }

@@ -2,7 +2,9 @@ import { Command } from '@oclif/core/command';
 import { string } from '@oclif/core/flags';
 import type { ArgInput, FlagInput, InferredArgs, InferredFlags } from '@oclif/core/interfaces';
 import type { Runtime } from '../runtime.ts';
+import type { Consent } from './consent.ts';
 import type { AccountFlags } from './flags.ts';
+import type { Member } from './fleet/fleet-flow.ts';
 import { wantsJson } from './json-mode.ts';
 import type { Format } from './output/listing.ts';
 import { surviveStreamErrors, writeNotice } from './output/output.ts';
@@ -34,6 +36,12 @@ const globalFlags = {
     helpValue: 'FILE',
   }),
 };
+
+/** The flags that matter to work in several contexts. */
+interface FleetFlags {
+  readonly 'all-contexts'?: boolean | undefined;
+  readonly 'at-most'?: number | undefined;
+}
 
 /** What a command was given: its own flags and the global ones, each with its exact type. */
 export interface Input<C extends { flags: FlagInput; args: ArgInput }> {
@@ -77,6 +85,7 @@ export abstract class TokenctlCommand extends Command {
    */
   protected async runtime(flags: Input<typeof TokenctlCommand>['flags']): Promise<Runtime> {
     const { createRuntime } = await import('../runtime.ts');
+    const { progressLine } = await import('./output/progress.ts');
     this.#runtime ??= createRuntime({
       flags: {
         context: flags.context,
@@ -86,10 +95,40 @@ export abstract class TokenctlCommand extends Command {
       },
       environment: process.env,
       notify: writeNotice,
+      progress: progressLine,
       version: this.config.version,
     });
     if (this.#changes) requireAccount(this.#runtime.configuration.auditLog, flags as AccountFlags);
     return this.#runtime;
+  }
+
+  /**
+   * Does the work in the context that is meant, or where several are (a list, a group, `--all-contexts`) in each of
+   * them at once: then there is one question, and one result for all. A platform whose gateway and controller both keep
+   * tokens is several, too.
+   *
+   * @param consent As the command decided to ask; null for what changes nothing.
+   */
+  protected async inContexts<Asking extends Consent | null>(
+    flags: Input<typeof TokenctlCommand>['flags'] & FleetFlags,
+    consent: Asking,
+    work: (member: Member<Asking>) => Promise<Result>,
+  ): Promise<Result> {
+    const runtime = await this.runtime(flags);
+    const { contextsMeant } = await import('../config/contexts-meant.ts');
+    const contexts = contextsMeant(runtime.configuration, flags['all-contexts'] === true);
+    const { currentContext: current = '' } = runtime.configuration;
+    if (contexts === null && (await runtime.components()).length < 2) {
+      return await work({ runtime, consent, context: current, several: false });
+    }
+    const { fleetFlow } = await import('./fleet/fleet-flow.ts');
+    return await fleetFlow({
+      runtime,
+      contexts: contexts ?? [current],
+      consent,
+      atMost: flags['at-most'],
+      work,
+    });
   }
 
   override jsonEnabled(): boolean {

@@ -3,17 +3,21 @@ import type { ChangeFlags } from './flags.ts';
 import { ask, canAsk } from './prompt.ts';
 
 /** What is asked before a change. */
-interface Question {
+export interface Question {
   /** What would be done: finished lines, shown above the question. */
   readonly plan: string;
   /** What saying yes does, as a phrase: `revoke 12 tokens`. */
   readonly act: string;
   /** What has to be typed: something that cannot be typed without having read. */
   readonly type: string;
+  /** How many tokens it is about, where it is about tokens. */
+  readonly tokens?: number;
 }
 
 /** How a change is agreed to: by a flag given beforehand, or by an answer. */
 export interface Consent {
+  /** Whether somebody will be asked; otherwise it was agreed to beforehand, or nothing will be done. */
+  readonly asks: boolean;
   /**
    * Shows what would be done, and returns once it was agreed to.
    *
@@ -34,6 +38,7 @@ export function consentFrom(flags: ChangeFlags): Consent {
     });
   }
   return {
+    asks: flags.yes !== true,
     async confirm({ plan, act, type }) {
       process.stderr.write(`${plan}\n`);
       if (flags.yes === true) return;

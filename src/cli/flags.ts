@@ -31,6 +31,15 @@ export interface ChangeFlags extends AccountFlags {
   readonly yes?: boolean | undefined;
 }
 
+/** For commands that work in several contexts as well. */
+export const fleetFlags = {
+  'all-contexts': boolean({
+    summary: 'Work in every context. --context takes several as well, with commas, and groups.',
+    helpGroup: 'GLOBAL',
+    exclusive: ['context', 'database-file'],
+  }),
+};
+
 /** For commands whose result is a list of rows. */
 export const csvFlag = {
   csv: boolean({ summary: 'Print comma-separated values.', exclusive: ['json'] }),

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { TokenctlError } from '../core/errors.ts';
 import { ENVIRONMENT_CONTEXT, environmentLayer } from './environment-layer.ts';
 import { configurationFile, fileLayer } from './file-layer.ts';
+import { invalidGroups } from './groups.ts';
 import { invalidSettings } from './invalid-settings.ts';
 import { isMapping, type Layer, mergeLayers } from './layer.ts';
 import { absolutePath, type Environment, stateFolder } from './paths.ts';
@@ -43,6 +44,8 @@ export function loadConfiguration(flags: SettingFlags, environment: Environment)
   const layers = withOneAuditLog([defaultsLayer(environment), ...given]);
   const checked = configurationSchema.safeParse(mergeLayers(layers), { error: plainIssue });
   if (!checked.success) throw invalidSettings(checked.error.issues, layers);
+  const wrong = invalidGroups(checked.data);
+  if (wrong.length > 0) throw invalidSettings(wrong, layers);
   if (checked.data.currentContext === ENVIRONMENT_CONTEXT) refuseRivals(fromEnvironment.rivals);
   return deepFreeze({
     ...checked.data,

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { type DatabaseSetting, databaseSetting } from './database-schema.ts';
 import { secretReference } from './secret-reference.ts';
 
+/** What a context or a group may be called: it is a key of the file, and part of a file's name. */
+export const contextNamePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
+
 const url = z.string().superRefine((value, { addIssue }) => {
   const parsed = URL.canParse(value) ? new URL(value) : undefined;
   if (parsed === undefined && /^https?:\/\//i.test(value)) {
@@ -32,6 +35,8 @@ const settings = z
     password: secretReference.optional(),
     caFile: z.string().min(1).optional(),
     verifyTls: z.boolean().optional(),
+    /** Which component of a platform is meant; all that keep tokens where not given. */
+    component: z.enum(['gateway', 'controller']).optional(),
   })
   .superRefine(({ url: _url, database, token, password, username, ...tls }, { addIssue }) => {
     if (token !== undefined && password !== undefined) addIssue('has both a token and a password: keep one');

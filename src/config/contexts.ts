@@ -1,13 +1,18 @@
 import { Document } from 'yaml';
 import { TokenctlError } from '../core/errors.ts';
 import type { Configuration } from './configuration.ts';
-import { contextSchema, type DatabaseContext, type RestContext } from './context-schema.ts';
+import {
+  contextNamePattern,
+  contextSchema,
+  type DatabaseContext,
+  type RestContext,
+} from './context-schema.ts';
 import { ENVIRONMENT_CONTEXT } from './environment-layer.ts';
 import { parseConfiguration, readConfiguration } from './file-layer.ts';
+import { addToGroup } from './groups.ts';
 import { nearestName } from './nearest-name.ts';
 import { plainIssue } from './plain-issue.ts';
 import { replaceFile } from './replace-file.ts';
-import { contextNamePattern } from './schema.ts';
 
 /** A context with its name. */
 export type NamedContext = NamedRestContext | NamedDatabaseContext;
@@ -31,8 +36,23 @@ export function contextOf(configuration: Configuration, name = configuration.cur
   }
   // A name such as "constructor" is found in every object.
   const settings = Object.hasOwn(configuration.contexts, name) ? configuration.contexts[name] : undefined;
-  if (settings === undefined) throw noSuchContext(name, Object.keys(configuration.contexts));
+  if (settings === undefined) {
+    throw meansSeveral(configuration, name)
+      ? severalContexts(name)
+      : noSuchContext(name, [...Object.keys(configuration.contexts), ...Object.keys(configuration.groups)]);
+  }
   return { ...settings, name };
+}
+
+/** Whether a name stands for several contexts: it is a list of them, or a group's. */
+export function meansSeveral({ groups }: Configuration, name: string): boolean {
+  return name.includes(',') || Object.hasOwn(groups, name);
+}
+
+function severalContexts(name: string): TokenctlError {
+  return new TokenctlError('usage', `This works in one context at a time, and "${name}" means several`, {
+    hint: 'Name one of them with --context.',
+  });
 }
 
 /**
@@ -49,6 +69,11 @@ export function requireFreeName(configuration: Configuration, name: string, repl
   }
   if (!contextNamePattern.test(name)) {
     throw new TokenctlError('usage', `"${name}" cannot name a context: use letters, digits, dots and dashes`);
+  }
+  if (Object.hasOwn(configuration.groups, name)) {
+    throw new TokenctlError('usage', `"${name}" is the name of a group in ${configuration.file}`, {
+      hint: 'Choose another name.',
+    });
   }
   if (Object.hasOwn(configuration.contexts, name) && !replace) {
     throw new TokenctlError('usage', `There is a context "${name}" already in ${configuration.file}`, {
@@ -72,10 +97,18 @@ export function checkedContext(name: string, draft: ContextDraft): NamedContext 
   throw new TokenctlError('usage', `The context cannot be made: ${problems.join('; ')}`);
 }
 
-/** Writes a context into the configuration file, which keeps its comments; the first becomes current. */
-export function addContext(file: string, { name, ...settings }: NamedContext): void {
+/**
+ * Writes a context into the configuration file, which keeps its comments, and into the groups that are named; the
+ * first context becomes current.
+ */
+export function addContext(
+  file: string,
+  { name, ...settings }: NamedContext,
+  groups: readonly string[] = [],
+): void {
   editFile(file, (document) => {
     document.setIn(['contexts', name], document.createNode(settings));
+    for (const group of groups) addToGroup(document, { group, name });
     if (!document.has('currentContext')) document.set('currentContext', name);
   });
 }

@@ -1,12 +1,10 @@
 import { z } from 'zod';
 import { auditLogSchema } from './audit-log-schema.ts';
-import { contextSchema } from './context-schema.ts';
+import { contextNamePattern, contextSchema } from './context-schema.ts';
+import { groupsSchema } from './groups.ts';
 import { jobsSchema } from './jobs.ts';
 import { policySchema } from './policy-schema.ts';
 import { schedulerSchema } from './scheduler.ts';
-
-/** What a context may be called: it is a key of the file, and part of a file's name. */
-export const contextNamePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
 /** The configuration file's shape, and that of all layers merged. */
 export const configurationSchema = z.strictObject({
@@ -15,6 +13,7 @@ export const configurationSchema = z.strictObject({
     z.string().regex(contextNamePattern, 'cannot name a context: use letters, digits, dots and dashes'),
     contextSchema,
   ),
+  groups: groupsSchema.prefault({}),
   auditLog: auditLogSchema,
   policy: policySchema,
   jobs: jobsSchema.prefault({}),

@@ -1,5 +1,6 @@
 import type { Configuration } from '../../config/configuration.ts';
 import { addContext, checkedContext, type NamedContext, requireFreeName } from '../../config/contexts.ts';
+import { requireGroupNames } from '../../config/groups.ts';
 import { absolutePath, type Environment } from '../../config/paths.ts';
 import { TokenctlError } from '../../core/errors.ts';
 import { type Report, report } from '../output/result.ts';
@@ -22,6 +23,8 @@ export interface ContextRequest {
       readonly 'ca-file'?: string | undefined;
       readonly 'verify-ssl'?: boolean | undefined;
       readonly replace?: boolean | undefined;
+      readonly component?: 'gateway' | 'controller' | undefined;
+      readonly group?: readonly string[] | undefined;
     };
 }
 
@@ -34,12 +37,14 @@ export interface ContextRequest {
 export async function contextFlow(request: ContextRequest): Promise<Report> {
   const { configuration, name, flags } = request;
   const { file } = configuration;
+  const groups = flags.group ?? [];
   requireFreeName(configuration, name, flags.replace === true);
+  requireGroupNames(configuration, { context: name, groups });
   const outline = outlineOf(request);
   if (outline.database !== undefined) requireNoCredential(flags);
   else if (outline.caFile !== undefined) requireReadable(outline.caFile, 'The file of --ca-file');
   const context = outline.database === undefined ? await withCredential(outline, request) : outline;
-  addContext(file, context);
+  addContext(file, context, groups);
   const current = (configuration.currentContext ?? name) === name;
   return report({
     json: { ...contextToJson(context, current), file },
@@ -52,7 +57,7 @@ export async function contextFlow(request: ContextRequest): Promise<Report> {
 
 /** The context that the flags mean, but for its credential. */
 function outlineOf({ environment, name, flags }: ContextRequest): NamedContext {
-  const { url, username, 'ca-file': caFile, 'verify-ssl': verifyTls } = flags;
+  const { url, username, component, 'ca-file': caFile, 'verify-ssl': verifyTls } = flags;
   const database = takeDatabase(flags, environment);
   if (url === undefined && database === undefined) throw nowhere();
   return checkedContext(name, {
@@ -61,6 +66,7 @@ function outlineOf({ environment, name, flags }: ContextRequest): NamedContext {
     ...(username !== undefined && { username }),
     ...(caFile !== undefined && { caFile: absolutePath(caFile, process.cwd(), environment) }),
     ...(verifyTls !== undefined && { verifyTls }),
+    ...(component !== undefined && { component }),
   });
 }
 

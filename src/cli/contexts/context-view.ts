@@ -7,6 +7,9 @@ import { type Listing, listing } from '../output/result.ts';
 /** A context as `--json` shows it. */
 export type ContextJson = RestContextJson | DatabaseContextJson;
 
+/** A context in a list of them, with the groups that it is in. */
+type ListedContext = ContextJson & { readonly groups: readonly string[] };
+
 /** A context over REST as `--json` shows it. */
 interface RestContextJson {
   readonly name: string;
@@ -18,6 +21,8 @@ interface RestContextJson {
   readonly credential: ({ readonly kind: 'token' | 'password' } & SecretReference) | null;
   readonly caFile?: string | undefined;
   readonly verifyTls: boolean;
+  /** The component of a platform that is meant; absent for all that keep tokens. */
+  readonly component?: 'gateway' | 'controller' | undefined;
 }
 
 /** A context of a database as `--json` shows it. */
@@ -30,16 +35,19 @@ interface DatabaseContextJson {
 }
 
 /** The contexts of a configuration as a command's result. */
-export function contextListing({ contexts, currentContext }: Configuration): Listing<ContextJson> {
-  return listing({
-    rows: Object.entries(contexts).map(([name, settings]) =>
-      contextToJson({ ...settings, name }, name === currentContext),
-    ),
+export function contextListing(configuration: Configuration): Listing<ListedContext> {
+  const { contexts, currentContext } = configuration;
+  return listing<ListedContext>({
+    rows: Object.entries(contexts).map(([name, settings]) => ({
+      ...contextToJson({ ...settings, name }, name === currentContext),
+      groups: groupsOf(configuration, name),
+    })),
     columns: [
       { name: 'current', cell: ({ current }) => (current ? '*' : '') },
       { name: 'name', cell: ({ name }) => name, whole: true },
       { name: 'kind', cell: ({ kind }) => kind, whole: true },
       { name: 'address', cell: addressText },
+      { name: 'groups', cell: ({ groups }) => groups.join(', '), only: 'unlessEmpty' },
       {
         name: 'username',
         cell: (context) => (context.kind === 'rest' ? (context.username ?? '') : ''),
@@ -52,11 +60,15 @@ export function contextListing({ contexts, currentContext }: Configuration): Lis
   });
 }
 
+function groupsOf({ groups }: Configuration, context: string): string[] {
+  return Object.entries(groups).flatMap(([group, members]) => (members.includes(context) ? [group] : []));
+}
+
 /** The JSON form of a context. */
 export function contextToJson(context: NamedContext, current: boolean): ContextJson {
   const { name } = context;
   if (context.database !== undefined) return { name, current, kind: 'database', database: context.database };
-  const { url, username, token, password, caFile, verifyTls } = context;
+  const { url, username, token, password, caFile, verifyTls, component } = context;
   return {
     name,
     current,
@@ -66,6 +78,7 @@ export function contextToJson(context: NamedContext, current: boolean): ContextJ
     credential: credentialOf(token, password),
     caFile,
     verifyTls: verifyTls ?? true,
+    component,
   };
 }
 

@@ -12,17 +12,16 @@ import type { Consent } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { countText } from '../output/counts.ts';
 import { printable } from '../output/printable.ts';
-import { progressLine } from '../output/progress.ts';
 import { type Report, report } from '../output/result.ts';
 import { amountsOf, confirmation, isNothing } from '../revocation/plan-amounts.ts';
 import { planText } from '../revocation/plan-text.ts';
 import { revocationResult } from '../revocation/revocation-result.ts';
-import { leakedLines } from './leaked-lines.ts';
 
 /** What leaked tokens are looked for with. */
 export interface LeakedRequest {
   readonly runtime: Runtime;
-  readonly path: string;
+  /** What may hold token values. */
+  readonly lines: AsyncIterable<string>;
   /** How a revocation is agreed to; null where nothing is revoked. */
   readonly consent: Consent | null;
   readonly flags: ChangeFlags & { readonly 'include-own'?: boolean | undefined };
@@ -34,11 +33,11 @@ export interface LeakedRequest {
  *
  * @throws TokenctlError `not_confirmed`, and whatever the operations throw.
  */
-export async function leakedFlow({ runtime, path, consent, flags }: LeakedRequest): Promise<Report> {
+export async function leakedFlow({ runtime, lines, consent, flags }: LeakedRequest): Promise<Report> {
   const target = await runtime.target();
   const description = await runtime.description();
   const { capabilities } = description;
-  const leaked = await findLeaked({ target, capabilities, lines: leakedLines(path) });
+  const leaked = await findLeaked({ target, capabilities, lines });
   if (consent === null) return foundResult(leaked, { revocation: null });
   const includeOwn = flags['include-own'] === true;
   const plan = await planLeaked({ target, capabilities, leaked, includeOwn });
@@ -54,7 +53,7 @@ export async function leakedFlow({ runtime, path, consent, flags }: LeakedReques
   }
   await consent.confirm({ plan: text(), ...confirmation(amounts) });
   const change = await runtime.change(flags);
-  const progress = progressLine('Revoking');
+  const progress = runtime.progress('Revoking');
   const revocation = await revokeTokens({ ...change, plan, onProgress: progress.step }).finally(progress.end);
   return foundResult(leaked, { revocation });
 }

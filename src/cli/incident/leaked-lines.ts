@@ -4,12 +4,26 @@ import { TokenctlError } from '../../core/errors.ts';
 import { requireReadable } from '../readable-file.ts';
 
 /**
- * Streams the lines of a file; of standard input for `-`.
+ * Opens what may hold token values, for one reader or several: a file, or standard input for `-`. Standard input
+ * comes once only, so that several readers have it kept in memory.
  *
- * @throws TokenctlError `configuration` for a file that cannot be read, `usage` where standard input is the
- * terminal.
+ * @returns The lines for one reader. They throw TokenctlError `configuration` for a file that cannot be read, `usage`
+ * where standard input is the terminal.
  */
-export async function* leakedLines(path: string): AsyncGenerator<string, void> {
+export function leakedSource(path: string): (reader: { readonly several: boolean }) => AsyncIterable<string> {
+  let kept: Promise<readonly string[]> | undefined;
+  return ({ several }) => {
+    if (path !== '-' || !several) return leakedLines(path);
+    kept ??= Array.fromAsync(leakedLines(path));
+    return linesOf(kept);
+  };
+}
+
+async function* linesOf(kept: Promise<readonly string[]>): AsyncIterable<string> {
+  yield* await kept;
+}
+
+async function* leakedLines(path: string): AsyncGenerator<string, void> {
   if (path === '-' && process.stdin.isTTY) {
     throw new TokenctlError('usage', 'There is nothing on standard input', {
       hint: 'Give a file, or have another program write to this one: a pasted value would stand on the screen.',

@@ -1,102 +1,39 @@
 import { join } from 'node:path';
 import { stateFolder } from '../../config/paths.ts';
-import { TokenctlError } from '../../core/errors.ts';
-import type { LockdownScope, Measures, Provider } from '../../core/incident/scope.ts';
+import { incidentStatus } from '../../operations/incident/incident-status.ts';
 import { type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
 import { type LockdownPlan, planLockdown } from '../../operations/incident/plan-lockdown.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { Consent } from '../consent.ts';
 import { unfinishedWork } from '../errors/unfinished-work.ts';
-import type { ChangeFlags } from '../flags.ts';
 import { printable } from '../output/printable.ts';
-import { progressLine } from '../output/progress.ts';
 import { type Report, report } from '../output/result.ts';
 import { timeText } from '../output/times.ts';
+import { amountsOf, isNothing } from '../revocation/plan-amounts.ts';
+import { tellOfDue } from './due-notice.ts';
+import type { LockdownFlags, LockdownOrder } from './lockdown-order.ts';
 import { lockdownPlanText } from './lockdown-text.ts';
 import { snapshotFiles } from './snapshot-file.ts';
 import { byHandLines, doorLines, stepLines } from './steps-text.ts';
-
-/** The flags that say what is locked down. */
-interface LockdownFlags extends ChangeFlags {
-  readonly user?: readonly string[] | undefined;
-  readonly application?: readonly string[] | undefined;
-  readonly 'identity-provider'?: Provider | undefined;
-  readonly all?: boolean | undefined;
-  readonly deactivate?: boolean | undefined;
-  readonly 'keep-active'?: readonly string[] | undefined;
-  readonly 'basic-auth-off'?: boolean | undefined;
-  readonly 'external-tokens-off'?: boolean | undefined;
-  readonly 'shorten-lifetimes'?: boolean | undefined;
-  /** In milliseconds. */
-  readonly for?: number | undefined;
-}
 
 /** What a lockdown is asked for with. */
 export interface LockdownRequest {
   readonly runtime: Runtime;
   readonly consent: Consent;
   readonly flags: LockdownFlags;
+  readonly order: LockdownOrder;
+  /** Whether other contexts are locked down as well. */
+  readonly several: boolean;
 }
 
 /**
- * Whom the flags mean.
+ * Plans, shows, asks, locks down and reports. Where it is locked down and holds, nothing is done.
  *
- * @throws TokenctlError `usage` where they mean nobody, or several kinds.
+ * @throws TokenctlError `not_confirmed`, and whatever the operations throw.
  */
-function scopeFrom(flags: LockdownFlags): LockdownScope {
-  const { user, application, 'identity-provider': provider, all } = flags;
-  const scopes: LockdownScope[] = [
-    ...(user === undefined ? [] : [{ kind: 'users' as const, names: [...new Set(user)].sort() }]),
-    ...(application === undefined
-      ? []
-      : [{ kind: 'applications' as const, names: [...new Set(application)].sort() }]),
-    ...(provider === undefined ? [] : [{ kind: 'identity_provider' as const, provider }]),
-    ...(all === true ? [{ kind: 'all' as const }] : []),
-  ];
-  const [scope] = scopes;
-  if (scope !== undefined && scopes.length === 1) return scope;
-  throw new TokenctlError(
-    'usage',
-    scope === undefined ? 'Nothing is selected to lock down' : 'Several kinds of selection are given',
-    { hint: 'Give one of --user, --application, --identity-provider and --all.' },
-  );
-}
-
-/**
- * The measures of a scope, with those that flags name over them. What concerns everybody is the default only
- * where everybody, or a whole identity provider, is meant.
- *
- * @throws TokenctlError `usage`
- */
-function measuresFrom(flags: LockdownFlags, { kind }: LockdownScope): Measures {
-  const isWide = kind === 'all' || kind === 'identity_provider';
-  const keepActive = [...new Set(flags['keep-active'] ?? [])].sort();
-  const deactivate = flags.deactivate === true;
-  if (kind === 'applications' && deactivate) {
-    throw new TokenctlError('usage', '--deactivate is about users, and an application is selected', {
-      hint: 'Name its users with --user.',
-    });
-  }
-  if (keepActive.length > 0 && !deactivate) {
-    throw new TokenctlError('usage', '--keep-active without --deactivate keeps nobody from anything');
-  }
-  return {
-    basicAuthentication: flags['basic-auth-off'] ?? isWide,
-    externalTokens: flags['external-tokens-off'] ?? isWide,
-    deactivate,
-    keepActive,
-    lifetimes: flags['shorten-lifetimes'] ?? kind === 'all',
-  };
-}
-
-/**
- * Plans, shows, asks, locks down and reports.
- *
- * @throws TokenctlError `usage`, `not_confirmed`, and whatever the operations throw.
- */
-export async function lockdownFlow({ runtime, consent, flags }: LockdownRequest): Promise<Report> {
-  const scope = scopeFrom(flags);
-  const measures = measuresFrom(flags, scope);
+export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
+  const { runtime, consent, flags, several } = request;
+  const { scope, measures, sharedId } = request.order;
   const description = await runtime.description();
   const plan = await planLockdown({
     target: await runtime.target(),
@@ -105,19 +42,51 @@ export async function lockdownFlow({ runtime, consent, flags }: LockdownRequest)
     clock: runtime.clock,
     scope,
     measures,
+    ...(several && { sharedId }),
     lasts: flags.for ?? null,
     count: flags.yes !== true || flags['dry-run'] === true,
   });
   const text = lockdownPlanText(plan, description);
   if (flags['dry-run'] === true) {
+    await tellOfDue(runtime);
     return report({ json: { dryRun: true, plan }, text: () => `${text}\nDry run: nothing was changed.\n` });
+  }
+  if (flags.for === undefined && (await holdsAlready(runtime, plan))) {
+    await tellOfDue(runtime);
+    return heldResult(plan);
   }
   await consent.confirm({ plan: text, act: `lock down ${plan.selection}`, type: plan.incident });
   const change = await runtime.change(flags);
-  const progress = progressLine('Revoking');
+  const progress = runtime.progress('Revoking');
   const files = snapshotFiles(join(stateFolder(runtime.environment), 'incidents'));
   const done = await lockDown({ ...change, plan, files, onProgress: progress.step }).finally(progress.end);
+  await tellOfDue(runtime);
   return lockdownResult(done, plan);
+}
+
+/** Whether the plan goes on with a lockdown that went through, that nothing has changed, and that nobody got round. */
+async function holdsAlready(runtime: Runtime, plan: LockdownPlan): Promise<boolean> {
+  const { continues, counted, revocation } = plan;
+  if (!continues || !counted || (revocation !== null && !isNothing(amountsOf(revocation)))) return false;
+  const { incidents } = await incidentStatus({
+    target: await runtime.target(),
+    description: await runtime.description(),
+    log: await runtime.auditLog(),
+    clock: runtime.clock,
+    all: false,
+  });
+  return incidents.some(({ id, state, holds }) => id === plan.incident && state === 'locked' && holds);
+}
+
+/** A lockdown that holds: in JSON as one that was done, with nothing done and no run. */
+function heldResult({ incident, selection, until, byHand, revocation }: LockdownPlan): Report {
+  const kept = revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
+  const nothing = { steps: [], doors: [], interrupted: false, stopped: null, run: null, seconds: 0 };
+  return report({
+    json: { incident, result: 'locked', until, byHand, kept, ...nothing },
+    text: () =>
+      `Locked down already, and it holds: ${printable.value(selection)}. The incident is ${incident}. Nothing was changed.\n`,
+  });
 }
 
 function lockdownResult(done: LockdownReport, plan: LockdownPlan): Report {

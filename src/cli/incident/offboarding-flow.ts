@@ -11,7 +11,6 @@ import { unfinishedWork } from '../errors/unfinished-work.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { countText } from '../output/counts.ts';
 import { printable } from '../output/printable.ts';
-import { progressLine } from '../output/progress.ts';
 import { type Report, report } from '../output/result.ts';
 import { amountsOf, isNothing } from '../revocation/plan-amounts.ts';
 import { planText, staysAliveLines } from '../revocation/plan-text.ts';
@@ -45,7 +44,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
     type: users.length === 1 ? (users[0] ?? '') : String(users.length),
   });
   const change = await runtime.change(flags);
-  const progress = progressLine('Revoking');
+  const progress = runtime.progress('Revoking');
   const done = await offboardUsers({ ...change, plan, onProgress: progress.step }).finally(progress.end);
   return offboardingResult(done);
 }

@@ -60,7 +60,7 @@ export async function reportFlow({ runtime, flags, json, version }: ReportReques
 }
 
 function streamed(made: LogReport, document: AsyncIterable<string>): Streamed {
-  return { kind: 'streamed', chunks: () => document, failure: () => brokenLog(made) };
+  return { kind: 'streamed', makes: 'text', chunks: () => document, failure: () => brokenLog(made) };
 }
 
 function documentOf(

@@ -25,7 +25,7 @@ export async function present(result: Result, { format, recorded }: Presentation
   const width = process.stdout.columns || Number.POSITIVE_INFINITY;
   if (result.kind === 'listing') {
     await printListing(result, { format, width });
-    return exitCodes.done;
+    return await failed(result.failure?.());
   }
   if (result.kind === 'streamed') {
     await writeAll(result.chunks({ width }));

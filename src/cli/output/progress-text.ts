@@ -1,11 +1,5 @@
+import type { Progress } from '../../runtime.ts';
 import { numberText } from './counts.ts';
-
-/** How far a piece of work has come. */
-export interface Progress {
-  readonly done: number;
-  readonly total: number;
-  readonly failed: number;
-}
 
 /** What a progress line is made of besides the counts. */
 export interface ProgressFrame {

@@ -1,19 +1,15 @@
+import type { Progress, ProgressView } from '../../runtime.ts';
 import { EMPTY_LINE } from './output.ts';
-import { type Progress, progressText } from './progress-text.ts';
+import { progressText } from './progress-text.ts';
 
 /** Terminals are redrawn at most this often, in milliseconds. */
 const INTERVAL = 100;
 
-/** A line on the terminal that is drawn again and again. */
-export interface ProgressLine {
-  /** Draws how far it is now; not every time, so that drawing costs nothing. */
-  readonly step: (progress: Progress) => void;
-  /** Draws the last step and ends the line. */
-  readonly end: () => void;
-}
-
-/** Says how far the work is on one line of stderr; nothing at all where that is no terminal. */
-export function progressLine(verb: string, now: () => number = () => performance.now()): ProgressLine {
+/**
+ * Says how far the work is on one line of stderr, which is drawn again and again, though not for every step;
+ * nothing at all where that is no terminal.
+ */
+export function progressLine(verb: string, now: () => number = () => performance.now()): ProgressView {
   if (process.stderr.isTTY !== true) return { step: () => undefined, end: () => undefined };
   const started = now();
   let drawn = Number.NEGATIVE_INFINITY;

@@ -49,11 +49,15 @@ export interface Listing<Row> {
   json(row: Row): unknown;
   /** What to say on stderr where there are no rows. */
   readonly none: string;
+  /** Asked after the last row: as of {@link Report.failure}. */
+  readonly failure?: (() => TokenctlError | undefined) | undefined;
 }
 
 /** A document in a format of its own, which is written as it comes because it may be too large to be held. */
 export interface Streamed {
   readonly kind: 'streamed';
+  /** What the pieces make together: one JSON value, or text. */
+  readonly makes: 'json' | 'text';
   /** The text, in pieces; finished lines of our own, in which everything from outside is printable. */
   readonly chunks: (screen: Screen) => AsyncIterable<string>;
   /** Asked after the last piece: as of {@link Report.failure}. */

@@ -104,7 +104,12 @@ async function presented(
     const groups = await groupedResult(audit, { by: flags['group-by'], failOn });
     return inFormat(committed(groups, written), options.format);
   }
-  return streamedAudit(audit, { failOn, chunks: (screen) => thenCommitted(document(screen), written) });
+  const makes = options.format === 'json' ? 'json' : 'text';
+  return streamedAudit(audit, {
+    makes,
+    failOn,
+    chunks: (screen) => thenCommitted(document(screen), written),
+  });
 }
 
 async function* reportIn(

@@ -16,6 +16,7 @@ export type AuditFormat = 'table' | 'json' | 'csv' | 'sarif' | 'html';
 
 /** How an audit is presented. */
 export interface AuditPresentation {
+  readonly makes: Streamed['makes'];
   /** The command fails where there are findings at or above this. */
   readonly failOn: Severity | undefined;
   /** Made from the audit in the format asked for. */
@@ -23,8 +24,8 @@ export interface AuditPresentation {
 }
 
 /** An audit as a document that is written as it is found. */
-export function streamedAudit(audit: Audit, { failOn, chunks }: AuditPresentation): Streamed {
-  return { kind: 'streamed', chunks, failure: () => tooSevere(audit.summary(), failOn) };
+export function streamedAudit(audit: Audit, { makes, failOn, chunks }: AuditPresentation): Streamed {
+  return { kind: 'streamed', makes, chunks, failure: () => tooSevere(audit.summary(), failOn) };
 }
 
 /** The findings as a table, and the summary under it. */
@@ -91,6 +92,7 @@ export async function groupedResult(
 export function inFormat({ json, text, csv, failure }: Report, format: AuditFormat): Streamed {
   return {
     kind: 'streamed',
+    makes: format === 'json' ? 'json' : 'text',
     async *chunks(screen) {
       if (format === 'json') yield `${printable.lines(JSON.stringify(json, null, 2))}\n`;
       else if (format === 'csv' && csv !== undefined) yield* csvLines(csv);

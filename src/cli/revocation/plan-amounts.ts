@@ -1,4 +1,5 @@
 import type { RevocationPlan } from '../../core/plan.ts';
+import type { Question } from '../consent.ts';
 import { countText } from '../output/counts.ts';
 
 /** How much of what a revocation is about. */
@@ -26,10 +27,10 @@ export function isNothing({ accessTokens, refreshTokens, sessions }: Amounts): b
  * What has to be typed to agree: the number of access tokens; without any the number of what else there is.
  * And what that does, as a phrase.
  */
-export function confirmation(amounts: Amounts): { readonly act: string; readonly type: string } {
+export function confirmation(amounts: Amounts): Omit<Question, 'plan'> {
   const { accessTokens, refreshTokens, sessions } = amounts;
   const first = [accessTokens, refreshTokens, sessions].find((amount) => amount > 0) ?? 0;
-  return { act: actText(amounts), type: String(first) };
+  return { act: actText(amounts), type: String(first), tokens: accessTokens };
 }
 
 function actText({ accessTokens, refreshTokens, sessions }: Amounts): string {

@@ -5,7 +5,6 @@ import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { Consent } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { progressLine } from '../output/progress.ts';
 import type { Report } from '../output/result.ts';
 import { amountsOf, confirmation, isNothing } from './plan-amounts.ts';
 import { planResult } from './plan-result.ts';
@@ -47,7 +46,7 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
   if (dryRun || isNothing(amounts)) return planResult(plan, description, dryRun);
   await request.consent.confirm({ plan: planText(plan, description, true), ...confirmation(amounts) });
   const change = await runtime.change(flags);
-  const progress = progressLine('Revoking');
+  const progress = runtime.progress('Revoking');
   // What a rule finds is no selection that could be read again for tokens made since.
   const selected = flags.finding === undefined ? { selector: request.selector } : {};
   const report = await revokeTokens({ ...change, plan, ...selected, onProgress: progress.step }).finally(

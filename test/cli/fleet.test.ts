@@ -1,0 +1,264 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type FleetHome, fleet } from './fleet.ts';
+import { typedInto } from './terminal.ts';
+
+const { ships, home } = fleet(8);
+
+const ALL = ['s1', 's2', 's3', 's4', 's5', 's6', 's7', 's8'];
+const WELL = ALL.slice(0, 6);
+
+const GROUPS = { prod: ALL, east: ['s1', 's2'] };
+
+/** Of the eight one refuses, and one cannot be reached. */
+function eight(): FleetHome {
+  const place = home(GROUPS);
+  place.lockOut('s7');
+  place.cutOff('s8');
+  return place;
+}
+
+/** The entries of an audit log that somebody's change made, with the context of each. */
+function entriesOf({ log }: FleetHome): { readonly context: string; readonly action: string }[] {
+  const lines = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : [];
+  return lines.map((line) => {
+    const { target, action } = JSON.parse(line);
+    return { context: target.context, action };
+  });
+}
+
+const contextsIn = (place: FleetHome, from = 0) => [
+  ...new Set(
+    entriesOf(place)
+      .slice(from)
+      .map(({ context }) => context),
+  ),
+];
+
+const outcomes = (value: { contexts: { context: string; error?: { code: string } }[] }) =>
+  value.contexts.map(({ context, error }) => [context, error?.code ?? 'done']);
+
+describe('reading', () => {
+  test('lists are one list, in the order of the contexts, and say of each row where it is from', async () => {
+    const place = eight();
+    await ships()[0]?.makeTokens('alice', 3);
+    const { code, value } = await place.json(['tokens', 'list', '--context', 's2,s1']);
+    expect(code).toBe(0);
+    expect([...new Set(value.map((row: { context: string }) => row.context))]).toEqual(['s2', 's1']);
+    expect(value.filter((row: { context: string }) => row.context === 's1')).toHaveLength(4);
+    const csv = await place.run(['tokens', 'list', '--context', 'east', '--csv']);
+    expect(csv.stdout.split('\n')[0]).toMatch(/^context,id,/);
+    const table = await place.run(['tokens', 'list', '--context', 'east']);
+    expect(table.stdout).toMatch(/^CONTEXT +ID/);
+  });
+
+  test('what cannot be read of one is said at the end, and the others are there', async () => {
+    const { run } = eight();
+    const list = await run(['tokens', 'list', '--all-contexts', '--json']);
+    expect(list.code).toBe(5);
+    const rows: { context: string }[] = JSON.parse(list.stdout);
+    expect([...new Set(rows.map(({ context }) => context))]).toEqual(WELL);
+    expect(list.stderr).toMatch(/in 2 of 8 contexts:\n {2}s7: .*\n {2}s8: /);
+    const check = await run(['context', 'check', 'prod']);
+    expect(check.code).toBe(5);
+    expect(check.stdout).toContain('== s6 ==\nContext "s6" works.');
+    expect(check.stdout).toContain('== s8 ==\nError: ');
+  });
+
+  test('where all fail alike, it is that failure', async () => {
+    const place = home(GROUPS);
+    for (const context of GROUPS.east) place.cutOff(context);
+    expect((await place.run(['settings', 'show', '--context', 'east'])).code).toBe(7);
+  });
+
+  test('an audit is one document of JSON, and otherwise a file for each context', async () => {
+    const place = eight();
+    const { code, value } = await place.json(['tokens', 'audit', '--context', 'prod']);
+    expect(code).toBe(5);
+    expect(outcomes(value)).toEqual([
+      ...WELL.map((context) => [context, 'done']),
+      ['s7', 'credentials_refused'],
+      ['s8', 'target_unreachable'],
+    ]);
+    expect(value.contexts[0].result.findings.length).toBeGreaterThan(0);
+    const html = ['tokens', 'audit', '--context', 'east', '--format', 'html'];
+    expect((await place.run(html)).stderr).toContain("--output 'audit-{context}.html'");
+    expect((await place.run([...html, '--output', join(place.folder, 'a.html')])).code).toBe(2);
+    expect((await place.run([...html, '--output', join(place.folder, 'a-{context}.html')])).code).toBe(0);
+    expect(readdirSync(place.folder).filter((file) => file.endsWith('.html'))).toEqual([
+      'a-s1.html',
+      'a-s2.html',
+    ]);
+  });
+
+  test.each([
+    [['tokens', 'list', '--context', 's1,s9'], 'There is no context "s9".'],
+    [['tokens', 'trace', '1', '--context', 'east'], 'one context at a time'],
+    [['tokens', 'list', '--context', 's1', '--all-contexts'], '--all-contexts'],
+  ])('%j is a mistake', async (args, message) => {
+    const run = await eight().run(args);
+    expect(run.code).toBe(2);
+    expect(run.stderr).toContain(message);
+  });
+});
+
+describe('changing', () => {
+  test('there is one question for all, and no leaves all as it is', async () => {
+    const place = home(GROUPS);
+    const made = [2, 3];
+    for (const [index, count] of made.entries()) await ships()[index]?.makeTokens('bob', count);
+    const args = ['tokens', 'revoke', '--user', 'bob', '--context', 'east'];
+    const question = 'Type 5 to do all this in 2 contexts';
+    const no = await typedInto(args, { home: place.folder, question, answer: '2' });
+    expect(no.code).toBe(2);
+    expect(no.screen).toContain('Not confirmed: nothing was changed.');
+    expect(entriesOf(place)).toEqual([]);
+    const yes = await typedInto(args, { home: place.folder, question, answer: '5' });
+    expect(yes.code).toBe(0);
+    expect(yes.screen).toMatch(/== s1 ==\s+Would revoke 2 tokens/);
+    expect(yes.screen).toMatch(/== s2 ==\s+Revoked 3 of 3 tokens/);
+    expect(contextsIn(place).sort()).toEqual(['s1', 's2']);
+  });
+
+  test('a dry run shows every plan and writes nothing', async () => {
+    const place = eight();
+    for (const ship of ships().slice(0, 2)) await ship.makeTokens('bob', 1);
+    const { code, value } = await place.json([
+      'tokens',
+      'revoke',
+      '--user',
+      'bob',
+      '--context',
+      'east',
+      '--dry-run',
+    ]);
+    expect(code).toBe(0);
+    expect(value.contexts.map((each: { result: object }) => each.result)).toMatchObject([
+      { dryRun: true, plan: { accessTokens: 1 } },
+      { dryRun: true, plan: { accessTokens: 1 } },
+    ]);
+    expect(entriesOf(place)).toEqual([]);
+    await place.run(['tokens', 'revoke', '--user', 'bob', '--context', 'east', '--yes']);
+  });
+
+  test('--at-most is about all contexts together', async () => {
+    const place = home(GROUPS);
+    for (const ship of ships().slice(0, 2)) await ship.makeTokens('bob', 3);
+    const args = ['tokens', 'revoke', '--user', 'bob', '--context', 'east', '--yes'];
+    const refused = await place.run([...args, '--at-most', '5']);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain('6 tokens together');
+    expect(entriesOf(place)).toEqual([]);
+    expect((await place.run([...args, '--at-most', '6'])).code).toBe(0);
+  });
+
+  test('no audit log, no change in any of them', async () => {
+    const place = home(GROUPS);
+    for (const ship of ships().slice(0, 2)) await ship.makeTokens('bob', 1);
+    const before = await ships()[0]?.countTokens();
+    writeFileSync(join(place.folder, 'file'), '');
+    const log = join(place.folder, 'file', 'audit.jsonl');
+    const run = await place.run([
+      'tokens',
+      'revoke',
+      '--user',
+      'bob',
+      '--context',
+      'east',
+      '--yes',
+      '--log-file',
+      log,
+    ]);
+    expect(run.code).toBe(6);
+    expect(await ships()[0]?.countTokens()).toBe(before);
+    await place.run(['tokens', 'revoke', '--user', 'bob', '--context', 'east', '--yes']);
+  });
+
+  test('a user whom only some of the contexts have is offboarded there, and missing nowhere', async () => {
+    const place = eight();
+    await ships()[1]?.addUser('carol');
+    await ships()[1]?.makeTokens('carol', 2);
+    const some = await place.json(['users', 'offboard', 'carol', '--context', 'east', '--yes']);
+    expect(some.code).toBe(0);
+    expect(outcomes(some.value)).toEqual([
+      ['s1', 'not_found'],
+      ['s2', 'done'],
+    ]);
+    const none = await place.run(['users', 'offboard', 'nobody', '--context', 'east', '--yes']);
+    expect(none.code).toBe(2);
+  });
+
+  test('leaked values from standard input are looked for in each of them', async () => {
+    const place = eight();
+    const [first = ''] = (await ships()[0]?.makeTokens('alice', 1)) ?? [];
+    const [second = ''] = (await ships()[1]?.makeTokens('alice', 1)) ?? [];
+    const args = ['tokens', 'find', '--leaked', '-', '--revoke', '--yes', '--context', 'east', '--json'];
+    const run = await place.run(args, { input: `a line\n${first} and\n${second}\n` });
+    expect(run.stdout).not.toContain(first);
+    const results = JSON.parse(run.stdout).contexts.map(
+      (each: { result: { found: object[] } }) => each.result.found,
+    );
+    expect(results).toMatchObject([[{ live: true, lines: [2] }], [{ live: true, lines: [3] }]]);
+  });
+
+  test('an interruption stops all of them, recorded, and the same command finishes', async () => {
+    const place = home(GROUPS);
+    for (const ship of ships().slice(0, 2)) await ship.makeTokens('alice', 120);
+    const args = ['tokens', 'revoke', '--user', 'alice', '--context', 'east', '--yes'];
+    const running = place.start(args);
+    await expect.poll(() => entriesOf(place).length, { timeout: 20_000, interval: 5 }).toBeGreaterThan(1);
+    running.kill('SIGINT');
+    expect([0, 130]).toContain((await running.ended).code);
+    expect((await place.run(args)).code).toBe(0);
+    expect(await ships()[0]?.countTokens()).toBe(1);
+    expect((await place.run(['log', 'verify'])).code).toBe(0);
+  });
+});
+
+test('a lockdown of eight: six are locked down, two reported, and again it touches only the two', async () => {
+  const place = eight();
+  for (const ship of ships()) await ship.makeTokens('alice', 5);
+  const command = [
+    'incident',
+    'lockdown',
+    '--all',
+    '--context',
+    'prod',
+    '--yes',
+    '--reason',
+    'provider compromised',
+  ];
+  const first = await place.json(command);
+  expect(first.code).toBe(5);
+  expect(outcomes(first.value)).toEqual([
+    ...WELL.map((context) => [context, 'done']),
+    ['s7', 'credentials_refused'],
+    ['s8', 'target_unreachable'],
+  ]);
+  const incidents = first.value.contexts
+    .slice(0, 6)
+    .map((each: { result: { incident: string } }) => each.result.incident);
+  expect(new Set(incidents).size).toBe(1);
+  for (const ship of ships().slice(0, 6)) expect(await ship.countTokens()).toBe(1);
+  expect(readdirSync(join(place.folder, '.local/state/tokenctl/incidents'))).toHaveLength(6);
+
+  const entries = entriesOf(place).length;
+  const second = await place.json(command);
+  expect(second.code).toBe(5);
+  expect(entriesOf(place)).toHaveLength(entries);
+
+  place.lockOut('s7', false);
+  place.cutOff('s8', false);
+  const third = await place.json(command);
+  expect(third.code).toBe(0);
+  expect(contextsIn(place, entries).sort()).toEqual(['s7', 's8']);
+  for (const ship of ships()) expect(await ship.countTokens()).toBe(1);
+
+  const status = await place.run(['incident', 'status', '--context', 'prod', '--check']);
+  expect(status.code).toBe(0);
+  const lift = await place.run(['incident', 'lift', incidents[0], '--context', 'prod', '--yes']);
+  expect(lift).toMatchObject({ code: 0 });
+  const lifted = await place.run(['incident', 'status', '--context', 'prod']);
+  expect(lifted.stdout).not.toContain('locked down\n');
+}, 120_000);

@@ -1,0 +1,87 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { loadConfiguration, type SettingFlags } from '../../src/config/configuration.ts';
+import { addContext, checkedContext, contextOf, requireFreeName } from '../../src/config/contexts.ts';
+import { contextsMeant } from '../../src/config/contexts-meant.ts';
+import { requireGroupNames } from '../../src/config/groups.ts';
+
+const CONTEXTS = 'contexts: { east: { url: "https://e.example" }, west: { url: "https://w.example" } }\n';
+const GROUPS = 'groups: { prod: [west, east], one: [east] }\n';
+
+function load(text: string, flags: SettingFlags = {}) {
+  const home = mkdtempSync(join(tmpdir(), 'tokenctl-config-'));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  const config = join(home, 'tokenctl.yaml');
+  writeFileSync(config, text);
+  return { config, settings: () => loadConfiguration({ config, ...flags }, { HOME: home }) };
+}
+
+describe('the contexts that are meant', () => {
+  test.each([
+    ['east', null],
+    ['east,west', ['east', 'west']],
+    [' east , east ', ['east']],
+    ['prod', ['west', 'east']],
+    ['one', ['east']],
+    ['one,prod', ['east', 'west']],
+  ])('%j means %j', (context, names) => {
+    expect(contextsMeant(load(CONTEXTS + GROUPS, { context }).settings(), false)).toEqual(names);
+  });
+
+  test('all of them are meant, or the current one, which may be none', () => {
+    const configuration = load(CONTEXTS).settings();
+    expect(contextsMeant(configuration, true)).toEqual(['east', 'west']);
+    expect(contextsMeant(configuration, false)).toBeNull();
+    expect(() => contextsMeant(load('').settings(), true)).toThrow('There are no contexts to work in');
+  });
+
+  test.each(['east,nowhere', 'prod,', 'nowhere,prod'])(
+    '%j is taken apart, and what is unknown refused',
+    (context) => {
+      const configuration = load(CONTEXTS + GROUPS, { context }).settings();
+      if (context === 'prod,') expect(contextsMeant(configuration, false)).toEqual(['west', 'east']);
+      else expect(() => contextsMeant(configuration, false)).toThrow('There is no context "nowhere"');
+    },
+  );
+
+  test('what works in one context refuses several', () => {
+    for (const context of ['prod', 'east,west']) {
+      expect(() => contextOf(load(CONTEXTS + GROUPS, { context }).settings())).toThrow(
+        'one context at a time',
+      );
+    }
+  });
+});
+
+describe('groups', () => {
+  test.each([
+    [
+      'groups: { prod: [east, wst] }',
+      'tokenctl.yaml:2: groups.prod.1: there is no context "wst"; did you mean "west"?',
+    ],
+    ['groups: { east: [west] }', 'groups.east: is the name of a context as well'],
+    ['groups: { prod: [] }', 'must have at least one context'],
+    ['groups: { "a b": [east] }', 'cannot name a group'],
+  ])('%s is refused', (groups, problem) => {
+    expect(load(`${CONTEXTS}${groups}\n`).settings).toThrow(problem);
+  });
+
+  test('a context that is added is put into its groups, once, and the file keeps its comments', () => {
+    const { config, settings } = load(`# ours\n${CONTEXTS}groups:\n  prod: # both\n    - west\n`);
+    const north = checkedContext('north', { url: 'https://n.example' });
+    addContext(config, north, ['prod', 'new']);
+    addContext(config, north, ['prod']);
+    expect(settings().groups).toEqual({ prod: ['west', 'north'], new: ['north'] });
+    expect(readFileSync(config, 'utf8')).toMatch(/# ours[\s\S]*# both/);
+  });
+
+  test('names of contexts and groups are never the same', () => {
+    const configuration = load(CONTEXTS + GROUPS).settings();
+    expect(() => requireFreeName(configuration, 'prod', true)).toThrow('the name of a group');
+    for (const groups of [['east'], ['north'], ['a b']]) {
+      expect(() => requireGroupNames(configuration, { context: 'north', groups })).toThrow();
+    }
+  });
+});
