@@ -53,7 +53,7 @@ export function openAfter(
 }
 
 /** SHA-256 (hex) of a line without its line feed: of its bytes, or of its text in UTF-8. */
-export function hashOf(line: string | Buffer): string {
+export function hashOf(line: string | Uint8Array): string {
   return hash('sha256', line);
 }
 

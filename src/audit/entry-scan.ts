@@ -1,165 +1,123 @@
 import type { Entry } from '../operations/ports/audit-log.ts';
-import { integerAt, integerEnd, recordEnd, stringEnd, textEnd, wordsEnd } from './canonical-scan.ts';
+import { integerAt, integerEnd, recordEnd, stringEnd, wordsEnd } from './canonical-scan.ts';
+import { instantEnd } from './instant-scan.ts';
+import { ScanText } from './scan-text.ts';
 
-/** What verification needs to know of an entry. */
-export type EntryLink = Pick<Entry, 'seq' | 'kind' | 'previous' | 'open'> & {
+/** What verification needs to know of an entry, and where it ends. */
+export type ScannedEntry = Pick<Entry, 'seq' | 'kind' | 'open'> & {
   readonly closes: number | undefined;
-  /** Whether the line is the entry's canonical form; absent where it is known to be. */
-  readonly isReformatted?: boolean;
+  /** The offset of the line feed behind it. */
+  readonly end: number;
 };
-
-const text = (characters: string) => Buffer.from(characters);
 
 const keys = {
-  actor: text('{"actor":'),
-  at: text(',"at":"'),
-  closes: text(',"closes":'),
-  data: text(',"data":'),
-  kind: text(',"kind":"'),
-  open: text('","open":['),
-  operation: text('],"operation":'),
-  previous: text(',"previous":"'),
-  run: text('","run":'),
-  seq: text(',"seq":'),
-  target: text(',"target":'),
-  version: text(',"v":1}'),
+  actor: ScanText.of('{"actor":'),
+  at: ScanText.of(',"at":"'),
+  closes: ScanText.of(',"closes":'),
+  data: ScanText.of(',"data":'),
+  operation: ScanText.of('],"operation":'),
+  previous: ScanText.of(',"previous":"'),
+  run: ScanText.of('","run":'),
+  seq: ScanText.of(',"seq":'),
+  target: ScanText.of(',"target":'),
+  version: ScanText.of(',"v":1}\n'),
 };
 
-const kinds = (['intent', 'outcome', 'note'] as const).map((kind) => ({ kind, bytes: text(kind) }));
+const kinds = (['intent', 'outcome', 'note'] as const).map((kind) => ({
+  kind,
+  text: ScanText.of(`,"kind":"${kind}","open":[`),
+}));
 
 const ZERO = 0x30;
-const NINE = 0x39;
 const COMMA = 0x2c;
 const CLOSE_BRACKET = 0x5d;
 const EMPTY_STRING = 2;
 
 /**
- * Reads what verification needs from the lines of a log, several times faster than parsing them and writing
- * them again. What is often the same in neighbouring lines is compared with the last one.
+ * Reads what verification needs from the entries of a log, several times faster than parsing them and
+ * writing them again. What is often the same in neighbouring lines is compared with the last one.
  */
 export class EntryScanner {
   readonly #actor = new Repeated((bytes, start) => {
-    const at = textEnd(bytes, start, keys.actor);
-    return textEnd(bytes, at === -1 ? -1 : wordsEnd(bytes, at), keys.at);
-  });
-  readonly #operation = new Repeated((bytes, start) => {
-    return textEnd(bytes, filledEnd(bytes, textEnd(bytes, start, keys.operation)), keys.previous);
-  });
-  readonly #run = new Repeated((bytes, start) => {
-    return textEnd(bytes, filledEnd(bytes, textEnd(bytes, start, keys.run)), keys.seq);
+    return keys.at.endAt(bytes, wordsEnd(bytes, keys.actor.endAt(bytes, start)));
   });
   readonly #target = new Repeated((bytes, start) => {
-    const at = textEnd(bytes, start, keys.target);
-    return textEnd(bytes, at === -1 ? -1 : wordsEnd(bytes, at), keys.version);
+    return keys.version.endAt(bytes, wordsEnd(bytes, keys.target.endAt(bytes, start)));
   });
 
   /**
-   * Reads a line.
+   * Reads the line that begins at an offset.
    *
-   * @param previous The hash that the entry should carry.
+   * @param bytes UTF-8 that ends with a line feed.
+   * @param previous The hash, in hex, that the entry should carry.
    * @returns Null where the line is no entry in canonical form that carries the hash, or where the scan
    * cannot tell: the parser can.
    */
-  scan(bytes: Buffer, previous: string): EntryLink | null {
-    let at = instantEnd(bytes, this.#actor.endAt(bytes, 0));
+  scan(bytes: DataView, start: number, previous: ScanText): ScannedEntry | null {
+    let at = instantEnd(bytes, this.#actor.endAt(bytes, start));
     let closes: number | undefined;
-    const closesAt = textEnd(bytes, at, keys.closes);
+    const closesAt = keys.closes.endAt(bytes, at);
     if (closesAt !== -1) {
       at = integerEnd(bytes, closesAt);
       closes = integerAt(bytes, closesAt, at);
     }
-    at = textEnd(bytes, at, keys.data);
-    at = textEnd(bytes, at === -1 ? -1 : recordEnd(bytes, at), keys.kind);
-    const kind = kindAt(bytes, at);
-    if (kind === null) return null;
-    at = textEnd(bytes, at + kind.length, keys.open);
-    const open: number[] = [];
-    at = this.#operation.endAt(bytes, at === -1 ? -1 : numbersEnd(bytes, at, open));
-    const seqAt = this.#run.endAt(bytes, hashEnd(bytes, at, previous));
-    if (seqAt === -1 || bytes[seqAt] === ZERO) return null;
-    const seqEnd = integerEnd(bytes, seqAt);
-    if (this.#target.endAt(bytes, seqEnd) !== bytes.length) return null;
-    return { seq: integerAt(bytes, seqAt, seqEnd), kind, closes, open, previous };
+    at = recordEnd(bytes, keys.data.endAt(bytes, at));
+    for (const { kind, text } of kinds) {
+      const openAt = text.endAt(bytes, at);
+      if (openAt === -1) continue;
+      const open: number[] = [];
+      at = filledEnd(bytes, keys.operation.endAt(bytes, numbersEnd(bytes, openAt, open)));
+      at = previous.endAt(bytes, keys.previous.endAt(bytes, at));
+      at = filledEnd(bytes, keys.run.endAt(bytes, at));
+      const seqAt = keys.seq.endAt(bytes, at);
+      const seqEnd = integerEnd(bytes, seqAt);
+      const end = this.#target.endAt(bytes, seqEnd) - 1;
+      if (end < 0 || bytes.getUint8(seqAt) === ZERO) return null;
+      return { seq: integerAt(bytes, seqAt, seqEnd), kind, closes, open, end };
+    }
+    return null;
   }
 }
 
 /** A stretch of a line that ends by itself, and is often the same as in the line before. */
 class Repeated {
-  readonly #end: (bytes: Uint8Array, start: number) => number;
-  #last: Uint8Array | null = null;
+  readonly #end: (bytes: DataView, start: number) => number;
+  #last: ScanText | null = null;
 
   /** @param end Where the stretch that begins at an offset ends; -1 where none does. */
-  constructor(end: (bytes: Uint8Array, start: number) => number) {
+  constructor(end: (bytes: DataView, start: number) => number) {
     this.#end = end;
   }
 
-  endAt(bytes: Buffer, start: number): number {
+  endAt(bytes: DataView, start: number): number {
     if (start === -1) return -1;
-    const same = this.#last === null ? -1 : textEnd(bytes, start, this.#last);
+    const same = this.#last === null ? -1 : this.#last.endAt(bytes, start);
     if (same !== -1) return same;
     const end = this.#end(bytes, start);
-    if (end !== -1) this.#last = Buffer.from(bytes.subarray(start, end));
+    if (end !== -1) {
+      const stretch = new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start);
+      this.#last = new ScanText(stretch);
+    }
     return end;
   }
 }
 
-function kindAt(bytes: Uint8Array, at: number): Entry['kind'] | null {
-  if (at === -1) return null;
-  for (const each of kinds) {
-    if (textEnd(bytes, at, each.bytes) !== -1) return each.kind;
-  }
-  return null;
-}
-
 /** A string that says something. */
-function filledEnd(bytes: Uint8Array, start: number): number {
-  if (start === -1) return -1;
+function filledEnd(bytes: DataView, start: number): number {
   const end = stringEnd(bytes, start);
   return end - start > EMPTY_STRING ? end : -1;
 }
 
-/** Where a hash ends that is expected at an offset. */
-function hashEnd(bytes: Uint8Array, start: number, hash: string): number {
-  if (start === -1) return -1;
-  for (let index = 0; index < hash.length; index += 1) {
-    if (bytes[start + index] !== hash.charCodeAt(index)) return -1;
-  }
-  return start + hash.length;
-}
-
 /** The numbers of an array whose bracket is before the offset, up to the closing one. */
-function numbersEnd(bytes: Uint8Array, start: number, numbers: number[]): number {
-  if (bytes[start] === CLOSE_BRACKET) return start;
+function numbersEnd(bytes: DataView, start: number, numbers: number[]): number {
+  if (bytes.getUint8(start) === CLOSE_BRACKET) return start;
   for (let at = start; ; at += 1) {
     const end = integerEnd(bytes, at);
     if (end === -1) return -1;
     numbers.push(integerAt(bytes, at, end));
     at = end;
-    if (bytes[at] === CLOSE_BRACKET) return at;
-    if (bytes[at] !== COMMA) return -1;
+    const next = bytes.getUint8(at);
+    if (next === CLOSE_BRACKET) return at;
+    if (next !== COMMA) return -1;
   }
 }
-
-/** `YYYY-MM-DDTHH:MM:SS.mmmZ"` of a date that there is. The 29th of February is for the parser. */
-function instantEnd(bytes: Uint8Array, start: number): number {
-  if (start === -1) return -1;
-  for (let index = 0; index < shape.length; index += 1) {
-    const found = bytes[start + index] ?? 0;
-    const expected = shape[index];
-    if (expected === ZERO ? found < ZERO || found > NINE : found !== expected) return -1;
-  }
-  const month = integerAt(bytes, start + 5, start + 7);
-  const day = integerAt(bytes, start + 8, start + 10);
-  const isInstant =
-    day >= 1 &&
-    day <= (days[month] ?? 0) &&
-    integerAt(bytes, start + 11, start + 13) < 24 &&
-    integerAt(bytes, start + 14, start + 16) < 60 &&
-    integerAt(bytes, start + 17, start + 19) < 60;
-  return isInstant ? start + shape.length : -1;
-}
-
-const shape = text('0000-00-00T00:00:00.000Z"');
-
-/** The days of each month, from January at 1 on. */
-const days = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

@@ -10,55 +10,84 @@ export interface Line {
 }
 
 const CHUNK = 1024 * 1024;
-const LINE_FEED = 0x0a;
+/** What ends a line. */
+export const LINE_FEED = 0x0a;
 
 /** The longest line that is read, in bytes: a longer one is no entry of ours. */
 const LONGEST_LINE = 16 * 1024 * 1024;
 
+/** Which part of a file is read: offsets in bytes. */
+export interface Part {
+  /** Where a line begins; the file's beginning where not given. */
+  readonly from?: number;
+  /** The file's end where not given. */
+  readonly to?: number;
+}
+
 /**
- * Reads a file line by line up to its size at the beginning, so that a log that is being appended to is
- * read as it stood. The lines come in blocks, because a million promises take longer than the lines, and
- * one buffer is read into over and over: lines stay what they are until the next block is asked for.
- * A line above 16 MiB is cut there and told as if it ended.
- *
- * @param from The offset of a line to begin with.
+ * Reads a file, or part of it, up to its size at the beginning, so that a log that is being appended to is
+ * read as it stood. Each chunk is of whole lines with their line feeds; only the last may lack one. One
+ * buffer is read into over and over: a chunk stays what it is until the next is asked for. A line above
+ * 16 MiB is cut there, is given a line feed, and is the last.
  */
-export async function* blocksOf(file: FileHandle, from = 0): AsyncIterable<readonly Line[]> {
-  const { size } = await file.stat();
-  let buffer = Buffer.allocUnsafe(Math.min(CHUNK, size - from));
+export async function* chunksOf(file: FileHandle, { from = 0, to }: Part = {}): AsyncIterable<Buffer> {
+  const end = to ?? (await file.stat()).size;
+  let buffer = Buffer.allocUnsafe(Math.min(CHUNK, end - from));
   let held = 0; // the bytes of an unfinished line at the buffer's beginning
-  for (let position = from; position < size; ) {
+  for (let position = from; position < end; ) {
     if (held === buffer.length) buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);
-    const { bytesRead } = await file.read(
-      buffer,
-      held,
-      Math.min(buffer.length - held, size - position),
-      position,
-    );
+    const room = Math.min(buffer.length - held, end - position);
+    const { bytesRead } = await file.read(buffer, held, room, position);
     if (bytesRead === 0) break;
     position += bytesRead;
-    const filled = buffer.subarray(0, held + bytesRead);
-    const { lines, rest } = split(filled, held);
-    if (lines.length > 0) yield lines;
-    buffer.copyWithin(0, rest, filled.length);
-    held = filled.length - rest;
+    const filled = held + bytesRead;
+    const rest = buffer.subarray(held, filled).lastIndexOf(LINE_FEED) + 1;
+    if (rest === 0) {
+      held = filled;
+    } else {
+      yield buffer.subarray(0, held + rest);
+      buffer.copyWithin(0, held + rest, filled);
+      held = filled - held - rest;
+    }
     if (held > LONGEST_LINE) {
-      yield [{ bytes: buffer.subarray(0, held), ended: true }];
+      yield ended(buffer.subarray(0, held));
       return;
     }
   }
-  if (held > 0) yield [{ bytes: buffer.subarray(0, held), ended: false }];
+  if (held > 0) yield buffer.subarray(0, held);
 }
 
-/** The whole lines of a chunk, whose first bytes are known to hold no line feed, and where the rest begins. */
-function split(chunk: Buffer, known: number): { readonly lines: Line[]; readonly rest: number } {
+/** Some lines of which the last ends with a line feed, if need be with one of ours. */
+export function ended(lines: Buffer): Buffer {
+  return lines.at(-1) === LINE_FEED ? lines : Buffer.concat([lines, Buffer.of(LINE_FEED)]);
+}
+
+/** The line of a chunk that begins at an offset. */
+export function lineAt(chunk: Buffer, start: number): Line {
+  const end = chunk.indexOf(LINE_FEED, start);
+  const bytes = chunk.subarray(start, end === -1 ? chunk.length : end);
+  return { bytes, ended: end !== -1 };
+}
+
+/** The lines of a chunk. They come in blocks, because a million promises take longer than the lines. */
+export function linesOf(chunk: Buffer): readonly Line[] {
   const lines: Line[] = [];
-  let start = 0;
-  for (let end = chunk.indexOf(LINE_FEED, known); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-    lines.push({ bytes: chunk.subarray(start, end), ended: true });
-    start = end + 1;
+  for (let at = 0; at < chunk.length; ) {
+    const line = lineAt(chunk, at);
+    lines.push(line);
+    at += line.bytes.length + 1;
   }
-  return { lines, rest: start };
+  return lines;
+}
+
+/** How many lines a chunk has, an unfinished one among them. */
+export function lineCount(chunk: Buffer): number {
+  let count = 0;
+  for (let at = 0; at < chunk.length; count += 1) {
+    const end = chunk.indexOf(LINE_FEED, at);
+    at = end === -1 ? chunk.length : end + 1;
+  }
+  return count;
 }
 
 /** The last line of a file, read from its end. */

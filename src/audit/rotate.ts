@@ -7,11 +7,11 @@ import type { EntryDraft, LogObserver, Rotation } from '../operations/ports/audi
 import type { Clock } from '../operations/ports/clock.ts';
 import { archivePath, archivesOf } from './archives.ts';
 import { linkEntry } from './chain.ts';
-import { blocksOf } from './lines.ts';
+import { chunksOf } from './lines.ts';
 import type { ChainState } from './link-group.ts';
 import { syncFolder } from './log-folder.ts';
 import { ROTATE, rotationData } from './rotation-note.ts';
-import { verifyChain } from './verify-chain.ts';
+import { verifyChunks } from './verify-chain.ts';
 
 /** A log file that is to be closed. */
 export interface RotateFile {
@@ -66,7 +66,7 @@ async function treeOf(path: string, file: FileHandle): Promise<{ tree: MerkleTre
     },
     line: (bytes) => tree.add(bytes),
   };
-  const found = await verifyChain(blocksOf(file), { observer, isPart: true });
+  const found = await verifyChunks(chunksOf(file), { observer, isPart: true });
   if (found.break === null) return { tree, first };
   throw new TokenctlError('log_broken', `The audit log ${path} does not hold: ${found.break.message}`, {
     hint: 'Keep the file as it is, and find out more with `tokenctl log verify`.',

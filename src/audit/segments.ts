@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { type Archive, archivesOf } from './archives.ts';
 import { lineBefore } from './find-entry.ts';
-import { blocksOf, type Line } from './lines.ts';
+import { chunksOf, ended, type Line, lineCount, linesOf } from './lines.ts';
 import { openForReading } from './log-folder.ts';
 
 /** A log's files, oldest first: what rotation closed, and the current one. */
@@ -38,11 +38,12 @@ export class Segments implements AsyncDisposable {
   }
 
   /**
-   * All lines, oldest first. An archive was whole when it was closed, so that its last line counts.
+   * All lines with their line feeds, oldest first, in chunks as `chunksOf` gives them. An archive was whole
+   * when it was closed, so that its last line counts.
    *
    * @param from The number of an entry: lines that are known to stand before it may be left out.
    */
-  async *blocks(from = 1): AsyncIterable<readonly Line[]> {
+  async *chunks(from = 1): AsyncIterable<Buffer> {
     for (const { path, last } of this.archives) {
       await using file = last < from ? null : await openForReading(path);
       if (file !== null) yield* this.#counted(path, file, from);
@@ -50,7 +51,12 @@ export class Segments implements AsyncDisposable {
     if (this.current !== null) yield* this.#counted(this.#logPath, this.current, from);
   }
 
-  /** Where a line stands that {@link blocks} gave as the nth, as far as the lines that were left out are entries. */
+  /** The same lines one by one, in blocks. */
+  async *blocks(from = 1): AsyncIterable<readonly Line[]> {
+    for await (const chunk of this.chunks(from)) yield linesOf(chunk);
+  }
+
+  /** Where a line stands that {@link chunks} gave as the nth, as far as the lines that were left out are entries. */
   placeOf(line: number): { readonly file: string; readonly line: number } {
     let before = 0;
     for (const { path, skipped, lines } of this.#given) {
@@ -64,13 +70,13 @@ export class Segments implements AsyncDisposable {
     await this.current?.close();
   }
 
-  async *#counted(path: string, file: FileHandle, from: number): AsyncIterable<readonly Line[]> {
+  async *#counted(path: string, file: FileHandle, from: number): AsyncIterable<Buffer> {
     const { offset, skipped } = from > 1 ? await lineBefore(file, from) : { offset: 0, skipped: 0 };
     const given = { path, skipped, lines: 0 };
     this.#given.push(given);
-    for await (const block of blocksOf(file, offset)) {
-      given.lines += block.length;
-      yield path === this.#logPath ? block : block.map(({ bytes }) => ({ bytes, ended: true }));
+    for await (const chunk of chunksOf(file, { from: offset })) {
+      given.lines += lineCount(chunk);
+      yield path === this.#logPath ? chunk : ended(chunk);
     }
   }
 }

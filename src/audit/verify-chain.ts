@@ -1,14 +1,11 @@
-import type { Entry, LogBreak, LogObserver, LogVerification } from '../operations/ports/audit-log.ts';
-import { canonical, emptyHead, hashOf, openAfter } from './chain.ts';
-import { type Accepted, Diagnosis, type Suspect } from './diagnosis.ts';
+import type { LogBreak, LogObserver, LogVerification } from '../operations/ports/audit-log.ts';
+import { ChainScan } from './chain-scan.ts';
+import { type Accepted, Diagnosis } from './diagnosis.ts';
 import { parseEntry } from './entry.ts';
-import { type EntryLink, EntryScanner } from './entry-scan.ts';
-import type { Line } from './lines.ts';
+import { follow } from './follow.ts';
+import { LINE_FEED, type Line, lineAt } from './lines.ts';
 import type { ChainState } from './link-group.ts';
 import { PRUNE, readPruning, readRotation } from './rotation-note.ts';
-
-/** A log without entries. */
-const beginning: Accepted = { head: emptyHead, open: [], previous: '' };
 
 /** How a log is verified. */
 export interface VerifyChainOptions {
@@ -35,11 +32,24 @@ export async function verifyChain(
   return check.result();
 }
 
-/** The check of a log, a line at a time. */
+/** Checks a log that comes in chunks of whole lines with their line feeds: the same, and faster. */
+export async function verifyChunks(
+  chunks: AsyncIterable<Buffer>,
+  options: VerifyChainOptions = {},
+): Promise<LogVerification> {
+  const check = new ChainCheck(options);
+  for await (const chunk of chunks) {
+    if (check.isSettledByChunk(chunk)) break;
+  }
+  return check.result();
+}
+
+/** The check of a log, a line at a time or many at once. */
 export class ChainCheck {
   readonly #observer: LogObserver | undefined;
-  readonly #scanner = new EntryScanner();
-  #chain: Accepted;
+  readonly #scan: ChainScan;
+  /** Whether the first line is that of a log, or of what is left of one. */
+  readonly #isFromBeginning: boolean;
   #line = 0;
   #tornBytes = 0;
   #break: LogBreak | null = null;
@@ -49,42 +59,36 @@ export class ChainCheck {
   #isMissingKnown: boolean;
 
   /** @param start What the first line is to follow from. */
-  constructor({ observer, isPart = false }: VerifyChainOptions = {}, start = beginning) {
+  constructor({ observer, isPart = false }: VerifyChainOptions = {}, start?: Accepted) {
     this.#observer = observer;
     this.#isMissingKnown = isPart;
-    this.#chain = start;
+    this.#isFromBeginning = start === undefined;
+    this.#scan = new ChainScan(start);
   }
 
   /** Takes the next line. True where no further one changes the result. */
   isSettledBy(line: Line): boolean {
-    this.#line += 1;
-    if (!line.ended) {
-      this.#tornBytes = line.bytes.length;
-      return true;
+    return !this.#isScanned(line) && this.#isSettledByReading(line);
+  }
+
+  /** Takes the next lines, with their line feeds; only a log's last one may lack it. */
+  isSettledByChunk(chunk: Buffer): boolean {
+    for (let at = this.#scanned(chunk, 0); at < chunk.length; at = this.#scanned(chunk, at)) {
+      const line = lineAt(chunk, at);
+      if (this.#isSettledByReading(line)) return true;
+      at += line.bytes.length + 1;
     }
-    if (this.#line === 1 && this.#chain === beginning) this.#begin(line.bytes);
-    if (this.#diagnosis !== null) return this.#diagnosis.isSettledBy(line.bytes);
-    const { head } = this.#chain;
-    const entry = this.#scanner.scan(line.bytes, head.hash) ?? parseLink(line.bytes);
-    const next = follow(line, { entry, before: this.#chain });
-    if ('head' in next) {
-      this.#accept(line.bytes, next);
-    } else if ('problem' in next) {
-      this.#break = { line: this.#line, expected: this.#chain.head.size + 1, ...next };
-    } else {
-      this.#diagnosis = new Diagnosis({ line: this.#line, before: this.#chain, suspect: next });
-    }
-    return this.#break !== null;
+    return false;
   }
 
   /** Where the chain stands that holds so far. */
   get chain(): ChainState {
-    return this.#chain;
+    return this.#scan.chain;
   }
 
   /** What was found so far. */
   result(): LogVerification {
-    const { head } = this.#chain;
+    const { head } = this.chain;
     const found = this.#break ?? this.#diagnosis?.verdict() ?? this.#beginningRemoved();
     return {
       entries: head.size,
@@ -95,18 +99,59 @@ export class ChainCheck {
     };
   }
 
+  #isScanned({ bytes, ended, seq }: Line): boolean {
+    const isAsStored = seq === undefined || seq === this.chain.head.size + 1;
+    if (!ended || !isAsStored || bytes.includes(LINE_FEED)) return false;
+    return this.#scanned(Buffer.concat([bytes, Buffer.of(LINE_FEED)]), 0) > 0;
+  }
+
+  /** Accepts what the scan can from an offset on, and tells how far that is. */
+  #scanned(lines: Buffer, start: number): number {
+    const isBeginning = this.#line === 0 && this.#isFromBeginning;
+    if (isBeginning || this.#diagnosis !== null) return start;
+    const { size } = this.chain.head;
+    const isWatched = this.#observer !== undefined || this.#missing > 0;
+    const end = this.#scan.accept(lines, {
+      start,
+      ...(isWatched && { each: (line) => this.#accepted(line) }),
+    });
+    this.#line += this.chain.head.size - size;
+    return end;
+  }
+
+  /** What the scan does not accept is read by the parser. */
+  #isSettledByReading(line: Line): boolean {
+    this.#line += 1;
+    if (!line.ended) {
+      this.#tornBytes = line.bytes.length;
+      return true;
+    }
+    if (this.#line === 1 && this.#isFromBeginning) this.#begin(line.bytes);
+    if (this.#diagnosis !== null) return this.#diagnosis.isSettledBy(line.bytes);
+    const before = this.#scan.chain;
+    const next = follow(line, before);
+    if ('head' in next) {
+      this.#scan.chain = next;
+      this.#accepted(line.bytes);
+    } else if ('problem' in next) {
+      this.#break = { line: this.#line, expected: before.head.size + 1, ...next };
+    } else {
+      this.#diagnosis = new Diagnosis({ line: this.#line, before, suspect: next });
+    }
+    return this.#break !== null;
+  }
+
   /** A file that rotation began says what stood before it. */
   #begin(bytes: Buffer): void {
     const entry = parseEntry(bytes);
     const before = entry === null ? null : readRotation(entry);
     if (entry === null || before === null || before.head.size === 0) return;
-    this.#chain = { head: before.head, open: entry.open, previous: '' };
+    this.#scan.chain = { head: before.head, open: entry.open, previous: '' };
     this.#missing = before.head.size;
     this.#observer?.begins(before.tree);
   }
 
-  #accept(bytes: Buffer, next: Accepted): void {
-    this.#chain = next;
+  #accepted(bytes: Buffer): void {
     this.#observer?.line(bytes);
     if (this.#missing === 0 || this.#isMissingKnown || !bytes.includes(PRUNE)) return;
     const entry = parseEntry(bytes);
@@ -119,59 +164,4 @@ export class ChainCheck {
     const message = `${which} missing, and no entry says that retention removed them.`;
     return { line: 1, seq: this.#missing + 1, expected: 1, problem: 'removed', message };
   }
-}
-
-/** The chain with a line, what is wrong with the line, or a line that does not follow: for a diagnosis. */
-function follow(
-  line: Line,
-  { entry, before }: { readonly entry: EntryLink | null; readonly before: Accepted },
-): Accepted | Fault | Suspect {
-  const { bytes } = line;
-  if (entry === null) return fault('unreadable', null, 'It is not an entry.');
-  const { seq, previous } = entry;
-  if (entry.isReformatted === true) {
-    return fault('edited', seq, `Entry ${seq} is not written as it was recorded.`);
-  }
-  const { head, open } = before;
-  if (previous !== head.hash) return { seq, previous, hash: hashOf(bytes) };
-  if (seq !== head.size + 1) {
-    return fault('edited', seq, `The entry behind entry ${head.size} says that it is entry ${seq}.`);
-  }
-  if (line.seq !== undefined && line.seq !== seq) {
-    return fault('edited', seq, `Entry ${seq} is stored under the number ${line.seq}.`);
-  }
-  const openNow = openAfter(open, entry);
-  if (!isSame(entry.open, openNow)) {
-    return fault('edited', seq, `Entry ${seq} does not list the open intents as they are.`);
-  }
-  return { head: { size: seq, hash: hashOf(bytes) }, open: openNow, previous };
-}
-
-/** What the scan reads, by the parser: exact, and slower. */
-function parseLink(bytes: Buffer): EntryLink | null {
-  const entry = parseEntry(bytes);
-  if (entry === null) return null;
-  const { seq, kind, closes, open, previous } = entry;
-  return { seq, kind, closes, open, previous, isReformatted: !isCanonical(entry, bytes) };
-}
-
-/** Whether an entry is written in its canonical form. What has none is not. */
-function isCanonical(entry: Entry, bytes: Buffer): boolean {
-  try {
-    return Buffer.from(canonical(entry)).equals(bytes);
-  } catch {
-    // JSON can write numbers too large to be any, and halves of surrogate pairs.
-    return false;
-  }
-}
-
-function isSame(one: readonly number[], other: readonly number[]): boolean {
-  return one === other || (one.length === other.length && one.every((seq, index) => seq === other[index]));
-}
-
-/** What is wrong with a line by itself. */
-type Fault = Omit<LogBreak, 'line' | 'expected'>;
-
-function fault(problem: LogBreak['problem'], seq: number | null, message: string): Fault {
-  return { problem, seq, message };
 }

@@ -1,15 +1,12 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import type { Head } from '../operations/ports/audit-log.ts';
-import { hashOf } from './chain.ts';
-import type { Accepted } from './diagnosis.ts';
-import { parseEntry } from './entry.ts';
-import { blocksOf, readFully } from './lines.ts';
-import { ChainCheck } from './verify-chain.ts';
+import { anchorAt } from './anchor.ts';
+import { ChainScan } from './chain-scan.ts';
+import { chunksOf, LINE_FEED, readFully } from './lines.ts';
+import type { ChainCheck } from './verify-chain.ts';
 
-/** A stretch of a log's file: the lines that begin in it, and the one behind. */
+/** A stretch of a log's file: the lines that begin in it, and the one behind. Offsets in bytes. */
 export interface Range {
-  readonly path: string;
-  /** Offsets in bytes. */
   readonly from: number;
   readonly to: number;
 }
@@ -28,45 +25,39 @@ export interface CheckedRange {
  *
  * @returns Null where it does not hold, or where that cannot be told from the stretch alone.
  */
-export async function verifyRange({ path, from, to }: Range): Promise<CheckedRange | null> {
-  await using file = await open(path);
+export async function verifyRange(file: FileHandle, { from, to }: Range): Promise<CheckedRange | null> {
   const start = from === 0 ? 0 : await lineStart(file, from);
-  let offset = start;
-  let check: ChainCheck | null = from === 0 ? new ChainCheck() : null;
+  const end = await lineStart(file, (await lineStart(file, to)) + 1);
+  let scan = from === 0 ? new ChainScan() : null;
   let first: Head | null = null;
-  for await (const block of blocksOf(file, start)) {
-    for (const line of block) {
-      const isBehind = offset >= to;
-      offset += line.bytes.length + 1;
-      if (check === null) {
-        const anchor = accepted(line.bytes);
-        if (anchor === null) return null;
-        first = anchor.head;
-        check = new ChainCheck({}, anchor);
-      } else if (check.isSettledBy(line)) {
-        return ending(check, first);
-      }
-      if (isBehind) return ending(check, first);
+  let check: ChainCheck | null = null;
+  for await (const chunk of chunksOf(file, { from: start, to: end })) {
+    let at = 0;
+    if (scan === null) {
+      const anchor = await anchorAt(chunk);
+      if (anchor === null) return null;
+      scan = new ChainScan(anchor.chain);
+      first = anchor.chain.head;
+      at = anchor.end;
     }
+    if (check === null) at = scan.accept(chunk, { start: at });
+    if (at === chunk.length) continue;
+    check ??= await closerCheck(scan);
+    if (check.isSettledByChunk(chunk.subarray(at))) break;
   }
-  return check === null ? null : ending(check, first);
+  if (scan === null) return null;
+  if (check === null) return { first, last: scan.chain.head, tornBytes: 0 };
+  const { break: found, head, tornBytes } = check.result();
+  return found === null ? { first, last: head, tornBytes } : null;
 }
 
-function ending(check: ChainCheck, first: Head | null): CheckedRange | null {
-  const { break: found, head, tornBytes, removed = 0 } = check.result();
-  return found === null && removed === 0 ? { first, last: head, tornBytes } : null;
-}
-
-/** What the line behind an entry has to follow from. */
-function accepted(bytes: Buffer): Accepted | null {
-  const entry = parseEntry(bytes);
-  if (entry === null) return null;
-  const { seq, open: unfinished, previous } = entry;
-  return { head: { size: seq, hash: hashOf(bytes) }, open: unfinished, previous };
+/** What the scan does not accept needs the parser, which a thread loads only then. */
+async function closerCheck({ chain }: ChainScan): Promise<ChainCheck> {
+  const { ChainCheck } = await import('./verify-chain.ts');
+  return new ChainCheck({}, chain);
 }
 
 const WINDOW = 64 * 1024;
-const LINE_FEED = 0x0a;
 
 /** The offset of the first line that begins at an offset or behind it. */
 async function lineStart(file: FileHandle, from: number): Promise<number> {

@@ -1,5 +1,5 @@
-// A worker thread: checks the stretch of a log that it is given.
+// A worker thread: checks stretches of the log that it is told of.
 import { parentPort, workerData } from 'node:worker_threads';
-import { type Range, verifyRange } from './verify-range.ts';
+import { type Shared, verifyStretches } from './verify-stretches.ts';
 
-parentPort?.postMessage(await verifyRange(workerData as Range));
+parentPort?.postMessage(await verifyStretches(workerData as Shared));

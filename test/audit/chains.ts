@@ -1,6 +1,7 @@
+import { expect } from 'vitest';
 import { emptyHead, linkEntry } from '../../src/audit/chain.ts';
 import type { Line } from '../../src/audit/lines.ts';
-import { verifyChain } from '../../src/audit/verify-chain.ts';
+import { verifyChain, verifyChunks } from '../../src/audit/verify-chain.ts';
 import type { AuditLog, EntryDraft } from '../../src/operations/ports/audit-log.ts';
 import { stillClock } from './drafts.ts';
 
@@ -16,10 +17,22 @@ export function chainOf(drafts: readonly EntryDraft[]): string[] {
   });
 }
 
-/** What verifies some lines as a log. */
+/**
+ * What verifies some lines as a log: one by one, as a table gives them, and all at once, as a file does, which
+ * has to find the same.
+ */
 export function logOfLines(lines: readonly (string | Buffer)[]): Pick<AuditLog, 'verify'> {
-  async function* stream(): AsyncIterable<Line[]> {
+  async function* single(): AsyncIterable<Line[]> {
     for (const line of lines) yield [{ bytes: Buffer.from(line), ended: true }];
   }
-  return { verify: (observer) => verifyChain(stream(), { observer }) };
+  async function* whole(): AsyncIterable<Buffer> {
+    yield Buffer.concat(lines.flatMap((line) => [Buffer.from(line), Buffer.from('\n')]));
+  }
+  return {
+    async verify(observer) {
+      const found = await verifyChunks(whole(), { observer });
+      expect(await verifyChain(single())).toEqual(found);
+      return found;
+    },
+  };
 }

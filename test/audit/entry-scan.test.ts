@@ -3,13 +3,20 @@ import { describe, expect, test } from 'vitest';
 import { canonical } from '../../src/audit/chain.ts';
 import { parseEntry } from '../../src/audit/entry.ts';
 import { EntryScanner } from '../../src/audit/entry-scan.ts';
+import { ScanText } from '../../src/audit/scan-text.ts';
 import { chainOf } from './chains.ts';
 import { draft } from './drafts.ts';
 
 const NOTHING = '0'.repeat(64);
 
-function scan(line: string | Buffer) {
-  return new EntryScanner().scan(Buffer.from(line), NOTHING);
+/** What the scan makes of a line, by a scanner that has read others before or none. */
+function scan(line: string | Buffer, scanner = new EntryScanner(), previous = NOTHING) {
+  const { buffer, byteOffset, length } = Buffer.concat([Buffer.from(line), Buffer.from('\n')]);
+  const found = scanner.scan(new DataView(buffer, byteOffset, length), 0, ScanText.of(previous));
+  if (found === null) return null;
+  const { end, ...entry } = found;
+  expect(end).toBe(length - 1);
+  return entry;
 }
 
 /** What the parser makes of a line, where it is canonical and carries the hash. */
@@ -17,8 +24,8 @@ function parsed(line: Buffer) {
   const entry = parseEntry(line);
   if (entry === null || entry.previous !== NOTHING) return null;
   if (!Buffer.from(canonical(entry)).equals(line)) return null;
-  const { seq, kind, closes, open, previous } = entry;
-  return { seq, kind, closes, open, previous };
+  const { seq, kind, closes, open } = entry;
+  return { seq, kind, closes, open };
 }
 
 const [plain = ''] = chainOf([
@@ -31,7 +38,7 @@ describe('EntryScanner', () => {
     expect(scan(plain)).toMatchObject({ seq: 1, kind: 'outcome', closes: 7, open: [] });
     const [, , third = ''] = chainOf([draft({ kind: 'intent' }), draft({ kind: 'intent' }), draft()]);
     const { previous } = JSON.parse(third) as { previous: string };
-    expect(new EntryScanner().scan(Buffer.from(third), previous)).toMatchObject({ seq: 3, open: [1, 2] });
+    expect(scan(third, new EntryScanner(), previous)).toMatchObject({ seq: 3, open: [1, 2] });
   });
 
   test('accepts nothing that the parser does not, whatever is written over it', () => {
@@ -41,27 +48,28 @@ describe('EntryScanner', () => {
     fc.assert(
       fc.property(fc.nat(plain.length - 1), fc.nat(3), piece, (at, removed, added) => {
         const line = Buffer.from(plain.slice(0, at) + added + plain.slice(at + removed));
-        const found = scanner.scan(line, NOTHING);
+        const found = scan(line, scanner);
         if (found !== null) expect(found).toEqual(parsed(line));
       }),
       { numRuns: 20_000 },
     );
   });
 
-  test('accepts whatever the program writes in ASCII and integers, so that it is as fast as it can be', () => {
+  test('accepts what the program writes, but for rare keys and numbers, so that it is as fast as it can be', () => {
     const json = fc.letrec((tie) => ({
       value: fc.oneof(
         { maxDepth: 4 },
         fc.constantFrom(null, true, false),
         fc.integer(),
         fc.string({ unit: fc.integer({ min: 0, max: 127 }).map((code) => String.fromCharCode(code)) }),
+        fc.string({ unit: 'binary' }),
         fc.array(tie('value'), { maxLength: 3 }),
         fc.dictionary(fc.string({ unit: fc.constantFrom(...'abYZ_-09 !#~') }), tie('value'), { maxKeys: 3 }),
       ),
     }));
     fc.assert(
-      fc.property(json.value, (value) => {
-        const [line = ''] = chainOf([draft({ data: { value } })]);
+      fc.property(json.value, fc.string({ unit: 'binary' }), (value, user) => {
+        const [line = ''] = chainOf([draft({ actor: { user }, data: { value } })]);
         expect(scan(line)).toEqual(parsed(Buffer.from(line)));
         expect(scan(line)).not.toBeNull();
       }),
