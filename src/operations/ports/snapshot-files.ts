@@ -19,7 +19,7 @@ export interface SnapshotFiles {
   /**
    * Begins a file.
    *
-   * @param name Without folder: `inc-1a2b3c4d-20261120T100000Z.jsonl`.
+   * @param name Without folder: `inc-1a2b3c4d-production-20261120T100000Z.jsonl`.
    * @throws TokenctlError `configuration` where it cannot be made.
    */
   create(name: string): Promise<SnapshotFile>;
