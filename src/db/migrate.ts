@@ -1,5 +1,5 @@
 import { TokenctlError } from '../core/errors.ts';
-import type { Database } from './database.ts';
+import type { Database, Queryable } from './database.ts';
 
 /** One step of a schema: forward only, never changed once released. */
 export interface Migration {
@@ -21,34 +21,51 @@ const ADVISORY_LOCK = 7_305_114_201;
  */
 export function migrate(database: Database, migrations: readonly Migration[]): Promise<number> {
   return database.transaction(async (transaction) => {
-    // A migration of a large table, or of another process first, may take longer than any request.
-    await transaction.execute('SET LOCAL statement_timeout = 0');
-    await transaction.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCK]);
-    await transaction.execute(
-      `CREATE TABLE IF NOT EXISTS service_migration (
-         number integer PRIMARY KEY, name text NOT NULL, applied timestamptz NOT NULL DEFAULT now())`,
-    );
-    const rows = await transaction.query<{ newest: number | null }>(
-      'SELECT max(number) AS newest FROM service_migration',
-    );
-    const newest = rows[0]?.newest ?? 0;
-    if (newest > migrations.length) {
-      throw new TokenctlError(
-        'configuration',
-        `The database is at migration ${newest}, and this program knows ${migrations.length}`,
-        { hint: 'Use the version of the program that wrote it, or a newer one.' },
-      );
-    }
-    const missing = migrations.slice(newest);
-    for (const migration of missing) {
-      for (const statement of migration.sql.split(/;\s*\n/).filter((text) => text.trim() !== '')) {
-        await transaction.execute(statement);
-      }
-      await transaction.execute('INSERT INTO service_migration (number, name) VALUES ($1, $2)', [
-        migration.number,
-        migration.name,
-      ]);
-    }
-    return missing.length;
+    await lockMigrations(transaction);
+    return applyMissing(transaction, migrations);
   });
+}
+
+/** Waits until nobody else migrates, and keeps all others from it until the transaction ends. */
+export async function lockMigrations(transaction: Queryable): Promise<void> {
+  // A migration of a large table, or of another process first, may take longer than any request.
+  await transaction.execute('SET LOCAL statement_timeout = 0');
+  await transaction.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCK]);
+}
+
+/**
+ * What {@link migrate} does once it has the lock, for whoever must look at the database in between.
+ *
+ * @throws TokenctlError `configuration` where the database is newer than the program.
+ */
+export async function applyMissing(
+  transaction: Queryable,
+  migrations: readonly Migration[],
+): Promise<number> {
+  await transaction.execute(
+    `CREATE TABLE IF NOT EXISTS service_migration (
+       number integer PRIMARY KEY, name text NOT NULL, applied timestamptz NOT NULL DEFAULT now())`,
+  );
+  const rows = await transaction.query<{ newest: number | null }>(
+    'SELECT max(number) AS newest FROM service_migration',
+  );
+  const newest = rows[0]?.newest ?? 0;
+  if (newest > migrations.length) {
+    throw new TokenctlError(
+      'configuration',
+      `The database is at migration ${newest}, and this program knows ${migrations.length}`,
+      { hint: 'Use the version of the program that wrote it, or a newer one.' },
+    );
+  }
+  const missing = migrations.slice(newest);
+  for (const migration of missing) {
+    for (const statement of migration.sql.split(/;\s*\n/).filter((text) => text.trim() !== '')) {
+      await transaction.execute(statement);
+    }
+    await transaction.execute('INSERT INTO service_migration (number, name) VALUES ($1, $2)', [
+      migration.number,
+      migration.name,
+    ]);
+  }
+  return missing.length;
 }

@@ -1,8 +1,8 @@
 import { TokenctlError } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
-import type { Database } from '../db/database.ts';
+import type { Database, Queryable } from '../db/database.ts';
 import { openEmbedded } from '../db/embedded.ts';
-import { migrate } from '../db/migrate.ts';
+import { applyMissing, lockMigrations } from '../db/migrate.ts';
 import { openPostgres } from '../db/postgres.ts';
 import type { DialectName } from './dialects/dialect.ts';
 import { gatewayMigrations, MARK } from './migrations/gateway/index.ts';
@@ -11,8 +11,11 @@ import { migrations } from './migrations/index.ts';
 
 const STATEMENT_TIMEOUT_MS = 30_000;
 
-/** Where names without a schema are looked for in a database of the gateway's dialect; new ones go to the first. */
-const GATEWAY_PATH = `public,${NAMES}`;
+/**
+ * Where the service looks for names without a schema in a database of the gateway's dialect: its own names come
+ * first, so that a table which somebody else makes in `public` takes the place of none of them.
+ */
+const GATEWAY_PATH = `${NAMES},public`;
 
 /** A PostgreSQL URL, or the folder of the embedded database; null keeps it in memory. */
 export type Place = { readonly url: Secret } | { readonly folder: string | null };
@@ -26,9 +29,14 @@ export type Place = { readonly url: Secret } | { readonly folder: string | null 
 export async function openDatabase(place: Place, dialect: DialectName): Promise<Database> {
   const database = await open(place, dialect);
   try {
-    const made = await dialectOf(database);
-    if (made !== null && made !== dialect) throw madeForAnother(place, made);
-    await migrate(database, dialect === 'gateway' ? gatewayMigrations : migrations);
+    await database.transaction(async (transaction) => {
+      await lockMigrations(transaction);
+      // There the steps find the tables that they change, and what they make belongs there.
+      if (dialect === 'gateway') await transaction.execute('SET LOCAL search_path = public');
+      const made = await dialectOf(transaction);
+      if (made !== null && made !== dialect) throw madeForAnother(place, made);
+      await applyMissing(transaction, dialect === 'gateway' ? gatewayMigrations : migrations);
+    });
     return database;
   } catch (error) {
     await database.close();
@@ -37,7 +45,7 @@ export async function openDatabase(place: Place, dialect: DialectName): Promise<
 }
 
 /** The dialect that a service's database was made for; null where it is none. */
-export async function dialectOf(database: Database): Promise<DialectName | null> {
+export async function dialectOf(database: Queryable): Promise<DialectName | null> {
   const [table] = await database.query<{ there: boolean }>(
     "SELECT to_regclass('service_migration') IS NOT NULL AS there",
   );

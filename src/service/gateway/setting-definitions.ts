@@ -66,7 +66,7 @@ export const GATEWAY_SETTINGS: readonly GatewaySetting[] = [
     name: 'LOGIN_REDIRECT_OVERRIDE',
     type: 'string',
     label: 'Where to log in instead',
-    helpText: 'A URL to which users who are not logged in are sent. Empty for the login page of the service.',
+    helpText: 'A URL, which is only stored: nothing here sends users there.',
     defaultValue: '',
   },
   {

@@ -74,6 +74,24 @@ describe.each(DATABASES)('settings of the gateway dialect on %s', (kind) => {
     expect((await root.delete(`${SETTINGS}configuration/`)).json['reverted']).toEqual({});
   });
 
+  it('have one row each: none beside a gateway’s by the name that a controller has for it', async () => {
+    const { database } = gateway.service;
+    const add = (key: string) =>
+      database.execute(
+        "INSERT INTO conf_setting (key, value, created, modified) VALUES ($1, 'true', now(), now())",
+        [key],
+      );
+    await expect(add('AUTH_BASIC_ENABLED')).rejects.toThrow(/service_setting_is_no_preference/);
+    await expect(add('LOCAL_PASSWORD_MIN_LENGTH')).rejects.toThrow(/service_setting_is_no_preference/);
+    await add('A_SETTING_OF_THE_SERVICE');
+    expect(
+      await database.query(
+        "SELECT FROM conf_setting WHERE key IN ('AUTH_BASIC_ENABLED', 'A_SETTING_OF_THE_SERVICE')",
+      ),
+    ).toHaveLength(2);
+    await database.execute("DELETE FROM conf_setting WHERE key = 'A_SETTING_OF_THE_SERVICE'");
+  });
+
   it('hold at once: Basic authentication, sessions and passwords', async () => {
     const withPassword = new Client(gateway.service.url, basic(ADMIN.username, ADMIN.password));
     const browser = gateway.stranger();

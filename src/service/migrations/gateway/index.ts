@@ -14,7 +14,7 @@ const BEFORE = 5;
 /**
  * The schema of the gateway's dialect: the controller's steps, and then its tables under the gateway's names,
  * with views under those that the statements of `store/` use. A later step of the controller's schema follows
- * in a form for these tables.
+ * under its name, in a form for these tables; steps run with `public` alone as the search path.
  */
 export const gatewayMigrations: readonly Migration[] = [
   { name: MARK, sql: '' },

@@ -1,10 +1,22 @@
 import type { Migration } from '../../../db/migrate.ts';
 import { NAMES } from './schema.ts';
 
+/** What the service knows by a key of the controller's: section and name at a gateway, key, and what the text is. */
+const PREFERENCES = [
+  ['configuration', 'SESSION_COOKIE_AGE', 'SESSION_COOKIE_AGE', 'integer'],
+  ['local_login', 'password_min_length', 'LOCAL_PASSWORD_MIN_LENGTH', 'integer'],
+  ['local_login', 'password_min_digits', 'LOCAL_PASSWORD_MIN_DIGITS', 'integer'],
+  ['local_login', 'password_min_upper', 'LOCAL_PASSWORD_MIN_UPPER', 'integer'],
+  ['local_login', 'password_min_special', 'LOCAL_PASSWORD_MIN_SPECIAL', 'integer'],
+  ['local_login', 'LOGIN_REDIRECT_OVERRIDE', 'LOGIN_REDIRECT_OVERRIDE', 'text'],
+  ['oauth2_provider', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS', 'boolean'],
+  ['proxy', 'gateway_basic_auth_enabled', 'AUTH_BASIC_ENABLED', 'boolean'],
+] as const;
+
 /**
  * The gateway's table of settings with a row for each, as a gateway has them, and those of the service that a
  * gateway keeps in a file or not at all. A view shows both under the controller's names and in its form;
- * what is written there are the service's own.
+ * what is written there are the service's own, and no other: a key of the gateway's would have two rows.
  */
 export const settings: Pick<Migration, 'name' | 'sql'> = {
   name: 'gateway-settings',
@@ -31,6 +43,8 @@ INSERT INTO aap_gateway_api_preference (section, name, raw_value) VALUES
   ('proxy', 'gateway_token_name', 'X-DAB-JW-TOKEN');
 
 ALTER TABLE conf_setting RENAME TO service_setting;
+ALTER TABLE service_setting ADD CONSTRAINT service_setting_is_no_preference
+  CHECK (key NOT IN (${PREFERENCES.map(([, , key]) => `'${key}'`).join(', ')}));
 INSERT INTO service_setting (key, value) VALUES ('OAUTH2_PROVIDER',
   '{"ACCESS_TOKEN_EXPIRE_SECONDS": 31536000, "AUTHORIZATION_CODE_EXPIRE_SECONDS": 600, "REFRESH_TOKEN_EXPIRE_SECONDS": 2628000}');
 
@@ -41,14 +55,7 @@ CREATE VIEW ${NAMES}.conf_setting AS
       WHEN 'boolean' THEN to_jsonb(p.raw_value = 'True')
       WHEN 'integer' THEN CASE WHEN p.raw_value ~ '^-?[0-9]{1,15}$' THEN to_jsonb(p.raw_value::bigint) END
       ELSE to_jsonb(p.raw_value) END, NULL
-  FROM (VALUES ('configuration', 'SESSION_COOKIE_AGE', 'SESSION_COOKIE_AGE', 'integer'),
-    ('local_login', 'password_min_length', 'LOCAL_PASSWORD_MIN_LENGTH', 'integer'),
-    ('local_login', 'password_min_digits', 'LOCAL_PASSWORD_MIN_DIGITS', 'integer'),
-    ('local_login', 'password_min_upper', 'LOCAL_PASSWORD_MIN_UPPER', 'integer'),
-    ('local_login', 'password_min_special', 'LOCAL_PASSWORD_MIN_SPECIAL', 'integer'),
-    ('local_login', 'LOGIN_REDIRECT_OVERRIDE', 'LOGIN_REDIRECT_OVERRIDE', 'text'),
-    ('oauth2_provider', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS', 'boolean'),
-    ('proxy', 'gateway_basic_auth_enabled', 'AUTH_BASIC_ENABLED', 'boolean')) AS n (section, name, key, kind)
+  FROM (VALUES ${PREFERENCES.map((facts) => `('${facts.join("', '")}')`).join(', ')}) AS n (section, name, key, kind)
   JOIN aap_gateway_api_preference p ON p.section = n.section AND p.name = n.name
   WHERE p.raw_value IS NOT NULL AND (n.kind <> 'integer' OR p.raw_value ~ '^-?[0-9]{1,15}$');
 
