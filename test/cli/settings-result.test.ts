@@ -26,5 +26,7 @@ test('settings that a target has not are said to be none, and are null in JSON',
     ],
   );
   expect(lines[0]).toMatch(/^Basic authentication +on$/);
-  expect(await settingsResult(installed).text(screen)).not.toContain('no setting');
+  const whole = await settingsResult(installed).text(screen);
+  expect(whole).not.toContain('no setting');
+  expect(whole).toMatch(/^Sign-in page +its own$/m);
 });

@@ -6,7 +6,7 @@ import { auditTokens } from '../../src/operations/token-audit/audit-tokens.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
 import { stillClock } from '../audit/drafts.ts';
 import { fixture } from './fixture.ts';
-import { incidentFixture } from './incident/incident-fixture.ts';
+import { incidentFixture, NO_MEASURE } from './incident/incident-fixture.ts';
 import { description, installed, MemoryTarget } from './memory-target.ts';
 
 /** The settings as a platform gateway has them. */
@@ -17,6 +17,31 @@ const ofGateway = {
   OAUTH2_PROVIDER: null,
   ALLOW_METRICS_FOR_ANONYMOUS_USERS: null,
 };
+
+test('local accounts at the web interface are a matter of a gateway whose basic authentication goes off', async () => {
+  for (const [dialect, basicAuthentication] of [
+    ['controller', true],
+    ['gateway', false],
+  ] as const) {
+    await using at = await incidentFixture('rest');
+    at.target.self = description({ dialect });
+    const { byHand } = await at.plan({ measures: { ...NO_MEASURE, basicAuthentication } });
+    expect(byHand.map(({ what }) => what)).not.toContain('the web interface');
+  }
+});
+
+test('an application is told to be deleted in the words of no other product', async () => {
+  await using at = await incidentFixture('database');
+  at.target.self = { ...at.target.self, dialect: 'gateway' };
+  at.target.programs.push({
+    ...{ id: 1, name: 'CI', clientType: 'public', grantType: 'password' },
+    created: new Date(0),
+  });
+  const { byHand } = await at.plan({ scope: { kind: 'applications', names: ['CI'] }, measures: NO_MEASURE });
+  const application = byHand.find(({ what }) => what === 'the application itself');
+  expect(application?.remedy).toContain('the web interface of the gateway');
+  expect(JSON.stringify(application)).not.toMatch(/controller/i);
+});
 
 describe('settings that a gateway has not', () => {
   test('leave the rules about them unchecked, and the others checked', async () => {
@@ -74,6 +99,10 @@ describe('settings that a gateway has not', () => {
     const byHand = Object.fromEntries(report.byHand.map(({ what, remedy }) => [what, remedy]));
     expect(byHand['how long new tokens live']).toContain('OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS');
     expect(byHand['refresh tokens']).toContain('`aap-gateway-manage revoke_oauth2_tokens --all`');
+    expect(report.byHand.find(({ what }) => what === 'the web interface')).toMatchObject({
+      why: expect.stringContaining('local accounts cannot log in'),
+      remedy: expect.stringContaining('`tokenctl incident lift`'),
+    });
     const lifted = await at.lift(report.incident);
     expect(lifted.result).toBe('lifted');
     expect(at.target.values).toEqual({ ...ofGateway, ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true });

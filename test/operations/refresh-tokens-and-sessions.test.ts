@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/core/errors.ts';
+import type { TargetDescription } from '../../src/operations/ports/target-description.ts';
 import { planRevocation } from '../../src/operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
@@ -40,6 +41,45 @@ async function estate() {
 function living({ refresh }: MemoryTarget): number[] {
   return [...refresh.rows.values()].filter(({ revoked }) => revoked === null).map(({ id }) => id);
 }
+
+/** The refusal of a plan with sessions at a target that is described so. */
+async function refusalAt(
+  kind: typeof fixture,
+  other: Partial<Pick<TargetDescription, 'dialect' | 'missingRights'>>,
+): Promise<unknown> {
+  await using at = await kind(1);
+  const { self } = at.target;
+  at.target.self = { ...self, ...other, capabilities: { ...self.capabilities, sessions: false } };
+  return await planRevocation({
+    ...{ target: at.target, selector: { all: true }, clock },
+    withSessions: true,
+  }).catch((error: unknown) => error);
+}
+
+describe('a plan with sessions where none are listed is refused', () => {
+  test('over REST with what does it instead', async () => {
+    expect(await refusalAt(fixture, { dialect: 'controller' })).toMatchObject({
+      code: 'unsupported',
+      hint: 'Use a context of the database, or run `awx-manage expire_sessions` there.',
+    });
+    expect(await refusalAt(fixture, { dialect: 'gateway' })).toMatchObject({
+      code: 'unsupported',
+      hint: 'Use a context of the database, which takes a late release of the gateway.',
+    });
+  });
+
+  test('by a database with what it lacks', async () => {
+    const grant = 'GRANT SELECT ON public.django_session TO reader';
+    expect(await refusalAt(databaseFixture, { missingRights: [{ purpose: 'read', grant }] })).toMatchObject({
+      code: 'permission_refused',
+      hint: `Grant it that: ${grant}.`,
+    });
+    expect(await refusalAt(databaseFixture, { dialect: 'gateway' })).toMatchObject({
+      code: 'unsupported',
+      hint: expect.stringContaining('`DELETE FROM django_session`'),
+    });
+  });
+});
 
 describe('a plan with refresh tokens and sessions', () => {
   test('of everything has those beside access tokens by number, and orphans by id', async () => {

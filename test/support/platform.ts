@@ -7,22 +7,25 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, startTestService } from './service.ts';
+import { ADMIN, Client, startTestService } from './service.ts';
 
 /**
  * A platform: a gateway's service, and behind it a controller's with users and tokens of its own, as after an
  * upgrade. A proxy before both passes on what is under `/api/controller/`, as a gateway does. For the administrator's
  * gateway tokens it vouches at the controller; other credentials it hands through, so that the controller's own
- * tokens go on working.
+ * tokens go on working. It vouches with a session of the controller's administrator, for a gateway's own way of
+ * vouching is no token that is listed or revoked either, and goes on without Basic authentication.
  */
 export class Platform implements AsyncDisposable {
   readonly gateway: RunningService;
   readonly controller: RunningService;
   readonly #proxy: Server;
+  readonly #session: Client;
 
   private constructor(gateway: RunningService, controller: RunningService) {
     this.gateway = gateway;
     this.controller = controller;
+    this.#session = new Client(controller.url);
     this.#proxy = createServer((request, response) => {
       void this.#pass(request, response);
     });
@@ -34,6 +37,8 @@ export class Platform implements AsyncDisposable {
       await startTestService('PostgreSQL', { dialect: 'gateway' }),
       await startTestService('PostgreSQL'),
     );
+    const { status } = await platform.#session.logIn(ADMIN.username, ADMIN.password);
+    if (status !== 302) throw new Error(`The controller's login page answers ${status}`);
     await new Promise<void>((resolve) => platform.#proxy.listen(0, '127.0.0.1', resolve));
     return platform;
   }
@@ -61,17 +66,26 @@ export class Platform implements AsyncDisposable {
     const to = isController
       ? new URL(path.replace('/api/controller/', '/api/'), this.controller.url)
       : new URL(path, this.gateway.url);
+    const { authorization, ...others } = request.headers;
     const headers = {
-      ...request.headers,
+      ...others,
       host: to.host,
-      ...(vouched && basic(ADMIN.username, ADMIN.password)),
+      ...(vouched ? this.#sessionHeaders() : authorization !== undefined && { authorization }),
     };
     const onward = httpRequest(to, { method: request.method, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      const { 'set-cookie': _ofSession, ...rest } = answer.headers;
+      response.writeHead(answer.statusCode ?? 502, vouched ? rest : answer.headers);
       answer.pipe(response);
     });
     onward.on('error', () => response.destroy());
     request.pipe(onward);
+  }
+
+  /** The session's cookies, and its CSRF token for what changes something. */
+  #sessionHeaders(): { readonly cookie: string; readonly 'x-csrftoken': string } {
+    const { cookies } = this.#session;
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    return { cookie, 'x-csrftoken': cookies.get('csrftoken') ?? '' };
   }
 
   /** Whether a credential is one of the gateway's tokens. */

@@ -39,14 +39,14 @@ export async function denyExternalTokens(request: SwitchRequest, revokeExisting:
     const revocation = await revocationFlow({ ...request, selector: { users } });
     return report({
       json: { ...state, revocation: revocation.json },
-      text: async (screen) => `${switchText(state, setting)}\n${await revocation.text(screen)}`,
+      text: async (screen) => `${switchText(state, { setting })}\n${await revocation.text(screen)}`,
       failure: revocation.failure,
     });
   }
   const existing = await countExisting(runtime, users);
   return report({
     json: { ...state, existing },
-    text: () => switchText(state, setting) + existingText(existing),
+    text: () => switchText(state, { setting }) + existingText(existing),
   });
 }
 

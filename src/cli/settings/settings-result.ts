@@ -24,7 +24,7 @@ function settingsText(settings: AuthenticationSettings): string {
       'Sessions for each user',
       told(settings.SESSIONS_PER_USER, (count) => (count === -1 ? 'unlimited' : String(count))),
     ],
-    ['Sign-in page', settings.LOGIN_REDIRECT_OVERRIDE || "the controller's own"],
+    ['Sign-in page', settings.LOGIN_REDIRECT_OVERRIDE || 'its own'],
     [
       'Metrics without sign-in',
       told(settings.ALLOW_METRICS_FOR_ANONYMOUS_USERS, (allowed) => (allowed ? 'allowed' : 'denied')),

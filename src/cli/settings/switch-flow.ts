@@ -1,3 +1,4 @@
+import { basicAuthCaution } from '../../core/basic-auth-caution.ts';
 import { changeSetting } from '../../operations/settings/change-setting.ts';
 import { readSettings } from '../../operations/settings/read-settings.ts';
 import type { Runtime } from '../../runtime.ts';
@@ -57,7 +58,7 @@ export async function changeSwitch(request: SwitchRequest): Promise<SwitchState>
   if (dryRun || !rehearsed.changed) return { ...state, dryRun };
   const act = setting.acts[side(on)];
   await request.consent.confirm({
-    plan: `Would ${act} at ${address} (context ${context}).\n${delayText(holds)}`,
+    plan: `Would ${act} at ${address} (context ${context}).\n${await cautionText(request)}${delayText(holds)}`,
     act,
     type: setting.words[side(on)],
   });
@@ -65,19 +66,35 @@ export async function changeSwitch(request: SwitchRequest): Promise<SwitchState>
   return { ...state, changed, dryRun };
 }
 
-/** A changed switch for people, as a line. */
-export function switchText({ enabled, changed, dryRun, holds }: SwitchState, setting: Switch): string {
+/**
+ * A changed switch for people, in lines.
+ *
+ * @param words The switch; and what changing it does besides, as a line.
+ */
+export function switchText(
+  { enabled, changed, dryRun, holds }: SwitchState,
+  { setting, caution = '' }: { readonly setting: Switch; readonly caution?: string },
+): string {
   const state = setting.states[side(enabled)];
   if (!changed) return `${state} already: nothing was changed.\n`;
   return dryRun
-    ? `Would ${setting.acts[side(enabled)]}.\n${delayText(holds)}Dry run: nothing was changed.\n`
-    : `${state} now.\n${delayText(holds)}`;
+    ? `Would ${setting.acts[side(enabled)]}.\n${caution}${delayText(holds)}Dry run: nothing was changed.\n`
+    : `${state} now.\n${caution}${delayText(holds)}`;
 }
 
 /** A changed switch as a command's result. */
 export async function switchFlow(request: SwitchRequest): Promise<Report> {
   const state = await changeSwitch(request);
-  return report({ json: state, text: () => switchText(state, request.setting) });
+  const caution = await cautionText(request);
+  return report({ json: state, text: () => switchText(state, { setting: request.setting, caution }) });
+}
+
+/** What this change does besides at such a target, as a line; nothing where it does nothing else. */
+async function cautionText({ runtime, setting, on }: SwitchRequest): Promise<string> {
+  if (on || setting.setting !== 'AUTH_BASIC_ENABLED') return '';
+  const { dialect } = await runtime.description();
+  const caution = basicAuthCaution(dialect);
+  return caution === null ? '' : `${caution}\n`;
 }
 
 function side(on: boolean): 'on' | 'off' {

@@ -1,3 +1,4 @@
+import { basicAuthCaution } from '../../core/basic-auth-caution.ts';
 import type { Lock } from '../../core/incident/lock.ts';
 import type { LockdownScope, Measures } from '../../core/incident/scope.ts';
 import { managementCommands } from '../../core/management-commands.ts';
@@ -44,6 +45,7 @@ export function byHand(options: {
       ? [passwords(capabilities.deactivateUsers)]
       : []),
     ...(measures.lifetimes && options.lifetimes.length === 0 ? [lifetimes()] : []),
+    ...(measures.basicAuthentication ? localAccounts(description) : []),
     ...(measures.basicAuthentication ? delay(capabilities.settingsHold) : []),
   ];
 }
@@ -69,8 +71,8 @@ function application({ address, dialect }: TargetDescription): ByHand {
   const page = `${address}/${dialect === 'gateway' ? 'access' : '#'}/applications`;
   return {
     what: 'the application itself',
-    why: 'A controller cannot disable an application: whoever has its secret can have tokens granted anew.',
-    remedy: `Delete it, or give it another secret, on its page${/^https?:/.test(address) ? ` at ${page}` : " of the controller's own interface"}.`,
+    why: 'An application cannot be disabled: whoever has its secret can have tokens granted anew.',
+    remedy: `Delete it, or give it another secret, on its page${/^https?:/.test(address) ? ` at ${page}` : ` of the web interface of the ${dialect}`}.`,
   };
 }
 
@@ -91,6 +93,15 @@ function lifetimes(): ByHand {
     why: 'It is no setting here: a platform gateway reads it from its settings file.',
     remedy: 'Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS there, and restart the gateway.',
   };
+}
+
+/** Whom turning Basic authentication off keeps out besides. */
+function localAccounts({ dialect }: TargetDescription): readonly ByHand[] {
+  const why = basicAuthCaution(dialect);
+  if (why === null) return [];
+  const remedy =
+    'Log in with an account of an identity provider; where this turned it off, `tokenctl incident lift` turns it on again.';
+  return [{ what: 'the web interface', why, remedy }];
 }
 
 /** Until a setting holds that was written, tokens are issued as before. */

@@ -33,10 +33,31 @@ export async function planSessions(
   return { userIds, count };
 }
 
-/** Sessions were asked for at a target that has none to show. */
-export function noSessions({ dialect }: Pick<TargetDescription, 'dialect'>): TokenctlError {
-  const { endSessions } = managementCommands(dialect);
+/** Sessions were asked for at a target that has none to show: over REST, or a database that cannot. */
+export function noSessions(
+  description: Pick<TargetDescription, 'dialect' | 'credential' | 'missingRights'>,
+): TokenctlError {
+  if (description.credential === 'database_role') return noSessionsInTables(description);
+  const { endSessions } = managementCommands(description.dialect);
   return new TokenctlError('unsupported', 'This target can neither list nor end sessions', {
-    hint: `Use a context of the database${endSessions === null ? '' : `, or run \`${endSessions}\` there`}.`,
+    hint:
+      endSessions === null
+        ? 'Use a context of the database, which takes a late release of the gateway.'
+        : `Use a context of the database, or run \`${endSessions}\` there.`,
+  });
+}
+
+/** A role may lack rights for them; without that, a gateway from before its late releases does not tell whose they are. */
+function noSessionsInTables({ missingRights }: Pick<TargetDescription, 'missingRights'>): TokenctlError {
+  const grants = missingRights
+    .filter(({ purpose, grant }) => purpose === 'read' && /session\w* TO /.test(grant))
+    .map(({ grant }) => grant);
+  if (grants.length > 0) {
+    return new TokenctlError('permission_refused', 'The role of the database may not read the sessions', {
+      hint: `Grant it that: ${grants.join('; ')}.`,
+    });
+  }
+  return new TokenctlError('unsupported', 'The tables of this database do not tell whose a session is', {
+    hint: 'That comes with a later release of the gateway. Until then `DELETE FROM django_session` there logs everybody out.',
   });
 }

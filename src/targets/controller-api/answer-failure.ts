@@ -62,7 +62,7 @@ export function answerFailure(answer: Answer, at: Answerer, what: string): Token
     );
   }
   return new TokenctlError('target_misbehaved', `${address} failed when asked for ${what}`, {
-    hint: "Look into the controller's own log.",
+    hint: 'Look into its own log.',
     details: { status },
   });
 }

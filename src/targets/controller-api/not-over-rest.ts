@@ -33,7 +33,9 @@ export function noSessions(dialect: Name): TokenctlError {
   const { endSessions } = managementCommands(dialect);
   return notOverRest(
     'Sessions can be neither listed nor ended',
-    `Use a context of the database${endSessions === null ? '' : `, or run \`${endSessions}\` there`}.`,
+    endSessions === null
+      ? 'Use a context of the database, which takes a late release of the gateway.'
+      : `Use a context of the database, or run \`${endSessions}\` there.`,
   );
 }
 

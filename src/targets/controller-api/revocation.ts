@@ -47,7 +47,7 @@ async function deleteToken(api: Api, tokenId: number): Promise<Outcome> {
 
 function reasonOf(answer: Answer, api: Api): string {
   if (answer.status === 403) return 'this account, or the scope of this token, may not revoke it';
-  if (answer.status === 409) return 'the controller says that it is in use';
+  if (answer.status === 409) return 'the target says that it is in use';
   return answerFailure(answer, api, 'the revocation').message;
 }
 

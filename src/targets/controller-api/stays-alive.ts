@@ -1,3 +1,4 @@
+import { basicAuthCaution } from '../../core/basic-auth-caution.ts';
 import { TokenctlError } from '../../core/errors.ts';
 import { managementCommands } from '../../core/management-commands.ts';
 import type { StaysAlive } from '../../core/plan.ts';
@@ -43,7 +44,7 @@ function refreshTokens(count: number, dialect: Name): StaysAlive[] {
 function sessionsRemedy(dialect: Name): string {
   const { endSessions } = managementCommands(dialect);
   if (endSessions !== null) return `Run \`${endSessions}\` there (--user for one user).`;
-  return 'Run `tokenctl sessions expire` in a context of its database: `aap-gateway-manage clearsessions` removes only those that have expired.';
+  return 'Run `tokenctl sessions expire` in a context of its database, which takes a late release of the gateway: `aap-gateway-manage clearsessions` removes only those that have expired.';
 }
 
 async function basicAuthentication(
@@ -52,6 +53,7 @@ async function basicAuthentication(
 ): Promise<StaysAlive[]> {
   const enabled = await isEnabled(readSettings);
   if (enabled === false) return [];
+  const caution = basicAuthCaution(dialect);
   return [
     {
       what: 'basic_authentication',
@@ -60,16 +62,10 @@ async function basicAuthentication(
         enabled === null
           ? 'This account may not read whether passwords are accepted by the API: they may be.'
           : 'The API accepts passwords: whoever has one needs no token, and can make new ones.',
-      remedy: `Turn it off with \`tokenctl settings basic-auth off\`${CAUTION[dialect]}, and change the passwords that are known.`,
+      remedy: `Turn it off with \`tokenctl settings basic-auth off\`, and change the passwords that are known.${caution === null ? '' : ` ${caution}`}`,
     },
   ];
 }
-
-/** What else turning Basic authentication off does. */
-const CAUTION: Readonly<Record<Name, string>> = {
-  controller: '',
-  gateway: ' (local accounts then cannot log in to the web interface either)',
-};
 
 /** Whether passwords are accepted; null where this account may not know. */
 async function isEnabled(readSettings: () => Promise<AuthenticationSettings>): Promise<boolean | null> {

@@ -138,7 +138,8 @@ class DatabaseTarget implements Target {
     readonly tokensWithRefreshToken: number;
     readonly reach: Reach;
   }): Promise<readonly StaysAlive[]> {
-    return staysAlive(facts, () => readSettings(this.#connection));
+    const { recognised } = this.#connection;
+    return staysAlive({ ...facts, recognised }, () => readSettings(this.#connection));
   }
 
   refreshTokens(selector: RefreshTokenSelector): AsyncIterable<RefreshToken> {

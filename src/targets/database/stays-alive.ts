@@ -1,12 +1,18 @@
+import { basicAuthCaution } from '../../core/basic-auth-caution.ts';
 import type { Reach, StaysAlive } from '../../core/plan.ts';
 import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
+import type { Recognised } from './layout.ts';
 
 /** What revoking access tokens leaves alive where refresh tokens and sessions could be ended as well. */
 export async function staysAlive(
-  facts: { readonly tokensWithRefreshToken: number; readonly reach: Reach },
+  facts: {
+    readonly tokensWithRefreshToken: number;
+    readonly reach: Reach;
+    readonly recognised: Pick<Recognised, 'layout' | 'tellsSessions'>;
+  },
   readSettings: () => Promise<AuthenticationSettings>,
 ): Promise<readonly StaysAlive[]> {
-  const { reach, tokensWithRefreshToken } = facts;
+  const { reach, tokensWithRefreshToken, recognised } = facts;
   const alive: StaysAlive[] = [];
   if (!reach.refreshTokens && tokensWithRefreshToken > 0) {
     alive.push({
@@ -22,15 +28,18 @@ export async function staysAlive(
       what: 'sessions',
       count: null,
       why: 'Whoever is logged in in a browser stays so.',
-      remedy: 'Add --with-sessions, or run `tokenctl sessions expire` with --user or --all.',
+      remedy: recognised.tellsSessions
+        ? 'Add --with-sessions, or run `tokenctl sessions expire` with --user or --all.'
+        : 'No table says whose a session is. Run `DELETE FROM django_session` in this database: it logs everybody out.',
     });
   }
   if ((await readSettings()).AUTH_BASIC_ENABLED) {
+    const caution = basicAuthCaution(recognised.layout);
     alive.push({
       what: 'basic_authentication',
       count: null,
       why: 'The API accepts passwords: whoever has one needs no token, and can make new ones.',
-      remedy: 'Turn it off with `tokenctl settings basic-auth off`, and change the passwords that are known.',
+      remedy: `Turn it off with \`tokenctl settings basic-auth off\`, and change the passwords that are known.${caution === null ? '' : ` ${caution}`}`,
     });
   }
   return alive;

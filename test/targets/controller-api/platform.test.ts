@@ -99,6 +99,20 @@ describe('a platform with tokens at its gateway and at the controller behind it'
     expect(await signedIn('controller', credential).ownTokenIds()).toContain(ofController.token.id);
   });
 
+  test('lets it go on after Basic authentication is turned off at both', async () => {
+    const credential = { kind: 'token', token: ofGateway.value };
+    const places = [signedIn('controller', credential), signedIn(undefined, credential)];
+    for (const target of places) {
+      expect(await target.settings.write({ AUTH_BASIC_ENABLED: false })).toMatchObject({
+        AUTH_BASIC_ENABLED: false,
+      });
+    }
+    await expect(controller.settings.read()).rejects.toMatchObject({ code: 'credentials_refused' });
+    await expect(gateway.settings.read()).rejects.toMatchObject({ code: 'credentials_refused' });
+    for (const target of places) await target.settings.write({ AUTH_BASIC_ENABLED: true });
+    expect((await controller.settings.read()).AUTH_BASIC_ENABLED).toBe(true);
+  });
+
   test('revokes at the one, and leaves the other alone', async () => {
     const { id } = ofController.token;
     expect(await collected(controller.revoke([id]))).toEqual([{ tokenId: id, result: 'revoked' }]);

@@ -32,8 +32,11 @@ describe('staysAlive', () => {
     expect(gateway).toContain('`aap-gateway-manage revoke_oauth2_tokens --all`');
     // It has no command that ends a session before its time.
     expect(gateway).toMatch(
-      /database: `aap-gateway-manage clearsessions` removes only those that have expired/,
+      /database, which takes a late release.*: `aap-gateway-manage clearsessions` removes only those that have expired/,
     );
+    // Its web interface logs local accounts in with Basic authentication.
+    expect(gateway).toContain('local accounts cannot log in');
+    expect(await remedies('controller')).not.toContain('local accounts');
     expect(gateway).not.toContain('expire_sessions');
     expect(gateway).not.toMatch(/(?<!gateway-)awx-manage/);
   });

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
+import { stillClock } from '../../audit/drafts.ts';
 import { makePlace, type Place } from './place.ts';
 
 describe("settings in a gateway's tables", () => {
@@ -141,5 +143,25 @@ describe('a gateway from before it kept whose a session is', () => {
         [Symbol.asyncIterator]()
         .next(),
     ).rejects.toMatchObject(refused);
+  });
+
+  it('tells of sessions what is true there', async () => {
+    const target = await place.open();
+    const reach = { refreshTokens: true, sessions: false };
+    const alive = await target.staysAlive({ tokensWithRefreshToken: 0, reach });
+    const { remedy } = alive.find(({ what }) => what === 'sessions') ?? {};
+    expect(remedy).toMatch(/`DELETE FROM django_session`.*logs everybody out/);
+    expect(remedy).not.toMatch(/--with-sessions|sessions expire/);
+    const planned = planRevocation({
+      target,
+      selector: { all: true },
+      clock: stillClock,
+      withSessions: true,
+    });
+    await expect(planned).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringContaining('do not tell whose a session is'),
+      hint: expect.stringMatching(/later release.*`DELETE FROM django_session`/),
+    });
   });
 });

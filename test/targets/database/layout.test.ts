@@ -60,6 +60,8 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
       ['sessions', null],
       ['basic_authentication', null],
     ]);
+    expect(alive[1]?.remedy).toContain('--with-sessions');
+    expect(alive[2]?.remedy.includes('local accounts cannot log in')).toBe(layout === 'gateway');
     await place.target.settings.write({ AUTH_BASIC_ENABLED: false });
     const everything = { refreshTokens: true, sessions: true };
     expect(await place.target.staysAlive({ tokensWithRefreshToken: 3, reach: everything })).toEqual([]);

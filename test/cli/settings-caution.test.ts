@@ -1,0 +1,74 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, inject, test } from 'vitest';
+import type { Question } from '../../src/cli/consent.ts';
+import { switchFlow } from '../../src/cli/settings/switch-flow.ts';
+import { basicAuthentication, externalTokens, type Switch } from '../../src/cli/settings/switches.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { createRuntime } from '../../src/runtime.ts';
+import { createDatabase } from '../support/embedded-postgres.ts';
+import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
+import { temporaryFolder } from './program.ts';
+
+const CAUTION = 'With it off, local accounts cannot log in to the web interface of a gateway either';
+
+/** A service of a dialect: ways to a runtime at its API, signed in with a token, and at its database. */
+async function estate(dialect: 'controller' | 'gateway') {
+  const folder = temporaryFolder();
+  const url = await createDatabase(inject('postgresUrl'));
+  const service = await startTestService('PostgreSQL', { dialect, database: { url: new Secret(url) } });
+  const databaseFile = join(folder, 'database');
+  writeFileSync(databaseFile, url, { mode: 0o600 });
+  const path = dialect === 'gateway' ? '/api/gateway/v1/tokens/' : '/api/v2/tokens/';
+  const made = await new Client(service.url, basic(ADMIN.username, ADMIN.password)).post(path, {
+    scope: 'write',
+  });
+  const common = { notify: () => undefined, version: '0.0.0' };
+  const signedIn = { CONTROLLER_HOST: service.url, CONTROLLER_OAUTH_TOKEN: made.json.token };
+  return {
+    api: () => createRuntime({ ...common, flags: {}, environment: { HOME: folder, ...signedIn } }),
+    database: () => createRuntime({ ...common, flags: { databaseFile }, environment: { HOME: folder } }),
+    [Symbol.asyncDispose]: () => service.close(),
+  };
+}
+
+/** Turns a switch, and back; the texts of the question, of the dry run and of the result of the first. */
+async function turned(runtime: ReturnType<typeof createRuntime>, setting: Switch, on: boolean) {
+  const asked: Question[] = [];
+  const consent = {
+    asks: true,
+    confirm: (question: Question) => {
+      asked.push(question);
+      return Promise.resolve();
+    },
+  };
+  const to = async (state: boolean, dryRun = false) => {
+    const flags = { 'dry-run': dryRun };
+    const { text } = await switchFlow({ runtime, consent, flags, setting, on: state });
+    return await text({ width: 100 });
+  };
+  const rehearsed = await to(on, true);
+  const done = await to(on);
+  await to(!on);
+  await runtime.close();
+  return [asked[0]?.plan, rehearsed, done];
+}
+
+test('turning basic authentication off at a gateway says whom that keeps out, before and after', async () => {
+  await using at = await estate('gateway');
+  for (const runtime of [at.api(), at.database()]) {
+    const texts = await turned(runtime, basicAuthentication, false);
+    expect(texts).toEqual(texts.map(() => expect.stringContaining(CAUTION)));
+  }
+  const other = await turned(at.api(), externalTokens, true);
+  expect(other.join()).not.toContain('local accounts');
+});
+
+test('at a controller it keeps nobody out', async () => {
+  await using at = await estate('controller');
+  for (const runtime of [at.api(), at.database()]) {
+    const texts = await turned(runtime, basicAuthentication, false);
+    expect(texts.join('')).toMatch(/^Would turn .*basic authentication is off now/is);
+    expect(texts.join('')).not.toContain('local accounts');
+  }
+});
