@@ -9,6 +9,8 @@ import type { JobContext, JobReport } from '../operations/scheduled/job.ts';
 import { rehearsalLog } from '../rehearsal-log.ts';
 import { createRuntime } from '../runtime.ts';
 import type { RunCircumstances } from '../scheduler/scheduled-job.ts';
+import { withFilesOf } from './files-of-context.ts';
+import { inEachComponent } from './platform-work.ts';
 import { runOnLog, runOnTarget } from './run-kind.ts';
 
 /** What runs of all jobs share. */
@@ -65,16 +67,19 @@ export async function runJob(
     environment,
     notify: () => undefined,
   });
+  const named = context ?? runtime.configuration.currentContext ?? '';
   try {
-    const rehearsal = await runtime.rehearsal();
-    const { description } = rehearsal;
-    const target = dryRun ? rehearsal.target : await runtime.target();
-    const actor = { ...rehearsal.actor, ...marks };
-    return await runOnTarget(
-      settings,
-      { ...shared, target, description, actor },
-      { policy: configuration.policy, notifiers: recipients(settings, options.notifiers) },
-    );
+    return await inEachComponent(runtime, named, async (place, component) => {
+      const rehearsal = await place.rehearsal();
+      const { description } = rehearsal;
+      const target = dryRun ? rehearsal.target : await place.target();
+      const actor = { ...rehearsal.actor, ...marks };
+      return await runOnTarget(
+        withFilesOf(settings, { context: named, component }),
+        { ...shared, target, description, actor },
+        { policy: configuration.policy, notifiers: recipients(settings, options.notifiers) },
+      );
+    });
   } finally {
     await runtime.close();
   }
