@@ -1,5 +1,6 @@
 import { actorOf } from './actor.ts';
 import { contextOf } from './config/contexts.ts';
+import { TokenctlError } from './core/errors.ts';
 import { type Component, type OpenedTarget, openTarget } from './open-target.ts';
 import type { AuditLog } from './operations/ports/audit-log.ts';
 import type { Clock } from './operations/ports/clock.ts';
@@ -68,7 +69,8 @@ export interface Runtime extends RunResources {
   /** Who answers there, and who the caller is. */
   description(): Promise<TargetDescription>;
   /**
-   * Everything for a change. From here on signals do not end the program but ask it to stop.
+   * Everything for a change. From here on signals do not end the program but ask it to stop. Throws `interrupted`
+   * where one asked for that already.
    */
   change(options: ChangeOptions): Promise<ChangeContext>;
   /**
@@ -125,6 +127,9 @@ function runtimeIn(resources: RunResources, place: Place & { readonly isMember?:
     },
     async change({ reason, ticket }: ChangeOptions) {
       const signal = resources.stopSignal();
+      if (signal.aborted) {
+        throw new TokenctlError('interrupted', 'Interrupted before anything was changed here');
+      }
       return {
         ...(await circumstances()),
         target: await runtime.target(),

@@ -2,6 +2,18 @@ import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { fleetFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/cli/output/result.ts';
+import { TokenctlError } from '../../src/core/errors.ts';
+
+/** A name beside the flag that names another, or all, would leave one of them out. */
+function requireOneName(
+  name: string | undefined,
+  flags: { readonly context?: string | undefined; readonly 'all-contexts'?: boolean | undefined },
+): void {
+  if (name === undefined || (flags.context === undefined && flags['all-contexts'] !== true)) return;
+  throw new TokenctlError('usage', 'Two answers to which context is meant: a name, and a flag', {
+    hint: 'Leave one of them out.',
+  });
+}
 
 /** Checks the way to a controller. */
 export default class ContextCheck extends TokenctlCommand {
@@ -29,6 +41,7 @@ warnings.`;
     const { args, flags } = await this.input(ContextCheck);
     const { checkTarget } = await import('../../src/operations/contexts/check-target.ts');
     const { checkResult } = await import('../../src/cli/contexts/check-result.ts');
+    requireOneName(args.name, flags);
     const named = { ...flags, context: args.name ?? flags.context };
     return await this.inContexts(named, null, async ({ runtime }) =>
       checkResult(await checkTarget({ target: await runtime.target() })),

@@ -37,7 +37,9 @@ With --json it prints subject, since, until and items (at, source: activity_stre
     const { flags } = await this.input(IncidentTimeline);
     const { requireMergeable, timelineFlow } = await import('../../src/cli/incident/timeline-flow.ts');
     const { user, token, format = 'text' } = flags;
-    return await this.inContexts(flags, null, ({ runtime, several }) => {
+    const { requireOneContext } = await import('../../src/cli/fleet/one-context.ts');
+    return await this.inContexts(flags, null, ({ runtime, several, context }) => {
+      if (token !== undefined) requireOneContext({ several, context }, '--token');
       const now = runtime.clock.now();
       if (several) requireMergeable(format);
       return timelineFlow({

@@ -72,10 +72,14 @@ Exits with 5 where some are left or somebody has a new refresh token since, with
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensRevoke);
     const { consentFrom } = await import('../../src/cli/consent.ts');
+    const { requireOneContext } = await import('../../src/cli/fleet/one-context.ts');
     const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
     const consent = consentFrom(flags);
     const select = flags.finding === undefined ? selectorFrom : selectorOrAllFrom;
     const selector = select(flags, (await this.runtime(flags)).clock.now());
-    return await this.inContexts(flags, consent, (member) => revocationFlow({ ...member, selector, flags }));
+    return await this.inContexts(flags, consent, (member) => {
+      if (flags.id !== undefined) requireOneContext(member, '--id');
+      return revocationFlow({ ...member, selector, flags });
+    });
   }
 }

@@ -41,6 +41,7 @@ const globalFlags = {
 interface FleetFlags {
   readonly 'all-contexts'?: boolean | undefined;
   readonly 'at-most'?: number | undefined;
+  readonly 'include-own'?: boolean | undefined;
 }
 
 /** What a command was given: its own flags and the global ones, each with its exact type. */
@@ -127,6 +128,7 @@ export abstract class TokenctlCommand extends Command {
       contexts: contexts ?? [current],
       consent,
       atMost: flags['at-most'],
+      includeOwn: flags['include-own'] === true,
       work,
     });
   }

@@ -6,8 +6,8 @@ import { contextOf, meansSeveral } from './contexts.ts';
  * The names of the contexts to work in, each once, where several are meant: by a list (`east,west`), by a group, or
  * all of them. Null where it is one, named by itself or chosen as the current one.
  *
- * @throws TokenctlError `not_found` for a name that is no context's and no group's, `configuration` where all are
- * meant and there is none.
+ * @throws TokenctlError `not_found` for a name that is no context's and no group's, `usage` for a name that is empty,
+ * `configuration` where all are meant and there is none.
  */
 export function contextsMeant(configuration: Configuration, all: boolean): readonly string[] | null {
   const { contexts, currentContext } = configuration;
@@ -19,10 +19,10 @@ export function contextsMeant(configuration: Configuration, all: boolean): reado
     });
   }
   if (currentContext === undefined || !meansSeveral(configuration, currentContext)) return null;
-  const parts = currentContext
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
+  const parts = currentContext.split(',').map((part) => part.trim());
+  if (parts.includes('')) {
+    throw new TokenctlError('usage', `"${currentContext}" is a list of contexts with an empty name in it`);
+  }
   return withoutGroups(configuration, parts).map((name) => contextOf(configuration, name).name);
 }
 

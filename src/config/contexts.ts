@@ -51,7 +51,7 @@ export function meansSeveral({ groups }: Configuration, name: string): boolean {
 
 function severalContexts(name: string): TokenctlError {
   return new TokenctlError('usage', `This works in one context at a time, and "${name}" means several`, {
-    hint: 'Name one of them with --context.',
+    hint: 'Name one of them.',
   });
 }
 
@@ -120,6 +120,7 @@ export function addContext(
  */
 export function useContext(configuration: Configuration, name: string): void {
   const { [ENVIRONMENT_CONTEXT]: _, ...inFile } = configuration.contexts;
+  if (meansSeveral(configuration, name)) throw severalContexts(name);
   if (!Object.hasOwn(inFile, name)) throw noSuchContext(name, Object.keys(inFile));
   editFile(configuration.file, (document) => document.set('currentContext', name));
 }

@@ -4,9 +4,15 @@ import { TokenctlError } from '../core/errors.ts';
 import { contextNamePattern } from './context-schema.ts';
 import { nearestName } from './nearest-name.ts';
 
+/** The names of the contexts that variables and `--database-file` make. */
+const RESERVED: readonly string[] = ['environment', 'database'];
+
 /** Groups of contexts: for each group the names of its contexts, in the order in which they are worked in. */
 export const groupsSchema = z.record(
-  z.string().regex(contextNamePattern, 'cannot name a group: use letters, digits, dots and dashes'),
+  z
+    .string()
+    .regex(contextNamePattern, 'cannot name a group: use letters, digits, dots and dashes')
+    .refine((name) => !RESERVED.includes(name), 'cannot name a group: a context is made by that name'),
   z.array(z.string().min(1)).min(1, 'must have at least one context'),
 );
 
@@ -63,7 +69,7 @@ export function requireGroupNames(
     if (name === context || Object.hasOwn(contexts, name)) {
       throw new TokenctlError('usage', `"${name}" is the name of a context, and cannot be a group's as well`);
     }
-    if (!contextNamePattern.test(name)) {
+    if (!contextNamePattern.test(name) || RESERVED.includes(name)) {
       throw new TokenctlError('usage', `"${name}" cannot name a group: use letters, digits, dots and dashes`);
     }
   }

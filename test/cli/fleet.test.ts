@@ -66,6 +66,15 @@ describe('reading', () => {
     expect(check.stdout).toContain('== s8 ==\nError: ');
   });
 
+  test('a list that nobody could read is no empty list', async () => {
+    const place = home(GROUPS);
+    place.lockOut('s1');
+    place.cutOff('s2');
+    const run = await place.run(['tokens', 'list', '--context', 'east', '--json']);
+    expect(run.code).toBe(5);
+    expect(JSON.parse(run.stdout).error.details).toEqual({ contexts: ['s1', 's2'] });
+  });
+
   test('where all fail alike, it is that failure', async () => {
     const place = home(GROUPS);
     for (const context of GROUPS.east) place.cutOff(context);
@@ -151,6 +160,39 @@ describe('changing', () => {
     expect(refused.stderr).toContain('6 tokens together');
     expect(entriesOf(place)).toEqual([]);
     expect((await place.run([...args, '--at-most', '6'])).code).toBe(0);
+  });
+
+  test('--at-most refuses all where one alone is too large', async () => {
+    const place = home(GROUPS);
+    await ships()[0]?.makeTokens('bob', 4);
+    await ships()[1]?.makeTokens('bob', 1);
+    const args = ['tokens', 'revoke', '--user', 'bob', '--context', 'east', '--yes'];
+    expect((await place.run([...args, '--at-most', '3'])).code).toBe(2);
+    expect(entriesOf(place)).toEqual([]);
+    expect((await place.run(args)).code).toBe(0);
+  });
+
+  test('who has another question is waited for again', async () => {
+    const place = home(GROUPS);
+    for (const ship of ships().slice(0, 2)) await ship.addExternal('erin', 2);
+    await place.run(['settings', 'external-tokens', 'allow', '--context', 'east', '--yes']);
+    const args = ['settings', 'external-tokens', 'deny', '--revoke-existing', '--context', 'east'];
+    const typed = await typedInto(args, {
+      home: place.folder,
+      question: 'Type deny to',
+      answer: 'deny',
+      next: { question: 'Type 4 to do all this in 2 contexts', answer: '4' },
+    });
+    expect(typed.screen).toMatch(/== s2 ==[\s\S]*Revoked 2 of 2 tokens/);
+    expect(typed.code).toBe(0);
+  });
+
+  test('a token is named by its number in one context only', async () => {
+    const place = home(GROUPS);
+    const run = await place.run(['tokens', 'revoke', '--id', '1', '--context', 'east', '--yes']);
+    expect(run.code).toBe(2);
+    expect(run.stderr).toContain('--id names another token in each place');
+    expect(entriesOf(place)).toEqual([]);
   });
 
   test('no audit log, no change in any of them', async () => {

@@ -21,6 +21,8 @@ interface Ship {
   makeTokens(username: string, count: number): Promise<string[]>;
   /** How many tokens there are, the operator's among them. */
   countTokens(): Promise<number>;
+  /** Makes a user of an identity provider, with that many tokens. */
+  addExternal(username: string, tokens: number): Promise<void>;
   /** Makes a user of this name who can sign in. */
   addUser(username: string): Promise<void>;
 }
@@ -58,14 +60,14 @@ export function fleet(size: number): Fleet {
     for (let number = 1; number <= size; number += 1) {
       const service = await startTestService('PostgreSQL');
       services.push(service);
-      ships.push(await launched(service.url));
+      ships.push(await launched(service));
     }
   }, 120_000);
   afterAll(() => Promise.all(services.map((service) => service.close())));
   return { ships: () => ships, home: (groups = {}) => homeFor(ships, groups) };
 }
 
-async function launched(url: string): Promise<Ship> {
+async function launched({ url, database }: RunningService): Promise<Ship> {
   const admin = new Client(url, basic(ADMIN.username, ADMIN.password));
   const operator = await admin.post('/api/v2/tokens/', { scope: 'write', description: 'operator' });
   const { token } = operator.json;
@@ -82,6 +84,20 @@ async function launched(url: string): Promise<Ship> {
         values.push((await own.post(path, { scope: 'write' })).json.token);
       }
       return values;
+    },
+    async addExternal(username, tokens) {
+      await ship.addUser(username);
+      await database.execute(
+        `INSERT INTO social_auth_usersocialauth (provider, uid, user_id)
+         SELECT 'github', username, id FROM auth_user WHERE username = $1`,
+        [username],
+      );
+      await database.execute(
+        `INSERT INTO main_oauth2accesstoken (token, user_id, scope, description, created, modified, expires)
+         SELECT gen_random_uuid()::text, u.id, 'write', '', now(), now(), now() + interval '1 year'
+         FROM auth_user u, generate_series(1, $1::int) WHERE u.username = $2`,
+        [tokens, username],
+      );
     },
     countTokens: async () => (await superuser.get('/api/v2/tokens/')).json.count,
     async addUser(username) {

@@ -9,24 +9,27 @@ interface Typing {
   /** Typing starts once this stands on the screen. */
   readonly question: string;
   readonly answer: string;
+  /** The next question, if there is one. */
+  readonly next?: { readonly question: string; readonly answer: string };
 }
 
 /** Runs the built program on a terminal of its own (`script` of util-linux makes it), and types an answer. */
 export function typedInto(
   args: readonly string[],
-  { home, question, answer }: Typing,
+  { home, question, answer, next: second }: Typing,
 ): Promise<{ readonly screen: string; readonly code: number | null }> {
   const command = [process.execPath, bin, ...args].map((word) => `'${word}'`).join(' ');
   const child = spawn('/usr/bin/script', ['-qec', command, '/dev/null'], {
     env: { PATH: process.env['PATH'], HOME: home, TERM: 'xterm' },
   });
   let screen = '';
-  let asked = false;
+  const questions = [{ question, answer }, ...(second === undefined ? [] : [second])];
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     screen += chunk;
-    if (asked || !screen.includes(question)) return;
-    asked = true;
-    child.stdin.write(`${answer}\r`);
+    const [next] = questions;
+    if (next === undefined || !screen.includes(next.question)) return;
+    questions.shift();
+    child.stdin.write(`${next.answer}\r`);
   });
   return new Promise((resolve, reject) => {
     child.on('error', reject).on('close', (code) => {

@@ -26,6 +26,7 @@ describe('the contexts that are meant', () => {
     ['prod', ['west', 'east']],
     ['one', ['east']],
     ['one,prod', ['east', 'west']],
+    ['prod , east', ['west', 'east']],
   ])('%j means %j', (context, names) => {
     expect(contextsMeant(load(CONTEXTS + GROUPS, { context }).settings(), false)).toEqual(names);
   });
@@ -37,14 +38,15 @@ describe('the contexts that are meant', () => {
     expect(() => contextsMeant(load('').settings(), true)).toThrow('There are no contexts to work in');
   });
 
-  test.each(['east,nowhere', 'prod,', 'nowhere,prod'])(
-    '%j is taken apart, and what is unknown refused',
-    (context) => {
-      const configuration = load(CONTEXTS + GROUPS, { context }).settings();
-      if (context === 'prod,') expect(contextsMeant(configuration, false)).toEqual(['west', 'east']);
-      else expect(() => contextsMeant(configuration, false)).toThrow('There is no context "nowhere"');
-    },
-  );
+  test.each([
+    ['east,nowhere', 'There is no context "nowhere"'],
+    ['nowhere,prod', 'There is no context "nowhere"'],
+    ['prod,', 'an empty name'],
+    [',', 'an empty name'],
+  ])('%j is refused', (context, problem) => {
+    const configuration = load(CONTEXTS + GROUPS, { context }).settings();
+    expect(() => contextsMeant(configuration, false)).toThrow(problem);
+  });
 
   test('what works in one context refuses several', () => {
     for (const context of ['prod', 'east,west']) {
@@ -64,6 +66,7 @@ describe('groups', () => {
     ['groups: { east: [west] }', 'groups.east: is the name of a context as well'],
     ['groups: { prod: [] }', 'must have at least one context'],
     ['groups: { "a b": [east] }', 'cannot name a group'],
+    ['groups: { environment: [east] }', 'a context is made by that name'],
   ])('%s is refused', (groups, problem) => {
     expect(load(`${CONTEXTS}${groups}\n`).settings).toThrow(problem);
   });

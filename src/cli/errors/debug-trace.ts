@@ -3,6 +3,9 @@
  * was sent, so everything in them that looks like a credential is blotted out.
  */
 export function traceOf(error: unknown): string {
+  if (error instanceof Error && error.cause instanceof AggregateError) {
+    return error.cause.errors.map(traceOf).join('');
+  }
   const lines: string[] = [];
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 8; depth += 1) {
     lines.push(depth === 0 ? '' : 'caused by:', withoutCredentials(stackOf(cause)));

@@ -1,6 +1,7 @@
 import { TokenctlError } from '../../core/errors.ts';
 import type { Consent, Question } from '../consent.ts';
 import { countText } from '../output/counts.ts';
+import { writeNotice } from '../output/output.ts';
 import { jointQuestion } from './joint-question.ts';
 
 /** What one answer for several contexts is made from. */
@@ -11,6 +12,9 @@ interface FleetConsentOptions {
   /** The most tokens that may be revoked in all contexts together. */
   readonly atMost: number | undefined;
 }
+
+/** After so many milliseconds it is said what is waited for. */
+const PATIENCE = 2_000;
 
 /** A context whose plan waits for the answer. */
 interface Waiting {
@@ -27,9 +31,13 @@ interface Waiting {
  */
 export class FleetConsent {
   readonly #options: FleetConsentOptions;
+  /** The contexts that the next question waits for. */
   readonly #undecided: Set<string>;
-  readonly #waiting: Waiting[] = [];
+  #waiting: Waiting[] = [];
   readonly #failed = new Map<string, string>();
+  #tooLarge: unknown;
+  #patience: NodeJS.Timeout | undefined;
+  #rounds = 0;
   /** The contexts and parts of contexts, in the order in which they are shown. */
   readonly #order: string[];
   #refusal: unknown;
@@ -40,7 +48,7 @@ export class FleetConsent {
     this.#order = [...options.contexts];
   }
 
-  /** Why the answer was no, for all contexts; undefined where it was yes, or was not asked for. */
+  /** Why the first answer was no: nothing was done anywhere. Undefined where it was yes, or was not asked for. */
   get refusal(): unknown {
     return this.#refusal;
   }
@@ -56,6 +64,7 @@ export class FleetConsent {
       confirm: (question) =>
         new Promise((agreed, refused) => {
           this.#waiting.push({ context, question, agreed, refused });
+          this.#patience ??= setTimeout(() => this.#tellOfWaiting(), PATIENCE).unref();
           this.#decided(context);
         }),
     };
@@ -72,29 +81,42 @@ export class FleetConsent {
   ended(context: string, error?: unknown): void {
     if (this.#undecided.has(context) && error !== undefined) {
       this.#failed.set(context, error instanceof TokenctlError ? error.message : 'it failed');
+      // What is too large for one is too large for all together.
+      if (error instanceof TokenctlError && error.code === 'plan_too_large') this.#tooLarge = error;
     }
     this.#decided(context);
+  }
+
+  #tellOfWaiting(): void {
+    if (this.#undecided.size > 0) writeNotice(`Waiting for the plans of: ${[...this.#undecided].join(', ')}`);
   }
 
   #decided(context: string): void {
     if (this.#undecided.delete(context) && this.#undecided.size === 0) void this.#ask();
   }
 
+  /** Asks for all that wait. Whoever is agreed with may come with another question, for which all are waited for anew. */
   async #ask(): Promise<void> {
+    clearTimeout(this.#patience);
+    this.#patience = undefined;
     if (this.#waiting.length === 0) return;
     const { consent, atMost } = this.#options;
     const order = (a: Waiting, b: Waiting) => this.#order.indexOf(a.context) - this.#order.indexOf(b.context);
     const waiting = this.#waiting.sort(order);
+    this.#waiting = [];
+    for (const { context } of waiting) this.#undecided.add(context);
     try {
+      if (this.#tooLarge !== undefined) throw this.#tooLarge;
       requireAtMost(waiting, atMost);
       const failed = this.#order.flatMap((context) => {
         const why = this.#failed.get(context);
         return why === undefined ? [] : [{ context, why }];
       });
       await consent.confirm(jointQuestion(waiting, failed));
+      this.#rounds += 1;
       for (const { agreed } of waiting) agreed();
     } catch (error) {
-      this.#refusal = error;
+      if (this.#rounds === 0) this.#refusal = error;
       for (const { refused } of waiting) refused(error);
     }
   }

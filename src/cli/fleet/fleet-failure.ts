@@ -44,11 +44,15 @@ export function fleetFailure(
     `${what} in ${failures.length} of ${countText(contexts.length, 'context')}:\n${lines.join('\n')}`,
     {
       ...(changes && code !== 'findings' && { hint: GO_ON }),
+      cause: new AggregateError(failures.map(({ error }) => error)),
       details: { contexts: failures.map(({ context }) => context) },
     },
   );
 }
 
+/** What was named and is not there; an address that knows nothing of a path is another thing. */
 function isNotFound(error: unknown): boolean {
-  return error instanceof TokenctlError && error.code === 'not_found';
+  return (
+    error instanceof TokenctlError && error.code === 'not_found' && error.details?.['kind'] !== undefined
+  );
 }

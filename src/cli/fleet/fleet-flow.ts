@@ -24,6 +24,8 @@ export interface FleetRequest<Asking extends Consent | null> {
   readonly consent: Asking;
   /** The most tokens that may be revoked in all contexts together. */
   readonly atMost: number | undefined;
+  /** Whether the credential that is used may be revoked as well. */
+  readonly includeOwn: boolean;
   readonly work: (member: Member<Asking>) => Promise<Result>;
 }
 
@@ -47,13 +49,13 @@ export interface FleetOutcome {
  * the others. What needs an answer gets one for all.
  *
  * @returns One result of all outcomes; its failure says in which contexts it is not done.
- * @throws TokenctlError `not_confirmed`, `interrupted`, `plan_too_large` where the answer was no; and what all
- * contexts failed with, where that is the same.
+ * @throws TokenctlError `not_confirmed`, `interrupted`, `plan_too_large` where the answer was no; and what was wrong
+ * where no context has a result.
  */
 export async function fleetFlow<Asking extends Consent | null>(
   request: FleetRequest<Asking>,
 ): Promise<Result> {
-  const { runtime, contexts, consent, atMost, work } = request;
+  const { runtime, contexts, consent, atMost, includeOwn, work } = request;
   const progress = new FleetProgress(runtime.progress);
   const joint = consent === null ? null : new FleetConsent({ contexts, consent, atMost });
 
@@ -72,9 +74,13 @@ export async function fleetFlow<Asking extends Consent | null>(
     }
   }
 
-  function workIn(place: Runtime, label: string): Promise<readonly MemberOutcome[]> {
+  function workIn(
+    place: Runtime,
+    label: string,
+    before: Promise<unknown> = Promise.resolve(),
+  ): Promise<readonly MemberOutcome[]> {
     return attempt(label, async () => {
-      const asking = (joint?.member(label) ?? null) as Asking;
+      const asking = (joint === null ? null : actingAfter(before, joint.member(label))) as Asking;
       const result = await work({ runtime: place, consent: asking, context: label, several: true });
       return [{ context: label, result }];
     });
@@ -90,29 +96,48 @@ export async function fleetFlow<Asking extends Consent | null>(
         context,
         parts.map(({ label }) => label),
       );
-      const outcomes = await Promise.all(
-        parts.map(({ component, label }) =>
-          workIn(runtime.in({ context, component, label, progress: progress.member(label) }), label),
-        ),
-      );
-      return outcomes.flat();
+      const open = ({ component, label }: (typeof parts)[number]) =>
+        runtime.in({ context, component, label, progress: progress.member(label) });
+      const [gateway, ...behind] = parts;
+      const others = behind.map((part) => workIn(open(part), part.label));
+      // Whoever comes with a token of the gateway comes to nothing behind it once that is revoked.
+      const first =
+        gateway && workIn(open(gateway), gateway.label, includeOwn ? Promise.all(others) : undefined);
+      return (await Promise.all([first ?? [], ...others])).flat();
     });
   }
 
   const outcomes = (await Promise.all(contexts.map(workInContext))).flat();
   if (joint?.refusal !== undefined) throw joint.refusal;
-  const common = commonError(outcomes);
-  if (common !== undefined) throw common;
+  const mistake = mistakeIn(outcomes);
+  if (mistake !== undefined) throw mistake;
   return fleetResult({ outcomes, changes: consent !== null });
 }
 
-/** What was wrong with the request itself: every context said the same. */
-function commonError(outcomes: readonly MemberOutcome[]): unknown {
-  const [first] = outcomes;
-  if (!(first?.error instanceof TokenctlError)) return undefined;
-  const { code, message } = first.error;
-  const same = outcomes.every(
-    ({ error }) => error instanceof TokenctlError && error.code === code && error.message === message,
+/** Consent as given, of which use is made once something else is over. */
+function actingAfter(before: Promise<unknown>, consent: Consent): Consent {
+  return {
+    asks: consent.asks,
+    async confirm(question) {
+      await consent.confirm(question);
+      await before;
+    },
+  };
+}
+
+/** What was wrong with the request itself, of whichever contexts it was found: none has a result. */
+function mistakeIn(outcomes: readonly MemberOutcome[]): unknown {
+  if (outcomes.some(({ result }) => result !== undefined)) return undefined;
+  const errors = outcomes.map(({ error }) => error);
+  const usage = errors.find((error) => error instanceof TokenctlError && error.code === 'usage');
+  if (usage !== undefined) return usage;
+  const [first] = errors;
+  const same = errors.every(
+    (error) =>
+      error instanceof TokenctlError &&
+      first instanceof TokenctlError &&
+      error.code === first.code &&
+      error.message === first.message,
   );
-  return same ? first.error : undefined;
+  return same ? first : undefined;
 }

@@ -25,19 +25,33 @@ export function fleetListing(
   const errors = new Map<string, unknown>();
   for (const { context, error } of outcomes) if (error !== undefined) errors.set(context, error);
 
+  const failureNow = () =>
+    fleetFailure(errors, { contexts: outcomes.map(({ context }) => context), changes });
+
   async function* rows(): AsyncIterable<ContextRow> {
+    let isCut = false;
+    let isEmpty = true;
     const reading = members.flatMap(({ context, list }) =>
       list === undefined ? [] : [{ context, list, ahead: readAhead(list.rows, READ_AHEAD) }],
     );
     for (const { context, list, ahead } of reading) {
+      let begun = false;
       try {
-        for await (const row of ahead) yield { context, row };
+        for await (const row of ahead) {
+          yield { context, row };
+          begun = true;
+        }
       } catch (error) {
         errors.set(context, error);
+        isCut ||= begun;
       }
+      isEmpty &&= !begun;
       const failure = list.failure?.();
       if (failure !== undefined) errors.set(context, failure);
     }
+    // Nothing may take a list that was cut short for the whole, or one that nobody could read for an empty one.
+    const failed = failureNow();
+    if (failed !== undefined && (isCut || (isEmpty && errors.size === outcomes.length))) throw failed;
   }
 
   return listing<ContextRow>({
@@ -48,7 +62,7 @@ export function fleetListing(
     ],
     json: ({ context, row }) => ({ context, ...(first?.json(row) as object) }),
     none: first?.none ?? '',
-    failure: () => fleetFailure(errors, { contexts: outcomes.map(({ context }) => context), changes }),
+    failure: failureNow,
   }) as Listing<unknown>;
 }
 

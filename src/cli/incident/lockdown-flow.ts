@@ -85,7 +85,14 @@ function heldResult({ incident, selection, until, byHand, revocation }: Lockdown
   return report({
     json: { incident, result: 'locked', until, byHand, kept, ...nothing },
     text: () =>
-      `Locked down already, and it holds: ${printable.value(selection)}. The incident is ${incident}. Nothing was changed.\n`,
+      [
+        `Locked down already, and it holds: ${printable.value(selection)}. The incident is ${incident}. Nothing was changed.`,
+        ...byHandLines(byHand),
+        '',
+        ...keptLines(kept),
+        untilLine({ incident, until }),
+        '',
+      ].join('\n'),
   });
 }
 
@@ -113,15 +120,22 @@ function resultText(done: LockdownReport, { selection }: LockdownPlan): string {
     ...doorLines(doors),
     ...byHandLines(byHand),
     '',
-    ...(kept.length === 0
-      ? []
-      : [
-          `Kept: your own access (token ${kept.join(', ')}). Revoke it last, with tokens revoke --include-own.`,
-        ]),
-    until === null
-      ? `It stays until: tokenctl incident lift ${incident}`
-      : `It is over at ${timeText(until)}: tokenctl incident lift --due`,
+    ...keptLines(kept),
+    untilLine({ incident, until }),
     `In the audit log as run ${run}.`,
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function keptLines(kept: readonly number[]): string[] {
+  if (kept.length === 0) return [];
+  return [
+    `Kept: your own access (token ${kept.join(', ')}). Revoke it last, with tokens revoke --include-own.`,
+  ];
+}
+
+function untilLine({ incident, until }: Pick<LockdownReport, 'incident' | 'until'>): string {
+  return until === null
+    ? `It stays until: tokenctl incident lift ${incident}`
+    : `It is over at ${timeText(until)}: tokenctl incident lift --due`;
 }

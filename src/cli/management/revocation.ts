@@ -4,6 +4,7 @@ import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { AccountFlags } from '../flags.ts';
+import { writeNotice } from '../output/output.ts';
 import type { Report } from '../output/result.ts';
 import { amountsOf, isNothing } from '../revocation/plan-amounts.ts';
 import { planResult } from '../revocation/plan-result.ts';
@@ -39,6 +40,7 @@ export async function managementRevocation(request: ManagementRevocation): Promi
   const plan = await planFor(request);
   if (isNothing(amountsOf(plan))) return quietly(planResult(plan, description, false));
   const change = await runtime.change(flags);
+  await tellOfOtherComponents(runtime);
   const lines = lineWriter();
   const onOutcome = (outcome: Outcome, kind: TokenKind) => {
     const line = lineOf(outcome, kind);
@@ -47,6 +49,14 @@ export async function managementRevocation(request: ManagementRevocation): Promi
   const report = await revokeTokens({ ...change, plan, ...(json ? {} : { onOutcome }) });
   await lines.end();
   return quietly(revocationResult(report));
+}
+
+/** The management command of a platform knows its own tokens only, and so does this. */
+async function tellOfOtherComponents(runtime: Runtime): Promise<void> {
+  if ((await runtime.components()).length < 2) return;
+  writeNotice(
+    'These are the tokens of the gateway. `tokenctl tokens revoke` revokes those of the controller behind it, too.',
+  );
 }
 
 async function planFor({ runtime, flags }: ManagementRevocation) {

@@ -41,6 +41,10 @@ export async function present(result: Result, { format, recorded }: Presentation
 async function failed(failure: TokenctlError | undefined): Promise<number> {
   if (failure === undefined) return exitCodes.done;
   await writeTo(process.stderr, printable.lines(failureToText(failureOf(failure))));
+  if (process.env['TOKENCTL_DEBUG'] === '1') {
+    const { traceOf } = await import('../errors/debug-trace.ts');
+    await writeTo(process.stderr, traceOf(failure));
+  }
   return exitCodeOf(failure.code);
 }
 

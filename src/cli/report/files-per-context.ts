@@ -37,7 +37,7 @@ export function filesPerContext<Flags extends FileFlags>(
       hint: `Add --output 'audit-${CONTEXT}.${format}': it writes a file for each.`,
     });
   }
-  const own = given.map(({ name, path }) => [name, path.replaceAll(CONTEXT, context.replace('/', '-'))]);
+  const own = given.map(({ name, path }) => [name, path.replaceAll(CONTEXT, context.replace('/', '+'))]);
   return { ...flags, ...Object.fromEntries(own) };
 }
 
