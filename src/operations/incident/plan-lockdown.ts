@@ -179,6 +179,9 @@ export function requireIncident(book: IncidentBook, id: string): Incident {
     found.length > 1
       ? `${id} begins the ids of several incidents`
       : `There is no incident ${id} at this target`,
-    { hint: '`tokenctl incident status --all` lists them, in the context in which they were locked down.' },
+    {
+      hint: '`tokenctl incident status --all` lists them, in the context in which they were locked down.',
+      details: { kind: 'incident', names: [id] },
+    },
   );
 }

@@ -41,7 +41,7 @@ export function takeSnapshot(work: Work, snapshot: Snapshot): Promise<StepReport
         .toISOString()
         .replace(/[-:]|\.\d+/g, '');
       // Several contexts share an incident's id, and a folder.
-      const context = description.context.replace(/[^\w.-]/g, '-');
+      const context = description.context.replace(/[^\w.-]/g, '+');
       const file = await files.create(`${incident}-${context}-${stamp}.jsonl`);
       try {
         return await written(file, work.target, snapshot);
