@@ -5,8 +5,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { Pool } from 'undici';
-import { Secret } from '../src/core/secret.ts';
 import { openPostgres } from '../src/db/postgres.ts';
+import { Secret } from '../src/domain/secret.ts';
 import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
 import { addTokens } from '../test/support/token-estate.ts';
 import { judge } from './support/ratio.ts';

@@ -8,11 +8,11 @@ import { mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { emptyHead, linkEntry } from '../src/audit/chain.ts';
-import { openFileLog } from '../src/audit/file-log.ts';
-import { generateNoteKey, parseSigner } from '../src/core/note-key.ts';
-import { makeCheckpoint } from '../src/operations/log/make-checkpoint.ts';
-import { verifyLog } from '../src/operations/log/verify-log.ts';
+import { emptyHead, linkEntry } from '../src/audit-log/chain.ts';
+import { openFileLog } from '../src/audit-log/file-log.ts';
+import { generateNoteKey, parseSigner } from '../src/domain/note-key.ts';
+import { makeCheckpoint } from '../src/operations/audit-log/make-checkpoint.ts';
+import { verifyLog } from '../src/operations/audit-log/verify-log.ts';
 import type { EntryDraft } from '../src/operations/ports/audit-log.ts';
 import { judge, measureInTurn, median } from './support/ratio.ts';
 

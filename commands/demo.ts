@@ -25,7 +25,7 @@ else, and removes what it made. It ends with 0 only if every step ended as told;
 
   async run(): Promise<void> {
     const { flags } = await this.input(Demo);
-    const { playDemo } = await import('../src/demo/demo.ts');
+    const { playDemo } = await import('../src/app/demo/demo.ts');
     await playDemo({
       version: this.config.version,
       environment: process.env,

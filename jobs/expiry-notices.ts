@@ -1,6 +1,6 @@
-import { TokenctlError } from '../src/core/errors.ts';
+import { TokenctlError } from '../src/domain/errors.ts';
+import type { Job, TargetJobContext } from '../src/operations/jobs/job.ts';
 import type { Notifier } from '../src/operations/ports/notifier.ts';
-import type { Job, TargetJobContext } from '../src/operations/scheduled/job.ts';
 import { planNotices, sendNotices } from '../src/operations/token-audit/expiry-notices.ts';
 
 /** What the notices are told. */

@@ -1,7 +1,7 @@
-import { TokenctlError } from '../src/core/errors.ts';
+import { TokenctlError } from '../src/domain/errors.ts';
 import { type LiftReport, liftIncident } from '../src/operations/incident/lift.ts';
 import { dueIncidents } from '../src/operations/incident/plan-lift.ts';
-import type { Job, JobNotice, TargetJobContext } from '../src/operations/scheduled/job.ts';
+import type { Job, JobNotice, TargetJobContext } from '../src/operations/jobs/job.ts';
 
 /** Lifts incidents whose time is over, as `incident lift --due` does. */
 export const incidentLift: Job<TargetJobContext, unknown> = {

@@ -1,5 +1,5 @@
-import { makeCheckpoint } from '../src/operations/log/make-checkpoint.ts';
-import type { Job, LogJobContext } from '../src/operations/scheduled/job.ts';
+import { makeCheckpoint } from '../src/operations/audit-log/make-checkpoint.ts';
+import type { Job, LogJobContext } from '../src/operations/jobs/job.ts';
 
 /** What is done with a checkpoint. */
 export interface LogCheckpointParameters {

@@ -1,9 +1,9 @@
+import { planOffboarding } from '../src/operations/incident/plan-offboarding.ts';
+import type { Job, TargetJobContext } from '../src/operations/jobs/job.ts';
+import { revocationJobReport } from '../src/operations/jobs/revocation-job-report.ts';
+import { reconcile } from '../src/operations/journal/reconcile.ts';
 import type { NameSource } from '../src/operations/ports/job-files.ts';
-import { reconcile } from '../src/operations/record/reconcile.ts';
 import { revokeTokens } from '../src/operations/revocation/revoke-tokens.ts';
-import type { Job, TargetJobContext } from '../src/operations/scheduled/job.ts';
-import { revocationJobReport } from '../src/operations/scheduled/revocation-job-report.ts';
-import { planOffboarding } from '../src/operations/users/plan-offboarding.ts';
 
 /** What an offboarding is told. */
 export interface OffboardingParameters {

@@ -1,9 +1,9 @@
-import type { Policy, RuleName } from '../src/core/policy/policy.ts';
-import { reconcile } from '../src/operations/record/reconcile.ts';
+import type { Policy, RuleName } from '../src/domain/policy/policy.ts';
+import type { Job, TargetJobContext } from '../src/operations/jobs/job.ts';
+import { planSweep } from '../src/operations/jobs/plan-sweep.ts';
+import { revocationJobReport } from '../src/operations/jobs/revocation-job-report.ts';
+import { reconcile } from '../src/operations/journal/reconcile.ts';
 import { revokeTokens } from '../src/operations/revocation/revoke-tokens.ts';
-import type { Job, TargetJobContext } from '../src/operations/scheduled/job.ts';
-import { planSweep } from '../src/operations/scheduled/plan-sweep.ts';
-import { revocationJobReport } from '../src/operations/scheduled/revocation-job-report.ts';
 
 /** What a sweep is told. */
 export interface RevocationSweepParameters {

@@ -1,5 +1,5 @@
-import { reconcile } from '../src/operations/record/reconcile.ts';
-import type { Job, TargetJobContext } from '../src/operations/scheduled/job.ts';
+import type { Job, TargetJobContext } from '../src/operations/jobs/job.ts';
+import { reconcile } from '../src/operations/journal/reconcile.ts';
 import {
   enforceSettings,
   findDrift,

@@ -1,9 +1,9 @@
-import type { Finding } from '../src/core/policy/finding.ts';
-import { findingKey } from '../src/core/policy/finding.ts';
-import type { Policy, RuleName } from '../src/core/policy/policy.ts';
-import { atLeast, type Severity } from '../src/core/policy/severity.ts';
-import { subjectName } from '../src/core/policy/subject.ts';
-import type { Job, JobNotice, TargetJobContext } from '../src/operations/scheduled/job.ts';
+import type { Finding } from '../src/domain/policy/finding.ts';
+import { findingKey } from '../src/domain/policy/finding.ts';
+import type { Policy, RuleName } from '../src/domain/policy/policy.ts';
+import { atLeast, type Severity } from '../src/domain/policy/severity.ts';
+import { subjectName } from '../src/domain/policy/subject.ts';
+import type { Job, JobNotice, TargetJobContext } from '../src/operations/jobs/job.ts';
 import { type Audit, auditTokens } from '../src/operations/token-audit/audit-tokens.ts';
 
 /** What an audit is told. */

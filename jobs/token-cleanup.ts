@@ -1,8 +1,8 @@
-import { TokenctlError } from '../src/core/errors.ts';
+import { TokenctlError } from '../src/domain/errors.ts';
 import { cleanupTokens } from '../src/operations/cleanup/cleanup-tokens.ts';
 import { planCleanup } from '../src/operations/cleanup/plan-cleanup.ts';
-import { reconcile } from '../src/operations/record/reconcile.ts';
-import type { Job, TargetJobContext } from '../src/operations/scheduled/job.ts';
+import type { Job, TargetJobContext } from '../src/operations/jobs/job.ts';
+import { reconcile } from '../src/operations/journal/reconcile.ts';
 
 /** What a clean-up is told. */
 export interface TokenCleanupParameters {

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Stage, setStage } from '../src/demo/stage.ts';
+import { type Stage, setStage } from '../src/app/demo/stage.ts';
 
 const WIDTH = 112;
 const LINE_HEIGHT = 19;

@@ -3,7 +3,7 @@ import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { credentialFlags } from '../../src/cli/contexts/credential-flags.ts';
 import { databaseFlags } from '../../src/cli/contexts/database-flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Adds a context. */
 export default class ContextAdd extends TokenctlCommand {

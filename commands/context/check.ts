@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
-import { TokenctlError } from '../../src/core/errors.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** A name beside the flag that names another, or all, would leave one of them out. */
 function requireOneName(

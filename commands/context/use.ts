@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Makes a context the current one. */
 export default class ContextUse extends TokenctlCommand {

@@ -2,7 +2,7 @@ import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Lifts a lockdown. */
 export default class IncidentLift extends TokenctlCommand {

@@ -1,8 +1,8 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age, changeFlags, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
-import { providers } from '../../src/core/incident/scope.ts';
+import { providers } from '../../src/domain/incident/scope.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
 

@@ -1,7 +1,7 @@
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Says what is locked down. */
 export default class IncidentStatus extends TokenctlCommand {

@@ -1,5 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Checks the jobs of the configuration. */
 export default class JobsCheck extends TokenctlCommand {
@@ -19,7 +19,7 @@ With --json each row has job, dryRun, problem and hint.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(JobsCheck);
     const runtime = await this.runtime(flags);
-    const { checkedJobs } = await import('../../src/scheduling/scheduled-jobs.ts');
+    const { checkedJobs } = await import('../../src/app/jobs/scheduled-jobs.ts');
     const { jobCheckResult } = await import('../../src/cli/output/job-view.ts');
     return jobCheckResult(checkedJobs(runtime.configuration));
   }

@@ -1,7 +1,7 @@
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { count, csvFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** How many runs are listed unless it is said. */
 const LIMIT = 50;
@@ -35,7 +35,7 @@ With --json each row has run, job, due, kind, attempt, holder, state, began, end
   async run(): Promise<Result> {
     const { flags } = await this.input(JobsHistory);
     const runtime = await this.runtime(flags);
-    const { jobHistory } = await import('../../src/scheduling/inspect.ts');
+    const { jobHistory } = await import('../../src/app/jobs/inspect.ts');
     const { runListing } = await import('../../src/cli/output/job-view.ts');
     const { job, state, limit = LIMIT } = flags;
     return runListing(

@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { csvFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Lists the jobs of the configuration. */
 export default class JobsList extends TokenctlCommand {
@@ -22,7 +22,7 @@ and problem.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(JobsList);
     const runtime = await this.runtime(flags);
-    const { jobStates } = await import('../../src/scheduling/inspect.ts');
+    const { jobStates } = await import('../../src/app/jobs/inspect.ts');
     const { jobListing } = await import('../../src/cli/output/job-view.ts');
     return jobListing(await jobStates(runtime));
   }

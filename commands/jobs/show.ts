@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Shows a run of a job. */
 export default class JobsShow extends TokenctlCommand {
@@ -25,7 +25,7 @@ export default class JobsShow extends TokenctlCommand {
   async run(): Promise<Result> {
     const { args, flags } = await this.input(JobsShow);
     const runtime = await this.runtime(flags);
-    const { shownRun } = await import('../../src/scheduling/inspect.ts');
+    const { shownRun } = await import('../../src/app/jobs/inspect.ts');
     const { shownRunResult } = await import('../../src/cli/output/job-view.ts');
     return shownRunResult(await shownRun(runtime, args.run));
   }

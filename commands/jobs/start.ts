@@ -18,8 +18,8 @@ are served on a port of the loopback address. It prints nothing with --json: it 
 
   async run(): Promise<void> {
     const { flags } = await this.input(JobsStart);
-    const { writeNotice: notify } = await import('../../src/cli/output/output.ts');
-    const { startScheduler } = await import('../../src/scheduling/start.ts');
+    const { writeNotice: notify } = await import('../../src/cli/output/streams.ts');
+    const { startScheduler } = await import('../../src/app/jobs/start.ts');
     const settings = {
       context: flags.context,
       config: flags.config,

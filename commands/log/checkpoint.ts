@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Signs the audit log. */
 export default class LogCheckpoint extends TokenctlCommand {
@@ -28,7 +28,7 @@ one of the checkpoint that the file of --output has already.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(LogCheckpoint);
-    const { checkpointFlow } = await import('../../src/cli/log/checkpoint-flow.ts');
+    const { checkpointFlow } = await import('../../src/cli/audit-log/checkpoint-flow.ts');
     return await checkpointFlow(await this.runtime(flags), flags);
   }
 }

@@ -1,8 +1,8 @@
 import { boolean, custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { type Moment, parseMoment } from '../../src/cli/instants.ts';
-import type { Result } from '../../src/cli/output/result.ts';
-import { exportFormats } from '../../src/core/export-format.ts';
+import { exportFormats } from '../../src/domain/export-format.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Exports the audit log. */
 export default class LogExport extends TokenctlCommand {
@@ -49,7 +49,7 @@ Where records go elsewhere, --json prints entries, records and last (the number 
 
   async run(): Promise<Result | undefined> {
     const { flags } = await this.input(LogExport);
-    const { exportFlow } = await import('../../src/cli/log/export-flow.ts');
+    const { exportFlow } = await import('../../src/cli/audit-log/export-flow.ts');
     return await exportFlow(await this.runtime(flags), flags);
   }
 }

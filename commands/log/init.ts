@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Makes the key of the audit log. */
 export default class LogInit extends TokenctlCommand {
@@ -35,7 +35,7 @@ With --json it prints verifier (the public key) and seq (the note's number); wit
 
   async run(): Promise<Result> {
     const { flags } = await this.input(LogInit);
-    const { keyFlow } = await import('../../src/cli/log/key-flow.ts');
+    const { keyFlow } = await import('../../src/cli/audit-log/key-flow.ts');
     return await keyFlow(await this.runtime(flags), flags);
   }
 }

@@ -2,7 +2,7 @@ import { custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { count, csvFlag } from '../../src/cli/flags.ts';
 import { instantOf, type Moment, parseMoment } from '../../src/cli/instants.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Lists entries of the audit log. */
 export default class LogList extends TokenctlCommand {
@@ -36,8 +36,8 @@ operation, run, actor, target, data, open, closes.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(LogList);
     const runtime = await this.runtime(flags);
-    const { listLog } = await import('../../src/operations/log/list-log.ts');
-    const { entryListing } = await import('../../src/cli/log/entry-view.ts');
+    const { listLog } = await import('../../src/operations/audit-log/list-log.ts');
+    const { entryListing } = await import('../../src/cli/audit-log/entry-view.ts');
     const { limit, operation, run, kind, since } = flags;
     return entryListing(
       listLog({

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/cli/output/result.ts';
-import { countArgument } from '../../src/cli/report/token-argument.ts';
+import { countArgument } from '../../src/cli/token-audit/token-argument.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Proves that an entry is in the audit log. */
 export default class LogProve extends TokenctlCommand {
@@ -33,7 +33,7 @@ With --json it prints seq, entry (its line), proof, origin and size (how many en
 
   async run(): Promise<Result> {
     const { flags, args } = await this.input(LogProve);
-    const { proofFlow } = await import('../../src/cli/log/checkpoint-flow.ts');
+    const { proofFlow } = await import('../../src/cli/audit-log/checkpoint-flow.ts');
     return await proofFlow(await this.runtime(flags), args.seq, flags);
   }
 }

@@ -1,7 +1,7 @@
 import { custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { type Moment, parseMoment } from '../../src/cli/instants.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 const moment = custom<Moment>({ parse: async (input) => parseMoment(input), helpValue: 'WHEN' });
 
@@ -36,7 +36,7 @@ the log does not hold.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(LogReport);
-    const { reportFlow } = await import('../../src/cli/log/report-flow.ts');
+    const { reportFlow } = await import('../../src/cli/audit-log/report-flow.ts');
     const runtime = await this.runtime(flags);
     return await reportFlow({
       runtime,

@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Closes the audit log's file. */
 export default class LogRotate extends TokenctlCommand {
@@ -24,7 +24,7 @@ With --json it prints archive (the closed file; null where the log has no entrie
 
   async run(): Promise<Result> {
     const { flags } = await this.input(LogRotate);
-    const { rotationFlow } = await import('../../src/cli/log/rotation-flow.ts');
+    const { rotationFlow } = await import('../../src/cli/audit-log/rotation-flow.ts');
     return await rotationFlow(await this.runtime(flags), flags['remove-older-than']);
   }
 }

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Verifies the audit log. */
 export default class LogVerify extends TokenctlCommand {
@@ -37,7 +37,7 @@ log that a flag, variable or the configuration file names does not exist.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(LogVerify);
     const runtime = await this.runtime(flags);
-    const { verificationFlow } = await import('../../src/cli/log/verification-flow.ts');
+    const { verificationFlow } = await import('../../src/cli/audit-log/verification-flow.ts');
     return await verificationFlow(runtime, flags);
   }
 }

@@ -103,8 +103,8 @@ X-Forwarded headers of private addresses are believed. It prints nothing with --
 
   async run(): Promise<void> {
     const { flags } = await this.input(ServiceStart);
-    const { writeNotice: notify } = await import('../../src/cli/output/output.ts');
-    const { runService } = await import('../../src/service-runtime.ts');
+    const { writeNotice: notify } = await import('../../src/cli/output/streams.ts');
+    const { runService } = await import('../../src/app/service-runtime.ts');
     await runService(
       {
         ...flags,

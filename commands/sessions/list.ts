@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { csvFlag, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Lists sessions. */
 export default class SessionsList extends TokenctlCommand {

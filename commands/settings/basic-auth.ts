@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Turns basic authentication on or off. */
 export default class SettingsBasicAuth extends TokenctlCommand {

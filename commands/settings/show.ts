@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Shows the authentication settings. */
 export default class SettingsShow extends TokenctlCommand {

@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags, fleetFlags, seconds } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Shows or sets how long tokens live. */
 export default class SettingsTokenLifetime extends TokenctlCommand {

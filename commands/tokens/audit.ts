@@ -1,8 +1,8 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { csvFlag, days, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
 import { selectorFlags, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Judges tokens by the policy. */
 export default class TokensAudit extends TokenctlCommand {
@@ -65,14 +65,14 @@ Exits with 3 where there are findings at or above --fail-on.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensAudit);
-    const { auditFlow, policyOf } = await import('../../src/cli/report/audit-flow.ts');
+    const { auditFlow, policyOf } = await import('../../src/cli/token-audit/audit-flow.ts');
     if (flags.explain !== undefined) {
       const runtime = await this.runtime(flags);
-      const { explanationResult, ruleNamed } = await import('../../src/cli/report/explanation.ts');
+      const { explanationResult, ruleNamed } = await import('../../src/cli/token-audit/explanation.ts');
       return explanationResult(ruleNamed(flags.explain), policyOf(runtime, flags));
     }
     const format = flags.format ?? (this.jsonEnabled() ? 'json' : flags.csv === true ? 'csv' : 'table');
-    const { filesPerContext } = await import('../../src/cli/report/files-per-context.ts');
+    const { filesPerContext } = await import('../../src/cli/token-audit/files-per-context.ts');
     const { clock } = await this.runtime(flags);
     const selector = selectorOrAllFrom({ ...flags, 'unused-for': undefined }, clock.now());
     return await this.inContexts(flags, null, async ({ runtime, several, context }) =>

@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age, changeFlags, count, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Deletes tokens that are over. */
 export default class TokensCleanup extends TokenctlCommand {

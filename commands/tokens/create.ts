@@ -1,7 +1,7 @@
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Creates a personal access token. */
 export default class TokensCreate extends TokenctlCommand {

@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Finds leaked tokens. */
 export default class TokensFind extends TokenctlCommand {

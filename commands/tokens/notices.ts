@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { csvFlag, days, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Tells of tokens that are about to expire. */
 export default class TokensNotices extends TokenctlCommand {
@@ -48,7 +48,7 @@ Exits with 5 where some could not be sent.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensNotices);
-    const { noticeFlow } = await import('../../src/cli/report/notice-flow.ts');
+    const { noticeFlow } = await import('../../src/cli/token-audit/notice-flow.ts');
     return await this.inContexts(flags, null, ({ runtime }) => noticeFlow(runtime, flags));
   }
 }

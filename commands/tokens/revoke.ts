@@ -1,8 +1,8 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags, count, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/cli/output/result.ts';
 import { selectorFlags, selectorFrom, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Revokes tokens. */
 export default class TokensRevoke extends TokenctlCommand {
@@ -72,7 +72,7 @@ Exits with 5 where some are left or somebody has a new refresh token since, with
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensRevoke);
     const { consentFrom } = await import('../../src/cli/consent.ts');
-    const { requireOneContext } = await import('../../src/cli/fleet/one-context.ts');
+    const { requireOneContext } = await import('../../src/cli/multi-context/one-context.ts');
     const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
     const consent = consentFrom(flags);
     const select = flags.finding === undefined ? selectorFrom : selectorOrAllFrom;

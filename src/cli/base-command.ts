@@ -1,14 +1,14 @@
 import { Command } from '@oclif/core/command';
 import { string } from '@oclif/core/flags';
 import type { ArgInput, FlagInput, InferredArgs, InferredFlags } from '@oclif/core/interfaces';
-import type { Runtime } from '../runtime.ts';
+import type { Runtime } from '../app/runtime.ts';
+import type { Result } from '../reports/result.ts';
 import type { Consent } from './consent.ts';
 import type { AccountFlags } from './flags.ts';
-import type { Member } from './fleet/fleet-flow.ts';
 import { wantsJson } from './json-mode.ts';
-import type { Format } from './output/listing.ts';
-import { surviveStreamErrors, writeNotice } from './output/output.ts';
-import type { Result } from './output/result.ts';
+import type { Member } from './multi-context/fleet-flow.ts';
+import type { Format } from './output/listing-output.ts';
+import { surviveStreamErrors, writeNotice } from './output/streams.ts';
 import { requireAccount } from './required-account.ts';
 
 /** The flags of every command that reads the configuration. */
@@ -85,7 +85,7 @@ export abstract class TokenctlCommand extends Command {
    * when first asked for and closed when the command ends. A command that needs none does not call it.
    */
   protected async runtime(flags: Input<typeof TokenctlCommand>['flags']): Promise<Runtime> {
-    const { createRuntime } = await import('../runtime.ts');
+    const { createRuntime } = await import('../app/runtime.ts');
     const { progressLine } = await import('./output/progress.ts');
     this.#runtime ??= createRuntime({
       flags: {
@@ -122,7 +122,7 @@ export abstract class TokenctlCommand extends Command {
     if (contexts === null && (await runtime.components()).length < 2) {
       return await work({ runtime, consent, context: current, several: false });
     }
-    const { fleetFlow } = await import('./fleet/fleet-flow.ts');
+    const { fleetFlow } = await import('./multi-context/fleet-flow.ts');
     return await fleetFlow({
       runtime,
       contexts: contexts ?? [current],

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import type { ChangeFlags } from './flags.ts';
 import { ask, canAsk } from './prompt.ts';
 

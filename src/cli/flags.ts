@@ -1,5 +1,5 @@
 import { boolean, custom, string } from '@oclif/core/flags';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import { parseAge } from './instants.ts';
 
 /** The flags that say why something is changed. */

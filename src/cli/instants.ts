@@ -1,4 +1,4 @@
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 
 /** A moment as a flag gives it: an instant, or an age that counts back from when the command runs. */
 export type Moment = { readonly at: Date } | { readonly ago: number };

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { Config } from '@oclif/core/config';
 import { CLIError } from '@oclif/core/errors';
 import { run } from '@oclif/core/run';
-import { surviveStreamErrors } from './output/output.ts';
+import { surviveStreamErrors } from './output/streams.ts';
 
 /**
  * Runs the command that the arguments name, and sets the exit code. Every error of every command ends

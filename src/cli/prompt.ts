@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 
 /** Whether somebody is there to be asked: keys come from a terminal, and questions reach one. */
 export function canAsk(): boolean {

@@ -1,5 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 
 /**
  * Makes sure that a file which a setting is to name can be read, while its name can still be corrected.

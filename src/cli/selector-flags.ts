@@ -1,5 +1,5 @@
 import { boolean, custom, option, string } from '@oclif/core/flags';
-import { requireMeaning, type Selector } from '../core/selector.ts';
+import { requireMeaning, type Selector } from '../domain/selector.ts';
 import { count } from './flags.ts';
 import { instantOf, type Moment, parseAge, parseMoment } from './instants.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { exportFormats } from '../core/export-format.ts';
+import { exportFormats } from '../domain/export-format.ts';
 import { databaseSetting } from './database-schema.ts';
 import { duration } from './duration.ts';
 import { secretReference } from './secret-reference.ts';

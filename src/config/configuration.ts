@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import { ENVIRONMENT_CONTEXT, environmentLayer } from './environment-layer.ts';
 import { configurationFile, fileLayer } from './file-layer.ts';
 import { invalidGroups } from './groups.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import type { Configuration } from './configuration.ts';
 import { contextOf, meansSeveral } from './contexts.ts';
 

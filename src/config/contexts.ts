@@ -1,5 +1,5 @@
 import { Document } from 'yaml';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import type { Configuration } from './configuration.ts';
 import {
   contextNamePattern,

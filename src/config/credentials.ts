@@ -1,5 +1,5 @@
-import { TokenctlError } from '../core/errors.ts';
-import type { Secret } from '../core/secret.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { Secret } from '../domain/secret.ts';
 import type { NamedRestContext } from './contexts.ts';
 import { ENVIRONMENT_CONTEXT } from './environment-layer.ts';
 import type { Environment } from './paths.ts';

@@ -1,4 +1,4 @@
-import { Secret } from '../core/secret.ts';
+import { Secret } from '../domain/secret.ts';
 import type { DatabaseSetting } from './database-schema.ts';
 import type { Environment } from './paths.ts';
 import { readSecret } from './secrets.ts';

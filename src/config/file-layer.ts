@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Document, isMap, isNode, LineCounter, parseDocument } from 'yaml';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import { isMapping, type Layer, type RawSettings } from './layer.ts';
 import { absolutePath, configFolder, type Environment } from './paths.ts';
 

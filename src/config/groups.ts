@@ -1,6 +1,6 @@
 import { type Document, isScalar, isSeq } from 'yaml';
 import { z } from 'zod';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import { contextNamePattern } from './context-schema.ts';
 import { nearestName } from './nearest-name.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import { isMapping, type Layer } from './layer.ts';
 import { nearestName } from './nearest-name.ts';
 import { configurationSchema } from './schema.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import { lineOf, parseConfiguration } from './file-layer.ts';
 import { invalidSettings } from './invalid-settings.ts';
 import { isMapping } from './layer.ts';

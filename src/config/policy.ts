@@ -1,4 +1,4 @@
-import { defaultPolicy, type Policy, ruleNames } from '../core/policy/policy.ts';
+import { defaultPolicy, type Policy, ruleNames } from '../domain/policy/policy.ts';
 import type { PolicySettings } from './policy-schema.ts';
 
 /** Limits given for one run, in days. */

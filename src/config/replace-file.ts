@@ -1,6 +1,6 @@
 import { mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 
 /**
  * Writes a file that only its owner can read, replacing an earlier one in one step: whoever reads

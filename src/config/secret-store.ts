@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import type { Secret } from '../core/secret.ts';
+import type { Secret } from '../domain/secret.ts';
 import { replaceFile } from './replace-file.ts';
 
 /**

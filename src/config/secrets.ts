@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
-import { TokenctlError } from '../core/errors.ts';
-import { Secret } from '../core/secret.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import { Secret } from '../domain/secret.ts';
 import type { Environment } from './paths.ts';
 import type { SecretReference } from './secret-reference.ts';
 

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { TokenctlError } from '../core/errors.ts';
-import { Secret } from '../core/secret.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import { Secret } from '../domain/secret.ts';
 import { type Keywords, readConnectionString } from './connection-string.ts';
 import type { Environment } from './environment.ts';
 import { passwordFrom } from './password-file.ts';

@@ -1,5 +1,5 @@
-import { TokenctlError } from '../core/errors.ts';
-import type { Secret } from '../core/secret.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { Secret } from '../domain/secret.ts';
 
 /** Connection parameters by libpq's keywords: `host`, `port`, `dbname`, `user`, `sslmode`, … */
 export type Keywords = ReadonlyMap<string, string>;

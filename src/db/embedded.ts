@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import type { Database, Queryable } from './database.ts';
 import { tryLock } from './file-lock.ts';
 import { makeFolder } from './make-folder.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import type { Database, Queryable } from './database.ts';
 
 /** One step of a schema: forward only, never changed once released. */

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { TokenctlError } from '../core/errors.ts';
-import type { Secret } from '../core/secret.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { Secret } from '../domain/secret.ts';
 import type { ConnectionParameters } from './connection-parameters.ts';
 import type { Environment } from './environment.ts';
 import { sqlState } from './sql-state.ts';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import { type ConnectionParameters, readConnection } from './connection-parameters.ts';
 import type { Database, Queryable } from './database.ts';
 import { openPool, type PostgresOptions, reasonOf, type Transport } from './postgres-pool.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 
 const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'] as const;
 

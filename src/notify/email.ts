@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createTransport } from 'nodemailer';
-import { TokenctlError } from '../core/errors.ts';
-import type { Secret } from '../core/secret.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { Secret } from '../domain/secret.ts';
 import type { Notifier } from '../operations/ports/notifier.ts';
 import { noticeText } from './notice-text.ts';
 

@@ -1,8 +1,8 @@
 import { createHash, createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { TokenctlError } from '../core/errors.ts';
-import type { Secret } from '../core/secret.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { Secret } from '../domain/secret.ts';
 import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 
 /** Where to, and how to prove that it is us. */

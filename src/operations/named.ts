@@ -1,5 +1,5 @@
-import { TokenctlError } from '../core/errors.ts';
-import type { Selector } from '../core/selector.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { Selector } from '../domain/selector.ts';
 import type { Target } from './ports/target.ts';
 
 /**

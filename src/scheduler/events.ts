@@ -1,5 +1,5 @@
+import type { JobReport } from '../operations/jobs/job.ts';
 import type { Claim, RunSummary } from '../operations/ports/scheduler.ts';
-import type { JobReport } from '../operations/scheduled/job.ts';
 import type { ScheduledJob } from './scheduled-job.ts';
 
 /** Something that happened, for metrics, logs and notices. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { JobReport } from '../operations/jobs/job.ts';
 import type { Claim, Ending, SchedulerClock, TickClaims } from '../operations/ports/scheduler.ts';
-import type { JobReport } from '../operations/scheduled/job.ts';
 import type { EventListener, RunEnded } from './events.ts';
 import { keepLease } from './lease.ts';
 import { failureSummary, mayPass } from './run-failure.ts';

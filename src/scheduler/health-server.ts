@@ -1,5 +1,5 @@
 import { fastify } from 'fastify';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import type { AuditLog, Head } from '../operations/ports/audit-log.ts';
 import type { TickClaims } from '../operations/ports/scheduler.ts';
 import type { SchedulerMetrics } from './scheduler-metrics.ts';

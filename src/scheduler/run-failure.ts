@@ -1,4 +1,4 @@
-import { TokenctlError, type TokenctlErrorCode } from '../core/errors.ts';
+import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
 import type { RunSummary } from '../operations/ports/scheduler.ts';
 
 /** Failures that another try may not meet: they come from outside, and pass. */

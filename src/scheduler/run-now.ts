@@ -1,4 +1,4 @@
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import type { Claim, OpenTick } from '../operations/ports/scheduler.ts';
 import type { RunEnded } from './events.ts';
 import { type ExecutionOptions, execute } from './execute.ts';

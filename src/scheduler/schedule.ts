@@ -1,5 +1,5 @@
 import { CronTime } from 'cron';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import { WallClock } from './wall-clock.ts';
 
 /** A cron expression, and the time zone whose clocks it is about. */

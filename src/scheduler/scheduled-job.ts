@@ -1,4 +1,4 @@
-import type { JobReport } from '../operations/scheduled/job.ts';
+import type { JobReport } from '../operations/jobs/job.ts';
 import type { MissedTicks } from './missed.ts';
 import type { Schedule } from './schedule.ts';
 

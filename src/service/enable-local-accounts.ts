@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { TokenctlError } from '../core/errors.ts';
 import type { Database } from '../db/database.ts';
 import { openEmbedded } from '../db/embedded.ts';
 import { openPostgres } from '../db/postgres.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import { dialectOf, type Place } from './open-database.ts';
 import { insertActivity } from './store/activity.ts';
 import { deleteSettings, lockSettings } from './store/settings.ts';

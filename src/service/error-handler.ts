@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { type FailureBody, RequestFailure } from './failure.ts';
 

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import type { ServiceOptions } from './server.ts';
 
 type ListenAddress = Pick<ServiceOptions, 'host' | 'port' | 'tls' | 'behindProxy'>;

@@ -1,9 +1,9 @@
-import { TokenctlError } from '../core/errors.ts';
-import type { Secret } from '../core/secret.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import { openEmbedded } from '../db/embedded.ts';
 import { applyMissing, lockMigrations } from '../db/migrate.ts';
 import { openPostgres } from '../db/postgres.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { Secret } from '../domain/secret.ts';
 import type { DialectName } from './dialects/dialect.ts';
 import { gatewayMigrations, MARK } from './migrations/gateway/index.ts';
 import { NAMES } from './migrations/gateway/schema.ts';

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TokenctlError } from '../core/errors.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import { placeDemoProject } from './playbooks/demo-project.ts';
 
 /** The folder that holds the folders of the projects, with the playbooks in them. */

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import { Secret } from '../core/secret.ts';
 import type { Database } from '../db/database.ts';
+import { Secret } from '../domain/secret.ts';
 import { buildApp } from './app.ts';
 import { CredentialCache } from './auth/credential-cache.ts';
 import { randomText } from './auth/password.ts';

@@ -1,5 +1,5 @@
-import { TokenctlError } from '../core/errors.ts';
-import type { Outcome } from '../core/plan.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { Outcome } from '../domain/plan.ts';
 import type { AuthenticationSettings } from '../operations/ports/authentication-settings.ts';
 import type { Target } from '../operations/ports/target.ts';
 import { refuseAbsent } from './absent-settings.ts';

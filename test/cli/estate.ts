@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import { sampleEstate } from '../../src/service/sample/estate.ts';
 import { storeEstate } from '../../src/service/sample/store-estate.ts';
 import { type RunningService, startService } from '../../src/service/server.ts';

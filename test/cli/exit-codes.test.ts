@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { exitCodeOf } from '../../src/cli/errors/exit-codes.ts';
-import type { TokenctlErrorCode } from '../../src/core/errors.ts';
+import type { TokenctlErrorCode } from '../../src/domain/errors.ts';
 
 // Written out a second time: these numbers are promised, and a change has to be made knowingly.
 const promised: Record<TokenctlErrorCode, number> = {

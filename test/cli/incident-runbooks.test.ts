@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { runbooks } from '../../src/cli/incident/runbook.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
 import { temporaryFolder, tokenctl } from './program.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openFileLog } from '../../src/audit/file-log.ts';
+import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { databaseEstate } from './database-estate.ts';
 import { estate } from './estate.ts';
 import { tokenctl } from './program.ts';

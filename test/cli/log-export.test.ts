@@ -5,9 +5,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openFileLog } from '../../src/audit/file-log.ts';
-import { draft } from '../audit/drafts.ts';
-import { deadPort, messagesIn, receiver, silence, webServer } from '../audit/export/receivers.ts';
+import { openFileLog } from '../../src/audit-log/file-log.ts';
+import { draft } from '../audit-log/drafts.ts';
+import { deadPort, messagesIn, receiver, silence, webServer } from '../audit-log/export/receivers.ts';
 import { estate } from './estate.ts';
 import { startTokenctl, temporaryFolder, tokenctl } from './program.ts';
 

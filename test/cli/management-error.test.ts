@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { inManagementWords, ManagementError } from '../../src/cli/awx-manage/error.ts';
 import { failureOf, failureToText } from '../../src/cli/errors/failure.ts';
-import { inManagementWords, ManagementError } from '../../src/cli/management/error.ts';
-import { TokenctlError } from '../../src/core/errors.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
 
 const WORDS = { code: 'not_found', message: 'The user does not exist.' } as const;
 

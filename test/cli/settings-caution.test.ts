@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
+import { createRuntime } from '../../src/app/runtime.ts';
 import type { Question } from '../../src/cli/consent.ts';
 import { switchFlow } from '../../src/cli/settings/switch-flow.ts';
 import { basicAuthentication, externalTokens, type Switch } from '../../src/cli/settings/switches.ts';
-import { Secret } from '../../src/core/secret.ts';
-import { createRuntime } from '../../src/runtime.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
 import { temporaryFolder } from './program.ts';

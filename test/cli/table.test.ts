@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { entryListing } from '../../src/cli/log/entry-view.ts';
-import { type Listing, listing } from '../../src/cli/output/result.ts';
-import { tableLines } from '../../src/cli/output/table.ts';
-import { wrapped } from '../../src/cli/output/wrapped.ts';
-import { tokenListing } from '../../src/cli/tokens/token-view.ts';
-import type { Token } from '../../src/core/token.ts';
+import { entryListing } from '../../src/cli/audit-log/entry-view.ts';
+import type { Token } from '../../src/domain/token.ts';
+import { type Listing, listing } from '../../src/reports/result.ts';
+import { tableLines } from '../../src/reports/table.ts';
+import { tokenListing } from '../../src/reports/token-view.ts';
+import { wrapped } from '../../src/reports/wrapped.ts';
 
 const token: Token = {
   id: 1234,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfiguration, type SettingFlags } from '../../src/config/configuration.ts';
-import { TokenctlError } from '../../src/core/errors.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
 
 /** Loads the configuration with this text as its file; without one there is no file. */
 function load(text?: string, options: { env?: Record<string, string>; flags?: SettingFlags } = {}) {

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfiguration, type SettingFlags } from '../../src/config/configuration.ts';
 import { contextOf } from '../../src/config/contexts.ts';
 import { databaseConnection } from '../../src/config/database-connection.ts';
-import { TokenctlError } from '../../src/core/errors.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
 
 /** Loads the configuration with this text as its file. */
 function load(text: string, options: { env?: Record<string, string>; flags?: SettingFlags } = {}) {

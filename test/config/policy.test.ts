@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { policyFrom } from '../../src/config/policy.ts';
-import { defaultPolicy } from '../../src/core/policy/policy.ts';
+import { defaultPolicy } from '../../src/domain/policy/policy.ts';
 
 test('without anything configured it is the default policy', () => {
   expect(policyFrom({})).toEqual(defaultPolicy);

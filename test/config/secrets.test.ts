@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { storeSecret } from '../../src/config/secret-store.ts';
 import { readSecret } from '../../src/config/secrets.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/domain/secret.ts';
 
 let folder = '';
 beforeEach(() => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, inject, it } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import { type RunningService, startService } from '../../src/service/server.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { withIssuer } from './issuer.ts';

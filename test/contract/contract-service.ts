@@ -1,5 +1,5 @@
 import { inject } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import type { DialectName } from '../../src/service/dialects/dialect.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../src/core/errors.ts';
-import type { Outcome } from '../../src/core/plan.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
+import type { Outcome } from '../../src/domain/plan.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import type { Target } from '../../src/operations/ports/target.ts';
 import type { Capabilities, TargetDescription } from '../../src/operations/ports/target-description.ts';
 import type { ContractService } from './contract-service.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import type { Target } from '../../src/operations/ports/target.ts';
 import type { TargetDescription } from '../../src/operations/ports/target-description.ts';
 import { openControllerApi } from '../../src/targets/controller-api/controller-api.ts';

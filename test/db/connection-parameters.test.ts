@@ -2,8 +2,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
 import { readConnection } from '../../src/db/connection-parameters.ts';
+import { Secret } from '../../src/domain/secret.ts';
 
 const read = (text: string, environment: Record<string, string> = { HOME: '/nowhere' }) =>
   readConnection(new Secret(text), environment);

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
 import { openPostgres } from '../../src/db/postgres.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import { type PostgresServer, startPostgres } from '../support/embedded-postgres.ts';
 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0;

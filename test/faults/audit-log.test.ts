@@ -4,8 +4,8 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { openFileLog } from '../../src/audit/file-log.ts';
-import { draft, stillClock, temporaryFolder } from '../audit/drafts.ts';
+import { openFileLog } from '../../src/audit-log/file-log.ts';
+import { draft, stillClock, temporaryFolder } from '../audit-log/drafts.ts';
 
 const PROGRAM = join(import.meta.dirname, 'append-process.ts');
 

@@ -1,5 +1,5 @@
-import { openFileLog } from '../../src/audit/file-log.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { openFileLog } from '../../src/audit-log/file-log.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import type { AuditLog } from '../../src/operations/ports/audit-log.ts';
 import type { Target } from '../../src/operations/ports/target.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';

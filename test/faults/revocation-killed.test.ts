@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openFileLog } from '../../src/audit/file-log.ts';
-import { stillClock, temporaryFolder } from '../audit/drafts.ts';
+import { openFileLog } from '../../src/audit-log/file-log.ts';
+import { stillClock, temporaryFolder } from '../audit-log/drafts.ts';
 import { entriesOf } from '../operations/fixture.ts';
 import { FakeController } from '../targets/controller-api/fake-controller.ts';
 

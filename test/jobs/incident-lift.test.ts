@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { incidentLift } from '../../jobs/incident-lift.ts';
-import { openFileLog } from '../../src/audit/file-log.ts';
-import { incidentOperations } from '../../src/core/incident/incident.ts';
+import { rememberingLog } from '../../src/app/jobs/remembering-log.ts';
+import { openFileLog } from '../../src/audit-log/file-log.ts';
+import { incidentOperations } from '../../src/domain/incident/incident.ts';
+import type { TargetJobContext } from '../../src/operations/jobs/job.ts';
 import type { AuditLog } from '../../src/operations/ports/audit-log.ts';
-import type { TargetJobContext } from '../../src/operations/scheduled/job.ts';
-import { rememberingLog } from '../../src/scheduling/remembering-log.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
-import { draft, stillClock, temporaryFolder } from '../audit/drafts.ts';
+import { draft, stillClock, temporaryFolder } from '../audit-log/drafts.ts';
 import { entriesOf, failingFrom } from '../operations/fixture.ts';
 import { incidentFixture, NO_MEASURE } from '../operations/incident/incident-fixture.ts';
 import { installed } from '../operations/memory-target.ts';

@@ -1,6 +1,6 @@
+import { startScheduler } from '../../src/app/jobs/start.ts';
 import { exitCodeOf } from '../../src/cli/errors/exit-codes.ts';
-import { TokenctlError } from '../../src/core/errors.ts';
-import { startScheduler } from '../../src/scheduling/start.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
 
 // Runs the jobs of the configuration at the first argument until a signal, as `jobs start` does.
 const notify = (line: string) => {

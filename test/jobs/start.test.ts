@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openFileLedger } from '../../src/scheduler/ledger/file-ledger.ts';
 import type { RunningService } from '../../src/service/server.ts';
-import { temporaryFolder } from '../audit/drafts.ts';
+import { temporaryFolder } from '../audit-log/drafts.ts';
 import { ADMIN, startTestService } from '../support/service.ts';
 
 const PROGRAM = join(import.meta.dirname, 'start-process.ts');

@@ -1,7 +1,7 @@
 import { createServer as createTcpServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { TokenctlError } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import { openEmail } from '../../src/notify/email.ts';
 import { NoticeQueue } from '../../src/notify/notice-queue.ts';
 import { slackMessage } from '../../src/notify/slack.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { defaultPolicy } from '../../src/core/policy/policy.ts';
+import { defaultPolicy } from '../../src/domain/policy/policy.ts';
 import { changeSetting } from '../../src/operations/settings/change-setting.ts';
 import { enforceSettings, findDrift } from '../../src/operations/settings/guard-settings.ts';
 import { auditTokens } from '../../src/operations/token-audit/audit-tokens.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
-import { stillClock } from '../audit/drafts.ts';
+import { stillClock } from '../audit-log/drafts.ts';
 import { fixture } from './fixture.ts';
 import { incidentFixture, NO_MEASURE } from './incident/incident-fixture.ts';
 import { description, installed, MemoryTarget } from './memory-target.ts';

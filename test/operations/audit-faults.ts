@@ -1,4 +1,4 @@
-import type { RuleName } from '../../src/core/policy/policy.ts';
+import type { RuleName } from '../../src/domain/policy/policy.ts';
 import {
   type SampleEstate,
   type SampleToken,

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../src/core/errors.ts';
-import { Baseline } from '../../src/core/policy/baseline.ts';
-import { type Finding, findingKey } from '../../src/core/policy/finding.ts';
-import { defaultPolicy, type Policy } from '../../src/core/policy/policy.ts';
-import type { Selector } from '../../src/core/selector.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
+import { Baseline } from '../../src/domain/policy/baseline.ts';
+import { type Finding, findingKey } from '../../src/domain/policy/finding.ts';
+import { defaultPolicy, type Policy } from '../../src/domain/policy/policy.ts';
+import type { Selector } from '../../src/domain/selector.ts';
 import { type AuditTokensOptions, auditTokens } from '../../src/operations/token-audit/audit-tokens.ts';
 import { findingSelector } from '../../src/operations/token-audit/finding-selector.ts';
-import { stillClock } from '../audit/drafts.ts';
-import { application, policyWith } from '../core/policy/facts.ts';
-import { token } from '../core/tokens.ts';
+import { stillClock } from '../audit-log/drafts.ts';
+import { application, policyWith } from '../domain/policy/facts.ts';
+import { token } from '../domain/tokens.ts';
 import { databaseDescription, description, MemoryTarget, user } from './memory-target.ts';
 
 const quietSettings = policyWith({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../src/core/errors.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
 import { changeSetting } from '../../src/operations/settings/change-setting.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
 import { failingFrom, fixture } from './fixture.ts';

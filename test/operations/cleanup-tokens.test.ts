@@ -3,8 +3,8 @@ import { type CleanupTokensOptions, cleanupTokens } from '../../src/operations/c
 import { type PlanCleanupOptions, planCleanup } from '../../src/operations/cleanup/plan-cleanup.ts';
 import { listRefreshTokens } from '../../src/operations/tokens/list-refresh-tokens.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
-import { stillClock } from '../audit/drafts.ts';
-import { token } from '../core/tokens.ts';
+import { stillClock } from '../audit-log/drafts.ts';
+import { token } from '../domain/tokens.ts';
 import { collected } from '../targets/controller-api/opened.ts';
 import { databaseFixture, failingFrom } from './fixture.ts';
 import { refreshToken } from './memory-refresh-tokens.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../src/core/errors.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
 import { type ExpireSessionsOptions, expireSessions } from '../../src/operations/sessions/expire-sessions.ts';
 import { listSessions } from '../../src/operations/sessions/list-sessions.ts';
 import { planSessionExpiry } from '../../src/operations/sessions/plan-session-expiry.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../src/core/errors.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
 import type { Notice, Notifier } from '../../src/operations/ports/notifier.ts';
 import { planNotices, sendNotices } from '../../src/operations/token-audit/expiry-notices.ts';
-import { stillClock } from '../audit/drafts.ts';
-import { token } from '../core/tokens.ts';
+import { stillClock } from '../audit-log/drafts.ts';
+import { token } from '../domain/tokens.ts';
 import { entriesOf, failingFrom, fixture } from './fixture.ts';
 import { description, type MemoryTarget } from './memory-target.ts';
 

@@ -1,16 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fileCursor } from '../../src/audit/export/file-cursor.ts';
-import { jsonLinesFormat } from '../../src/audit/export/json-lines.ts';
-import { ocsfFormat } from '../../src/audit/export/ocsf.ts';
-import { openFileLog } from '../../src/audit/file-log.ts';
-import { TokenctlError } from '../../src/core/errors.ts';
-import { type ExportLogOptions, exportLog } from '../../src/operations/log/export-log.ts';
-import { rotateLog } from '../../src/operations/log/rotate-log.ts';
+import { fileCursor } from '../../src/audit-log/export/file-cursor.ts';
+import { jsonLinesFormat } from '../../src/audit-log/export/json-lines.ts';
+import { ocsfFormat } from '../../src/audit-log/export/ocsf.ts';
+import { openFileLog } from '../../src/audit-log/file-log.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
+import { type ExportLogOptions, exportLog } from '../../src/operations/audit-log/export-log.ts';
+import { rotateLog } from '../../src/operations/audit-log/rotate-log.ts';
 import type { LogSink } from '../../src/operations/ports/log-sink.ts';
-import { draft, stillClock, temporaryFolder } from '../audit/drafts.ts';
-import { EMPTY_LOGS } from '../audit/logs.ts';
+import { draft, stillClock, temporaryFolder } from '../audit-log/drafts.ts';
+import { EMPTY_LOGS } from '../audit-log/logs.ts';
 
 /** A sink that keeps what it takes, and fails when told so, before or after it took them. */
 class MemorySink implements LogSink {

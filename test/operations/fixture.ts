@@ -1,13 +1,13 @@
 import { join } from 'node:path';
-import { openFileLog } from '../../src/audit/file-log.ts';
-import { TokenctlError } from '../../src/core/errors.ts';
+import { openFileLog } from '../../src/audit-log/file-log.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
 import type { AuditLog, Entry } from '../../src/operations/ports/audit-log.ts';
 import {
   type PlanRevocationOptions,
   planRevocation,
 } from '../../src/operations/revocation/plan-revocation.ts';
 import { type RevokeTokensOptions, revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
-import { stillClock, temporaryFolder } from '../audit/drafts.ts';
+import { stillClock, temporaryFolder } from '../audit-log/drafts.ts';
 import { databaseDescription, MemoryTarget } from './memory-target.ts';
 
 /** The same over a database: with refresh tokens and sessions. */

@@ -1,5 +1,5 @@
-import type { Outcome } from '../../src/core/plan.ts';
-import { type RefreshToken, refreshTokenState } from '../../src/core/token.ts';
+import type { Outcome } from '../../src/domain/plan.ts';
+import { type RefreshToken, refreshTokenState } from '../../src/domain/token.ts';
 import type { RefreshTokenSelector } from '../../src/operations/ports/target-selectors.ts';
 
 /** A live refresh token of alice for the application CI, made a week ago, without an access token. */

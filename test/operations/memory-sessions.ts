@@ -1,4 +1,4 @@
-import type { Session } from '../../src/core/token.ts';
+import type { Session } from '../../src/domain/token.ts';
 import type { SessionSelector } from '../../src/operations/ports/target-selectors.ts';
 
 /** A session of alice that began last week. */

@@ -1,8 +1,8 @@
-import { TokenctlError } from '../../src/core/errors.ts';
-import type { Outcome, Reach } from '../../src/core/plan.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { Selector } from '../../src/core/selector.ts';
-import type { Activity, Application, RefreshToken, Session, Token, User } from '../../src/core/token.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
+import type { Outcome, Reach } from '../../src/domain/plan.ts';
+import { Secret } from '../../src/domain/secret.ts';
+import type { Selector } from '../../src/domain/selector.ts';
+import type { Activity, Application, RefreshToken, Session, Token, User } from '../../src/domain/token.ts';
 import type {
   AuthenticationSettings,
   TokenLifetimes,
@@ -15,7 +15,7 @@ import type {
   SessionSelector,
   UserSelector,
 } from '../../src/operations/ports/target-selectors.ts';
-import { token } from '../core/tokens.ts';
+import { token } from '../domain/tokens.ts';
 import { MemoryRefreshTokens } from './memory-refresh-tokens.ts';
 import { MemorySessions } from './memory-sessions.ts';
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openFileLog } from '../../src/audit/file-log.ts';
-import { numberSince } from '../../src/operations/log/number-since.ts';
-import { draft, temporaryFolder } from '../audit/drafts.ts';
+import { openFileLog } from '../../src/audit-log/file-log.ts';
+import { numberSince } from '../../src/operations/audit-log/number-since.ts';
+import { draft, temporaryFolder } from '../audit-log/drafts.ts';
 
 const HOUR = 3_600_000;
 const BEGIN = Date.parse('2026-01-01T00:00:00Z');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { planRevocation } from '../../src/operations/revocation/plan-revocation.ts';
-import { stillClock } from '../audit/drafts.ts';
-import { token } from '../core/tokens.ts';
+import { stillClock } from '../audit-log/drafts.ts';
+import { token } from '../domain/tokens.ts';
 import { MemoryTarget } from './memory-target.ts';
 
 const clock = stillClock;

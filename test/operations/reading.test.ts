@@ -1,11 +1,11 @@
 import { appendFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import { listLog } from '../../src/operations/audit-log/list-log.ts';
+import { verifyLog } from '../../src/operations/audit-log/verify-log.ts';
 import { checkTarget } from '../../src/operations/contexts/check-target.ts';
-import { listLog } from '../../src/operations/log/list-log.ts';
-import { verifyLog } from '../../src/operations/log/verify-log.ts';
 import { externalUserNames } from '../../src/operations/revocation/external-users.ts';
 import { listTokens } from '../../src/operations/tokens/list-tokens.ts';
-import { draft } from '../audit/drafts.ts';
+import { draft } from '../audit-log/drafts.ts';
 import { fixture } from './fixture.ts';
 import { databaseDescription, description, MemoryTarget, user } from './memory-target.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { reconcile } from '../../src/operations/record/reconcile.ts';
-import { draft } from '../audit/drafts.ts';
+import { reconcile } from '../../src/operations/journal/reconcile.ts';
+import { draft } from '../audit-log/drafts.ts';
 import { databaseFixture, fixture } from './fixture.ts';
 import { refreshToken } from './memory-refresh-tokens.ts';
 import { session } from './memory-sessions.ts';

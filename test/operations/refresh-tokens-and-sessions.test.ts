@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../src/core/errors.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
 import type { TargetDescription } from '../../src/operations/ports/target-description.ts';
 import { planRevocation } from '../../src/operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
-import { stillClock } from '../audit/drafts.ts';
-import { token } from '../core/tokens.ts';
+import { stillClock } from '../audit-log/drafts.ts';
+import { token } from '../domain/tokens.ts';
 import { databaseFixture, failingFrom, fixture } from './fixture.ts';
 import { refreshToken } from './memory-refresh-tokens.ts';
 import { session } from './memory-sessions.ts';

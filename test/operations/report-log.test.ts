@@ -1,13 +1,13 @@
 import { appendFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { openFileLog } from '../../src/audit/file-log.ts';
-import { reportBlocks } from '../../src/cli/log/report-blocks.ts';
-import { htmlOf } from '../../src/cli/log/report-html.ts';
-import { markdownOf } from '../../src/cli/log/report-markdown.ts';
-import { type LogReport, reportLog } from '../../src/operations/log/report-log.ts';
-import type { RunAccount } from '../../src/operations/record/run-account.ts';
-import { draft } from '../audit/drafts.ts';
-import { HOSTILE, richLog } from '../audit/export/estate.ts';
+import { openFileLog } from '../../src/audit-log/file-log.ts';
+import { type LogReport, reportLog } from '../../src/operations/audit-log/report-log.ts';
+import type { RunAccount } from '../../src/operations/journal/run-account.ts';
+import { reportBlocks } from '../../src/reports/log-report-blocks.ts';
+import { htmlOf } from '../../src/reports/log-report-html.ts';
+import { markdownOf } from '../../src/reports/log-report-markdown.ts';
+import { draft } from '../audit-log/drafts.ts';
+import { HOSTILE, richLog } from '../audit-log/export/estate.ts';
 import { fixture } from './fixture.ts';
 
 async function runsOf(report: LogReport): Promise<RunAccount[]> {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { jsonLinesFormat } from '../../src/audit/export/json-lines.ts';
-import { openSink } from '../../src/audit/export/open-sink.ts';
-import { syslogFormat } from '../../src/audit/export/syslog.ts';
-import { TokenctlError } from '../../src/core/errors.ts';
+import { jsonLinesFormat } from '../../src/audit-log/export/json-lines.ts';
+import { openSink } from '../../src/audit-log/export/open-sink.ts';
+import { syslogFormat } from '../../src/audit-log/export/syslog.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
+import { withRequiredSink } from '../../src/operations/journal/required-sink.ts';
 import type { Entry } from '../../src/operations/ports/audit-log.ts';
 import type { LogSink } from '../../src/operations/ports/log-sink.ts';
-import { withRequiredSink } from '../../src/operations/record/required-sink.ts';
-import { deadPort, receiver, silence } from '../audit/export/receivers.ts';
+import { deadPort, receiver, silence } from '../audit-log/export/receivers.ts';
 import { fixture } from './fixture.ts';
 
 const format = jsonLinesFormat;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../src/core/errors.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
 import type { Entry } from '../../src/operations/ports/audit-log.ts';
 import { planRevocation } from '../../src/operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
-import { stillClock } from '../audit/drafts.ts';
+import { stillClock } from '../audit-log/drafts.ts';
 import { failingFrom, fixture } from './fixture.ts';
 
 /** Ids that batch intents list, and ids that batch outcomes report as revoked. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../src/core/errors.ts';
-import type { Activity } from '../../src/core/token.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
+import type { Activity } from '../../src/domain/token.ts';
 import { traceToken } from '../../src/operations/token-audit/trace-token.ts';
-import { token } from '../core/tokens.ts';
+import { token } from '../domain/tokens.ts';
 import { fixture } from './fixture.ts';
 import { description } from './memory-target.ts';
 

@@ -1,5 +1,5 @@
+import type { JobReport } from '../../src/operations/jobs/job.ts';
 import type { TickClaims } from '../../src/operations/ports/scheduler.ts';
-import type { JobReport } from '../../src/operations/scheduled/job.ts';
 import type { SchedulerEvent } from '../../src/scheduler/events.ts';
 import { Schedule } from '../../src/scheduler/schedule.ts';
 import type { ScheduledJob } from '../../src/scheduler/scheduled-job.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { TokenctlError } from '../../src/core/errors.ts';
+import { TokenctlError } from '../../src/domain/errors.ts';
 import type { RunRecord, TickClaims } from '../../src/operations/ports/scheduler.ts';
 import { runNow } from '../../src/scheduler/run-now.ts';
 import { filePlace, type LedgerPlace } from './ledgers.ts';

@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
 

@@ -1,8 +1,8 @@
 import { inject } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
 import type { Database } from '../../src/db/database.ts';
 import { openEmbedded } from '../../src/db/embedded.ts';
 import { openPostgres } from '../../src/db/postgres.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import { createDatabase } from './embedded-postgres.ts';
 
 /** Opens a new, empty database of either kind. */

@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { inject } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/domain/secret.ts';
 import { type RunningService, type ServiceOptions, startService } from '../../src/service/server.ts';
 import { createDatabase } from './embedded-postgres.ts';
 

@@ -1,10 +1,10 @@
+import type { Runtime } from '../../app/runtime.ts';
 import { cleanupTokens } from '../../operations/cleanup/cleanup-tokens.ts';
 import { type CleanupPlan, planCleanup } from '../../operations/cleanup/plan-cleanup.ts';
-import type { Runtime } from '../../runtime.ts';
+import { countText } from '../../reports/counts.ts';
+import type { Report } from '../../reports/result.ts';
 import type { Consent } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { countText } from '../output/counts.ts';
-import type { Report } from '../output/result.ts';
 import { cleanupPlanResult, cleanupPlanText, cleanupResult } from './cleanup-result.ts';
 
 /** How long revoked refresh tokens are kept unless said otherwise, in milliseconds. */

@@ -1,10 +1,10 @@
 import type { CleanupReport } from '../../operations/cleanup/cleanup-tokens.ts';
 import { type CleanupKind, type CleanupPlan, cleanupKinds } from '../../operations/cleanup/plan-cleanup.ts';
 import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import { countText, numberText } from '../../reports/counts.ts';
+import { printable } from '../../reports/printable.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { unfinishedWork } from '../errors/unfinished-work.ts';
-import { countText, numberText } from '../output/counts.ts';
-import { printable } from '../output/printable.ts';
-import { type Report, report } from '../output/result.ts';
 
 const KINDS: Readonly<Record<CleanupKind, string>> = {
   expiredAccessTokens: 'expired access tokens',

@@ -4,8 +4,8 @@ import type {
   RightsPurpose,
   TargetDescription,
 } from '../../operations/ports/target-description.ts';
-import { printable } from '../output/printable.ts';
-import { type Report, report } from '../output/result.ts';
+import { printable } from '../../reports/printable.ts';
+import { type Report, report } from '../../reports/result.ts';
 
 /** A target that answers, as a command's result. */
 export function checkResult(checked: CheckedTarget): Report {

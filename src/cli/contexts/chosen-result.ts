@@ -1,4 +1,4 @@
-import { type Report, report } from '../output/result.ts';
+import { type Report, report } from '../../reports/result.ts';
 
 /** The current context, as a command's result, with what the environment makes of that choice. */
 export function chosenResult(name: string, overriddenBy: string | undefined): Report {

@@ -2,7 +2,7 @@ import type { Configuration } from '../../config/configuration.ts';
 import type { NamedContext } from '../../config/contexts.ts';
 import type { DatabaseSetting } from '../../config/database-schema.ts';
 import type { SecretReference } from '../../config/secret-reference.ts';
-import { type Listing, listing } from '../output/result.ts';
+import { type Listing, listing } from '../../reports/result.ts';
 
 /** A context as `--json` shows it. */
 export type ContextJson = RestContextJson | DatabaseContextJson;

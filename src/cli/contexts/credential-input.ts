@@ -3,7 +3,7 @@ import { absolutePath, type Environment } from '../../config/paths.ts';
 import type { SecretReference } from '../../config/secret-reference.ts';
 import { storeSecret } from '../../config/secret-store.ts';
 import { readSecret, secretFrom } from '../../config/secrets.ts';
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { ask, canAsk } from '../prompt.ts';
 import type { CredentialFlags } from './credential-flags.ts';
 

@@ -1,4 +1,4 @@
-import type { TokenctlErrorCode } from '../../core/errors.ts';
+import type { TokenctlErrorCode } from '../../domain/errors.ts';
 
 /**
  * The exit codes of the program, each with one meaning. Scripts rely on them: a number is never given

@@ -1,6 +1,6 @@
 import { CLIError, ExitError } from '@oclif/core/errors';
-import { TokenctlError, type TokenctlErrorCode } from '../../core/errors.ts';
-import { ManagementError } from '../management/error.ts';
+import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
+import { ManagementError } from '../awx-manage/error.ts';
 import { exitCodeOf, exitCodes } from './exit-codes.ts';
 import { usageMistake } from './usage-mistake.ts';
 

@@ -1,7 +1,7 @@
+import { IncompleteListing } from '../../reports/listing.ts';
+import { printable } from '../../reports/printable.ts';
 import { wantsJson } from '../json-mode.ts';
-import { IncompleteListing } from '../output/listing.ts';
-import { writeTo } from '../output/output.ts';
-import { printable } from '../output/printable.ts';
+import { writeTo } from '../output/streams.ts';
 import { failureOf, failureToJson, failureToText, quietExit } from './failure.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { Command } from '@oclif/core/command';
 import type { Config } from '@oclif/core/config';
 import { nearestName } from '../../config/nearest-name.ts';
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { flagName } from './flag-name.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { CLIError } from '@oclif/core/errors';
 import { nearestName } from '../../config/nearest-name.ts';
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { type FlagRules, flagConflicts } from './flag-conflicts.ts';
 import { flagName } from './flag-name.ts';
 

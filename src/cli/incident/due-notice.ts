@@ -1,7 +1,7 @@
+import type { Runtime } from '../../app/runtime.ts';
 import { dueIncidents } from '../../operations/incident/plan-lift.ts';
 import type { TargetDescription } from '../../operations/ports/target-description.ts';
-import type { Runtime } from '../../runtime.ts';
-import { writeNotice } from '../output/output.ts';
+import { writeNotice } from '../output/streams.ts';
 
 /**
  * Says on stderr where incidents of the context are over and not lifted: whoever runs the next command about

@@ -1,8 +1,8 @@
+import type { Runtime } from '../../app/runtime.ts';
 import { extendIncident } from '../../operations/incident/extend-incident.ts';
-import type { Runtime } from '../../runtime.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { timeText } from '../../reports/times.ts';
 import type { AccountFlags } from '../flags.ts';
-import { type Report, report } from '../output/result.ts';
-import { timeText } from '../output/times.ts';
 import { tellOfDue } from './due-notice.ts';
 
 /**

@@ -1,4 +1,5 @@
-import { TokenctlError } from '../../core/errors.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import {
   findLeaked,
   type LeakedToken,
@@ -7,12 +8,11 @@ import {
 } from '../../operations/revocation/find-leaked.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
-import type { Runtime } from '../../runtime.ts';
+import { countText } from '../../reports/counts.ts';
+import { printable } from '../../reports/printable.ts';
+import { type Report, report } from '../../reports/result.ts';
 import type { Consent } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { countText } from '../output/counts.ts';
-import { printable } from '../output/printable.ts';
-import { type Report, report } from '../output/result.ts';
 import { amountsOf, confirmation, isNothing } from '../revocation/plan-amounts.ts';
 import { planText } from '../revocation/plan-text.ts';
 import { revocationResult } from '../revocation/revocation-result.ts';

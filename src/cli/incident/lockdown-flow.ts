@@ -1,14 +1,14 @@
 import { join } from 'node:path';
+import type { Runtime } from '../../app/runtime.ts';
 import { stateFolder } from '../../config/paths.ts';
 import { incidentStatus } from '../../operations/incident/incident-status.ts';
 import { type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
 import { type LockdownPlan, planLockdown } from '../../operations/incident/plan-lockdown.ts';
-import type { Runtime } from '../../runtime.ts';
+import { printable } from '../../reports/printable.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { timeText } from '../../reports/times.ts';
 import type { Consent } from '../consent.ts';
 import { unfinishedWork } from '../errors/unfinished-work.ts';
-import { printable } from '../output/printable.ts';
-import { type Report, report } from '../output/result.ts';
-import { timeText } from '../output/times.ts';
 import { amountsOf, isNothing } from '../revocation/plan-amounts.ts';
 import { tellOfDue } from './due-notice.ts';
 import type { LockdownFlags, LockdownOrder } from './lockdown-order.ts';

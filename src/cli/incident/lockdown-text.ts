@@ -1,9 +1,9 @@
-import type { Lock } from '../../core/incident/lock.ts';
+import type { Lock } from '../../domain/incident/lock.ts';
 import type { LockdownPlan } from '../../operations/incident/plan-lockdown.ts';
 import type { TargetDescription } from '../../operations/ports/target-description.ts';
-import { countText } from '../output/counts.ts';
-import { printable } from '../output/printable.ts';
-import { timeText } from '../output/times.ts';
+import { countText } from '../../reports/counts.ts';
+import { printable } from '../../reports/printable.ts';
+import { timeText } from '../../reports/times.ts';
 import { amountsOf } from '../revocation/plan-amounts.ts';
 import { byHandLines } from './steps-text.ts';
 

@@ -1,17 +1,17 @@
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { Runtime } from '../../app/runtime.ts';
 import {
   offboardUsers,
   planUserOffboarding,
   type UserOffboardingPlan,
   type UserOffboardingReport,
-} from '../../operations/users/offboard-user.ts';
-import type { Runtime } from '../../runtime.ts';
+} from '../../operations/incident/offboard-user.ts';
+import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import { countText } from '../../reports/counts.ts';
+import { printable } from '../../reports/printable.ts';
+import { type Report, report } from '../../reports/result.ts';
 import type { Consent } from '../consent.ts';
 import { unfinishedWork } from '../errors/unfinished-work.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { countText } from '../output/counts.ts';
-import { printable } from '../output/printable.ts';
-import { type Report, report } from '../output/result.ts';
 import { amountsOf, isNothing } from '../revocation/plan-amounts.ts';
 import { planText, staysAliveLines } from '../revocation/plan-text.ts';
 import { doorLines, stepLines } from './steps-text.ts';

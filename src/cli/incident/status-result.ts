@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type {
   ElsewhereIncident,
   HeldValue,
@@ -6,11 +6,11 @@ import type {
   Incidents,
 } from '../../operations/incident/incident-status.ts';
 import type { TargetDescription } from '../../operations/ports/target-description.ts';
-import { countText } from '../output/counts.ts';
-import { writeNotice } from '../output/output.ts';
-import { printable } from '../output/printable.ts';
-import { type Report, report } from '../output/result.ts';
-import { timeText } from '../output/times.ts';
+import { countText } from '../../reports/counts.ts';
+import { printable } from '../../reports/printable.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { timeText } from '../../reports/times.ts';
+import { writeNotice } from '../output/streams.ts';
 import { dueText } from './due-notice.ts';
 import { valueText } from './lockdown-text.ts';
 

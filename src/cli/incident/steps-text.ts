@@ -1,7 +1,7 @@
 import type { ByHand } from '../../operations/incident/by-hand.ts';
 import type { StepReport } from '../../operations/incident/step.ts';
 import type { Door } from '../../operations/incident/verify-doors.ts';
-import { printable } from '../output/printable.ts';
+import { printable } from '../../reports/printable.ts';
 
 const MARKS: Readonly<Record<StepReport['result'], string>> = {
   done: 'done',

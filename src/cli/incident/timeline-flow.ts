@@ -1,7 +1,7 @@
-import { TokenctlError } from '../../core/errors.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { type TimelineSubject, timeline } from '../../operations/incident/timeline.ts';
-import type { Runtime } from '../../runtime.ts';
-import type { Report } from '../output/result.ts';
+import type { Report } from '../../reports/result.ts';
 import { tellOfDue } from './due-notice.ts';
 import { type TimelineFormat, timelineResult } from './timeline-result.ts';
 

@@ -1,11 +1,11 @@
 import type { TimelineItem, TimelineSubject } from '../../operations/incident/timeline.ts';
 import type { TargetDescription } from '../../operations/ports/target-description.ts';
-import { countText } from '../output/counts.ts';
-import { printable } from '../output/printable.ts';
-import { type Report, report } from '../output/result.ts';
-import { timeText } from '../output/times.ts';
-import { htmlStyle } from '../report/html-style.ts';
-import { html } from '../report/html-text.ts';
+import { countText } from '../../reports/counts.ts';
+import { htmlStyle } from '../../reports/html-style.ts';
+import { html } from '../../reports/html-text.ts';
+import { printable } from '../../reports/printable.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { timeText } from '../../reports/times.ts';
 
 /** How a timeline is written. */
 export type TimelineFormat = 'text' | 'markdown' | 'html';

@@ -1,12 +1,12 @@
-import { TokenctlError } from '../../core/errors.ts';
+import type { JobState, ShownRun } from '../../app/jobs/inspect.ts';
+import type { RanJob } from '../../app/jobs/run-by-hand.ts';
+import type { CheckedJob } from '../../app/jobs/scheduled-jobs.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { RunRecord } from '../../operations/ports/scheduler.ts';
-import type { JobState, ShownRun } from '../../scheduling/inspect.ts';
-import type { RanJob } from '../../scheduling/run-by-hand.ts';
-import type { CheckedJob } from '../../scheduling/scheduled-jobs.ts';
-import { countText } from './counts.ts';
-import { printable } from './printable.ts';
-import { type Listing, listing, type Report, report } from './result.ts';
-import { timeText } from './times.ts';
+import { countText } from '../../reports/counts.ts';
+import { printable } from '../../reports/printable.ts';
+import { type Listing, listing, type Report, report } from '../../reports/result.ts';
+import { timeText } from '../../reports/times.ts';
 
 /** Jobs as a command's result. */
 export function jobListing(rows: readonly JobState[]): Listing<JobState> {

@@ -1,10 +1,10 @@
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { printable } from '../../reports/printable.ts';
+import type { Report, Result } from '../../reports/result.ts';
 import { exitCodeOf, exitCodes } from '../errors/exit-codes.ts';
 import { failureOf, failureToText } from '../errors/failure.ts';
-import { type Format, printListing, writeAll } from './listing.ts';
-import { writeTo } from './output.ts';
-import { printable } from './printable.ts';
-import type { Report, Result } from './result.ts';
+import { type Format, printListing, writeAll } from './listing-output.ts';
+import { writeTo } from './streams.ts';
 
 /** How a result is to be printed. */
 interface Presentation {

@@ -1,5 +1,5 @@
-import type { Progress } from '../../runtime.ts';
-import { numberText } from './counts.ts';
+import type { Progress } from '../../app/runtime.ts';
+import { numberText } from '../../reports/counts.ts';
 
 /** What a progress line is made of besides the counts. */
 export interface ProgressFrame {

@@ -1,6 +1,6 @@
-import type { Progress, ProgressView } from '../../runtime.ts';
-import { EMPTY_LINE } from './output.ts';
+import type { Progress, ProgressView } from '../../app/runtime.ts';
 import { progressText } from './progress-text.ts';
+import { EMPTY_LINE } from './streams.ts';
 
 /** Terminals are redrawn at most this often, in milliseconds. */
 const INTERVAL = 100;

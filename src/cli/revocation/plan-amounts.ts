@@ -1,6 +1,6 @@
-import type { RevocationPlan } from '../../core/plan.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
+import { countText } from '../../reports/counts.ts';
 import type { Question } from '../consent.ts';
-import { countText } from '../output/counts.ts';
 
 /** How much of what a revocation is about. */
 export interface Amounts {

@@ -1,6 +1,6 @@
-import type { RevocationPlan } from '../../core/plan.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
 import type { TargetDescription } from '../../operations/ports/target-description.ts';
-import { type Report, report } from '../output/result.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { amountsOf } from './plan-amounts.ts';
 import { planText } from './plan-text.ts';
 

@@ -1,7 +1,7 @@
-import type { RevocationPlan, StaysAlive, Tally } from '../../core/plan.ts';
+import type { RevocationPlan, StaysAlive, Tally } from '../../domain/plan.ts';
 import type { TargetDescription } from '../../operations/ports/target-description.ts';
-import { countText, numberText } from '../output/counts.ts';
-import { printable } from '../output/printable.ts';
+import { countText, numberText } from '../../reports/counts.ts';
+import { printable } from '../../reports/printable.ts';
 import { amountsOf, confirmation, isNothing } from './plan-amounts.ts';
 
 /** Lines shown of a tally before the rest is summed up. */

@@ -1,11 +1,11 @@
-import type { RevocationPlan } from '../../core/plan.ts';
-import type { Selector } from '../../core/selector.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
+import type { Selector } from '../../domain/selector.ts';
 import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
-import type { Runtime } from '../../runtime.ts';
+import type { Report } from '../../reports/result.ts';
 import type { Consent } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
-import type { Report } from '../output/result.ts';
 import { amountsOf, confirmation, isNothing } from './plan-amounts.ts';
 import { planResult } from './plan-result.ts';
 import { planText } from './plan-text.ts';
@@ -75,8 +75,8 @@ async function planFor(request: RevocationRequest): Promise<RevocationPlan> {
 /** What the rules of `--finding` find among the selected tokens; undefined without the flag. */
 async function findingsFor({ runtime, selector, flags }: RevocationRequest) {
   if (flags.finding === undefined) return undefined;
-  const { policyOf } = await import('../report/audit-flow.ts');
-  const { ruleNamed } = await import('../report/explanation.ts');
+  const { policyOf } = await import('../token-audit/audit-flow.ts');
+  const { ruleNamed } = await import('../token-audit/explanation.ts');
   const { findingSelector } = await import('../../operations/token-audit/finding-selector.ts');
   const rules = [...new Set(flags.finding)].map(ruleNamed);
   const policy = policyOf(runtime, { policy: flags.policy });

@@ -1,9 +1,9 @@
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
+import { countOf, countsText, countText, numberText } from '../../reports/counts.ts';
+import { printable } from '../../reports/printable.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { unfinishedWork } from '../errors/unfinished-work.ts';
-import { countOf, countsText, countText, numberText } from '../output/counts.ts';
-import { printable } from '../output/printable.ts';
-import { type Report, report } from '../output/result.ts';
 import { staysAliveLines } from './plan-text.ts';
 import { verificationText } from './revocation-verification.ts';
 import { type RevokedKind, revokedKinds } from './revoked-kinds.ts';

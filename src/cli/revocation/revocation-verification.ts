@@ -1,5 +1,5 @@
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
-import { countOf, countsText, countText } from '../output/counts.ts';
+import { countOf, countsText, countText } from '../../reports/counts.ts';
 import { idsText } from './plan-text.ts';
 import { revokedKinds } from './revoked-kinds.ts';
 

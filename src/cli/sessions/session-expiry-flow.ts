@@ -1,11 +1,11 @@
-import { TokenctlError } from '../../core/errors.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { expireSessions } from '../../operations/sessions/expire-sessions.ts';
 import { planSessionExpiry, type SessionExpiryPlan } from '../../operations/sessions/plan-session-expiry.ts';
-import type { Runtime } from '../../runtime.ts';
+import { countText } from '../../reports/counts.ts';
+import type { Report } from '../../reports/result.ts';
 import type { Consent } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { countText } from '../output/counts.ts';
-import type { Report } from '../output/result.ts';
 import { sessionExpiryResult, sessionPlanResult, sessionPlanText } from './session-expiry-result.ts';
 
 /** The flags that say whose sessions are meant. */

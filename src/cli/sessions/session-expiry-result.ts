@@ -1,10 +1,10 @@
 import type { TargetDescription } from '../../operations/ports/target-description.ts';
 import type { SessionExpiryReport } from '../../operations/sessions/expire-sessions.ts';
 import type { SessionExpiryPlan } from '../../operations/sessions/plan-session-expiry.ts';
+import { countText, numberText } from '../../reports/counts.ts';
+import { printable } from '../../reports/printable.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { unfinishedWork } from '../errors/unfinished-work.ts';
-import { countText, numberText } from '../output/counts.ts';
-import { printable } from '../output/printable.ts';
-import { type Report, report } from '../output/result.ts';
 import { tallyLines } from '../revocation/plan-text.ts';
 
 /** A plan to end sessions for people. */

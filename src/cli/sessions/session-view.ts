@@ -1,6 +1,6 @@
-import type { Session } from '../../core/token.ts';
-import { type Listing, listing } from '../output/result.ts';
-import { dayText, timeText } from '../output/times.ts';
+import type { Session } from '../../domain/token.ts';
+import { type Listing, listing } from '../../reports/result.ts';
+import { dayText, timeText } from '../../reports/times.ts';
 
 /** The JSON form of a session: times in ISO 8601 UTC. Its key is a secret, and not among it. */
 function sessionToJson({ user, created, expires, fingerprint }: Session): object {

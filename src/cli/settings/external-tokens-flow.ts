@@ -1,10 +1,10 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { RevocationPlan } from '../../core/plan.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
 import { externalUserNames } from '../../operations/revocation/external-users.ts';
 import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
-import type { Runtime } from '../../runtime.ts';
-import { countText } from '../output/counts.ts';
-import { type Report, report } from '../output/result.ts';
+import { countText } from '../../reports/counts.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { revocationFlow } from '../revocation/revocation-flow.ts';
 import { changeSwitch, type SwitchRequest, switchText } from './switch-flow.ts';
 import { externalTokens } from './switches.ts';

@@ -1,11 +1,11 @@
+import type { Runtime } from '../../app/runtime.ts';
 import type { TokenLifetimes } from '../../operations/ports/authentication-settings.ts';
 import { changeSetting } from '../../operations/settings/change-setting.ts';
 import { readSettings } from '../../operations/settings/read-settings.ts';
-import type { Runtime } from '../../runtime.ts';
+import { secondsText } from '../../reports/durations.ts';
+import { type Report, report } from '../../reports/result.ts';
 import type { Consent } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { secondsText } from '../output/durations.ts';
-import { type Report, report } from '../output/result.ts';
 import { delayText, type SettingsHold } from './settings-delay.ts';
 
 /** The lifetimes that flags give, in seconds. */

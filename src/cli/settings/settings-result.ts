@@ -1,6 +1,6 @@
 import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
-import { secondsText } from '../output/durations.ts';
-import { type Report, report } from '../output/result.ts';
+import { secondsText } from '../../reports/durations.ts';
+import { type Report, report } from '../../reports/result.ts';
 
 /** The settings as a command's result: in JSON under the controller's names. */
 export function settingsResult(settings: AuthenticationSettings): Report {

@@ -1,10 +1,10 @@
-import { basicAuthCaution } from '../../core/basic-auth-caution.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import { basicAuthCaution } from '../../domain/basic-auth-caution.ts';
 import { changeSetting } from '../../operations/settings/change-setting.ts';
 import { readSettings } from '../../operations/settings/read-settings.ts';
-import type { Runtime } from '../../runtime.ts';
+import { type Report, report } from '../../reports/result.ts';
 import type { Consent } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { type Report, report } from '../output/result.ts';
 import { delayText, type SettingsHold } from './settings-delay.ts';
 import type { Switch } from './switches.ts';
 

@@ -1,16 +1,16 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { Token } from '../../core/token.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import { requireNewFile, reserveSecretFile } from '../../app/secret-file.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Token } from '../../domain/token.ts';
 import type { TokenRequest } from '../../operations/ports/target.ts';
 import type { TargetDescription } from '../../operations/ports/target-description.ts';
 import { createToken } from '../../operations/tokens/create-token.ts';
-import type { Runtime } from '../../runtime.ts';
+import { printable } from '../../reports/printable.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { expiryText } from '../../reports/times.ts';
+import { tokenToJson } from '../../reports/token-view.ts';
 import type { Consent } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { printable } from '../output/printable.ts';
-import { type Report, report } from '../output/result.ts';
-import { expiryText } from '../output/times.ts';
-import { requireNewFile, reserveSecretFile } from '../secret-file.ts';
-import { tokenToJson } from './token-view.ts';
 
 /** What a token is created with, and the file for its value. */
 export interface CreationRequest {

@@ -1,6 +1,6 @@
-import { type RefreshToken, refreshTokenState } from '../../core/token.ts';
-import { type Listing, listing } from '../output/result.ts';
-import { dayText, timeText } from '../output/times.ts';
+import { type RefreshToken, refreshTokenState } from '../../domain/token.ts';
+import { type Listing, listing } from '../../reports/result.ts';
+import { dayText, timeText } from '../../reports/times.ts';
 
 /** The JSON form of a refresh token: times in ISO 8601 UTC. */
 function refreshTokenToJson(token: RefreshToken): object {

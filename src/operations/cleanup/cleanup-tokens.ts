@@ -1,11 +1,11 @@
-import type { Outcome } from '../../core/plan.ts';
-import type { BatchStep } from '../record/batch-entries.ts';
-import { batchesOf, runBatches } from '../record/batches.ts';
-import type { Change } from '../record/change.ts';
-import { Journal } from '../record/journal.ts';
-import { type FailedToken, OutcomeTally } from '../record/outcome-tally.ts';
-import { reconcile } from '../record/reconcile.ts';
-import { type Stopped, Work } from '../record/work.ts';
+import type { Outcome } from '../../domain/plan.ts';
+import type { BatchStep } from '../journal/batch-entries.ts';
+import { batchesOf, runBatches } from '../journal/batches.ts';
+import type { Change } from '../journal/change.ts';
+import { Journal } from '../journal/journal.ts';
+import { type FailedToken, OutcomeTally } from '../journal/outcome-tally.ts';
+import { reconcile } from '../journal/reconcile.ts';
+import { type Stopped, Work } from '../journal/work.ts';
 import { type CleanupKind, type CleanupPlan, cleanupKinds } from './plan-cleanup.ts';
 
 /** What to clean up, and who says so. */

@@ -1,4 +1,4 @@
-import { IdSet } from '../../core/id-set.ts';
+import { IdSet } from '../../domain/id-set.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target } from '../ports/target.ts';
 import type { Capabilities } from '../ports/target-description.ts';

@@ -1,8 +1,8 @@
-import { basicAuthCaution } from '../../core/basic-auth-caution.ts';
-import type { Lock } from '../../core/incident/lock.ts';
-import type { LockdownScope, Measures } from '../../core/incident/scope.ts';
-import { managementCommands } from '../../core/management-commands.ts';
-import type { RevocationPlan } from '../../core/plan.ts';
+import { basicAuthCaution } from '../../domain/basic-auth-caution.ts';
+import type { Lock } from '../../domain/incident/lock.ts';
+import type { LockdownScope, Measures } from '../../domain/incident/scope.ts';
+import { managementCommands } from '../../domain/management-commands.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
 import type { TargetDescription } from '../ports/target-description.ts';
 
 /** Something that stays open because this target cannot close it, or because it was not asked for. */

@@ -1,8 +1,8 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { Selector } from '../../core/selector.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Selector } from '../../domain/selector.ts';
+import { BatchOutcome } from '../journal/batch-entries.ts';
+import type { Work } from '../journal/work.ts';
 import type { Target } from '../ports/target.ts';
-import { BatchOutcome } from '../record/batch-entries.ts';
-import type { Work } from '../record/work.ts';
 import type { StepReport } from './step.ts';
 
 /** For how long refreshing clients are chased, in milliseconds. */

@@ -1,10 +1,10 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { RevocationPlan } from '../../core/plan.ts';
-import type { Selector } from '../../core/selector.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
+import type { Selector } from '../../domain/selector.ts';
+import type { Change } from '../journal/change.ts';
+import type { Stopped, Work } from '../journal/work.ts';
 import type { Target } from '../ports/target.ts';
 import type { Capabilities } from '../ports/target-description.ts';
-import type { Change } from '../record/change.ts';
-import type { Stopped, Work } from '../record/work.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import type { RevocationReport } from '../revocation/revocation-report.ts';
 import type { RevocationListeners } from '../revocation/revocation-tally.ts';

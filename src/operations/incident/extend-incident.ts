@@ -1,6 +1,6 @@
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { Journal, type JournalOptions } from '../journal/journal.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import { Journal, type JournalOptions } from '../record/journal.ts';
 import { requireIncident } from './plan-lockdown.ts';
 import { readIncidents } from './read-incidents.ts';
 

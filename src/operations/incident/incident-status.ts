@@ -1,12 +1,12 @@
-import type { Incident } from '../../core/incident/incident.ts';
-import { type Hold, IncidentBook } from '../../core/incident/incident-book.ts';
-import type { LockValue } from '../../core/incident/lock.ts';
+import type { Incident } from '../../domain/incident/incident.ts';
+import { type Hold, IncidentBook } from '../../domain/incident/incident-book.ts';
+import type { LockValue } from '../../domain/incident/lock.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { AuthenticationSettings } from '../ports/authentication-settings.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target } from '../ports/target.ts';
 import type { TargetDescription } from '../ports/target-description.ts';
-import { readUsers } from '../users/active-users.ts';
+import { readUsers } from './active-users.ts';
 import { readBooks } from './read-incidents.ts';
 import { selectorOf } from './scope-selection.ts';
 import { settingNamed } from './setting-locks.ts';

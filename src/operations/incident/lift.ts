@@ -1,7 +1,7 @@
-import type { Change } from '../record/change.ts';
-import { Journal } from '../record/journal.ts';
-import { reconcile } from '../record/reconcile.ts';
-import { type Stopped, Work } from '../record/work.ts';
+import type { Change } from '../journal/change.ts';
+import { Journal } from '../journal/journal.ts';
+import { reconcile } from '../journal/reconcile.ts';
+import { type Stopped, Work } from '../journal/work.ts';
 import { type LiftItem, type LiftPlan, planLift } from './plan-lift.ts';
 import { setUsers } from './set-users.ts';
 import { changeTo, settingNamed } from './setting-locks.ts';

@@ -1,6 +1,6 @@
-import type { Incident } from '../../core/incident/incident.ts';
-import type { IncidentBook } from '../../core/incident/incident-book.ts';
-import type { LockValue } from '../../core/incident/lock.ts';
+import type { Incident } from '../../domain/incident/incident.ts';
+import type { IncidentBook } from '../../domain/incident/incident-book.ts';
+import type { LockValue } from '../../domain/incident/lock.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target } from '../ports/target.ts';

@@ -1,6 +1,6 @@
-import type { Secret } from '../../core/secret.ts';
+import type { Secret } from '../../domain/secret.ts';
+import type { Work } from '../journal/work.ts';
 import type { Target } from '../ports/target.ts';
-import type { Work } from '../record/work.ts';
 import { takeStep } from './step.ts';
 import type { Door } from './verify-doors.ts';
 

@@ -1,5 +1,5 @@
-import { incidentOperations } from '../../core/incident/incident.ts';
-import { IncidentBook } from '../../core/incident/incident-book.ts';
+import { incidentOperations } from '../../domain/incident/incident.ts';
+import { IncidentBook } from '../../domain/incident/incident-book.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 
 /**

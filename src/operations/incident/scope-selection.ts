@@ -1,9 +1,9 @@
-import type { LockdownScope } from '../../core/incident/scope.ts';
-import type { Selector } from '../../core/selector.ts';
-import type { User } from '../../core/token.ts';
+import type { LockdownScope } from '../../domain/incident/scope.ts';
+import type { Selector } from '../../domain/selector.ts';
+import type { User } from '../../domain/token.ts';
 import { requireNamed } from '../named.ts';
 import type { Target } from '../ports/target.ts';
-import { type KnownUser, readUsers } from '../users/active-users.ts';
+import { type KnownUser, readUsers } from './active-users.ts';
 
 /**
  * The users that a scope means now: those of an identity provider may be others in a minute, since it makes

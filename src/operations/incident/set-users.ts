@@ -1,7 +1,7 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { Lock } from '../../core/incident/lock.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Lock } from '../../domain/incident/lock.ts';
+import type { Work } from '../journal/work.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
-import type { Work } from '../record/work.ts';
 import { endsWork, isRefusal, type StepReport, type StepResult, takeStep } from './step.ts';
 
 /** Users that share one intent and one outcome in the audit log. */

@@ -1,5 +1,5 @@
-import type { Lock, LockValue } from '../../core/incident/lock.ts';
-import type { Measures } from '../../core/incident/scope.ts';
+import type { Lock, LockValue } from '../../domain/incident/lock.ts';
+import type { Measures } from '../../domain/incident/scope.ts';
 import type { AuthenticationSettings, TokenLifetimes } from '../ports/authentication-settings.ts';
 
 /** The settings that a lockdown sets before it revokes anything: whoever is out stays out. */

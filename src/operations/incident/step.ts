@@ -1,6 +1,6 @@
-import { TokenctlError, type TokenctlErrorCode } from '../../core/errors.ts';
+import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
+import type { Work } from '../journal/work.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
-import type { Work } from '../record/work.ts';
 
 /** What became of one step of a lockdown, a lift or an offboarding. */
 export interface StepReport {

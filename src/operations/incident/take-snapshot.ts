@@ -1,11 +1,11 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { Selector } from '../../core/selector.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Selector } from '../../domain/selector.ts';
+import type { Work } from '../journal/work.ts';
 import type { AuthenticationSettings } from '../ports/authentication-settings.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { SnapshotFile, SnapshotFiles } from '../ports/snapshot-files.ts';
 import type { Target } from '../ports/target.ts';
 import type { TargetDescription } from '../ports/target-description.ts';
-import type { Work } from '../record/work.ts';
 import { type StepReport, type StepResult, takeStep } from './step.ts';
 
 /** How far back activity goes along, in milliseconds: all of it stays in the activity stream, and time is short. */

@@ -1,10 +1,10 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { IncidentBook } from '../../core/incident/incident-book.ts';
-import type { Lock } from '../../core/incident/lock.ts';
-import type { LockdownScope, Measures } from '../../core/incident/scope.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { IncidentBook } from '../../domain/incident/incident-book.ts';
+import type { Lock } from '../../domain/incident/lock.ts';
+import type { LockdownScope, Measures } from '../../domain/incident/scope.ts';
 import type { Target } from '../ports/target.ts';
 import type { TargetDescription } from '../ports/target-description.ts';
-import type { KnownUser } from '../users/active-users.ts';
+import type { KnownUser } from './active-users.ts';
 import { usersOf } from './scope-selection.ts';
 
 /** Users to deactivate, and those that are meant and kept. */

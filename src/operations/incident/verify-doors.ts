@@ -1,9 +1,9 @@
-import type { Lock } from '../../core/incident/lock.ts';
-import type { LockdownScope } from '../../core/incident/scope.ts';
+import type { Lock } from '../../domain/incident/lock.ts';
+import type { LockdownScope } from '../../domain/incident/scope.ts';
+import type { Work } from '../journal/work.ts';
 import type { Target } from '../ports/target.ts';
 import type { Capabilities } from '../ports/target-description.ts';
-import type { Work } from '../record/work.ts';
-import { readUsers } from '../users/active-users.ts';
+import { readUsers } from './active-users.ts';
 import { probeToken } from './probe-token.ts';
 import { selectorOf, usersOf } from './scope-selection.ts';
 import { settingNamed } from './setting-locks.ts';

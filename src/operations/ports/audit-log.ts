@@ -1,4 +1,4 @@
-import type { TreeState } from '../../core/merkle-tree.ts';
+import type { TreeState } from '../../domain/merkle-tree.ts';
 
 /** What one entry of the audit log states. Plain JSON; no secrets. */
 export interface EntryDraft {

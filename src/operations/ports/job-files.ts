@@ -1,4 +1,4 @@
-import type { Baseline } from '../../core/policy/baseline.ts';
+import type { Baseline } from '../../domain/policy/baseline.ts';
 import type { Audit } from '../token-audit/audit-tokens.ts';
 import type { TargetDescription } from './target-description.ts';
 

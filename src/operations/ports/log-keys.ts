@@ -1,4 +1,4 @@
-import type { Secret } from '../../core/secret.ts';
+import type { Secret } from '../../domain/secret.ts';
 
 /** Where the key stands that signs checkpoints, in the texts of `core/note-key.ts`. */
 export interface LogKeys {

@@ -1,4 +1,4 @@
-import type { RefreshTokenState } from '../../core/token.ts';
+import type { RefreshTokenState } from '../../domain/token.ts';
 
 /** Which users are meant; criteria that are present must all hold. No criterion means every user. */
 export interface UserSelector {

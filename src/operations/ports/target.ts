@@ -1,6 +1,6 @@
-import type { Outcome, Reach, StaysAlive } from '../../core/plan.ts';
-import type { Secret } from '../../core/secret.ts';
-import type { Selector } from '../../core/selector.ts';
+import type { Outcome, Reach, StaysAlive } from '../../domain/plan.ts';
+import type { Secret } from '../../domain/secret.ts';
+import type { Selector } from '../../domain/selector.ts';
 import type {
   Activity,
   Application,
@@ -9,7 +9,7 @@ import type {
   Token,
   User,
   UserReference,
-} from '../../core/token.ts';
+} from '../../domain/token.ts';
 import type { AuthenticationSettings } from './authentication-settings.ts';
 import type { TargetDescription } from './target-description.ts';
 import type {

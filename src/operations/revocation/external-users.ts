@@ -1,4 +1,4 @@
-import type { User } from '../../core/token.ts';
+import type { User } from '../../domain/token.ts';
 import type { Target } from '../ports/target.ts';
 
 /**

@@ -1,7 +1,7 @@
-import { tokenValuesIn } from '../../core/incident/token-values.ts';
-import type { RevocationPlan } from '../../core/plan.ts';
-import { PlanBuilder } from '../../core/plan-builder.ts';
-import type { Secret } from '../../core/secret.ts';
+import { tokenValuesIn } from '../../domain/incident/token-values.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
+import { PlanBuilder } from '../../domain/plan-builder.ts';
+import type { Secret } from '../../domain/secret.ts';
 import type { Identified, Target } from '../ports/target.ts';
 import type { Capabilities } from '../ports/target-description.ts';
 

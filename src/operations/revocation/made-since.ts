@@ -1,10 +1,10 @@
-import { TokenctlError } from '../../core/errors.ts';
-import { IdSet } from '../../core/id-set.ts';
-import type { RevocationPlan } from '../../core/plan.ts';
-import type { Selector } from '../../core/selector.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { IdSet } from '../../domain/id-set.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
+import type { Selector } from '../../domain/selector.ts';
+import type { Work } from '../journal/work.ts';
 import type { Target } from '../ports/target.ts';
 import type { RefreshTokenSelector } from '../ports/target-selectors.ts';
-import type { Work } from '../record/work.ts';
 import { refreshTokensMeant } from './refresh-tokens-meant.ts';
 
 /** What a selector names by now and the plan did not. */

@@ -1,9 +1,9 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { PlannedSessions, Reach, RevocationPlan } from '../../core/plan.ts';
-import { PlanBuilder } from '../../core/plan-builder.ts';
-import type { RuleName } from '../../core/policy/policy.ts';
-import { describeSelector, requireMeaning, type Selector } from '../../core/selector.ts';
-import type { Token } from '../../core/token.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { PlannedSessions, Reach, RevocationPlan } from '../../domain/plan.ts';
+import { PlanBuilder } from '../../domain/plan-builder.ts';
+import type { RuleName } from '../../domain/policy/policy.ts';
+import { describeSelector, requireMeaning, type Selector } from '../../domain/selector.ts';
+import type { Token } from '../../domain/token.ts';
 import { requireNamed } from '../named.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target } from '../ports/target.ts';

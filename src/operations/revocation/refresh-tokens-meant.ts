@@ -1,4 +1,4 @@
-import type { Selector } from '../../core/selector.ts';
+import type { Selector } from '../../domain/selector.ts';
 import type { RefreshTokenSelector } from '../ports/target-selectors.ts';
 
 /**

@@ -1,7 +1,7 @@
-import type { Kept, RevocationPlan, StaysAlive } from '../../core/plan.ts';
+import type { Kept, RevocationPlan, StaysAlive } from '../../domain/plan.ts';
+import type { FailedToken, OutcomeCounts } from '../journal/outcome-tally.ts';
+import type { Stopped } from '../journal/work.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
-import type { FailedToken, OutcomeCounts } from '../record/outcome-tally.ts';
-import type { Stopped } from '../record/work.ts';
 import type { EndedSessions } from '../sessions/end-sessions.ts';
 import type { MadeSince } from './made-since.ts';
 

@@ -1,5 +1,5 @@
-import type { Outcome, RevocationPlan } from '../../core/plan.ts';
-import { OutcomeTally } from '../record/outcome-tally.ts';
+import type { Outcome, RevocationPlan } from '../../domain/plan.ts';
+import { OutcomeTally } from '../journal/outcome-tally.ts';
 
 /** How far a revocation is: access tokens, and refresh tokens without one of these. */
 export interface RevocationProgress {

@@ -1,10 +1,10 @@
-import type { RevocationPlan } from '../../core/plan.ts';
-import type { Selector } from '../../core/selector.ts';
-import { batchesOf, runBatches } from '../record/batches.ts';
-import type { Change } from '../record/change.ts';
-import { Journal } from '../record/journal.ts';
-import { reconcile } from '../record/reconcile.ts';
-import { Work } from '../record/work.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
+import type { Selector } from '../../domain/selector.ts';
+import { batchesOf, runBatches } from '../journal/batches.ts';
+import type { Change } from '../journal/change.ts';
+import { Journal } from '../journal/journal.ts';
+import { reconcile } from '../journal/reconcile.ts';
+import { Work } from '../journal/work.ts';
 import { type EndedSessions, endSessions, verifySessions } from '../sessions/end-sessions.ts';
 import { countMadeSince } from './made-since.ts';
 import {

@@ -1,6 +1,6 @@
-import { TokenctlError } from '../../core/errors.ts';
-import { stillAlive, stillAliveRefreshTokens } from '../record/still-alive.ts';
-import type { Work } from '../record/work.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { stillAlive, stillAliveRefreshTokens } from '../journal/still-alive.ts';
+import type { Work } from '../journal/work.ts';
 import type { RevocationTally } from './revocation-tally.ts';
 
 /** What reading again showed of tokens that were tried. */

@@ -1,7 +1,7 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { PlannedSessions } from '../../core/plan.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { PlannedSessions } from '../../domain/plan.ts';
+import type { Work } from '../journal/work.ts';
 import type { Target } from '../ports/target.ts';
-import type { Work } from '../record/work.ts';
 import { sessionSelector, sessionsOf } from './planned-sessions.ts';
 
 /** Users that share one intent and one outcome in the audit log. */

@@ -1,4 +1,4 @@
-import type { Session } from '../../core/token.ts';
+import type { Session } from '../../domain/token.ts';
 import { requireNamed } from '../named.ts';
 import type { Target } from '../ports/target.ts';
 import { sessionsOf } from './planned-sessions.ts';

@@ -1,6 +1,6 @@
-import { Counted } from '../../core/counted.ts';
-import type { PlannedSessions, Tally } from '../../core/plan.ts';
-import { eitherOf } from '../../core/selector.ts';
+import { Counted } from '../../domain/counted.ts';
+import type { PlannedSessions, Tally } from '../../domain/plan.ts';
+import { eitherOf } from '../../domain/selector.ts';
 import { requireNamed } from '../named.ts';
 import type { Target } from '../ports/target.ts';
 import { sessionsOf } from './planned-sessions.ts';

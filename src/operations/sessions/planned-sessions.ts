@@ -1,7 +1,7 @@
-import { TokenctlError } from '../../core/errors.ts';
-import { managementCommands } from '../../core/management-commands.ts';
-import type { PlannedSessions } from '../../core/plan.ts';
-import type { Session } from '../../core/token.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { managementCommands } from '../../domain/management-commands.ts';
+import type { PlannedSessions } from '../../domain/plan.ts';
+import type { Session } from '../../domain/token.ts';
 import type { Target } from '../ports/target.ts';
 import type { TargetDescription } from '../ports/target-description.ts';
 import type { SessionSelector } from '../ports/target-selectors.ts';

@@ -1,10 +1,10 @@
-import { TokenctlError } from '../../core/errors.ts';
-import { IdSet } from '../../core/id-set.ts';
-import type { Fact, Facts, JudgedSettings } from '../../core/policy/facts.ts';
-import { type Policy, type RuleName, ruleOf } from '../../core/policy/policy.ts';
-import { DAY } from '../../core/policy/rule.ts';
-import type { Selector } from '../../core/selector.ts';
-import { type Application, allowsWriting } from '../../core/token.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { IdSet } from '../../domain/id-set.ts';
+import type { Fact, Facts, JudgedSettings } from '../../domain/policy/facts.ts';
+import { type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
+import { DAY } from '../../domain/policy/rule.ts';
+import type { Selector } from '../../domain/selector.ts';
+import { type Application, allowsWriting } from '../../domain/token.ts';
 import type { Target } from '../ports/target.ts';
 import type { TargetDescription } from '../ports/target-description.ts';
 

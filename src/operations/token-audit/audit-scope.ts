@@ -1,6 +1,6 @@
-import { type RuleName, ruleOf } from '../../core/policy/policy.ts';
-import type { Rule } from '../../core/policy/rule.ts';
-import type { Selector } from '../../core/selector.ts';
+import { type RuleName, ruleOf } from '../../domain/policy/policy.ts';
+import type { Rule } from '../../domain/policy/rule.ts';
+import type { Selector } from '../../domain/selector.ts';
 import type { RefreshTokenSelector } from '../ports/target-selectors.ts';
 
 /**

@@ -1,13 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { TokenctlError } from '../../core/errors.ts';
-import { DAY } from '../../core/policy/rule.ts';
-import type { Token } from '../../core/token.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { DAY } from '../../domain/policy/rule.ts';
+import type { Token } from '../../domain/token.ts';
+import { outcomeUnrecorded } from '../journal/journal.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Notice, Notifier } from '../ports/notifier.ts';
 import type { Target } from '../ports/target.ts';
 import type { TargetDescription } from '../ports/target-description.ts';
-import { outcomeUnrecorded } from '../record/journal.ts';
 import { NOTICE_OPERATION, readSentNotices } from './sent-notices.ts';
 
 /** How many days before its expiry a token is told of, where nobody says otherwise. */

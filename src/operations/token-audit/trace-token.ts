@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { Activity, Token, UserReference } from '../../core/token.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Activity, Token, UserReference } from '../../domain/token.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Target } from '../ports/target.ts';
 import type { TargetDescription } from '../ports/target-description.ts';

@@ -1,9 +1,9 @@
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { recordAct } from '../journal/act.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CreatedToken, Target, TokenRequest } from '../ports/target.ts';
 import type { TargetDescription } from '../ports/target-description.ts';
-import { recordAct } from '../record/act.ts';
 
 /** What to create, and who says so. */
 export interface CreateTokenOptions {

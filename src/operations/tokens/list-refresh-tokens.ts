@@ -1,4 +1,4 @@
-import type { RefreshToken } from '../../core/token.ts';
+import type { RefreshToken } from '../../domain/token.ts';
 import { requireNamed } from '../named.ts';
 import type { Target } from '../ports/target.ts';
 import type { RefreshTokenSelector } from '../ports/target-selectors.ts';

@@ -1,5 +1,5 @@
-import { requireMeaning, type Selector } from '../../core/selector.ts';
-import type { Token } from '../../core/token.ts';
+import { requireMeaning, type Selector } from '../../domain/selector.ts';
+import type { Token } from '../../domain/token.ts';
 import { requireNamed } from '../named.ts';
 import type { Target } from '../ports/target.ts';
 

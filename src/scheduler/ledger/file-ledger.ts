@@ -1,9 +1,9 @@
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TokenctlError } from '../../core/errors.ts';
 import type { Queryable } from '../../db/database.ts';
 import { makeFolder } from '../../db/make-folder.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { TickClaims } from '../../operations/ports/scheduler.ts';
 import { Ledger } from './ledger.ts';
 import { makeTables } from './make-ledger.ts';

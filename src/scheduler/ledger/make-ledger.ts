@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../core/errors.ts';
 import type { Queryable } from '../../db/database.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { INDEXES, LEDGER_VERSION, MAKE_TABLES } from './schema.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../core/errors.ts';
 import type { Database } from '../../db/database.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { TickClaims } from '../../operations/ports/scheduler.ts';
 import { Ledger } from './ledger.ts';
 import { makeTables } from './make-ledger.ts';

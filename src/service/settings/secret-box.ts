@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import type { Secret } from '../../core/secret.ts';
+import type { Secret } from '../../domain/secret.ts';
 
 /** What the API shows in the place of a secret setting; written back, it keeps the secret. */
 export const MASK = '$encrypted$';

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { TokenctlError } from '../../core/errors.ts';
-import { Secret } from '../../core/secret.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { Secret } from '../../domain/secret.ts';
 
 const SHORTEST_KEY = 32;
 

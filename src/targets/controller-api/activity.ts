@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { Activity } from '../../core/token.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Activity } from '../../domain/token.ts';
 import type { ActivitySelector } from '../../operations/ports/target-selectors.ts';
 import { jsonOf } from './answer-failure.ts';
 import type { Api } from './api.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { Credential } from './credential.ts';
 import type { Answer } from './receiver.ts';
 

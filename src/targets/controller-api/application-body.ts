@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Application } from '../../core/token.ts';
+import type { Application } from '../../domain/token.ts';
 import { id, instant } from './bodies.ts';
 
 const application = z

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { User } from '../../core/token.ts';
+import type { User } from '../../domain/token.ts';
 import type { Dialect } from './dialect.ts';
 
 /** An id: a whole number from 1. */

@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { User } from '../../core/token.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { User } from '../../domain/token.ts';
 import { jsonOf } from './answer-failure.ts';
 import type { Api } from './api.ts';
 import { readMe } from './bodies.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Pool } from 'undici';
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { type Address, parseAddress } from './address.ts';
 import { authorization, type Credential } from './credential.ts';
 import { networkFailure } from './network-failure.ts';

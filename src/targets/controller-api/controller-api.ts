@@ -1,8 +1,8 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { Outcome, StaysAlive } from '../../core/plan.ts';
-import type { Secret } from '../../core/secret.ts';
-import type { Selector } from '../../core/selector.ts';
-import type { Activity, Application, RefreshToken, Session, Token, User } from '../../core/token.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Outcome, StaysAlive } from '../../domain/plan.ts';
+import type { Secret } from '../../domain/secret.ts';
+import type { Selector } from '../../domain/selector.ts';
+import type { Activity, Application, RefreshToken, Session, Token, User } from '../../domain/token.ts';
 import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 import type { CreatedToken, Identified, Target, TokenRequest } from '../../operations/ports/target.ts';
 import type { TargetDescription } from '../../operations/ports/target-description.ts';

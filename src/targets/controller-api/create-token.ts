@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { TokenctlError } from '../../core/errors.ts';
-import { Secret } from '../../core/secret.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { Secret } from '../../domain/secret.ts';
 import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
 import { jsonOf } from './answer-failure.ts';
 import type { Api } from './api.ts';

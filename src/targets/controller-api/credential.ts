@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { Secret } from '../../core/secret.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Secret } from '../../domain/secret.ts';
 
 /** How the tool signs in at a controller. */
 export type Credential =

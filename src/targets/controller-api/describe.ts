@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { TargetDescription } from '../../operations/ports/target-description.ts';
 import { isJson, jsonOf, notAController } from './answer-failure.ts';
 import type { Api } from './api.ts';

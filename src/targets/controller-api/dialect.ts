@@ -1,4 +1,4 @@
-import type { Activity, User } from '../../core/token.ts';
+import type { Activity, User } from '../../domain/token.ts';
 import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 import type { ActivitySelector } from '../../operations/ports/target-selectors.ts';
 import type { Api } from './api.ts';

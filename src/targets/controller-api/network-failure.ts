@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { OversizedAnswer } from './receiver.ts';
 
 /** Breaks of a connection after which the same request may well succeed. */

@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../core/errors.ts';
-import { managementCommands } from '../../core/management-commands.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { managementCommands } from '../../domain/management-commands.ts';
 import type { Dialect } from './dialect.ts';
 
 type Name = Dialect['name'];

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../core/plan.ts';
+import type { Outcome } from '../../domain/plan.ts';
 
 /** Outcomes as they arrive from several workers, handed on in the order of their arrival. */
 export class Outcomes {

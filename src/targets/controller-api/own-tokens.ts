@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { Api } from './api.ts';
 import { caller } from './caller.ts';
 import { isOfGateway } from './gateway-token.ts';

@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { type Answerer, jsonOf } from './answer-failure.ts';
 import type { Api } from './api.ts';
 import { type Query, queryString } from './query.ts';

@@ -1,4 +1,4 @@
-import type { Selector } from '../../core/selector.ts';
+import type { Selector } from '../../domain/selector.ts';
 import type { UserSelector } from '../../operations/ports/target-selectors.ts';
 
 /** The longest list of values in one question, in characters: proxies refuse addresses above 4 to 8 KiB. */

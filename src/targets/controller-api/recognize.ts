@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { jsonOf, notAController } from './answer-failure.ts';
 import { Api } from './api.ts';
 import { readRoot } from './bodies.ts';

@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { Outcome } from '../../core/plan.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Outcome } from '../../domain/plan.ts';
 import { answerFailure, isJson, isUnauthenticated } from './answer-failure.ts';
 import type { Api } from './api.ts';
 import { MOST_UNDER_WAY } from './connection.ts';

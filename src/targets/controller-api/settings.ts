@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 import { jsonOf } from './answer-failure.ts';
 import type { Api } from './api.ts';

@@ -1,7 +1,7 @@
-import { basicAuthCaution } from '../../core/basic-auth-caution.ts';
-import { TokenctlError } from '../../core/errors.ts';
-import { managementCommands } from '../../core/management-commands.ts';
-import type { StaysAlive } from '../../core/plan.ts';
+import { basicAuthCaution } from '../../domain/basic-auth-caution.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { managementCommands } from '../../domain/management-commands.ts';
+import type { StaysAlive } from '../../domain/plan.ts';
 import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 import type { Dialect } from './dialect.ts';
 

@@ -1,4 +1,4 @@
-import type { ApplicationReference, Token, UserReference } from '../../core/token.ts';
+import type { ApplicationReference, Token, UserReference } from '../../domain/token.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

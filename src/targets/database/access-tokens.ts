@@ -1,5 +1,5 @@
-import type { Selector } from '../../core/selector.ts';
-import type { Token } from '../../core/token.ts';
+import type { Selector } from '../../domain/selector.ts';
+import type { Token } from '../../domain/token.ts';
 import type { Connection } from './connection.ts';
 import { instant, instantOrNull } from './instants.ts';
 import { idPages } from './pages.ts';

@@ -1,4 +1,4 @@
-import type { Activity } from '../../core/token.ts';
+import type { Activity } from '../../domain/token.ts';
 import type { ActivitySelector } from '../../operations/ports/target-selectors.ts';
 import type { Connection } from './connection.ts';
 import { instant } from './instants.ts';

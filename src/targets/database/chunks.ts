@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TokenctlError } from '../../core/errors.ts';
 import type { Queryable } from '../../db/database.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { RightsPurpose } from '../../operations/ports/target-description.ts';
 import type { Connection } from './connection.ts';
 import { HELD, mayPass, reasonOf } from './failures.ts';

@@ -1,7 +1,7 @@
-import { TokenctlError } from '../../core/errors.ts';
 import type { Queryable } from '../../db/database.ts';
 import type { PostgresDatabase } from '../../db/postgres.ts';
 import { sqlState } from '../../db/sql-state.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { RightsPurpose } from '../../operations/ports/target-description.ts';
 import { databaseFailure } from './failures.ts';
 import type { Layout, Recognised } from './layout.ts';

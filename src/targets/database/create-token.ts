@@ -1,6 +1,6 @@
 import { createHash, randomInt } from 'node:crypto';
-import { TokenctlError } from '../../core/errors.ts';
-import { Secret } from '../../core/secret.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { Secret } from '../../domain/secret.ts';
 import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import { instant } from './instants.ts';

@@ -1,9 +1,9 @@
-import type { Outcome, Reach, StaysAlive } from '../../core/plan.ts';
-import type { Secret } from '../../core/secret.ts';
-import type { Selector } from '../../core/selector.ts';
-import type { Activity, Application, RefreshToken, Session, Token, User } from '../../core/token.ts';
 import type { Environment } from '../../db/environment.ts';
 import { openPostgres } from '../../db/postgres.ts';
+import type { Outcome, Reach, StaysAlive } from '../../domain/plan.ts';
+import type { Secret } from '../../domain/secret.ts';
+import type { Selector } from '../../domain/selector.ts';
+import type { Activity, Application, RefreshToken, Session, Token, User } from '../../domain/token.ts';
 import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 import type { CreatedToken, Identified, Target, TokenRequest } from '../../operations/ports/target.ts';
 import type { TargetDescription } from '../../operations/ports/target-description.ts';

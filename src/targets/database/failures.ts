@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../core/errors.ts';
 import { sqlState } from '../../db/sql-state.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 
 /** What a failure of the database means for the target. Holds the address and the server's state, no values. */
 export function databaseFailure(error: unknown, address: string): unknown {

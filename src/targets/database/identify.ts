@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Secret } from '../../core/secret.ts';
+import type { Secret } from '../../domain/secret.ts';
 import type { Identified } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import { chunked } from './pages.ts';

@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../core/errors.ts';
 import type { Queryable } from '../../db/database.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { tablesOf } from './needs/needs.ts';
 import { readColumns } from './queries/catalogue.ts';
 import { TABLES } from './tables.ts';

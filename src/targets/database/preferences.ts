@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../core/errors.ts';
 import type { Queryable } from '../../db/database.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 import { refuseAbsent } from '../absent-settings.ts';
 import type { Connection } from './connection.ts';

@@ -1,5 +1,5 @@
-import type { ApplicationReference, UserReference } from '../../core/token.ts';
 import type { Queryable } from '../../db/database.ts';
+import type { ApplicationReference, UserReference } from '../../domain/token.ts';
 
 /** The names of users or applications by their ids, as {@link References} looks them up. */
 type Lookup<Reference> = (database: Queryable, ids: readonly number[]) => Promise<readonly Reference[]>;

@@ -1,4 +1,4 @@
-import type { RefreshToken } from '../../core/token.ts';
+import type { RefreshToken } from '../../domain/token.ts';
 import type { RefreshTokenSelector } from '../../operations/ports/target-selectors.ts';
 import type { Connection } from './connection.ts';
 import { instant, instantOrNull } from './instants.ts';

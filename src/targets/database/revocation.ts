@@ -1,5 +1,5 @@
-import type { Outcome } from '../../core/plan.ts';
 import type { Queryable } from '../../db/database.ts';
+import type { Outcome } from '../../domain/plan.ts';
 import type { RightsPurpose } from '../../operations/ports/target-description.ts';
 import { inChunks, isUnanswered } from './chunks.ts';
 import type { Connection } from './connection.ts';

@@ -1,4 +1,4 @@
-import type { ApplicationReference, UserReference } from '../../core/token.ts';
+import type { ApplicationReference, UserReference } from '../../domain/token.ts';
 import type { Connection } from './connection.ts';
 import type { Layout } from './layout.ts';
 import { readApplicationIds, readApplicationNames } from './queries/applications.ts';

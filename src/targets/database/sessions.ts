@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../core/errors.ts';
-import type { Session } from '../../core/token.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Session } from '../../domain/token.ts';
 import type { SessionSelector } from '../../operations/ports/target-selectors.ts';
 import { inChunks } from './chunks.ts';
 import type { Connection } from './connection.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { TokenctlError } from '../../core/errors.ts';
 import type { Queryable } from '../../db/database.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 import type { Connection } from './connection.ts';
 import { currentPreferences, writePreferences } from './preferences.ts';

@@ -1,5 +1,5 @@
-import { basicAuthCaution } from '../../core/basic-auth-caution.ts';
-import type { Reach, StaysAlive } from '../../core/plan.ts';
+import { basicAuthCaution } from '../../domain/basic-auth-caution.ts';
+import type { Reach, StaysAlive } from '../../domain/plan.ts';
 import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
 import type { Recognised } from './layout.ts';
 

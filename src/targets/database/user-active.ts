@@ -1,4 +1,4 @@
-import { TokenctlError } from '../../core/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { Connection } from './connection.ts';
 import { readUserNames, updateUserActive } from './queries/users.ts';
 

@@ -1,4 +1,4 @@
-import type { User } from '../../core/token.ts';
+import type { User } from '../../domain/token.ts';
 import type { UserSelector } from '../../operations/ports/target-selectors.ts';
 import type { Connection } from './connection.ts';
 import { keysetPages } from './pages.ts';

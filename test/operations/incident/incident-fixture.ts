@@ -1,4 +1,4 @@
-import type { LockdownScope, Measures } from '../../../src/core/incident/scope.ts';
+import type { LockdownScope, Measures } from '../../../src/domain/incident/scope.ts';
 import { type IncidentStatus, incidentStatus } from '../../../src/operations/incident/incident-status.ts';
 import { type LiftReport, liftIncident } from '../../../src/operations/incident/lift.ts';
 import {
@@ -8,7 +8,7 @@ import {
 } from '../../../src/operations/incident/lock-down.ts';
 import { type LockdownPlan, planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
 import type { SnapshotFiles } from '../../../src/operations/ports/snapshot-files.ts';
-import { token } from '../../core/tokens.ts';
+import { token } from '../../domain/tokens.ts';
 import { databaseFixture, fixture } from '../fixture.ts';
 import { refreshToken } from '../memory-refresh-tokens.ts';
 

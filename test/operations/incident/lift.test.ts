@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../src/core/errors.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
 import { extendIncident } from '../../../src/operations/incident/extend-incident.ts';
 import { incidentStatus } from '../../../src/operations/incident/incident-status.ts';
 import { dueIncidents, planLift } from '../../../src/operations/incident/plan-lift.ts';
-import { stillClock } from '../../audit/drafts.ts';
-import { token } from '../../core/tokens.ts';
+import { stillClock } from '../../audit-log/drafts.ts';
+import { token } from '../../domain/tokens.ts';
 import { installed } from '../memory-target.ts';
 import { EVERY_MEASURE, incidentFixture, NO_MEASURE } from './incident-fixture.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../src/core/errors.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';
-import { token } from '../../core/tokens.ts';
+import { token } from '../../domain/tokens.ts';
 import { failingFrom } from '../fixture.ts';
 import { refreshToken } from '../memory-refresh-tokens.ts';
 import { description, installed, user } from '../memory-target.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../src/core/errors.ts';
-import { offboardUsers, planUserOffboarding } from '../../../src/operations/users/offboard-user.ts';
-import { token } from '../../core/tokens.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
+import { offboardUsers, planUserOffboarding } from '../../../src/operations/incident/offboard-user.ts';
+import { token } from '../../domain/tokens.ts';
 import { failingFrom } from '../fixture.ts';
 import { description } from '../memory-target.ts';
 import { incidentFixture } from './incident-fixture.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { timeline } from '../../../src/operations/incident/timeline.ts';
-import { token } from '../../core/tokens.ts';
+import { token } from '../../domain/tokens.ts';
 import { incidentFixture, NO_MEASURE } from './incident-fixture.ts';
 
 const DAY = { since: new Date('2026-11-20T00:00:00Z'), until: new Date('2026-11-21T00:00:00Z') };

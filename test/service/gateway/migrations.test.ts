@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, inject, it, vi } from 'vitest';
-import { Secret } from '../../../src/core/secret.ts';
 import type { Database } from '../../../src/db/database.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import { gatewayMigrations } from '../../../src/service/migrations/gateway/index.ts';
 import { migrations } from '../../../src/service/migrations/index.ts';
 import { dialectOf, openDatabase, type Place } from '../../../src/service/open-database.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { Secret } from '../../../src/core/secret.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import { hashPassword } from '../../../src/service/auth/password.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Secret } from '../../../src/core/secret.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { DATABASES, startTestService } from '../../support/service.ts';
 import { Browser } from './browser.ts';

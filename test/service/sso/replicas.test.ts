@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { Secret } from '../../../src/core/secret.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { startTestService } from '../../support/service.ts';

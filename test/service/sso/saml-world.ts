@@ -1,4 +1,4 @@
-import { Secret } from '../../../src/core/secret.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService, ServiceOptions } from '../../../src/service/server.ts';
 import { type DATABASES, startTestService } from '../../support/service.ts';
 import { Browser, type Stop } from './browser.ts';

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Secret } from '../../../src/core/secret.ts';
+import { fixedSettings, givenSecretKey } from '../../../src/app/service-environment.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { SecretBox } from '../../../src/service/settings/secret-box.ts';
-import { fixedSettings, givenSecretKey } from '../../../src/service-environment.ts';
 import { Client, DATABASES, startTestService } from '../../support/service.ts';
 import { Browser } from './browser.ts';
 import { makeKeyPair } from './saml-identity-provider.ts';

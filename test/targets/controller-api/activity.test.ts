@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Secret } from '../../../src/core/secret.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import { type RunningService, startService } from '../../../src/service/server.ts';
 import { FakeController, json, pastRoot } from './fake-controller.ts';

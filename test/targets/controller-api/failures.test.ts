@@ -5,7 +5,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Secret } from '../../../src/core/secret.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import { FakeController, type Fault, json } from './fake-controller.ts';
 import { bearer, failureOf, opened } from './opened.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Secret } from '../../../src/core/secret.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import { FakeController } from './fake-controller.ts';
 import { FakeGateway, page, user } from './fake-gateway.ts';
 import { bearer, collected, failureOf, opened } from './opened.ts';

@@ -1,5 +1,5 @@
-import { TokenctlError } from '../../../src/core/errors.ts';
-import { Secret } from '../../../src/core/secret.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import {
   type ControllerApiOptions,
   openControllerApi,

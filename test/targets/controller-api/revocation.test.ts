@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../src/core/errors.ts';
-import type { Outcome } from '../../../src/core/plan.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
+import type { Outcome } from '../../../src/domain/plan.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import { FakeController, json, pastRoot } from './fake-controller.ts';
 import { opened } from './opened.ts';

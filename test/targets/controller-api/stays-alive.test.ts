@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { TokenctlError } from '../../../src/core/errors.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
 import { staysAlive } from '../../../src/targets/controller-api/stays-alive.ts';
 import { installed } from '../../operations/memory-target.ts';
 

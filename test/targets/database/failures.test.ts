@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { TokenctlError } from '../../../src/core/errors.ts';
-import type { Outcome } from '../../../src/core/plan.ts';
-import { Secret } from '../../../src/core/secret.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
+import type { Outcome } from '../../../src/domain/plan.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { all, makePlace, type Place, roleWith } from './place.ts';
 

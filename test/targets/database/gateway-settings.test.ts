@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
-import { stillClock } from '../../audit/drafts.ts';
+import { stillClock } from '../../audit-log/drafts.ts';
 import { makePlace, type Place } from './place.ts';
 
 describe("settings in a gateway's tables", () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { Secret } from '../../../src/core/secret.ts';
 import type { Database } from '../../../src/db/database.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { LAYOUTS as CONTROLLERS, makeTables } from '../../support/controller-tables.ts';
 import { openOn } from '../../support/databases.ts';

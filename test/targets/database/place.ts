@@ -1,7 +1,7 @@
 import { inject } from 'vitest';
-import type { Outcome } from '../../../src/core/plan.ts';
-import { Secret } from '../../../src/core/secret.ts';
 import type { Database } from '../../../src/db/database.ts';
+import type { Outcome } from '../../../src/domain/plan.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { TABLES, type Tables } from '../../../src/targets/database/tables.ts';

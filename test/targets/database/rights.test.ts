@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TokenctlError } from '../../../src/core/errors.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import type { RightsPurpose } from '../../../src/operations/ports/target-description.ts';
 import { ALICE, all, LAYOUTS, makePlace, type Place, results, roleWith } from './place.ts';

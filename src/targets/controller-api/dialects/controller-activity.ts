@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { UserReference } from '../../../core/token.ts';
+import type { UserReference } from '../../../domain/token.ts';
 import type { ActivitySelector } from '../../../operations/ports/target-selectors.ts';
 import { id, instant } from '../bodies.ts';
 import type { ActivityDialect, FoundActivity } from '../dialect.ts';

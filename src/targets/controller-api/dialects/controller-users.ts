@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { User } from '../../../core/token.ts';
+import type { User } from '../../../domain/token.ts';
 import { id, instant } from '../bodies.ts';
 
 const user = z

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { User } from '../../../core/token.ts';
+import type { User } from '../../../domain/token.ts';
 import { jsonOf } from '../answer-failure.ts';
 import type { Api } from '../api.ts';
 import { id, instant } from '../bodies.ts';

@@ -1,5 +1,5 @@
-import type { Selector } from '../../../core/selector.ts';
 import type { Queryable } from '../../../db/database.ts';
+import type { Selector } from '../../../domain/selector.ts';
 import { Conditions } from '../conditions.ts';
 import { fingerprintOf } from '../fingerprint.ts';
 import { milliseconds } from '../instants.ts';

@@ -1,5 +1,5 @@
-import type { Application, ApplicationReference } from '../../../core/token.ts';
 import type { Queryable } from '../../../db/database.ts';
+import type { Application, ApplicationReference } from '../../../domain/token.ts';
 import { instant, milliseconds } from '../instants.ts';
 import type { Layout } from '../layout.ts';
 import { TABLES } from '../tables.ts';

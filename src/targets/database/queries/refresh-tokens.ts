@@ -1,5 +1,5 @@
-import type { RefreshTokenState } from '../../../core/token.ts';
 import type { Queryable } from '../../../db/database.ts';
+import type { RefreshTokenState } from '../../../domain/token.ts';
 import { Conditions } from '../conditions.ts';
 import { fingerprintOf } from '../fingerprint.ts';
 import { milliseconds } from '../instants.ts';

@@ -1,5 +1,5 @@
-import type { User, UserReference } from '../../../core/token.ts';
 import type { Queryable } from '../../../db/database.ts';
+import type { User, UserReference } from '../../../domain/token.ts';
 import type { UserSelector } from '../../../operations/ports/target-selectors.ts';
 import { Conditions } from '../conditions.ts';
 import { instantOrNull, milliseconds } from '../instants.ts';

@@ -1,0 +1,91 @@
+/**
+ * Fails where an import points up: each layer lists the layers that it may use, and the packages that it may not.
+ * Biome's `noImportCycles` looks after circles between files. Imports of types count as well.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+interface Layer {
+  /** Other layers that this one may import. Every layer may import itself. */
+  readonly uses: readonly string[];
+  /** Packages that this layer must not import. */
+  readonly without?: readonly string[];
+}
+
+const INPUT_AND_OUTPUT = [
+  'node:fs',
+  'node:net',
+  'node:http',
+  'node:https',
+  'node:child_process',
+  'node:process',
+  'node:os',
+  'undici',
+  'pg',
+  'pino',
+  'fastify',
+];
+
+const ADAPTERS = ['src/targets', 'src/audit-log', 'src/scheduler', 'src/notify', 'src/db'];
+const ADAPTER: Layer = { uses: ['src/operations', 'src/domain', 'src/db'] };
+
+/** From the top down, as in CONTRIBUTING.md. */
+const LAYERS: Readonly<Record<string, Layer>> = {
+  commands: {
+    uses: ['src/cli', 'src/app', 'src/reports', 'src/operations', 'src/config', 'src/domain'],
+    without: ['undici', 'pg', 'node:fs', 'node:http'],
+  },
+  'src/cli': { uses: ['src/app', 'src/reports', 'src/operations', 'src/config', 'src/domain'] },
+  'src/app': {
+    uses: ['src/reports', 'jobs', ...ADAPTERS, 'src/operations', 'src/config', 'src/domain', 'src/service'],
+  },
+  'src/reports': { uses: ['src/operations', 'src/domain'] },
+  jobs: { uses: ['src/operations', 'src/domain'], without: ['undici', 'pg', 'node:fs', 'node:http'] },
+  'src/targets': ADAPTER,
+  'src/audit-log': ADAPTER,
+  'src/scheduler': ADAPTER,
+  'src/notify': ADAPTER,
+  'src/operations': { uses: ['src/domain'], without: INPUT_AND_OUTPUT },
+  'src/service': { uses: ['src/db', 'src/domain'] },
+  'src/db': { uses: ['src/domain'] },
+  'src/config': { uses: ['src/domain'] },
+  'src/domain': { uses: [], without: INPUT_AND_OUTPUT },
+};
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const IMPORT = /(?:\bfrom|\bimport\s*\(|\bimport)\s*'([^']+)'/g;
+
+const problems: string[] = [];
+for (const file of globSync('{src,commands,jobs}/**/*.ts', { cwd: root })) {
+  const layer = layerOf(file);
+  if (layer === undefined) {
+    problems.push(`${file}: belongs to no layer (scripts/check-layers.ts lists them)`);
+    continue;
+  }
+  for (const [, specifier = ''] of readFileSync(join(root, file), 'utf8').matchAll(IMPORT)) {
+    const problem = specifier.startsWith('.')
+      ? upward(layer, normalize(join(dirname(file), specifier)))
+      : forbidden(layer, specifier);
+    if (problem !== undefined) problems.push(`${file}: imports ${specifier}, but ${problem}`);
+  }
+}
+for (const problem of problems) console.error(problem);
+if (problems.length > 0) process.exitCode = 1;
+
+function layerOf(file: string): string | undefined {
+  return Object.keys(LAYERS).find((layer) => file.startsWith(`${layer}/`));
+}
+
+function upward(layer: string, imported: string): string | undefined {
+  const other = layerOf(imported);
+  if (other === undefined || other === layer || LAYERS[layer]?.uses.includes(other)) return undefined;
+  return `${layer} must not use ${other}`;
+}
+
+function forbidden(layer: string, specifier: string): string | undefined {
+  const found = LAYERS[layer]?.without?.find(
+    (name) => specifier === name || specifier.startsWith(`${name}/`),
+  );
+  return found === undefined ? undefined : `${layer} must not use ${found}`;
+}

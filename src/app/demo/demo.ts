@@ -1,0 +1,182 @@
+import { existsSync } from 'node:fs';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Environment } from '../../config/paths.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { holdSignals } from '../signals.ts';
+import { type Shell, shell } from './shell.ts';
+import { type Stage, setStage } from './stage.ts';
+
+/** What the demo is started with. */
+export interface DemoOptions {
+  readonly version: string;
+  /** The package's folder, whose program the demo runs. */
+  readonly root: string;
+  readonly environment: Environment;
+  /** Whether the service goes on after the story, for trying things. */
+  readonly keep: boolean;
+}
+
+/**
+ * Plays the demo: a service of its own with some thousand tokens, and the real commands against it over
+ * HTTP. Every step's outcome is checked, so that the demo ends with 0 only if all of it is true.
+ *
+ * @throws TokenctlError `target_misbehaved` where a step does not end as told
+ */
+export async function playDemo(options: DemoOptions): Promise<void> {
+  const started = performance.now();
+  const stage = await setStage(options.version, options.environment);
+  try {
+    const stageShell = shell(join(options.root, 'bin/tokenctl.js'), stage.environment);
+    await findOut(stageShell, stage);
+    await employeeLeft(stageShell, stage);
+    await cleanUp(stageShell);
+    await laptopStolen(stageShell, stage);
+    await passwordsOff(stageShell, stage);
+    await auditorAsks(stageShell, stage);
+    const seconds = Math.round((performance.now() - started) / 1000);
+    stageShell.say(`That was the demo, in ${seconds} s. Every command above ran for real, over HTTP.`);
+    if (options.keep) await keepRunning(stageShell, stage, callName(options.root));
+  } finally {
+    await stage.close();
+  }
+}
+
+async function findOut(run: Shell, { service, estate }: Stage): Promise<void> {
+  run.say(
+    `An automation service runs at ${service.url}, with ${estate.users.length} users and ` +
+      `${estate.tokens.length} tokens: what gathers in some years.\nWho am I there, and what can this tool do?`,
+  );
+  await run.run('context check');
+  run.say('What is wrong with the tokens? Judged by the default policy, worst rules first:');
+  await run.run('tokens audit --summary');
+}
+
+/** The deactivated user with the most tokens. */
+function leaver({ estate }: Stage): string {
+  const counts = new Map<string, number>();
+  for (const { owner } of estate.tokens) {
+    const user = estate.users[owner];
+    if (user !== undefined && !user.active) counts.set(user.username, (counts.get(user.username) ?? 0) + 1);
+  }
+  const [first] = [...counts].sort(([, one], [, other]) => other - one);
+  if (first === undefined)
+    throw new TokenctlError('target_misbehaved', 'The sample estate has no inactive user');
+  return first[0];
+}
+
+async function employeeLeft(run: Shell, stage: Stage): Promise<void> {
+  const user = leaver(stage);
+  run.say(
+    `${user} has left, and the account is deactivated. The tokens are still there. First look, then act:`,
+  );
+  await run.run(`tokens revoke --user ${user} --dry-run`);
+  await run.run(`tokens revoke --user ${user} --yes --reason "left the company" --ticket HR-112`);
+  run.say('Running it again is harmless:');
+  await run.run(`tokens revoke --user ${user} --yes`);
+}
+
+async function cleanUp(run: Shell): Promise<void> {
+  run.say(
+    'Now what nobody has used for half a year, with a limit in case the selection is wider than meant:',
+  );
+  await run.run('tokens revoke --unused-for 180d --at-most 100 --yes', { expected: 2 });
+  run.say('It was wider, and nothing was touched. That many are fine:');
+  await run.run('tokens revoke --unused-for 180d --at-most 4000 --yes --reason "quarterly clean-up"');
+}
+
+async function laptopStolen(run: Shell, stage: Stage): Promise<void> {
+  const file = join(stage.folder, 'laptop-token');
+  run.say('A token for a laptop: its value goes into a file that only its owner can read, and nowhere else.');
+  await run.run(`tokens create --scope write --description "laptop" --output ${file} --yes`);
+  const token = (await readFile(file, 'utf8')).trim();
+  const id = await ask(stage, '/api/v2/tokens/?order_by=-id&page_size=1').then(newestId);
+  await expectStatus(run, stage, { what: 'The service answers a request with it:', token, status: 200 });
+  run.say('The laptop is stolen:');
+  await run.run(`tokens revoke --id ${id} --yes --reason "laptop stolen" --ticket SEC-7`);
+  await expectStatus(run, stage, { what: 'The same request now:', token, status: 401 });
+}
+
+async function passwordsOff(run: Shell, stage: Stage): Promise<void> {
+  run.say(
+    'Passwords leaked: basic authentication goes off. But this tool itself uses one, and would lock itself out:',
+  );
+  await run.run('settings basic-auth off --yes', { expected: 2 });
+  const file = join(stage.folder, 'admin-token');
+  await run.run(`tokens create --scope write --description "tokenctl" --output ${file} --yes`);
+  const token = (await readFile(file, 'utf8')).trim();
+  const environment = { CONTROLLER_OAUTH_TOKEN: token };
+  run.say('With that token as CONTROLLER_OAUTH_TOKEN it goes through, and is verified:');
+  await run.run('settings basic-auth off --yes --reason "passwords leaked" --ticket SEC-9', { environment });
+  await expectStatus(run, stage, { what: 'A request with the right password now:', status: 401 });
+  await run.run('settings basic-auth on --yes --reason "passwords changed" --ticket SEC-9', { environment });
+  await expectStatus(run, stage, { what: 'And back on:', status: 200 });
+}
+
+async function auditorAsks(run: Shell, stage: Stage): Promise<void> {
+  run.say('Who did what, and is the record whole?');
+  await run.run('log list --limit 6');
+  await run.run('log verify');
+  run.say('Somebody edits a copy of the record: one number, to hide how much was revoked.');
+  const copy = join(stage.folder, 'edited.jsonl');
+  await copyFile(join(stage.folder, 'tokenctl', 'audit.jsonl'), copy);
+  const text = await readFile(copy, 'utf8');
+  await writeFile(copy, text.replace(/"planned":\d+/, '"planned":1'));
+  await run.run(`log verify --log-file ${copy}`, { expected: 6 });
+}
+
+/** How a person calls the program: in a checkout of the repository it is installed nowhere else. */
+function callName(root: string): string {
+  return existsSync(join(root, 'tsconfig.json')) ? 'npx tokenctl' : 'tokenctl';
+}
+
+async function keepRunning(run: Shell, { service, folder }: Stage, tokenctl: string): Promise<void> {
+  run.say(
+    `The service goes on at ${service.url} until Ctrl-C. In another terminal:\n
+  export CONTROLLER_HOST=${service.url} CONTROLLER_USERNAME=admin
+  export CONTROLLER_PASSWORD="$(cat ${join(folder, 'admin-password')})"
+  export XDG_STATE_HOME=${folder}
+
+  ${tokenctl} tokens list --user backup
+  ${tokenctl} tokens audit --fail-on high
+  ${tokenctl} tokens revoke --application "Legacy portal"
+  ${tokenctl} settings external-tokens status
+  ${tokenctl} log list\n
+Or log in at ${service.url}/api/login/ in a browser.`,
+  );
+  const { signal, release } = holdSignals(() => undefined);
+  await new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  release();
+}
+
+/** Shows what one request to the service answers, which has to be what the story says. */
+async function expectStatus(
+  run: Shell,
+  stage: Stage,
+  expectation: { readonly what: string; readonly status: number; readonly token?: string },
+): Promise<void> {
+  const { what, status, token } = expectation;
+  const response = await ask(stage, '/api/v2/me/', token);
+  run.say(`${what} GET /api/v2/me/ → ${response.status}`);
+  if (response.status === status) return;
+  throw new TokenctlError(
+    'target_misbehaved',
+    `The demo expected ${status} and the service answered ${response.status}`,
+  );
+}
+
+/** A request of the demo's own, with a token or with the superuser's password. */
+function ask({ service, adminPassword }: Stage, path: string, token?: string): Promise<Response> {
+  const basic = Buffer.from(`admin:${adminPassword.reveal()}`).toString('base64');
+  const authorization = token === undefined ? `Basic ${basic}` : `Bearer ${token}`;
+  return fetch(`${service.url}${path}`, { headers: { authorization } });
+}
+
+async function newestId(response: Response): Promise<number> {
+  const body = (await response.json()) as { readonly results: readonly { readonly id: number }[] };
+  const [newest] = body.results;
+  if (newest === undefined) throw new TokenctlError('target_misbehaved', 'The service has no tokens');
+  return newest.id;
+}

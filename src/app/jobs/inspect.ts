@@ -1,0 +1,93 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Entry } from '../../operations/ports/audit-log.ts';
+import type { HistorySelector, RunRecord, TickClaims } from '../../operations/ports/scheduler.ts';
+import type { Runtime } from '../runtime.ts';
+import { openLedger } from './ledger.ts';
+import { type CheckedJob, checkedJobs } from './scheduled-jobs.ts';
+
+/** A job as it stands. */
+export interface JobState extends CheckedJob {
+  /** When it is due next; null where its schedule cannot be meant. */
+  readonly next: Date | null;
+  /** Its newest run; null for none yet. */
+  readonly last: RunRecord | null;
+}
+
+/**
+ * Every job of the configuration, and where it stands.
+ *
+ * @throws TokenctlError `configuration`, and as the ledger.
+ */
+export function jobStates(runtime: Runtime): Promise<readonly JobState[]> {
+  return withLedger(runtime, async (claims) => {
+    const states: JobState[] = [];
+    for (const job of checkedJobs(runtime.configuration)) {
+      const [last] = await claims.history({ job: job.name, limit: 1 });
+      states.push({ ...job, next: job.schedule?.next(runtime.clock.now()) ?? null, last: last ?? null });
+    }
+    return states;
+  });
+}
+
+/**
+ * The newest runs. Throws as the ledger.
+ *
+ * @param selector `job` may be a name of the configuration: then runs in all of its contexts are meant.
+ */
+export function jobHistory(runtime: Runtime, selector: HistorySelector): Promise<readonly RunRecord[]> {
+  return withLedger(runtime, async (claims) => {
+    const { job, limit } = selector;
+    if (job === undefined || job.includes('@')) return await claims.history(selector);
+    const names = [
+      job,
+      ...checkedJobs(runtime.configuration).flatMap(({ name }) => (belongs(name, job) ? [name] : [])),
+    ];
+    const all: RunRecord[] = [];
+    for (const name of new Set(names)) all.push(...(await claims.history({ ...selector, job: name })));
+    return all.sort((one, other) => other.began.getTime() - one.began.getTime()).slice(0, limit);
+  });
+}
+
+/** A run, and what the audit log has of it. */
+export interface ShownRun {
+  readonly record: RunRecord;
+  /** The entries that the run made, as they stand in the log. */
+  readonly entries: readonly Entry[];
+}
+
+/**
+ * One run with its entries of the audit log.
+ *
+ * @param id The run's UUID, or the beginning of it.
+ * @throws TokenctlError `not_found`, and as the ledger and the log.
+ */
+export async function shownRun(runtime: Runtime, id: string): Promise<ShownRun> {
+  const record = await withLedger(runtime, (claims) => claims.run(id));
+  if (record === null) {
+    throw new TokenctlError('not_found', `There is no run "${id}", or there are several that begin so`, {
+      hint: '`tokenctl jobs history` lists the runs.',
+    });
+  }
+  const entries: Entry[] = [];
+  for await (const entry of (await runtime.auditLog()).entries()) {
+    if (entry.actor['job_run'] === record.run) entries.push(entry);
+  }
+  return { record, entries };
+}
+
+/** Whether a name of the ledger is that of a job of the configuration, in one of its contexts. */
+export function belongs(name: string, job: string): boolean {
+  return name === job || name.startsWith(`${job}@`);
+}
+
+async function withLedger<T>(
+  { configuration, environment }: Runtime,
+  work: (claims: TickClaims) => Promise<T>,
+): Promise<T> {
+  const claims = await openLedger(configuration, environment);
+  try {
+    return await work(claims);
+  } finally {
+    await claims.close();
+  }
+}

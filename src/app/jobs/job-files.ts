@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { replaceFile } from '../../config/replace-file.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { JobFiles, NameSource } from '../../operations/ports/job-files.ts';
+import { baselineHeading, readBaseline } from '../../reports/baseline-file.ts';
+import { writeAuditReport } from './audit-report.ts';
+
+/** For how long a program may take to print names, and how much it may print. */
+const COMMAND_PATIENCE = 300_000;
+const COMMAND_OUTPUT = 64 * 1024 * 1024;
+
+/** The files and programs of this machine. */
+export function jobFiles(options: {
+  /** The environment that programs are started with. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The program's version, which reports state. */
+  readonly version: string;
+}): JobFiles {
+  return {
+    async names(source, signal) {
+      return namesIn(
+        'file' in source ? await mustRead(source.file) : await printed(source, { ...options, signal }),
+      );
+    },
+    read: (path) => readFile(path, 'utf8').catch((error: unknown) => absent(path, error)),
+    replace: async (path, text) => replaceFile(path, text),
+    baseline: async (path) => (existsSync(path) ? await readBaseline(path) : null),
+    async writeBaseline(path, keys, now) {
+      replaceFile(path, `${baselineHeading(now)}${keys.map((key) => `${key}\n`).join('')}`);
+    },
+    writeReport: (path, audit, description) =>
+      writeAuditReport({ path, audit, description, version: options.version }),
+  };
+}
+
+function namesIn(text: string): string[] {
+  return text
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+async function mustRead(path: string): Promise<string> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => absent(path, error));
+  if (text !== null) return text;
+  throw new TokenctlError('configuration', `The file ${path} does not exist`);
+}
+
+function absent(path: string, cause: unknown): null {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error';
+  if (code === 'ENOENT') return null;
+  throw new TokenctlError('configuration', `The file ${path} cannot be read (${code})`, { cause });
+}
+
+function printed(
+  { command }: Extract<NameSource, { readonly command: readonly string[] }>,
+  options: {
+    readonly environment: Readonly<Record<string, string | undefined>>;
+    readonly signal: AbortSignal;
+  },
+): Promise<string> {
+  const [program = '', ...args] = command;
+  const { environment, signal } = options;
+  const limits = { signal, timeout: COMMAND_PATIENCE, maxBuffer: COMMAND_OUTPUT };
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { ...limits, env: { ...environment }, encoding: 'utf8' }, (error, output) => {
+      if (error === null) resolve(output);
+      else if (signal.aborted) reject(new TokenctlError('interrupted', `${program} was told to end`));
+      else reject(commandFailed(program, error));
+    });
+  });
+}
+
+/** What it printed to stderr is not repeated: it may hold what nobody should read. */
+function commandFailed(program: string, cause: Error & { readonly code?: unknown }): TokenctlError {
+  const why =
+    typeof cause.code === 'number'
+      ? `ended with ${cause.code}`
+      : `failed (${String(cause.code ?? 'killed')})`;
+  return new TokenctlError('configuration', `The program ${program} ${why}`, {
+    hint: 'Run it by hand, as the user and with the environment of the scheduler.',
+    cause,
+  });
+}

@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import type { Configuration } from '../../config/configuration.ts';
+import { databaseConnection } from '../../config/database-connection.ts';
+import { type Environment, stateFolder } from '../../config/paths.ts';
+import type { TickClaims } from '../../operations/ports/scheduler.ts';
+
+/** A connection for each lane that looks at the ledger at the same time. */
+const CONNECTIONS = 8;
+
+/**
+ * Opens the ledger that the configuration names; a file in the state folder where it names none.
+ *
+ * @throws TokenctlError `database_unreachable`, `configuration`, `permission_refused`.
+ */
+export async function openLedger(
+  { scheduler }: Configuration,
+  environment: Environment,
+): Promise<TickClaims> {
+  const { file, database } = scheduler.ledger ?? {};
+  if (database === undefined) {
+    const { openFileLedger } = await import('../../scheduler/ledger/file-ledger.ts');
+    return await openFileLedger(file ?? join(stateFolder(environment), 'ticks.sqlite'));
+  }
+  const { openPostgres } = await import('../../db/postgres.ts');
+  const { openPostgresLedger } = await import('../../scheduler/ledger/postgres-ledger.ts');
+  const url = databaseConnection(database, environment);
+  return await openPostgresLedger({
+    database: await openPostgres({
+      url,
+      environment,
+      connections: CONNECTIONS,
+      applicationName: 'tokenctl scheduler',
+    }),
+  });
+}

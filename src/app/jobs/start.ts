@@ -1,0 +1,168 @@
+import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { pino } from 'pino';
+import { type Configuration, loadConfiguration, type SettingFlags } from '../../config/configuration.ts';
+import type { Environment } from '../../config/paths.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { incidentOperations } from '../../domain/incident/incident.ts';
+import type { AuditLog } from '../../operations/ports/audit-log.ts';
+import { serveHealth } from '../../scheduler/health-server.ts';
+import { Scheduler } from '../../scheduler/scheduler.ts';
+import { SchedulerMetrics } from '../../scheduler/scheduler-metrics.ts';
+import { createRuntime } from '../runtime.ts';
+import { jobFiles } from './job-files.ts';
+import { openLedger } from './ledger.ts';
+import { Recipients } from './recipients.ts';
+import { rememberingLog } from './remembering-log.ts';
+import { scheduledJobs } from './scheduled-jobs.ts';
+import { machineClock } from './scheduler-clock.ts';
+import { Watch } from './watch.ts';
+
+/** What the scheduler is started with. */
+export interface StartOptions {
+  readonly flags: SettingFlags;
+  readonly environment: Environment;
+  readonly version: string;
+  /** Tells the user something that is no result: a line on stderr. */
+  readonly notify: (line: string) => void;
+}
+
+/** Runs that died after which a tick is given up. */
+const LOSSES_AT_MOST = 5;
+/** How often the ledger is looked at, in milliseconds, at the most. */
+const POLL = 5_000;
+
+/**
+ * Runs the jobs of the configuration on their schedules until SIGTERM or SIGINT, and then returns once runs
+ * in progress have ended and are recorded. SIGHUP reads the configuration anew; one that cannot be meant is
+ * refused, and all goes on as before.
+ *
+ * @throws TokenctlError `configuration`, `database_unreachable`, `usage` before anything runs; `interrupted`
+ * where runs did not end in the grace time: others take them over when their leases run out.
+ */
+export async function startScheduler(options: StartOptions): Promise<void> {
+  const { flags, environment, version, notify } = options;
+  const configuration = loadConfiguration(flags, environment);
+  const runtime = createRuntime({ flags, configuration, environment, version, notify });
+  const logger = pino({ base: null }, pino.destination(2));
+  const claims = await openLedger(configuration, environment);
+  const auditLog = await runtime.auditLog();
+  const jobLog = rememberingLog(auditLog, { operations: incidentOperations });
+  let draining = false;
+  const metrics = new SchedulerMetrics({
+    claims,
+    log: auditLog,
+    clock: machineClock,
+    jobs: () => scheduler.jobs,
+    version,
+  });
+  const recipientsOf = ({ scheduler: settings }: Configuration) =>
+    new Recipients(settings, {
+      environment,
+      onResult({ to, result, error }) {
+        metrics.noticed(result);
+        if (result === 'given_up') logger.error({ to, reason: messageOf(error) }, 'a notice was not taken');
+      },
+    });
+  let current = { configuration, recipients: recipientsOf(configuration) };
+  const watch = new Watch({ log: logger, metrics, current: () => current, now: () => machineClock.now() });
+  const scheduler = new Scheduler({
+    claims,
+    clock: machineClock,
+    holder: `${hostname()}:${process.pid}`,
+    lease: configuration.scheduler.lease * 1000,
+    poll: Math.min(POLL, configuration.scheduler.lease * 250),
+    lossesAtMost: LOSSES_AT_MOST,
+    keepDays: configuration.scheduler.keepDays,
+    listener: watch.take,
+  });
+  const jobsOf = (settings: Configuration, { notifiers }: Recipients) =>
+    scheduledJobs({ ...common(options, jobLog), configuration: settings, notifiers });
+  const { healthAddress: host, healthPort: port, grace } = configuration.scheduler;
+  const jobs = jobsOf(configuration, current.recipients);
+  const health = await serveHealth(
+    { claims, log: auditLog, metrics, stuck: () => watch.stuck, draining: () => draining },
+    { host, port },
+  );
+  const reload = async () => {
+    try {
+      const fresh = loadConfiguration(flags, environment);
+      refuseRestart(current.configuration, fresh);
+      const recipients = recipientsOf(fresh);
+      await scheduler.replace(jobsOf(fresh, recipients));
+      const before = current.recipients;
+      current = { configuration: fresh, recipients };
+      metrics.reloaded('taken');
+      logger.info({ jobs: scheduler.jobs.length }, 'the configuration was reloaded');
+      await before.close();
+    } catch (error) {
+      metrics.reloaded('refused');
+      logger.error({ reason: messageOf(error) }, 'the configuration was refused; the old one is kept');
+    }
+  };
+  const stopped = Promise.withResolvers<void>();
+  const stop = () => stopped.resolve();
+  const reloads = reloading(reload);
+  process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', reloads);
+  try {
+    await scheduler.replace(jobs);
+    notify(
+      `Running on schedule: ${jobs.map(({ name }) => name).join(', ') || 'no job'}. Health and metrics: ${health.url}. Ctrl-C ends it.`,
+    );
+    await stopped.promise;
+    draining = true;
+    notify('Stopping: no tick is begun, runs in progress are ended and recorded.');
+    await drained(scheduler, grace);
+  } finally {
+    await current.recipients.close();
+    await health.close();
+    await claims.close();
+    await runtime.close();
+    process.off('SIGTERM', stop).off('SIGINT', stop).off('SIGHUP', reloads);
+  }
+}
+
+/** What runs of all jobs share, whatever the configuration says. */
+function common({ environment, version }: StartOptions, log: AuditLog) {
+  return { environment, clock: machineClock, log, files: jobFiles({ environment, version }) };
+}
+
+/** One reload after the other, however fast signals come. */
+function reloading(reload: () => Promise<void>): () => void {
+  let turn = Promise.resolve();
+  return () => {
+    turn = turn.then(reload);
+  };
+}
+
+async function drained(scheduler: Scheduler, grace: number): Promise<void> {
+  const over = new AbortController();
+  const late = sleep(grace * 1000, 'late' as const, { signal: over.signal, ref: false }).catch(
+    () => 'aborted' as const,
+  );
+  const first = await Promise.race([scheduler.drain(), late]);
+  over.abort();
+  if (first !== 'late') return;
+  throw new TokenctlError(
+    'interrupted',
+    `Runs did not end within ${grace} seconds; what they did is recorded`,
+    {
+      hint: 'Their ticks are taken over when their leases have run out. Allow more with scheduler.grace.',
+    },
+  );
+}
+
+/** What cannot change while the scheduler runs. */
+function refuseRestart(before: Configuration, after: Configuration): void {
+  const { notify: _before, ...fixed } = before.scheduler;
+  const { notify: _after, ...wanted } = after.scheduler;
+  if (isDeepStrictEqual([fixed, before.auditLog], [wanted, after.auditLog])) return;
+  throw new TokenctlError('configuration', 'The audit log, or the scheduler section, was changed', {
+    hint: 'That holds from the next start on: start the scheduler again.',
+  });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,63 @@
+import type { NamedContext, NamedRestContext } from '../config/contexts.ts';
+import { credentialOf } from '../config/credentials.ts';
+import { databaseConnection } from '../config/database-connection.ts';
+import type { Environment } from '../config/paths.ts';
+import type { Target } from '../operations/ports/target.ts';
+import type { TargetDescription } from '../operations/ports/target-description.ts';
+import { keepMemoryFlat } from './heap-tuning.ts';
+
+/** A part of a platform that keeps tokens. */
+export type Component = NonNullable<TargetDescription['components']>[number];
+
+/** A target that was opened. */
+export interface OpenedTarget {
+  readonly target: Target;
+  /**
+   * Asks a platform which of its components keep tokens; empty for what is none, and where the context says which
+   * one is meant. Throws as the target does.
+   */
+  readonly components: () => Promise<readonly Component[]>;
+}
+
+/** How a context is opened. */
+interface OpenOptions {
+  readonly environment: Environment;
+  /** The component of a platform that is meant, where the context does not say so. */
+  readonly component?: Component | undefined;
+  /** What the target is called in descriptions and in the audit log; the context's name where not given. */
+  readonly label?: string | undefined;
+}
+
+/**
+ * Opens the controller that a context names; nothing is sent yet over REST.
+ *
+ * @throws TokenctlError `configuration` for a credential or an address that cannot be used,
+ * `database_unreachable`.
+ */
+export async function openTarget(context: NamedContext, options: OpenOptions): Promise<OpenedTarget> {
+  if (context.database === undefined) return await openRest(context, options);
+  keepMemoryFlat();
+  const { openDatabaseTarget } = await import('../targets/database/database-target.ts');
+  const target = await openDatabaseTarget({
+    context: context.name,
+    connection: databaseConnection(context.database, options.environment),
+  });
+  return { target, components: async () => [] };
+}
+
+async function openRest(
+  context: NamedRestContext,
+  { environment, component = context.component, label = context.name }: OpenOptions,
+): Promise<OpenedTarget> {
+  const credential = credentialOf(context, environment);
+  const { openControllerApi } = await import('../targets/controller-api/controller-api.ts');
+  const target = openControllerApi({
+    context: label,
+    address: context.url,
+    credential,
+    verifyTls: context.verifyTls ?? true,
+    ...(context.caFile !== undefined && { caFile: context.caFile }),
+    ...(component !== undefined && { component }),
+  });
+  return { target, components: async () => (component === undefined ? await target.components() : []) };
+}

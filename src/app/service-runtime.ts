@@ -1,0 +1,185 @@
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Environment, stateFolder } from '../config/paths.ts';
+import { readSecret } from '../config/secrets.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import { Secret } from '../domain/secret.ts';
+import { enableLocalAccounts } from '../service/enable-local-accounts.ts';
+import { type RunningService, type ServiceOptions, startService } from '../service/server.ts';
+import { reserveSecretFile } from './secret-file.ts';
+import { fixedSettings, givenDialect, givenSecretKey } from './service-environment.ts';
+import { holdSignals } from './signals.ts';
+
+/** Which database the service has, as the command line says; undefined where it does not. */
+export interface DatabaseRequest {
+  readonly data: string | undefined;
+  readonly database: string | undefined;
+  readonly databaseFile: string | undefined;
+}
+
+/** How the service is asked for on the command line; undefined where it is not said. */
+export interface ServiceRequest extends DatabaseRequest {
+  readonly host: string | undefined;
+  readonly port: number | undefined;
+  readonly sessionCookieName: string | undefined;
+  readonly dialect: ServiceOptions['dialect'] | undefined;
+  readonly behindProxy: boolean | undefined;
+  readonly requirePkce: boolean | undefined;
+  readonly allowImplicitGrant: boolean | undefined;
+  readonly tlsCert: string | undefined;
+  readonly tlsKey: string | undefined;
+  readonly logLevel: ServiceOptions['logLevel'] | undefined;
+}
+
+/** What the service is started in. */
+export interface ServiceSurroundings {
+  readonly environment: Environment;
+  readonly version: string;
+  /** Tells the user something: a line on stderr. */
+  readonly notify: (line: string) => void;
+  /** Whether a person reads what is told, so that a password may be among it, once. */
+  readonly attended: boolean;
+}
+
+/** A cookie's name is a token (RFC 6265, section 4.1.1; RFC 7230, section 3.2.6). */
+const COOKIE_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Cookies that the service sets beside the session's. */
+const OTHER_COOKIES = ['csrftoken', 'userLoggedIn', 'current_user'];
+
+const HOST = '127.0.0.1';
+const PORT = 8052;
+const ADMIN_PASSWORD = 'TOKENCTL_ADMIN_PASSWORD';
+const DATABASE = 'TOKENCTL_SERVICE_DATABASE';
+
+/**
+ * Runs the service until a signal asks it to end, and then answers what is under way.
+ *
+ * @throws TokenctlError as `startService`; `usage` and `configuration` for what the flags and variables say
+ */
+export async function runService(request: ServiceRequest, surroundings: ServiceSurroundings): Promise<void> {
+  const { environment, notify } = surroundings;
+  const options = serviceOptions(request, surroundings);
+  const { signal, release } = holdSignals(() => notify('Stopping: requests under way are answered first.'));
+  try {
+    const service = await startService(options);
+    const folder = 'folder' in options.database ? options.database.folder : null;
+    tellAdminPassword(service, { ...surroundings, folder: folder ?? stateFolder(environment) });
+    notify(`The service listens on ${service.url}. Ctrl-C ends it.`);
+    await aborted(signal);
+    await service.close();
+  } finally {
+    release();
+  }
+}
+
+/**
+ * Turns the local accounts of a service on again, in its database.
+ *
+ * @returns Whether they were off.
+ * @throws TokenctlError as `enableLocalAccounts`; `usage` and `configuration` for what the flags and
+ *   variables say
+ */
+export function enableLocalAuth(request: DatabaseRequest, environment: Environment): Promise<boolean> {
+  return enableLocalAccounts(databaseOf(request, environment), new Date());
+}
+
+function serviceOptions(
+  request: ServiceRequest,
+  { environment, version }: ServiceSurroundings,
+): ServiceOptions {
+  const adminPassword = environment[ADMIN_PASSWORD];
+  const tls = tlsOf(request);
+  const secretKey = givenSecretKey(environment);
+  if (request.sessionCookieName !== undefined) requireCookieName(request.sessionCookieName);
+  const { sessionCookieName, behindProxy, requirePkce, allowImplicitGrant, logLevel } = request;
+  const dialect = request.dialect ?? givenDialect(environment);
+  return {
+    host: request.host ?? HOST,
+    port: request.port ?? PORT,
+    database: databaseOf(request, environment),
+    version,
+    fixedSettings: fixedSettings(environment),
+    ...(adminPassword && { adminPassword: new Secret(adminPassword) }),
+    ...(secretKey && { secretKey }),
+    ...(dialect !== undefined && { dialect }),
+    ...(sessionCookieName !== undefined && { sessionCookieName }),
+    ...(behindProxy !== undefined && { behindProxy }),
+    ...(requirePkce !== undefined && { requirePkce }),
+    ...(allowImplicitGrant !== undefined && { allowImplicitGrant }),
+    ...(logLevel !== undefined && { logLevel }),
+    ...(tls && { tls }),
+  };
+}
+
+function requireCookieName(name: string): void {
+  if (!COOKIE_NAME.test(name)) {
+    throw new TokenctlError('usage', `--session-cookie-name: ${JSON.stringify(name)} cannot name a cookie`, {
+      hint: "Use letters, digits and !#$%&'*+-.^_`|~",
+    });
+  }
+  if (OTHER_COOKIES.includes(name)) {
+    throw new TokenctlError('usage', `--session-cookie-name: ${name} is another cookie of the service`, {
+      hint: 'Choose another name',
+    });
+  }
+}
+
+function databaseOf(request: DatabaseRequest, environment: Environment): ServiceOptions['database'] {
+  const { data, database, databaseFile } = request;
+  if (database !== undefined) return { url: withoutPassword(database) };
+  if (databaseFile !== undefined) return { url: readSecret({ file: databaseFile }, environment) };
+  if (data !== undefined) return { folder: data };
+  const fromEnvironment = environment[DATABASE];
+  if (fromEnvironment) return { url: new Secret(fromEnvironment) };
+  return { folder: join(stateFolder(environment), 'service') };
+}
+
+/** Every user of the machine can read the arguments of a process. */
+function withoutPassword(url: string): Secret {
+  if (!/^postgres(ql)?:\/\//.test(url)) {
+    throw new TokenctlError('usage', '--database takes a postgres:// URL');
+  }
+  if (!URL.canParse(url) || new URL(url).password !== '') {
+    throw new TokenctlError('usage', 'A database URL with a password does not belong on the command line', {
+      hint: `Put it into a file of mode 0600 and give --database-file, or into ${DATABASE}.`,
+    });
+  }
+  return new Secret(url);
+}
+
+function tlsOf({ tlsCert, tlsKey }: ServiceRequest): { cert: string; key: string } | null {
+  if (tlsCert === undefined || tlsKey === undefined) return null;
+  return { cert: readPem(tlsCert), key: readPem(tlsKey) };
+}
+
+function readPem(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new TokenctlError('configuration', `${path} cannot be read`, { cause });
+  }
+}
+
+/** Shown once to a person; where nobody reads along, a log must not hold it: it goes into a file. */
+function tellAdminPassword(
+  { madeAdminPassword: password }: RunningService,
+  { notify, attended, folder }: ServiceSurroundings & { readonly folder: string },
+): void {
+  if (password === null) return;
+  if (attended) {
+    notify(`The superuser is "admin", with the password ${password.reveal()} — it is not shown again.`);
+    return;
+  }
+  const path = join(folder, 'admin-password');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  rmSync(path, { force: true });
+  reserveSecretFile(path).fill(password);
+  notify(`The superuser is "admin"; the password is in ${path}.`);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

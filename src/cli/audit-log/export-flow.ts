@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { ExportFormat } from '../../domain/export-format.ts';
+import { type ExportReport, exportLog } from '../../operations/audit-log/export-log.ts';
+import type { LogSink } from '../../operations/ports/log-sink.ts';
+import { countText } from '../../reports/counts.ts';
+import { printable } from '../../reports/printable.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { instantOf, type Moment } from '../instants.ts';
+import { writeNotice, writeTo } from '../output/streams.ts';
+
+/** The flags of an export. */
+interface ExportFlags {
+  readonly format: ExportFormat;
+  readonly to?: string | undefined;
+  readonly 'ca-file'?: string | undefined;
+  readonly 'token-file'?: string | undefined;
+  readonly cursor?: string | undefined;
+  readonly since?: number | Moment | undefined;
+  readonly follow?: boolean | undefined;
+}
+
+/**
+ * Exports the audit log. Records that go to the output are all that stands there; otherwise what was exported is
+ * reported.
+ *
+ * @throws TokenctlError as `exportLog`, `configuration`, `unsupported`; `interrupted` where a signal ended it before the
+ * log's end
+ */
+export async function exportFlow(runtime: Runtime, flags: ExportFlags): Promise<Report | undefined> {
+  const { format, since, follow } = flags;
+  const parts = await runtime.logExport({
+    format,
+    to: flags.to,
+    caFile: flags['ca-file'],
+    tokenFile: flags['token-file'],
+    cursor: flags.cursor,
+  });
+  const signal = runtime.stopSignal();
+  try {
+    const exported = await exportLog({
+      log: await runtime.auditLog(),
+      format: parts.format,
+      sink: parts.sink ?? outputSink,
+      cursor: parts.cursor,
+      since: typeof since === 'object' ? instantOf(since, runtime.clock.now()) : since,
+      follow: follow === true ? following(signal) : undefined,
+      signal,
+    });
+    if (signal.aborted && follow !== true) throw interrupted(exported);
+    return parts.sink === null ? undefined : exportResult(exported, parts.sink);
+  } catch (error) {
+    if (error instanceof NobodyReads) return undefined;
+    throw error;
+  }
+}
+
+function interrupted({ last }: ExportReport): TokenctlError {
+  return new TokenctlError('interrupted', `The export was interrupted behind entry ${last}`, {
+    hint: `Run it again: with a cursor it goes on there, otherwise with --since ${last + 1}.`,
+  });
+}
+
+function following(signal: AbortSignal) {
+  return {
+    // A signal ends the wait; that it did is seen by whoever waited.
+    wait: (milliseconds: number) => sleep(milliseconds, undefined, { signal }).catch(() => undefined),
+    onFailure: ({ message }: Error) => writeNotice(printable.value(`${message}. Trying again.`)),
+  };
+}
+
+/** Whoever read the output has gone: `log export | head`. */
+class NobodyReads extends Error {
+  override readonly name = 'NobodyReads';
+}
+
+/** Writes records on stdout: for programs byte by byte, for a terminal so that nothing in them reaches it. */
+const outputSink: LogSink = {
+  name: 'The output',
+  async send(records) {
+    const text = `${records.join('\n')}\n`;
+    if (!(await writeTo(process.stdout, process.stdout.isTTY ? printable.lines(text) : text))) {
+      throw new NobodyReads();
+    }
+  },
+  close: () => Promise.resolve(),
+};
+
+function exportResult({ entries, records, last }: ExportReport, { name }: LogSink): Report {
+  const what = `${countText(entries, 'entry', 'entries')} as ${countText(records, 'record')}`;
+  return report({
+    json: { entries, records, last },
+    text: () =>
+      entries === 0
+        ? `Nothing to export: the log was exported up to entry ${last}.\n`
+        : `${printable.value(name)} took ${what}, up to entry ${last}.\n`,
+  });
+}

@@ -1,0 +1,103 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { databaseName } from '../../config/database-connection.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { type LogReport, reportLog } from '../../operations/audit-log/report-log.ts';
+import { held } from '../../operations/audit-log/verify-log.ts';
+import { countText } from '../../reports/counts.ts';
+import { IncompleteListing } from '../../reports/listing.ts';
+import { type ReportFrame, reportBlocks } from '../../reports/log-report-blocks.ts';
+import { htmlOf } from '../../reports/log-report-html.ts';
+import { markdownOf } from '../../reports/log-report-markdown.ts';
+import { printable } from '../../reports/printable.ts';
+import { writeReport } from '../../reports/report-file.ts';
+import { type Result, report, type Streamed } from '../../reports/result.ts';
+import { instantOf, type Moment } from '../instants.ts';
+
+/** The flags of a report. */
+interface ReportFlags {
+  readonly since?: Moment | undefined;
+  readonly until?: Moment | undefined;
+  readonly format?: 'markdown' | 'html' | undefined;
+  readonly output?: string | undefined;
+}
+
+/** What a report is made with, besides its flags. */
+export interface ReportRequest {
+  readonly runtime: Runtime;
+  readonly flags: ReportFlags;
+  readonly json: boolean;
+  /** The program's version. */
+  readonly version: string;
+}
+
+/**
+ * Reports what was done in a time, as a document that is written as the log is read.
+ *
+ * @throws TokenctlError `usage` for a time that ends before it begins, and as `reportLog`
+ */
+export async function reportFlow({ runtime, flags, json, version }: ReportRequest): Promise<Result> {
+  const now = runtime.clock.now();
+  const since = flags.since && instantOf(flags.since, now);
+  const until = flags.until && instantOf(flags.until, now);
+  if (since !== undefined && until !== undefined && since >= until) {
+    throw new TokenctlError('usage', '--until is not after --since');
+  }
+  const { auditLog } = runtime.configuration;
+  const place =
+    auditLog.database === undefined ? auditLog.file : `the database ${databaseName(auditLog.database)}`;
+  const made = await reportLog({ log: await runtime.auditLog(), since, until });
+  const frame = { since, until, made: now, version, place };
+  const document = json ? jsonOf(made, frame) : documentOf(made, frame, flags.format);
+  if (flags.output === undefined) return streamed(made, document);
+  await writeReport(flags.output, document);
+  const { runs, entries } = made.totals;
+  const counted = `${countText(runs, 'run')} with ${countText(entries, 'entry', 'entries')}`;
+  return report({
+    json: { output: flags.output, runs, entries },
+    text: () => `${flags.output} has the report on ${counted}.\n`,
+    failure: brokenLog(made),
+  });
+}
+
+function streamed(made: LogReport, document: AsyncIterable<string>): Streamed {
+  return { kind: 'streamed', makes: 'text', chunks: () => document, failure: () => brokenLog(made) };
+}
+
+function documentOf(
+  made: LogReport,
+  frame: ReportFrame,
+  format: ReportFlags['format'] = 'markdown',
+): AsyncIterable<string> {
+  const blocks = reportBlocks(made, frame);
+  return format === 'html'
+    ? htmlOf(blocks, `Audit log, ${frame.made.toISOString().slice(0, 10)}`)
+    : markdownOf(blocks);
+}
+
+/** One object, a run a line. */
+async function* jsonOf(made: LogReport, { since, until }: ReportFrame): AsyncIterable<string> {
+  const { verification, totals } = made;
+  const head = JSON.stringify({ since: since ?? null, until: until ?? null, verification, totals });
+  yield printable.lines(`${head.slice(0, -1)},"runs":[`);
+  let separator = '\n';
+  try {
+    for await (const account of made.runs()) {
+      yield separator + printable.lines(JSON.stringify(account));
+      separator = ',\n';
+    }
+  } catch (error) {
+    throw new IncompleteListing(error);
+  }
+  yield '\n]}\n';
+}
+
+/** That the log does not hold, where it does not: the report says so as well. */
+function brokenLog({ verification, failure }: LogReport): TokenctlError | undefined {
+  try {
+    held(verification);
+    return failure() ?? undefined;
+  } catch (error) {
+    if (error instanceof TokenctlError) return error;
+    throw error;
+  }
+}

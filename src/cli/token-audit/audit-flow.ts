@@ -1,0 +1,182 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { policyFrom } from '../../config/policy.ts';
+import { policyFile } from '../../config/policy-file.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
+import type { Severity } from '../../domain/policy/severity.ts';
+import type { Selector } from '../../domain/selector.ts';
+import { type Audit, auditTokens } from '../../operations/token-audit/audit-tokens.ts';
+import {
+  type AuditFormat,
+  groupedResult,
+  inFormat,
+  plainReport,
+  streamedAudit,
+  summaryResult,
+} from '../../reports/audit-result.ts';
+import { baselineHeading, readBaseline } from '../../reports/baseline-file.ts';
+import type { Grouping } from '../../reports/groups.ts';
+import { type PendingFile, pendingFile, writeReport } from '../../reports/report-file.ts';
+import type { Report, Result, Screen } from '../../reports/result.ts';
+
+/** The flags that say by what tokens are judged, beside the configuration. */
+export interface PolicyFlags {
+  readonly policy?: string | undefined;
+  readonly 'max-lifetime'?: number | undefined;
+  readonly 'unused-for'?: number | undefined;
+}
+
+/** The flags of an audit, besides those that select. */
+interface AuditFlags extends PolicyFlags {
+  readonly output?: string | undefined;
+  readonly summary?: boolean | undefined;
+  readonly 'group-by'?: Grouping | undefined;
+  readonly 'fail-on'?: Severity | undefined;
+  readonly baseline?: string | undefined;
+  readonly 'write-baseline'?: string | undefined;
+}
+
+/** What an audit is made with. */
+export interface AuditFlowOptions {
+  readonly runtime: Runtime;
+  readonly selector: Selector;
+  readonly flags: AuditFlags;
+  readonly format: AuditFormat;
+  /** The program's version. */
+  readonly version: string;
+}
+
+/**
+ * The policy of a run: that of `--policy`, else the configuration's, with the limits of flags over it.
+ *
+ * @throws TokenctlError `configuration`
+ */
+export function policyOf(runtime: Runtime, flags: PolicyFlags): Policy {
+  const configured =
+    flags.policy === undefined ? runtime.configuration.policy : policyFile(flags.policy, runtime.environment);
+  return policyFrom(configured, { maxLifetime: flags['max-lifetime'], unusedFor: flags['unused-for'] });
+}
+
+/**
+ * Audits, and presents it as the flags say: as a document that is written as it is found, as counts, or in
+ * groups.
+ *
+ * @throws TokenctlError `usage` for flags that do not go together; as the policy, the baseline and the audit do
+ */
+export async function auditFlow(options: AuditFlowOptions): Promise<Result> {
+  const { flags, format } = options;
+  requireTogether(flags, format);
+  const target = await options.runtime.target();
+  const baseline = flags.baseline === undefined ? undefined : await readBaseline(flags.baseline);
+  const written = baselineToWrite(options);
+  try {
+    const audit = await auditTokens({
+      target,
+      selector: options.selector,
+      policy: policyOf(options.runtime, flags),
+      clock: options.runtime.clock,
+      baseline,
+      onKey: written && ((key) => written.write(`${key}\n`)),
+      statistics: format === 'html',
+    });
+    return await presented(audit, { ...options, written });
+  } catch (error) {
+    written?.discard();
+    throw error;
+  }
+}
+
+async function presented(
+  audit: Audit,
+  options: AuditFlowOptions & { readonly written: PendingFile | undefined },
+): Promise<Result> {
+  const { flags, written } = options;
+  const failOn = flags['fail-on'];
+  const document = (screen: Screen) => reportIn(audit, options, screen);
+  if (flags.output !== undefined) {
+    await writeReport(flags.output, document({ width: Number.POSITIVE_INFINITY }));
+    return committed(await summaryResult(withoutFindings(audit), { failOn, output: flags.output }), written);
+  }
+  if (flags.summary === true) {
+    return inFormat(committed(await summaryResult(audit, { failOn }), written), options.format);
+  }
+  if (flags['group-by'] !== undefined) {
+    const groups = await groupedResult(audit, { by: flags['group-by'], failOn });
+    return inFormat(committed(groups, written), options.format);
+  }
+  const makes = options.format === 'json' ? 'json' : 'text';
+  return streamedAudit(audit, {
+    makes,
+    failOn,
+    chunks: (screen) => thenCommitted(document(screen), written),
+  });
+}
+
+async function* reportIn(
+  audit: Audit,
+  { format, runtime, version }: AuditFlowOptions,
+  screen: Screen,
+): AsyncIterable<string> {
+  if (format !== 'sarif' && format !== 'html') {
+    yield* plainReport(audit, { format, screen });
+    return;
+  }
+  const description = await runtime.description();
+  if (format === 'sarif') {
+    const { sarifReport } = await import('../../reports/sarif-report.ts');
+    yield* sarifReport(audit, { description, version });
+  } else {
+    const { htmlReport } = await import('../../reports/html-report.ts');
+    yield* htmlReport(audit, { description, version });
+  }
+}
+
+/** An audit whose findings have been read. */
+function withoutFindings(audit: Audit): Audit {
+  return { ...audit, findings: (async function* () {})() };
+}
+
+function baselineToWrite({ flags, runtime }: AuditFlowOptions): PendingFile | undefined {
+  const path = flags['write-baseline'];
+  if (path === undefined) return undefined;
+  const file = pendingFile(path, 'The baseline');
+  file.write(baselineHeading(runtime.clock.now()));
+  return file;
+}
+
+function committed(report: Report, written: PendingFile | undefined): Report {
+  written?.commit();
+  return report;
+}
+
+/** Puts the baseline in place once the whole audit was read; an audit that was cut short leaves it. */
+async function* thenCommitted(
+  chunks: AsyncIterable<string>,
+  written: PendingFile | undefined,
+): AsyncIterable<string> {
+  try {
+    yield* chunks;
+    written?.commit();
+  } finally {
+    written?.discard();
+  }
+}
+
+function requireTogether({ output, summary, 'group-by': by }: AuditFlags, format: AuditFormat): void {
+  const document = format === 'sarif' || format === 'html';
+  if ((summary === true || by !== undefined) && (document || output !== undefined)) {
+    const flag = summary === true ? '--summary' : '--group-by';
+    throw new TokenctlError(
+      'usage',
+      `${flag} counts findings, and a ${document ? format : 'written'} report lists them`,
+      {
+        hint: 'Leave one of them out.',
+      },
+    );
+  }
+  if (summary === true && format === 'csv') {
+    throw new TokenctlError('usage', '--summary has no rows that CSV could hold', {
+      hint: 'Use --group-by rule.',
+    });
+  }
+}

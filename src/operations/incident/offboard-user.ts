@@ -1,0 +1,153 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
+import { eitherOf } from '../../domain/selector.ts';
+import type { Change } from '../journal/change.ts';
+import { Journal } from '../journal/journal.ts';
+import { reconcile } from '../journal/reconcile.ts';
+import { type Stopped, Work } from '../journal/work.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target } from '../ports/target.ts';
+import type { Capabilities, TargetDescription } from '../ports/target-description.ts';
+import { planRevocation } from '../revocation/plan-revocation.ts';
+import type { RevocationListeners } from '../revocation/revocation-tally.ts';
+import { readUsers } from './active-users.ts';
+import { clearRooms } from './clear-rooms.ts';
+import { setUsers, type UsersStep } from './set-users.ts';
+import { type StepReport, stage } from './step.ts';
+import { type Door, verifyDoors } from './verify-doors.ts';
+
+/** What users would lose. */
+export interface UserOffboardingPlan {
+  readonly users: readonly string[];
+  /** Those of them that are active and would be deactivated. */
+  readonly deactivate: UsersStep['users'];
+  /** Whether they stay active although that was asked for: the target deactivates nobody. */
+  readonly staysActive: boolean;
+  readonly revocation: RevocationPlan;
+}
+
+/** What became of the access of users. */
+export interface UserOffboardingReport {
+  readonly users: readonly string[];
+  /** `done` where nothing of theirs was found when reading again, and they are deactivated. */
+  readonly result: 'done' | 'partly';
+  readonly steps: readonly StepReport[];
+  readonly doors: readonly Door[];
+  readonly staysActive: boolean;
+  readonly staysAlive: RevocationPlan['staysAlive'];
+  readonly interrupted: boolean;
+  readonly stopped: Stopped | null;
+  /** The run's UUID in the audit log. */
+  readonly run: string;
+}
+
+/**
+ * Plans the end of all tokens of users, with refresh tokens and sessions where the target can. Reads only.
+ *
+ * @throws TokenctlError as `planRevocation`.
+ */
+export function planAccess(options: {
+  readonly target: Target;
+  readonly clock: Clock;
+  readonly users: readonly string[];
+  readonly capabilities: Capabilities;
+}): Promise<RevocationPlan> {
+  const { users, ...others } = options;
+  return planRevocation({ ...others, selector: { users }, withSessions: options.capabilities.sessions });
+}
+
+/**
+ * Plans the end of the access of users who leave. Reads only.
+ *
+ * @throws TokenctlError `lockout_refused` where the caller is one of them, `not_found` for a user that does not
+ * exist, and whatever the target throws.
+ */
+export async function planUserOffboarding(options: {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly clock: Clock;
+  readonly users: readonly string[];
+}): Promise<UserOffboardingPlan> {
+  const { target, description, users } = options;
+  const { capabilities, identity } = description;
+  if (identity.id !== null && users.includes(identity.username)) {
+    throw new TokenctlError('lockout_refused', `This tool signs in as ${identity.username}`, {
+      hint: 'Use the account of somebody who stays.',
+    });
+  }
+  const revocation = await planAccess({ ...options, capabilities });
+  const active = (await readUsers(target, { names: users }))
+    .filter(({ isActive }) => isActive)
+    .map(({ id, username }) => ({ name: username, userId: id, before: true, locked: false }));
+  const may = capabilities.deactivateUsers;
+  return { users, deactivate: may ? active : [], staysActive: !may && active.length > 0, revocation };
+}
+
+/**
+ * Ends the access of users: closes what killed runs left open, records the intent, deactivates them, revokes
+ * refresh tokens and access tokens, ends sessions, and reads again. Running it again finishes the work.
+ *
+ * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
+ * was; what the target throws where nothing could be tried.
+ */
+export async function offboardUsers(
+  options: Change & RevocationListeners & { readonly plan: UserOffboardingPlan },
+): Promise<UserOffboardingReport> {
+  const { target, plan, signal, description } = options;
+  const { users } = plan;
+  const journal = new Journal({ ...options, operation: 'users.offboard' });
+  await reconcile(options);
+  using _held = await journal.hold();
+  const work = new Work({ target, journal, signal });
+  const common = { users };
+  const planned = { deactivate: plan.deactivate.length, tokens: plan.revocation.tokenIds.length };
+  const opening = await journal.opening({ step: 'operation', ...common, planned });
+  const steps: StepReport[] = [];
+  const take = async (name: string, title: string, act: () => Promise<readonly StepReport[]>) =>
+    steps.push(...(await stage(work, { name, title }, act)));
+
+  await take('users', `Deactivating ${eitherOf(users)}`, async () => {
+    const step = await setUsers(work, { users: plan.deactivate, active: false, common: {}, key: 'users' });
+    return step === null ? [] : [step];
+  });
+  await take('tokens', 'Revoking tokens', async () => {
+    const { sessions } = description.capabilities;
+    const selector = () => Promise.resolve({ users });
+    return (await clearRooms(work, { ...options, change: options, selector, sessions, common })).steps;
+  });
+  let doors: readonly Door[] = [];
+  await take('verify', 'Finding out whether anything is left', async () => {
+    const shut = {
+      scope: { kind: 'users', names: users },
+      doors: [],
+      users: plan.deactivate,
+      probe: null,
+    } as const;
+    doors = await verifyDoors(work, shut, { ...description, ownTokens: [] });
+    return [];
+  });
+
+  const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
+  const shut = doors.every(({ state }) => state !== 'open');
+  const report: UserOffboardingReport = {
+    users,
+    result: whole && shut && !plan.staysActive && work.stopped === null ? 'done' : 'partly',
+    steps,
+    doors,
+    staysActive: plan.staysActive,
+    staysAlive: plan.revocation.staysAlive,
+    interrupted: work.interrupted && !whole,
+    stopped: work.told,
+    run: journal.run,
+  };
+  const { staysAlive, run: _run, ...stated } = report;
+  await journal.outcome(opening, {
+    step: 'operation',
+    ...stated,
+    steps: steps.map(({ step, result }) => ({ step, result })),
+    doors: doors.map(({ door, state }) => ({ door, state })),
+    staysAlive: staysAlive.map(({ what }) => what),
+  });
+  if (work.stopped !== null && !work.acted) throw work.stopped;
+  return report;
+}

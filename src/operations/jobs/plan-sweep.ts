@@ -1,0 +1,120 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
+import type { Policy, RuleName } from '../../domain/policy/policy.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target } from '../ports/target.ts';
+import type { TargetDescription } from '../ports/target-description.ts';
+import { planRevocation } from '../revocation/plan-revocation.ts';
+import { auditTokens } from '../token-audit/audit-tokens.ts';
+import { requireUsable } from '../token-audit/finding-selector.ts';
+
+/** What a sweep is to revoke, and what keeps it from going wrong. */
+export interface PlanSweepOptions {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly clock: Clock;
+  readonly policy: Policy;
+  /** The rules whose findings go. Each is about single tokens and applied by the policy. */
+  readonly rules: readonly RuleName[];
+  /** Keeps tokens that were made less than so many milliseconds ago. */
+  readonly keepIfYounger: number;
+  /** How many go in one run; the oldest first, the others in the next runs. */
+  readonly atMost: number;
+  /** Refuses to begin where more than this share of all tokens would go, in this run and the next ones. */
+  readonly stopAbovePercent: number;
+  /** Leaves refresh tokens alive; taken along where possible by default. */
+  readonly accessOnly?: boolean;
+  /** When aborted, nothing further is read. */
+  readonly signal?: AbortSignal;
+}
+
+/** What a sweep would do. */
+export interface SweepPlan {
+  readonly plan: RevocationPlan;
+  /** How many tokens there are. */
+  readonly tokens: number;
+  /** How many of them the rules find, the young ones left out. */
+  readonly found: number;
+  /** How many are found and too young to go. */
+  readonly young: number;
+  readonly byRule: Readonly<Record<string, number>>;
+}
+
+/**
+ * Plans the revocation of what a policy finds. Reads only.
+ *
+ * @returns A plan of `null` where nothing is found.
+ * @throws TokenctlError `plan_too_large` where more than the allowed share of all tokens would go: a policy
+ * or a target gone wrong must not lock everybody out; `unsupported` where a rule cannot be checked;
+ * `usage` for a rule that cannot select; `interrupted`; and whatever the target throws.
+ */
+export async function planSweep(
+  options: PlanSweepOptions,
+): Promise<SweepPlan | (Omit<SweepPlan, 'plan'> & { readonly plan: null })> {
+  const found = await findSwept(options);
+  const counted = {
+    tokens: found.tokens,
+    found: found.created.size,
+    young: found.young.size,
+    byRule: found.byRule,
+  };
+  refuseTooMany(counted, options.stopAbovePercent);
+  if (found.created.size === 0) return { ...counted, plan: null };
+  const oldestFirst = [...found.created].sort(([a, madeA], [b, madeB]) => madeA - madeB || a - b);
+  const plan = await planRevocation({
+    target: options.target,
+    selector: { ids: oldestFirst.slice(0, options.atMost).map(([id]) => id) },
+    clock: options.clock,
+    capabilities: options.description.capabilities,
+    accessOnly: options.accessOnly === true,
+  });
+  return { ...counted, plan };
+}
+
+async function findSwept(options: PlanSweepOptions) {
+  const { target, policy, rules, clock, keepIfYounger, signal } = options;
+  for (const rule of rules) requireUsable(rule, policy);
+  const audit = await auditTokens({ target, policy, clock, selector: { all: true }, rules });
+  const youngest = clock.now().getTime() - keepIfYounger;
+  const created = new Map<number, number>();
+  const young = new Set<number>();
+  for await (const { subject } of audit.findings) {
+    if (signal?.aborted === true) throw toldToEnd();
+    if (subject.kind !== 'token') continue;
+    const { id, created: made } = subject.token;
+    if (made.getTime() > youngest) young.add(id);
+    else created.set(id, made.getTime());
+  }
+  const { notChecked, tokensRead, byRule } = audit.summary();
+  const [skipped] = notChecked;
+  if (skipped !== undefined) {
+    throw new TokenctlError(
+      'unsupported',
+      `The rule ${skipped.rule} cannot be checked here: ${skipped.why}`,
+      {
+        hint: 'Take it out of the rules of this job, or use a context of the database.',
+      },
+    );
+  }
+  return { created, young, tokens: tokensRead, byRule };
+}
+
+function toldToEnd(): TokenctlError {
+  return new TokenctlError('interrupted', 'The sweep was told to end before it revoked anything');
+}
+
+function refuseTooMany(
+  { tokens, found, byRule }: Pick<SweepPlan, 'tokens' | 'found' | 'byRule'>,
+  stopAbovePercent: number,
+): void {
+  if (found * 100 <= tokens * stopAbovePercent) return;
+  const percent = Math.round((found / tokens) * 1000) / 10;
+  throw new TokenctlError(
+    'plan_too_large',
+    `The policy would revoke ${found} of ${tokens} tokens (${percent} %), and the sweep stops above ${stopAbovePercent} %: nothing was revoked`,
+    {
+      hint: 'Look at what it finds with `tokenctl tokens audit --group-by rule`. Where that is right, revoke it by hand once with `tokenctl tokens revoke --finding RULE`.',
+      details: { tokens, found, percent, stopAbovePercent, byRule },
+    },
+  );
+}

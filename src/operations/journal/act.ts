@@ -1,0 +1,57 @@
+import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
+import type { EntryDraft } from '../ports/audit-log.ts';
+import type { Target } from '../ports/target.ts';
+import { Journal, type JournalOptions } from './journal.ts';
+import { reconcile } from './reconcile.ts';
+
+/** A single act, between its intent and its outcome. */
+export interface Act<Result> extends JournalOptions {
+  readonly target: Target;
+  /** What the intent states. */
+  readonly intent: EntryDraft['data'];
+  readonly act: () => Promise<Result>;
+  /** What the outcome states. */
+  readonly outcome: (result: Result) => EntryDraft['data'];
+  /** What is thrown where the outcome could not be recorded. */
+  readonly unrecorded?: (result: Result) => TokenctlError;
+}
+
+/** Failures after which it is certain that nothing was done. */
+const refusals: ReadonlySet<TokenctlErrorCode> = new Set([
+  'credentials_refused',
+  'permission_refused',
+  'unsupported',
+  'not_found',
+]);
+
+/**
+ * Does one thing to a target by the rule that nothing is done unrecorded: closes what earlier runs left
+ * open, records the intent, acts, records the outcome.
+ *
+ * @throws TokenctlError `audit_unavailable` before the act, `outcome_unrecorded` after it, and whatever
+ * the act throws, once that is recorded.
+ */
+export async function recordAct<Result>(options: Act<Result>): Promise<Result> {
+  const journal = new Journal(options);
+  await reconcile(options);
+  using _held = await journal.hold();
+  const intent = await journal.opening(options.intent);
+  let result: Result;
+  try {
+    result = await options.act();
+  } catch (error) {
+    await journal.outcome(intent, failure(error));
+    throw error;
+  }
+  try {
+    await journal.outcome(intent, { result: 'done', ...options.outcome(result) });
+  } catch (error) {
+    throw options.unrecorded?.(result) ?? error;
+  }
+  return result;
+}
+
+function failure(error: unknown): EntryDraft['data'] {
+  if (!(error instanceof TokenctlError)) return { result: 'unknown', reason: 'an unexpected error' };
+  return { result: refusals.has(error.code) ? 'refused' : 'unknown', reason: error.message };
+}

@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
+import type { TargetDescription } from '../ports/target-description.ts';
+
+/** Who does what where, and why: what all entries of one run share. */
+export interface JournalOptions {
+  readonly log: AuditLog;
+  readonly description: TargetDescription;
+  readonly actor: Readonly<Record<string, string>>;
+  /** In dotted form, as its command. */
+  readonly operation: string;
+  readonly reason?: string | undefined;
+  readonly ticket?: string | undefined;
+}
+
+/** One run's side of the audit log: what it intends and what came of it. */
+export class Journal {
+  readonly run: string = randomUUID();
+  readonly #options: JournalOptions;
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+  }
+
+  /** Takes the run, so that nobody else closes its intents while this process lives. */
+  hold(): Promise<Disposable> {
+    return this.#options.log.holdRun(this.run);
+  }
+
+  /**
+   * Records what is about to be done. Returns when it is on stable storage.
+   *
+   * @throws TokenctlError `audit_unavailable`: it must not be done.
+   */
+  intent(data: EntryDraft['data']): Promise<Entry> {
+    return this.#options.log.append(this.#draft('intent', data));
+  }
+
+  /** The intent of the whole operation: with the reason and the ticket, where given. */
+  opening(data: EntryDraft['data']): Promise<Entry> {
+    return this.intent({ ...data, ...this.#account() });
+  }
+
+  /**
+   * Records what changes nothing at the target: with the reason and the ticket, where given.
+   *
+   * @throws TokenctlError `audit_unavailable`
+   */
+  note(data: EntryDraft['data']): Promise<Entry> {
+    return this.#options.log.append(this.#draft('note', { ...data, ...this.#account() }));
+  }
+
+  /**
+   * Records what came of an intent.
+   *
+   * @throws TokenctlError `outcome_unrecorded`: it was done, and the log does not say so.
+   */
+  async outcome(intent: Entry, data: EntryDraft['data']): Promise<Entry> {
+    try {
+      return await this.#options.log.append({ ...this.#draft('outcome', data), closes: intent.seq });
+    } catch (cause) {
+      throw outcomeUnrecorded(cause, { run: this.run, intent: intent.seq });
+    }
+  }
+
+  #account(): EntryDraft['data'] {
+    const { reason, ticket } = this.#options;
+    return {
+      ...(reason === undefined ? {} : { reason }),
+      ...(ticket === undefined ? {} : { ticket }),
+    };
+  }
+
+  #draft(kind: EntryDraft['kind'], data: EntryDraft['data']): EntryDraft {
+    const { actor, operation, description } = this.#options;
+    const { context, address } = description;
+    return { kind, operation, run: this.run, actor, target: { context, address }, data };
+  }
+}
+
+/** Something was done (or may have been), and the audit log could not be told. */
+export function outcomeUnrecorded(cause: unknown, details: Readonly<Record<string, unknown>>): TokenctlError {
+  const why = cause instanceof TokenctlError ? `: ${cause.message}` : '';
+  return new TokenctlError('outcome_unrecorded', `The outcome could not be recorded in the audit log${why}`, {
+    hint: 'Make the log writable and run the command again: it finishes the work and closes what is open.',
+    details,
+    cause,
+  });
+}

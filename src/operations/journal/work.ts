@@ -1,0 +1,77 @@
+import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
+import type { Target } from '../ports/target.ts';
+import { type Journal, outcomeUnrecorded } from './journal.ts';
+
+/** What ended work early, where the target did, as reports state it. */
+export interface Stopped {
+  readonly code: TokenctlErrorCode;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+/** What the parts of one run share: where they act and record, and whether to go on. */
+export class Work {
+  readonly target: Target;
+  readonly journal: Journal;
+  readonly #signal: AbortSignal | undefined;
+  #stopped: TokenctlError | null = null;
+  /** Whether anything was tried at the target. */
+  acted = false;
+
+  constructor(options: {
+    readonly target: Target;
+    readonly journal: Journal;
+    readonly signal?: AbortSignal | undefined;
+  }) {
+    this.target = options.target;
+    this.journal = options.journal;
+    this.#signal = options.signal;
+  }
+
+  /** Notes what keeps anything further from being tried. The first reason stays. */
+  stop(reason: TokenctlError): void {
+    this.#stopped ??= reason;
+  }
+
+  /** What keeps anything further from being tried; null while nothing does. */
+  get stopped(): TokenctlError | null {
+    return this.#stopped;
+  }
+
+  /** Whether a signal asked to begin nothing further. */
+  get interrupted(): boolean {
+    return this.#signal?.aborted === true;
+  }
+
+  /** Whether nothing further is to be begun. */
+  get over(): boolean {
+    return this.interrupted || this.#stopped !== null;
+  }
+
+  /** `stopped` as a report states it. */
+  get told(): Stopped | null {
+    if (this.#stopped === null) return null;
+    const { code, message, hint } = this.#stopped;
+    return { code, message, ...(hint === undefined ? {} : { hint }) };
+  }
+
+  /**
+   * Does a part of the work. A log that fails once anything was tried leaves the run itself without an
+   * outcome.
+   *
+   * @param details For the error: what was done until then.
+   * @throws TokenctlError `audit_unavailable` before anything was tried and `outcome_unrecorded` after
+   * that, and whatever else the part throws.
+   */
+  async part(
+    act: () => Promise<void>,
+    details: () => Readonly<Record<string, unknown>> = () => ({}),
+  ): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      const late = this.acted && error instanceof TokenctlError && error.code === 'audit_unavailable';
+      throw late ? outcomeUnrecorded(error, { run: this.journal.run, ...details() }) : error;
+    }
+  }
+}

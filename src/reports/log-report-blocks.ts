@@ -1,0 +1,181 @@
+import { actorName, type LogReport, type LogTotals } from '../operations/audit-log/report-log.ts';
+import { countNames, type RunAccount, type RunCounts } from '../operations/journal/run-account.ts';
+import { countText, numberText } from './counts.ts';
+
+/** A part of a report, which each format writes in its own way. Texts are raw: formats make them harmless. */
+export type Block =
+  | { readonly kind: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
+  | { readonly kind: 'paragraph'; readonly text: string }
+  | { readonly kind: 'facts'; readonly facts: readonly Fact[] };
+
+/** A name, and what it is or a list of that. */
+export interface Fact {
+  readonly name: string;
+  readonly value: string | readonly string[];
+}
+
+/** Of which time a report is, when it was made, and by which version of the program. */
+export interface ReportFrame {
+  readonly since: Date | undefined;
+  readonly until: Date | undefined;
+  readonly made: Date;
+  readonly version: string;
+  /** Where the log is. */
+  readonly place: string;
+}
+
+/** A report, block by block, as the log is read. */
+export async function* reportBlocks(report: LogReport, frame: ReportFrame): AsyncIterable<Block> {
+  yield { kind: 'heading', level: 1, text: 'What was done to tokens, on whose order' };
+  yield { kind: 'facts', facts: frameFacts(report, frame) };
+  yield { kind: 'heading', level: 2, text: 'In numbers' };
+  yield { kind: 'facts', facts: totalFacts(report.totals) };
+  yield { kind: 'heading', level: 2, text: 'Runs' };
+  let runs = 0;
+  for await (const account of report.runs()) {
+    runs += 1;
+    const { began, operation, target } = account;
+    const where = target['context'] === undefined ? '' : ` at ${target['context']}`;
+    yield { kind: 'heading', level: 3, text: `${toTheSecond(began)} ${operation}${where}` };
+    yield { kind: 'facts', facts: runFacts(account) };
+  }
+  if (runs === 0) yield { kind: 'paragraph', text: 'None.' };
+  const failure = report.failure();
+  if (failure !== null) {
+    yield { kind: 'paragraph', text: `The log could not be read further: ${failure.message}.` };
+  }
+  yield { kind: 'paragraph', text: `Written by tokenctl ${frame.version}. Times are UTC.` };
+}
+
+function frameFacts({ verification }: LogReport, { since, until, made, place }: ReportFrame): Fact[] {
+  const { entries, head, break: broken, removed, tornBytes } = verification;
+  const holds = `holds: ${countText(entries, 'entry', 'entries')}`;
+  return [
+    { name: 'From', value: since === undefined ? 'the first entry' : instant(since) },
+    { name: 'Until', value: until === undefined ? 'the last entry' : instant(until) },
+    { name: 'Made', value: instant(made) },
+    { name: 'Audit log', value: place },
+    {
+      name: 'Verification',
+      value: broken === null ? holds : `DOES NOT HOLD at line ${broken.line}: ${broken.message}`,
+    },
+    ...fact('Removed by retention', removed === undefined ? null : `entries 1 to ${removed}`),
+    ...fact('Unfinished last line', tornBytes === 0 ? null : countText(tornBytes, 'byte')),
+    { name: broken === null ? 'Head' : 'Head before that', value: `${head.hash} (${head.size})` },
+  ];
+}
+
+function totalFacts(totals: LogTotals): Fact[] {
+  const { entries, runs, operations, actors, counts, interrupted, unfinished } = totals;
+  return [
+    { name: 'Entries', value: numberText(entries) },
+    { name: 'Runs', value: numberText(runs) },
+    ...countFacts(counts),
+    ...list('Operations', numbersOf(operations)),
+    ...list('On the order of', numbersOf(actors)),
+    ...fact('Interrupted runs', interrupted === 0 ? null : numberText(interrupted)),
+    ...fact('Unfinished runs', unfinished === 0 ? null : numberText(unfinished)),
+  ];
+}
+
+const names: Readonly<Record<keyof RunCounts, string>> = {
+  revoked: 'Access tokens revoked',
+  refreshTokensRevoked: 'Refresh tokens revoked',
+  deleted: 'Rows deleted',
+  sessionsEnded: 'Sessions ended',
+  created: 'Access tokens created',
+  settingsChanged: 'Settings changed',
+  usersChanged: 'Users activated or deactivated',
+  unchanged: 'Gone already',
+  failed: 'Failed',
+  notTried: 'Not tried',
+};
+
+function countFacts(counts: RunCounts): Fact[] {
+  return countNames
+    .filter((name) => counts[name] > 0)
+    .map((name) => ({ name: names[name], value: numberText(counts[name]) }));
+}
+
+const states: Readonly<Record<RunAccount['state'], string>> = {
+  done: 'done',
+  partly: 'partly done',
+  refused: 'refused: nothing was done',
+  interrupted: 'interrupted',
+  unfinished: 'not finished: what came of it is not in the log',
+  noted: 'noted',
+};
+
+function runFacts(account: RunAccount): Fact[] {
+  const { actor, target, reason, ticket, selection, began, ended, first, last, run } = account;
+  const { state, counts, owners, moreOwners, changes, failures, staysAlive, stillAlive } = account;
+  const { closedLater, open } = account;
+  return [
+    { name: 'Result', value: states[state] },
+    { name: 'Ordered by', value: actorName(actor) },
+    ...fact('Reason', reason),
+    ...fact('Ticket', ticket),
+    ...fact('Target', target['address'] ?? null),
+    ...fact('Selection', selection),
+    ...countFacts(counts),
+    ...list('Owners', [
+      ...owners.map(({ user, tokens }) => `${user}: ${countText(tokens, 'token')}`),
+      ...(moreOwners === 0 ? [] : [`and ${countText(moreOwners, 'more owner')}`]),
+    ]),
+    ...list(
+      'Changes',
+      changes.map(({ name, before, after }) => `${name}: ${json(before)} → ${json(after)}`),
+    ),
+    ...list('Why it failed', failures),
+    ...list(
+      'Stays alive',
+      staysAlive.map(({ what, count }) => aliveText(what, count)),
+    ),
+    ...fact(
+      'Found alive afterwards',
+      stillAlive === null || stillAlive === 0 ? null : numberText(stillAlive),
+    ),
+    ...list('Found out later', closedLater.map(laterText)),
+    ...list(
+      'Open',
+      open.map((seq) => `entry ${seq} has no outcome`),
+    ),
+    { name: 'Entries', value: `${first} to ${last}, ${toTheSecond(began)} to ${toTheSecond(ended)}` },
+    { name: 'Run', value: run },
+  ];
+}
+
+function laterText({ seq, at, actor, gone, alive }: RunAccount['closedLater'][number]): string {
+  const found = [gone === null ? '' : `${gone} gone`, alive === null ? '' : `${alive} alive`].filter(Boolean);
+  const what = found.length === 0 ? 'what came of it is unknown' : found.join(', ');
+  return `entry ${seq}, at ${toTheSecond(at)} by ${actorName(actor)}: ${what}`;
+}
+
+function aliveText(what: string, count: number | null): string {
+  const name = what.replaceAll('_', ' ');
+  return count === null ? name : `${name}: ${numberText(count)}`;
+}
+
+function numbersOf(values: Readonly<Record<string, number>>): string[] {
+  return Object.entries(values).map(([name, number]) => `${name}: ${numberText(number)}`);
+}
+
+function fact(name: string, value: string | null): Fact[] {
+  return value === null ? [] : [{ name, value }];
+}
+
+function list(name: string, value: readonly string[]): Fact[] {
+  return value.length === 0 ? [] : [{ name, value }];
+}
+
+function json(value: unknown): string {
+  return JSON.stringify(value) ?? 'unknown';
+}
+
+function instant(time: Date): string {
+  return toTheSecond(time.toISOString());
+}
+
+function toTheSecond(at: string): string {
+  return at.replace(/\.\d{3}Z$/, 'Z');
+}
