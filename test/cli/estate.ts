@@ -1,13 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { Secret } from '../../src/domain/secret.ts';
 import { sampleEstate } from '../../src/service/sample/estate.ts';
 import { storeEstate } from '../../src/service/sample/store-estate.ts';
-import { type RunningService, startService } from '../../src/service/server.ts';
-import { type Run, type Running, startTokenctl, temporaryFolder } from './program.ts';
-
-const PASSWORD = 'correct-horse-battery';
+import type { RunningService } from '../../src/service/server.ts';
+import { ADMIN, startTestService } from '../support/service.ts';
+import { type Run, type Running, startTokenctl, temporaryFolder, tokenctl } from './program.ts';
 
 /** A service with a sample estate in it, and the program working on it. */
 export interface Estate {
@@ -28,14 +26,7 @@ export interface Home {
 export function estate(size: { readonly users: number; readonly tokens: number }): Estate {
   let service: RunningService | undefined;
   beforeAll(async () => {
-    service = await startService({
-      host: '127.0.0.1',
-      port: 0,
-      database: { folder: null },
-      adminPassword: new Secret(PASSWORD),
-      version: '0.0.0-test',
-      logLevel: 'error',
-    });
+    service = await startTestService('PostgreSQL');
     await storeEstate(service.database, sampleEstate(size, { now: new Date() }));
   });
   afterAll(() => service?.close());
@@ -46,12 +37,12 @@ export function estate(size: { readonly users: number; readonly tokens: number }
 function homeFor(url: string): Home {
   const folder = temporaryFolder();
   const secret = join(folder, 'admin.password');
-  writeFileSync(secret, PASSWORD, { mode: 0o600 });
+  writeFileSync(secret, ADMIN.password, { mode: 0o600 });
   mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
   writeFileSync(
     join(folder, '.config/tokenctl/tokenctl.yaml'),
     `currentContext: test\ncontexts:\n  test: { url: "${url}", username: admin, password: { file: "${secret}" } }\n`,
   );
   const start = (args: readonly string[]) => startTokenctl(args, { env: { HOME: folder } });
-  return { folder, start, run: (args) => start(args).ended };
+  return { folder, start, run: (args) => tokenctl(args, { env: { HOME: folder } }) };
 }

@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, basic, bearer, Client, startTestService } from '../support/service.ts';
-import { type Run, type Running, type RunOptions, startTokenctl, temporaryFolder } from './program.ts';
+import {
+  type Run,
+  type Running,
+  type RunOptions,
+  startTokenctl,
+  temporaryFolder,
+  tokenctl,
+} from './program.ts';
 
 /** Where nothing answers: TCP port 1 of this machine is nobody's. */
 const NOWHERE = 'http://127.0.0.1:1';
@@ -130,7 +137,8 @@ function homeFor(ships: readonly Ship[], groups: Readonly<Record<string, readonl
   configure();
   const start = (args: readonly string[], options: RunOptions = {}) =>
     startTokenctl(args, { ...options, env: { HOME: folder, ...options.env } });
-  const run = (args: readonly string[], options?: RunOptions) => start(args, options).ended;
+  const run = (args: readonly string[], options: RunOptions = {}) =>
+    tokenctl(args, { ...options, env: { HOME: folder, ...options.env } });
   return {
     folder,
     log,

@@ -7,22 +7,22 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { RunningService } from '../../src/service/server.ts';
+import { Gateway } from './gateway.ts';
 import { ADMIN, Client, startTestService } from './service.ts';
 
 /**
- * A platform: a gateway's service, and behind it a controller's with users and tokens of its own, as after an
- * upgrade. A proxy before both passes on what is under `/api/controller/`, as a gateway does. For the administrator's
+ * A platform: a gateway, and behind it a controller with users and tokens of its own, as after an upgrade. A proxy before both passes on what is under `/api/controller/`, as a gateway does. For the administrator's
  * gateway tokens it vouches at the controller; other credentials it hands through, so that the controller's own
  * tokens go on working. It vouches with a session of the controller's administrator, for a gateway's own way of
  * vouching is no token that is listed or revoked either, and goes on without Basic authentication.
  */
 export class Platform implements AsyncDisposable {
-  readonly gateway: RunningService;
+  readonly gateway: Gateway;
   readonly controller: RunningService;
   readonly #proxy: Server;
   readonly #session: Client;
 
-  private constructor(gateway: RunningService, controller: RunningService) {
+  private constructor(gateway: Gateway, controller: RunningService) {
     this.gateway = gateway;
     this.controller = controller;
     this.#session = new Client(controller.url);
@@ -33,10 +33,7 @@ export class Platform implements AsyncDisposable {
 
   /** Starts both on databases of their own, and the proxy on a free port of the loopback interface. */
   static async start(): Promise<Platform> {
-    const platform = new Platform(
-      await startTestService('PostgreSQL', { dialect: 'gateway' }),
-      await startTestService('PostgreSQL'),
-    );
+    const platform = new Platform(await Gateway.start(), await startTestService('PostgreSQL'));
     const { status } = await platform.#session.logIn(ADMIN.username, ADMIN.password);
     if (status !== 302) throw new Error(`The controller's login page answers ${status}`);
     await new Promise<void>((resolve) => platform.#proxy.listen(0, '127.0.0.1', resolve));

@@ -1,21 +1,32 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { startPostgres } from './embedded-postgres.ts';
+import { createDatabase, startPostgres } from './embedded-postgres.ts';
+import { fillServiceTemplate } from './service-template.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** A PostgreSQL server's URL, of a user who may create databases. */
     postgresUrl: string;
+    /** A database there that the service has migrated and filled as on its first start. */
+    serviceTemplate: string;
   }
 }
 
 /** Gives all tests one PostgreSQL server: that of DATABASE_URL, or one that is started for them. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const given = process.env['DATABASE_URL'];
-  if (given !== undefined && given !== '') {
-    project.provide('postgresUrl', given);
-    return () => Promise.resolve();
-  }
-  const server = await startPostgres();
-  project.provide('postgresUrl', server.url);
-  return () => server.stop();
+  const given = process.env['DATABASE_URL'] ?? '';
+  const server = given === '' ? await startPostgres() : null;
+  const url = server?.url ?? given;
+  const template = `tokenctl_template_${randomBytes(4).toString('hex')}`;
+  await fillServiceTemplate(await createDatabase(url, { name: template }));
+  project.provide('postgresUrl', url);
+  project.provide('serviceTemplate', template);
+  return async () => {
+    if (server !== null) return server.stop();
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(`DROP DATABASE IF EXISTS ${template}`);
+    await client.end();
+  };
 }

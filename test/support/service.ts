@@ -2,13 +2,12 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { inject } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import { type RunningService, type ServiceOptions, startService } from '../../src/service/server.ts';
-import { createDatabase } from './embedded-postgres.ts';
+import { ADMIN, copyServiceTemplate } from './service-template.ts';
+
+export { ADMIN };
 
 /** The databases that the service runs on. */
 export const DATABASES = ['PostgreSQL', 'the embedded database'] as const;
-
-/** The superuser of every service that the tests start. */
-export const ADMIN = { username: 'admin', password: 'correct horse' };
 
 /** A JSON body, with the names that many answers have. */
 export interface Body {
@@ -40,14 +39,14 @@ export interface Sent {
   readonly raw?: string;
 }
 
-/** Starts a service on a new, empty database and a free port. */
+/** Starts a service as after its first start, on a database of its own and a free port. */
 export async function startTestService(
   kind: (typeof DATABASES)[number],
   options: Partial<ServiceOptions> = {},
 ): Promise<RunningService> {
   const database =
     kind === 'PostgreSQL'
-      ? { url: new Secret(await createDatabase(inject('postgresUrl'))) }
+      ? { url: new Secret(await copyServiceTemplate(inject('postgresUrl'), inject('serviceTemplate'))) }
       : { folder: null };
   return startService({
     host: '127.0.0.1',

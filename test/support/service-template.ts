@@ -1,0 +1,33 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { Secret } from '../../src/domain/secret.ts';
+import { startService } from '../../src/service/server.ts';
+import { createDatabase } from './embedded-postgres.ts';
+
+/** The superuser of every service that the tests start. */
+export const ADMIN = { username: 'admin', password: 'correct horse' };
+
+/** Has the service migrate and fill an empty database, as on its first start, and lets go of it. */
+export async function fillServiceTemplate(url: string): Promise<void> {
+  const service = await startService({
+    host: '127.0.0.1',
+    port: 0,
+    database: { url: new Secret(url) },
+    adminPassword: new Secret(ADMIN.password),
+    version: '0.0.0',
+    logLevel: 'silent',
+  });
+  await service.close();
+}
+
+/** Makes a copy of that database with an installation id of its own, and returns its URL. */
+export async function copyServiceTemplate(serverUrl: string, template: string): Promise<string> {
+  const url = await createDatabase(serverUrl, { template });
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query("UPDATE conf_setting SET value = $1 WHERE key = 'INSTALL_UUID'", [
+    JSON.stringify(randomUUID()),
+  ]);
+  await client.end();
+  return url;
+}
