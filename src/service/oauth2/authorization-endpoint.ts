@@ -1,21 +1,64 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isExternal } from '../access.ts';
 import { csrfProblem, csrfToken } from '../auth/csrf.ts';
+import { storedForm } from '../auth/digest.ts';
 import { prolongSession, sessionOf } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { redirectWithoutSlash } from '../endpoint.ts';
+import type { RouteDescription } from '../openapi/route-description.ts';
 import { sendAuthorizationError, sendForgeryError } from '../pages/authorization-error.ts';
 import { sendConsent } from '../pages/consent.ts';
+import { currentSettings } from '../settings/settings.ts';
+import { insertCode } from '../store/grants.ts';
+import { issuePair } from '../store/issued-tokens.ts';
 import { grantedScopes } from '../store/presented-tokens.ts';
 import type { UserRecord } from '../store/users.ts';
-import { answerClient, type Consent, errorAnswer, grantAccess } from './authorization-answer.ts';
-import { readAnswerAddress, readAuthorizationRequest, UnanswerableRequest } from './authorization-request.ts';
-import { AUTHORIZE } from './descriptions.ts';
-import { OAuthError } from './oauth-error.ts';
-import { formParameters, type Parameters, queryParameters, type SentParameters } from './parameters.ts';
-import { formActionSource } from './redirect-uri.ts';
-import { covers } from './scope.ts';
+import {
+  type AnswerAddress,
+  type AuthorizationRequest,
+  formActionSource,
+  readAnswerAddress,
+  readAuthorizationRequest,
+  UnanswerableRequest,
+  withAnswer,
+} from './authorization-request.ts';
+import { issuerOf } from './metadata.ts';
+import { newAccessToken, newValue } from './new-tokens.ts';
+import {
+  covers,
+  formParameters,
+  OAuthError,
+  type Parameters,
+  queryParameters,
+  type SentParameters,
+} from './oauth-request.ts';
 
-/** What the consent page sends back, so that the request is read anew and nothing of it is remembered. */
+const AUTHORIZATION = {
+  response_type: { description: 'code; token where the implicit grant is allowed.', required: true },
+  client_id: { description: 'The client id of the application.', required: true },
+  redirect_uri: {
+    description: 'A registered redirect URI, compared exactly. Optional if only one is registered.',
+  },
+  scope: { description: 'read, write, or both separated by a space.' },
+  state: { description: 'Returned unchanged.' },
+  code_challenge: { description: 'RFC 7636, section 4.3.' },
+  code_challenge_method: { description: 'S256 or plain.' },
+} as const;
+
+const AUTHORIZE: RouteDescription = {
+  summary: 'Authorize an application (RFC 6749, section 3.1)',
+  description: 'A page for a logged-in user. GET asks for consent, POST answers the application.',
+  produces: 'text/html',
+  query: AUTHORIZATION,
+  form: AUTHORIZATION,
+  answers: {
+    200: 'The page that asks for consent.',
+    302: 'Redirect to the application with the answer, or to the login page.',
+    400: 'A page that explains what is wrong with the request.',
+  },
+};
+
+/** What the consent page sends back: the service keeps no state between the page and its form. */
 const CARRIED = [
   'client_id',
   'redirect_uri',
@@ -26,15 +69,15 @@ const CARRIED = [
   'code_challenge_method',
 ];
 
-/** The authorization endpoint (RFC 6749 §3.1), GET and POST: asks the user, and answers the client. */
+/** The authorization endpoint (RFC 6749 §3.1): GET asks the user for consent, POST answers the client. */
 export function serveAuthorizationEndpoint(app: FastifyInstance, service: ServiceContext): void {
   const path = `${service.dialect.oauth2}authorize/`;
   app.get(path, { config: { describes: AUTHORIZE } }, async (request, reply) => {
     const user = await loggedIn(service, request, reply);
     if (user === null) return toLogin(service, request, reply);
     const sent = queryParameters(request);
-    return answering({ service, request, reply, user, sent }, async (consent) => {
-      if (await needsNoConsent(consent)) return grantAccess(consent);
+    return handleRequest({ service, request, reply, user, sent }, async (consent) => {
+      if (await consentIsImplied(consent)) return grantAccess(consent);
       askUser(consent, { request, reply, parameters: sent.values });
       return null;
     });
@@ -45,7 +88,7 @@ export function serveAuthorizationEndpoint(app: FastifyInstance, service: Servic
     const forgery = csrfProblem(request);
     if (forgery !== null) return sendForgeryError(reply, forgery);
     const sent = formParameters(request);
-    return answering({ service, request, reply, user, sent }, (consent) => {
+    return handleRequest({ service, request, reply, user, sent }, (consent) => {
       if (!sent.values.has('allow')) throw new OAuthError('access_denied');
       return grantAccess(consent);
     });
@@ -53,8 +96,8 @@ export function serveAuthorizationEndpoint(app: FastifyInstance, service: Servic
   redirectWithoutSlash(app, path);
 }
 
-/** A request to the authorization endpoint of a user who is logged in. */
-interface Asked {
+/** A request to the authorization endpoint from a user who is logged in. */
+interface UserRequest {
   readonly service: ServiceContext;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
@@ -63,11 +106,11 @@ interface Asked {
 }
 
 /**
- * Reads the request, lets `decide` decide and sends its answer to the client (null: it was sent to the user).
- * What goes wrong before it is known where to answer is told the user, everything else the client.
+ * Reads the request and sends the answer of `decide` to the client; null means that the reply went to the
+ * user. An error goes to the user while the address of the client is unknown, to the client afterwards.
  */
-async function answering(
-  { service, request, reply, user, sent }: Asked,
+async function handleRequest(
+  { service, request, reply, user, sent }: UserRequest,
   decide: (consent: Consent) => Promise<Readonly<Record<string, string>> | null>,
 ): Promise<FastifyReply> {
   const address = await readAnswerAddress(service, sent).catch((error: unknown) => {
@@ -85,7 +128,7 @@ async function answering(
   }
 }
 
-/** Only a session shows that a user sits there; a password or token in a header may be a program's. */
+/** Only a session counts: a password or token in a header may come from a program instead of a user. */
 async function loggedIn(
   service: ServiceContext,
   request: FastifyRequest,
@@ -107,10 +150,11 @@ function toLogin(service: ServiceContext, request: FastifyRequest, reply: Fastif
 }
 
 /**
- * Whether the user need not be asked: a trusted application, or, where the client wishes so, one that has a
- * token of at least this scope from this user. Not a public one, which could be anybody (RFC 6749 §10.2).
+ * Whether consent can be skipped: for a trusted application, and with `approval_prompt=auto` for one that
+ * already has a token of at least this scope from this user. Never for a public client, whose identity is
+ * not proven (RFC 6749 §10.2).
  */
-async function needsNoConsent({ service, user, address, asked }: Consent): Promise<boolean> {
+async function consentIsImplied({ service, user, address, asked }: Consent): Promise<boolean> {
   const { client } = address;
   if (client.skip_authorization) return true;
   if (!asked.auto || client.client_type === 'public') return false;
@@ -137,4 +181,75 @@ function askUser(
       return value === undefined ? [] : [[name, value] as const];
     }),
   });
+}
+
+/** An authorization request and the user who decides on it. */
+interface Consent {
+  readonly service: ServiceContext;
+  readonly user: UserRecord;
+  readonly address: AnswerAddress;
+  readonly asked: AuthorizationRequest;
+}
+
+/** The answer to the client once the user consents: a code, or with the implicit grant an access token. */
+function grantAccess(consent: Consent): Promise<Readonly<Record<string, string>>> {
+  return consent.asked.responseType === 'code' ? issueCode(consent) : issueAccessToken(consent);
+}
+
+/** Issues an authorization code, bound to the client, the redirect URI and the code challenge. */
+async function issueCode({ service, user, address, asked }: Consent): Promise<{ code: string }> {
+  const { OAUTH2_PROVIDER } = await currentSettings(service.database);
+  const code = newValue();
+  const created = service.now();
+  await insertCode(service.database, {
+    storedForm: storedForm(code),
+    created,
+    expires: new Date(created.getTime() + OAUTH2_PROVIDER.AUTHORIZATION_CODE_EXPIRE_SECONDS * 1000),
+    applicationId: address.client.id,
+    userId: user.id,
+    redirectUri: address.redirectUri,
+    redirectUriGiven: address.redirectUriGiven,
+    scope: asked.scope,
+    codeChallenge: asked.codeChallenge,
+    codeChallengeMethod: asked.codeChallengeMethod,
+  });
+  return { code };
+}
+
+/** The implicit grant (RFC 6749 §4.2.2): an access token without a refresh token. */
+async function issueAccessToken({ service, user, address, asked }: Consent): Promise<Record<string, string>> {
+  const settings = await currentSettings(service.database);
+  if (isExternal(user) && !settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS) throw new OAuthError('access_denied');
+  const { pair, response } = newAccessToken({
+    service,
+    settings,
+    client: address.client,
+    scope: asked.scope,
+  });
+  if (!(await issuePair(service.database, pair, { id: user.id, password: null }))) {
+    throw new OAuthError('access_denied');
+  }
+  return { ...response, expires_in: String(response.expires_in) };
+}
+
+/** Redirects the user back to the client with the answer and the issuer (`iss`, RFC 9207). */
+function answerClient(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { address, answer }: { readonly address: AnswerAddress; readonly answer: Readonly<Record<string, string>> },
+): FastifyReply {
+  const { redirectUri, mode, state } = address;
+  const parameters = new URLSearchParams(answer);
+  if (state !== undefined) parameters.set('state', state);
+  parameters.set('iss', issuerOf(request));
+  return reply
+    .code(302)
+    .header('Location', withAnswer(redirectUri, mode, parameters))
+    .type('text/html; charset=utf-8')
+    .send('');
+}
+
+/** The parameters of an error that goes to the client (RFC 6749 §4.1.2.1). */
+function errorAnswer({ code, description }: OAuthError): Record<string, string> {
+  return { error: code, ...(description !== undefined && { error_description: description }) };
 }

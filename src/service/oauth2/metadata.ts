@@ -1,16 +1,21 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { servePublic } from '../endpoint.ts';
-import { SERVER_METADATA } from './descriptions.ts';
-import { CHALLENGE_METHODS } from './pkce.ts';
-import { SCOPES } from './scope.ts';
+import type { RouteDescription } from '../openapi/route-description.ts';
+import { CHALLENGE_METHODS } from './authorization-request.ts';
+import { SCOPES } from './oauth-request.ts';
 
-/** The issuer identifier (RFC 8414 §2): the address under which the client reaches the service. */
+const SERVER_METADATA: RouteDescription = {
+  summary: 'Metadata of the authorization server (RFC 8414)',
+  anonymous: true,
+};
+
+/** The issuer identifier (RFC 8414 §2): the address at which the client reaches the service. */
 export function issuerOf(request: FastifyRequest): string {
   return `${request.protocol}://${request.host}`;
 }
 
-/** The root of the OAuth2 endpoints, the endpoints by name, and `/.well-known/oauth-authorization-server` (RFC 8414). */
+/** The list of OAuth2 endpoints, and `/.well-known/oauth-authorization-server` (RFC 8414). */
 export function serveMetadata(
   app: FastifyInstance,
   service: ServiceContext,

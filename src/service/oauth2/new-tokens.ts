@@ -4,12 +4,12 @@ import type { ServiceContext } from '../context.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { ClientRecord } from '../store/clients.ts';
 import type { NewPair } from '../store/issued-tokens.ts';
-import { GrantRefused } from './oauth-error.ts';
+import { GrantRefused } from './oauth-request.ts';
 
-/** Letters and digits in a token's value and in an authorization code: some 178 bits. */
+/** Letters and digits in a token value or an authorization code: about 178 bits. */
 const VALUE_LENGTH = 30;
 
-/** A successful answer of the token endpoint (RFC 6749 §5.1). The only place where the values are shown. */
+/** A successful response of the token endpoint (RFC 6749 §5.1). Token values are shown nowhere else. */
 export interface TokenResponse {
   readonly access_token: string;
   readonly expires_in: number;
@@ -18,22 +18,21 @@ export interface TokenResponse {
   readonly refresh_token?: string;
 }
 
-/** What new tokens are made of. */
 interface TokenFacts {
   readonly service: ServiceContext;
   readonly settings: Settings;
   readonly client: ClientRecord;
   readonly scope: string;
-  /** What was granted, where that is more than the scope. */
+  /** The granted scope, if it is wider than the scope of the tokens. */
   readonly granted?: string | null;
 }
 
-/** A random value for a token or code. */
+/** A random value for a token or an authorization code. */
 export function newValue(): string {
   return randomText(VALUE_LENGTH);
 }
 
-/** Makes up a pair of tokens: what is to be stored of it, and what the client is told once it is. */
+/** Generates an access and a refresh token: what to store, and the response to send once it is stored. */
 export function newPair(facts: TokenFacts): {
   pair: NewPair;
   response: TokenResponse & { refresh_token: string };
@@ -46,7 +45,7 @@ export function newPair(facts: TokenFacts): {
   };
 }
 
-/** The same without a refresh token, for the implicit grant (RFC 6749 §4.2.2). */
+/** Like {@link newPair} without a refresh token, for the implicit grant (RFC 6749 §4.2.2). */
 export function newAccessToken(facts: TokenFacts): { pair: NewPair; response: TokenResponse } {
   const { service, settings, client, scope, granted } = facts;
   const at = service.now();
@@ -68,7 +67,7 @@ export function newAccessToken(facts: TokenFacts): { pair: NewPair; response: To
 }
 
 /**
- * Refuses tokens to a user of an identity provider while ALLOW_OAUTH2_FOR_EXTERNAL_USERS is off
+ * Refuses tokens to a user of an identity provider unless ALLOW_OAUTH2_FOR_EXTERNAL_USERS is on
  * (specification, section 5.3).
  *
  * @throws GrantRefused

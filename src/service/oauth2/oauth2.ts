@@ -3,10 +3,9 @@ import type { FastifyInstance } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { type ErrorHandler, errorHandler } from '../error-handler.ts';
 import { serveAuthorizationEndpoint } from './authorization-endpoint.ts';
-import { serveIntrospectionEndpoint } from './introspection-endpoint.ts';
 import { serveMetadata } from './metadata.ts';
-import { GrantRefused, OAuthError, sendOAuthError } from './oauth-error.ts';
-import { serveRevocationEndpoint } from './revocation-endpoint.ts';
+import { GrantRefused, OAuthError, sendOAuthError } from './oauth-request.ts';
+import { serveIntrospectionEndpoint, serveRevocationEndpoint } from './revocation-and-introspection.ts';
 import { GRANT_TYPES, serveTokenEndpoint } from './token-endpoint.ts';
 
 /**
@@ -22,7 +21,7 @@ export async function oauth2(app: FastifyInstance, service: ServiceContext): Pro
       reply.header('Pragma', 'no-cache');
     });
     forms.addHook('onSend', async (_request, reply) => {
-      // The address that is left holds the request; the next one may hold a code (RFC 9700 §4.2.4).
+      // The current URL contains the request, the next one may contain a code (RFC 9700 §4.2.4).
       if (reply.statusCode === 302) reply.header('Referrer-Policy', 'no-referrer');
     });
     const handle = errorHandler(service.dialect);
@@ -40,7 +39,7 @@ export async function oauth2(app: FastifyInstance, service: ServiceContext): Pro
   });
 }
 
-/** A body that is not a form is no error but holds no parameters, as on the controller. */
+/** A body that is not a form counts as a form without parameters, as on the controller. */
 async function readForms(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
   await app.register(formbody);

@@ -6,7 +6,7 @@ import { endSession, prolongSession, sessionOf } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { redirectWithoutSlash } from '../endpoint.ts';
 import { RequestFailure } from '../failure.ts';
-import { clientAfterLogin } from '../oauth2/after-login.ts';
+import { loginFormAction } from '../oauth2/authorization-request.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { loginProviders } from '../sso/login-providers.ts';
 import type { UserRecord } from '../store/users.ts';
@@ -131,7 +131,7 @@ async function loginPage(
 ): Promise<FastifyReply> {
   const csrf = csrfToken(request, reply);
   const { status, next, problem } = state;
-  const client = next === null ? null : await clientAfterLogin(service, next);
+  const client = next === null ? null : await loginFormAction(service, next);
   const { DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
   const local = DISABLE_LOCAL_AUTH
     ? ''

@@ -4,13 +4,13 @@ import { randomText } from '../auth/password.ts';
 import { jsonObject } from '../body.ts';
 import type { Exchange } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
+import { scopeProblem } from '../oauth2/oauth-request.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { insertActivity } from '../store/activity.ts';
 import { findApplication } from '../store/applications.ts';
 import { findToken, insertRefreshToken, insertToken, type TokenRecord } from '../store/tokens.ts';
 import { type Problems, textField } from './text-field.ts';
 import { type IssuedValues, tokenFacts } from './token-json.ts';
-import { scopeProblem } from './token-scope.ts';
 
 const VALUE_LENGTH = 30;
 

@@ -7,6 +7,7 @@ import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound } from '../failure.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
+import { scopeProblem } from '../oauth2/oauth-request.ts';
 import { insertActivity } from '../store/activity.ts';
 import {
   deleteToken,
@@ -21,7 +22,6 @@ import { issueToken } from './issue-token.ts';
 import { pathId } from './path-id.ts';
 import { type Problems, textField } from './text-field.ts';
 import { tokenFacts } from './token-json.ts';
-import { scopeProblem } from './token-scope.ts';
 
 /** `/api/v2/tokens/` and `/api/v2/tokens/N/`. */
 export function serveTokens(app: FastifyInstance, service: ServiceContext): void {
