@@ -15,17 +15,12 @@ Secrets among the settings are encrypted with the key in TOKENCTL_SERVICE_SECRET
 TOKENCTL_SERVICE_SECRET_KEY_FILE names; the embedded database makes one unless it is given. Variables named as \
 the settings of single sign-on (SOCIAL_AUTH_...) fix those settings.
 
-With --dialect gateway, or TOKENCTL_SERVICE_DIALECT=gateway, it speaks as the platform gateway does, at which tokens \
-live from AAP 2.5 on: /api/gateway/v1/ and /o/ instead of /api/v2/ and /api/o/, and no jobs. A database keeps the \
-dialect it was made with.
-
 Anything but loopback takes --tls-cert and --tls-key, or --behind-proxy where a proxy in front speaks TLS: then \
 X-Forwarded headers of private addresses are believed. It prints nothing with --json: it runs until a signal.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
     '<%= config.bin %> <%= command.id %> --port 8080 --data ./service-data',
-    '<%= config.bin %> <%= command.id %> --dialect gateway --data ./gateway-data',
     '<%= config.bin %> <%= command.id %> --host 0.0.0.0 --behind-proxy --database-file /etc/tokenctl/database',
   ];
 
@@ -76,13 +71,8 @@ X-Forwarded headers of private addresses are believed. It prints nothing with --
       helpGroup: 'DATABASE',
       helpValue: 'FILE',
     }),
-    dialect: option({
-      summary: 'Whose REST API and tables it has; a controller’s unless given.',
-      options: ['controller', 'gateway'] as const,
-    })(),
     'session-cookie-name': string({
-      summary:
-        'What the session cookie is called; svc_sessionid, or gateway_sessionid of a gateway, unless given.',
+      summary: 'The name of the session cookie; svc_sessionid unless given.',
       helpValue: 'NAME',
     }),
     'require-pkce': boolean({

@@ -2,12 +2,10 @@ import { readFileSync, statSync } from 'node:fs';
 import type { Environment } from '../config/paths.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
-import type { DialectName } from '../service/dialects/dialect.ts';
 import { SSO_SETTINGS } from '../service/settings/all-settings.ts';
 import type { SettingDefinition } from '../service/settings/definitions.ts';
 import { checkSetting } from '../service/settings/validation.ts';
 
-const DIALECT = 'TOKENCTL_SERVICE_DIALECT';
 const SECRET_KEY = 'TOKENCTL_SERVICE_SECRET_KEY';
 /** Bits of a mode that let anybody but the owner in. */
 const GROUP_OR_OTHERS = 0o077;
@@ -26,20 +24,6 @@ export function fixedSettings(environment: Environment): ReadonlyMap<string, unk
       return text === null ? [] : [[definition.key, checked(definition, text)] as const];
     }),
   );
-}
-
-/**
- * The dialect that `TOKENCTL_SERVICE_DIALECT` names; undefined where it is not set.
- *
- * @throws TokenctlError `configuration` for a name that is none.
- */
-export function givenDialect(environment: Environment): DialectName | undefined {
-  const name = environment[DIALECT];
-  if (!name) return undefined;
-  if (name === 'controller' || name === 'gateway') return name;
-  throw new TokenctlError('configuration', `The environment's ${DIALECT} is ${JSON.stringify(name)}`, {
-    hint: 'Use controller or gateway.',
-  });
 }
 
 /**

@@ -7,7 +7,7 @@ import { Secret } from '../domain/secret.ts';
 import { enableLocalAccounts } from '../service/enable-local-accounts.ts';
 import { type RunningService, type ServiceOptions, startService } from '../service/server.ts';
 import { reserveSecretFile } from './secret-file.ts';
-import { fixedSettings, givenDialect, givenSecretKey } from './service-environment.ts';
+import { fixedSettings, givenSecretKey } from './service-environment.ts';
 import { holdSignals } from './signals.ts';
 
 /** Which database the service has, as the command line says; undefined where it does not. */
@@ -22,7 +22,6 @@ export interface ServiceRequest extends DatabaseRequest {
   readonly host: string | undefined;
   readonly port: number | undefined;
   readonly sessionCookieName: string | undefined;
-  readonly dialect: ServiceOptions['dialect'] | undefined;
   readonly behindProxy: boolean | undefined;
   readonly requirePkce: boolean | undefined;
   readonly allowImplicitGrant: boolean | undefined;
@@ -92,7 +91,6 @@ function serviceOptions(
   const secretKey = givenSecretKey(environment);
   if (request.sessionCookieName !== undefined) requireCookieName(request.sessionCookieName);
   const { sessionCookieName, behindProxy, requirePkce, allowImplicitGrant, logLevel } = request;
-  const dialect = request.dialect ?? givenDialect(environment);
   return {
     host: request.host ?? HOST,
     port: request.port ?? PORT,
@@ -101,7 +99,6 @@ function serviceOptions(
     fixedSettings: fixedSettings(environment),
     ...(adminPassword && { adminPassword: new Secret(adminPassword) }),
     ...(secretKey && { secretKey }),
-    ...(dialect !== undefined && { dialect }),
     ...(sessionCookieName !== undefined && { sessionCookieName }),
     ...(behindProxy !== undefined && { behindProxy }),
     ...(requirePkce !== undefined && { requirePkce }),

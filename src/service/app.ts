@@ -5,8 +5,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { csrfToken } from './auth/csrf.ts';
 import { BODY_LIMIT, readJson } from './body.ts';
 import type { ServiceContext } from './context.ts';
-import { errorHandler } from './error-handler.ts';
-import { serveGateway } from './gateway/serve-gateway.ts';
+import { handleError } from './error-handler.ts';
 import { noteClientNetworks } from './limits/client-network.ts';
 import { limitRefusals } from './limits/refusal-limits.ts';
 import { serveMetrics } from './metrics/serve-metrics.ts';
@@ -44,13 +43,13 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
     forceCloseConnections: 'idle',
     // Nobody takes a minute to send a request of a megabyte but to keep the connection.
     requestTimeout: 60_000,
-    frameworkErrors: errorHandler(service.dialect),
+    frameworkErrors: handleError,
   }) as unknown as FastifyInstance;
   await app.register(cookie);
   noteClientNetworks(app);
   addCommonHeaders(app);
   logRequests(app);
-  app.setErrorHandler(errorHandler(service.dialect));
+  app.setErrorHandler(handleError);
   app.setNotFoundHandler((request, reply) => {
     if (!request.url.startsWith('/api/')) csrfToken(request, reply);
     const main = '<p>There is nothing at this address. The API begins at <a href="/api/">/api/</a>.</p>';
@@ -59,26 +58,12 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   readJson(app);
   serveOpenApi(app, service);
   serveMetrics(app, service);
-  limitRefusals(app, service.dialect, () => performance.now());
+  limitRefusals(app, () => performance.now());
   serveTokens(app, service);
   serveUsers(app, service);
   serveOrganizations(app, service);
   serveMemberships(app, service);
   serveApplications(app, service);
-  if (service.dialect.name === 'gateway') serveGateway(app, service);
-  else serveController(app, service);
-  serveProfile(app, service);
-  await app.register(async (forms) => {
-    await forms.register(formbody);
-    serveLogin(forms, service);
-  });
-  await app.register((scope) => oauth2(scope, service));
-  await app.register((scope) => serveSso(scope, service));
-  return app;
-}
-
-/** What a controller has and a gateway has not, or has in another form. */
-function serveController(app: FastifyInstance, service: ServiceContext): void {
   serveRoots(app, service);
   serveUserTokens(app, service);
   serveSettings(app, service);
@@ -88,6 +73,14 @@ function serveController(app: FastifyInstance, service: ServiceContext): void {
   serveLaunch(app, service);
   serveJobs(app, service);
   serveJobOutput(app, service);
+  serveProfile(app, service);
+  await app.register(async (forms) => {
+    await forms.register(formbody);
+    serveLogin(forms, service);
+  });
+  await app.register((scope) => oauth2(scope, service));
+  await app.register((scope) => serveSso(scope, service));
+  return app;
 }
 
 /** One line a request: what and how it went. Neither query strings nor headers, which may hold secrets. */

@@ -1,7 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../db/database.ts';
 import type { CredentialCache } from './auth/credential-cache.ts';
-import type { Dialect } from './dialects/dialect.ts';
 import type { PasswordLimits } from './limits/password-limits.ts';
 import type { Lookups } from './lookups/lookups.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -13,8 +12,6 @@ import type { Discoveries } from './sso/discoveries.ts';
 export interface ServiceContext {
   readonly database: Database;
   readonly log: FastifyBaseLogger;
-  /** Whose REST API it speaks. */
-  readonly dialect: Dialect;
   readonly now: () => Date;
   readonly lookups: Lookups;
   readonly credentials: CredentialCache;

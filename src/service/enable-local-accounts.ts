@@ -5,7 +5,7 @@ import type { Database } from '../db/database.ts';
 import { openEmbedded } from '../db/embedded.ts';
 import { openPostgres } from '../db/postgres.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import { dialectOf, type Place } from './open-database.ts';
+import { isServiceDatabase, type Place } from './open-database.ts';
 import { insertActivity } from './store/activity.ts';
 import { deleteSettings, lockSettings } from './store/settings.ts';
 
@@ -20,10 +20,7 @@ import { deleteSettings, lockSettings } from './store/settings.ts';
 export async function enableLocalAccounts(place: Place, now: Date): Promise<boolean> {
   const database = await open(place);
   try {
-    const dialect = await dialectOf(database);
-    if (dialect === null) throw noService('The database');
-    // A gateway has no such setting: local accounts are always on there.
-    if (dialect === 'gateway') return false;
+    if (!(await isServiceDatabase(database))) throw noService('The database');
     return await database.transaction(async (transaction) => {
       await lockSettings(transaction);
       const [row] = await deleteSettings(transaction, ['DISABLE_LOCAL_AUTH']);

@@ -32,8 +32,6 @@ export interface Endpoint {
   readonly fields?: FieldSet;
   /** What OPTIONS says under `actions` where it is not made from `fields`. */
   readonly describe?: (exchange: Exchange) => Record<string, unknown>;
-  /** Answers 403 to who is not authenticated, where others answer 401. */
-  readonly forbidsStrangers?: true;
   readonly handlers: Partial<Readonly<Record<Method, Handler>>>;
 }
 
@@ -56,7 +54,7 @@ export function serveEndpoint(app: FastifyInstance, service: ServiceContext, end
     },
     handler: async (request, reply) => {
       const caller = await authenticate(service, request, reply);
-      if (caller === null) throw stranger(endpoint);
+      if (caller === null) throw unauthenticated();
       requireScope(request, caller);
       const params = (request.params ?? {}) as Record<string, string>;
       const exchange = { service, request, reply, caller, params };
@@ -125,10 +123,6 @@ function requireAcceptable(request: FastifyRequest): void {
   if (accept !== undefined && accept !== '' && !JSON_TYPES.test(accept)) {
     throw new RequestFailure(406, { detail: 'Could not satisfy the request Accept header.' });
   }
-}
-
-function stranger({ forbidsStrangers }: Endpoint): RequestFailure {
-  return forbidsStrangers ? forbidden('Authentication credentials were not provided.') : unauthenticated();
 }
 
 function requireScope(request: FastifyRequest, caller: Caller): void {

@@ -1,35 +1,27 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { TokenctlError } from '../domain/errors.ts';
-import type { Dialect } from './dialects/dialect.ts';
-import { type FailureBody, RequestFailure } from './failure.ts';
+import { RequestFailure } from './failure.ts';
 
-/** Renders what a request failed with. */
-export type ErrorHandler = (
+/**
+ * Renders the failure of a request in the controller's body shapes. An error that is neither a
+ * {@link RequestFailure} nor one of Fastify's own is logged with the request's id; the answer has the id alone.
+ */
+export function handleError(
   error: FastifyError | RequestFailure | TokenctlError,
   request: FastifyRequest,
   reply: FastifyReply,
-) => FastifyReply;
-
-/**
- * Makes what renders the failures of requests, in the controller's body shapes. What is not a
- * {@link RequestFailure} nor one of Fastify's own is a fault of ours: logged with the request's id, answered
- * without a word of it.
- */
-export function errorHandler(dialect: Dialect): ErrorHandler {
-  return (error, request, reply) => {
-    if (!(error instanceof RequestFailure)) return sendFault(error, request, reply);
-    reply.headers(error.headers).code(error.status);
-    if (error.status !== 401) return reply.send(error.body);
-    // Every 401 carries it, whatever was tried: the controller's challenge is always Bearer.
-    const challenge = `Bearer realm=api authorization_url=${dialect.oauth2}authorize/`;
-    return reply.header('WWW-Authenticate', challenge).send(withLogin(error.body, dialect));
-  };
-}
-
-function withLogin(body: FailureBody, { login }: Dialect): FailureBody {
-  return typeof body['detail'] === 'string'
-    ? { detail: `${body['detail']} To establish a login session, visit ${login}.` }
-    : body;
+): FastifyReply {
+  if (!(error instanceof RequestFailure)) return sendFault(error, request, reply);
+  reply.headers(error.headers).code(error.status);
+  if (error.status !== 401) return reply.send(error.body);
+  // On every 401, whichever credential was presented: the controller's challenge is always Bearer.
+  reply.header('WWW-Authenticate', 'Bearer realm=api authorization_url=/api/o/authorize/');
+  const { detail } = error.body;
+  return reply.send(
+    typeof detail === 'string'
+      ? { detail: `${detail} To establish a login session, visit /api/login/.` }
+      : error.body,
+  );
 }
 
 function sendFault(

@@ -7,10 +7,7 @@ import { CredentialCache } from './auth/credential-cache.ts';
 import { randomText } from './auth/password.ts';
 import { watchConnections } from './connections.ts';
 import type { ServiceContext } from './context.ts';
-import { controllerDialect } from './dialects/controller.ts';
-import type { Dialect, DialectName } from './dialects/dialect.ts';
 import { prepareFirstStart } from './first-start.ts';
-import { gatewayDialect } from './gateway/dialect.ts';
 import { PasswordLimits } from './limits/password-limits.ts';
 import { baseUrl, cannotListen, refuseClearText } from './listen-address.ts';
 import { lookupsOf } from './lookups/lookups.ts';
@@ -35,8 +32,6 @@ export interface ServiceOptions {
   readonly database: Place;
   /** The superuser's password on the first start; a random one where it is not given. */
   readonly adminPassword?: Secret;
-  /** Whose REST API it speaks; a controller's unless given. A database keeps the dialect it was made with. */
-  readonly dialect?: DialectName;
   readonly sessionCookieName?: string;
   readonly behindProxy?: boolean;
   /** Lets public clients do without PKCE, which RFC 9700 §2.1.1 asks for; required unless this is false. */
@@ -58,11 +53,6 @@ export interface ServiceOptions {
   readonly now?: () => Date;
 }
 
-const DIALECTS: Readonly<Record<DialectName, Dialect>> = {
-  controller: controllerDialect,
-  gateway: gatewayDialect,
-};
-
 /** A running service. */
 export interface RunningService {
   /** Its base URL, without a slash at the end. */
@@ -75,6 +65,8 @@ export interface RunningService {
   close(): Promise<void>;
 }
 
+/** As in the sample response of the specification, section 5.1. */
+const SESSION_COOKIE_NAME = 'svc_sessionid';
 const SWEEP_INTERVAL_MS = 3_600_000;
 const CODE_MEMORY_MS = 86_400_000;
 /** How long a request that is under way may take when the service ends. */
@@ -84,14 +76,13 @@ const DRAIN_PATIENCE_MS = 10_000;
  * Opens the database, brings it up to date, prepares it on the first start and listens.
  *
  * @throws TokenctlError `usage` for an address that would send credentials in clear, `busy`,
- *   `database_unreachable`, `configuration` (a database of the other dialect among it); `usage` where the port is taken.
+ *   `database_unreachable`, `configuration`; `usage` where the port is taken.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   refuseClearText(options);
   const now = options.now ?? (() => new Date());
   const log = serviceLog(options.logLevel ?? 'info');
-  const dialect = DIALECTS[options.dialect ?? 'controller'];
-  const database = await openDatabase(options.database, dialect.name);
+  const database = await openDatabase(options.database);
   try {
     const made = await firstStart(database, options, now);
     const projects = await openProjects({
@@ -101,7 +92,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const searchPath = options.searchPath ?? process.env['PATH'] ?? '';
     const jobs = new JobRunner({ database, log, now, projects: projects.path, searchPath });
     const secrets = new SecretBox(await secretKey(options.secretKey, options.database));
-    const service = context(options, { dialect, database, log, now, jobs, secrets });
+    const service = context(options, { database, log, now, jobs, secrets });
     const app = await buildApp(service);
     const connections = watchConnections(app.server);
     await app.listen({ host: options.host, port: options.port }).catch((cause: unknown) => {
@@ -137,7 +128,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 
 function context(
   options: ServiceOptions,
-  made: Pick<ServiceContext, 'dialect' | 'database' | 'now' | 'jobs' | 'secrets'> & { readonly log: Logger },
+  made: Pick<ServiceContext, 'database' | 'now' | 'jobs' | 'secrets'> & { readonly log: Logger },
 ): ServiceContext {
   return {
     ...made,
@@ -147,7 +138,7 @@ function context(
     metrics: new Metrics({ ...made, version: options.version }),
     version: options.version,
     node: hostname(),
-    sessionCookieName: options.sessionCookieName ?? made.dialect.sessionCookieName,
+    sessionCookieName: options.sessionCookieName ?? SESSION_COOKIE_NAME,
     behindProxy: options.behindProxy ?? false,
     requirePkce: options.requirePkce ?? true,
     allowImplicitGrant: options.allowImplicitGrant ?? false,

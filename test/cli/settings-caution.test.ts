@@ -7,19 +7,19 @@ import { switchFlow } from '../../src/cli/settings/switch-flow.ts';
 import { basicAuthentication, externalTokens, type Switch } from '../../src/cli/settings/switches.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
+import { Gateway } from '../support/gateway.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
 import { temporaryFolder } from './program.ts';
 
 const CAUTION = 'With it off, local accounts cannot log in to the web interface of a gateway either';
 
-/** A service of a dialect: ways to a runtime at its API, signed in with a token, and at its database. */
-async function estate(dialect: 'controller' | 'gateway') {
+/** A controller or gateway: ways to a runtime at its API, signed in with a token, and at its database. */
+async function estate(component: 'controller' | 'gateway') {
   const folder = temporaryFolder();
-  const url = await createDatabase(inject('postgresUrl'));
-  const service = await startTestService('PostgreSQL', { dialect, database: { url: new Secret(url) } });
+  const { service, url } = component === 'gateway' ? await gateway() : await controller();
   const databaseFile = join(folder, 'database');
   writeFileSync(databaseFile, url, { mode: 0o600 });
-  const path = dialect === 'gateway' ? '/api/gateway/v1/tokens/' : '/api/v2/tokens/';
+  const path = component === 'gateway' ? '/api/gateway/v1/tokens/' : '/api/v2/tokens/';
   const made = await new Client(service.url, basic(ADMIN.username, ADMIN.password)).post(path, {
     scope: 'write',
   });
@@ -30,6 +30,16 @@ async function estate(dialect: 'controller' | 'gateway') {
     database: () => createRuntime({ ...common, flags: { databaseFile }, environment: { HOME: folder } }),
     [Symbol.asyncDispose]: () => service.close(),
   };
+}
+
+async function controller() {
+  const url = await createDatabase(inject('postgresUrl'));
+  return { url, service: await startTestService('PostgreSQL', { database: { url: new Secret(url) } }) };
+}
+
+async function gateway() {
+  const service = await Gateway.start();
+  return { url: service.databaseUrl, service };
 }
 
 /** Turns a switch, and back; the texts of the question, of the dry run and of the result of the first. */

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/domain/errors.ts';
 import type { Outcome } from '../../src/domain/plan.ts';
 import { Secret } from '../../src/domain/secret.ts';
-import type { Target } from '../../src/operations/ports/target.ts';
-import type { Capabilities, TargetDescription } from '../../src/operations/ports/target-description.ts';
+import type { Capabilities, Target, TargetDescription } from '../../src/operations/ports/target.ts';
 import type { ContractService } from './contract-service.ts';
 
 /** A place to try a target in. */
@@ -30,7 +29,7 @@ export interface Place {
  */
 export function targetContract(
   place: () => Place,
-  can: Pick<Capabilities, 'refreshTokens' | 'sessions' | 'lastUsed'>,
+  can: Pick<Capabilities, 'refreshTokens' | 'sessions' | 'lastUsed' | 'deactivateUsers' | 'settingsHold'>,
 ): void {
   const makeTokens = (count: number, scope?: 'read' | 'write') => place().service.makeTokens(count, scope);
   const age = (tokenId: number, days: number) => place().service.age(tokenId, days);
@@ -40,7 +39,7 @@ export function targetContract(
     expect(description).toMatchObject(place().expected);
     expect(description).toMatchObject({
       context: 'contract',
-      capabilities: { ...can, settings: true, settingsHold: 'at_once', createTokens: true, changes: true },
+      capabilities: { ...can, settings: true, createTokens: true, changes: true },
       missingRights: [],
     });
   });
@@ -120,19 +119,26 @@ export function targetContract(
     else expect(refresh).toEqual([]);
   });
 
-  test('deactivates a user, who is refused, and activates the user again', async () => {
+  test.runIf(can.deactivateUsers)('deactivates a user, and activates the user again', async () => {
     const { service, target } = place();
     const { access, accessTokenId } = await service.makePair();
     const [alice] = await all(target.users({ names: ['alice'] }));
     const id = alice?.id ?? 0;
     expect(await target.setUserActive(id, false)).toBe(true);
     expect(await target.setUserActive(id, false)).toBe(false);
-    expect(await service.accepts(access)).toBe(false);
+    expect(await service.accepts(access)).toBe(service.acceptsInactiveUsers);
     expect((await all(target.users({ inactive: true }))).map(({ username }) => username)).toContain('alice');
     expect(await target.setUserActive(id, true)).toBe(true);
     expect(await service.accepts(access)).toBe(true);
     await expect(target.setUserActive(987_654, false)).rejects.toMatchObject({ code: 'not_found' });
     await all(target.revoke([accessTokenId]));
+  });
+
+  test.runIf(!can.deactivateUsers)('refuses to deactivate a user', async () => {
+    const { target } = place();
+    const [alice] = await all(target.users({ names: ['alice'] }));
+    await expect(target.setUserActive(alice?.id ?? 0, false)).rejects.toMatchObject({ code: 'unsupported' });
+    await expect(target.setUserActive(987_654, false)).rejects.toMatchObject({ code: 'not_found' });
   });
 
   test('creates a token that is accepted until it is revoked', async () => {

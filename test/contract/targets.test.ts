@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
-import type { Target } from '../../src/operations/ports/target.ts';
-import type { TargetDescription } from '../../src/operations/ports/target-description.ts';
+import type { Target, TargetDescription } from '../../src/operations/ports/target.ts';
 import { openControllerApi } from '../../src/targets/controller-api/controller-api.ts';
-import type { Credential } from '../../src/targets/controller-api/credential.ts';
+import type { Credential } from '../../src/targets/controller-api/connection.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
 import { openOn } from '../support/databases.ts';
 import { ADMIN } from '../support/service.ts';
@@ -17,8 +16,8 @@ let places: Readonly<Record<'rest' | 'database' | 'gateway' | 'gatewayDatabase',
 const targets: Target[] = [];
 
 beforeAll(async () => {
-  service = await ContractService.start();
-  gateway = await ContractService.start({ dialect: 'gateway' });
+  service = await ContractService.startController();
+  gateway = await ContractService.startGateway();
   places = {
     rest: overRest(service, { dialect: 'controller' }),
     database: await byDatabase(service, 'service'),
@@ -98,17 +97,49 @@ async function byDatabase(at: ContractService, dialect: TargetDescription['diale
 }
 
 describe('a controller over its REST API', () => {
-  targetContract(() => places.rest, { refreshTokens: false, sessions: false, lastUsed: false });
+  targetContract(() => places.rest, {
+    ...{
+      refreshTokens: false,
+      sessions: false,
+      lastUsed: false,
+      deactivateUsers: true,
+      settingsHold: 'at_once',
+    },
+  });
 });
 
 describe('a platform gateway over its REST API', () => {
-  targetContract(() => places.gateway, { refreshTokens: false, sessions: false, lastUsed: true });
+  targetContract(() => places.gateway, {
+    ...{
+      refreshTokens: false,
+      sessions: false,
+      lastUsed: true,
+      deactivateUsers: false,
+      settingsHold: 'at_once',
+    },
+  });
 });
 
 describe('a controller by way of its database', () => {
-  targetContract(() => places.database, { refreshTokens: true, sessions: true, lastUsed: true });
+  targetContract(() => places.database, {
+    ...{
+      refreshTokens: true,
+      sessions: true,
+      lastUsed: true,
+      deactivateUsers: true,
+      settingsHold: 'at_once',
+    },
+  });
 });
 
 describe('a platform gateway by way of its database', () => {
-  targetContract(() => places.gatewayDatabase, { refreshTokens: true, sessions: true, lastUsed: true });
+  targetContract(() => places.gatewayDatabase, {
+    ...{
+      refreshTokens: true,
+      sessions: true,
+      lastUsed: true,
+      deactivateUsers: true,
+      settingsHold: 'within_five_minutes',
+    },
+  });
 });

@@ -173,7 +173,7 @@ function serveSettings(app: FastifyInstance, database: Database): void {
     const rows = await database.query<{ name: string; raw_value: string }>(
       'SELECT name, raw_value FROM aap_gateway_api_preference',
     );
-    return Object.fromEntries(rows.map(({ name, raw_value: raw }) => [name, valueOf(raw)]));
+    return Object.fromEntries(rows.map(({ name, raw_value: raw }) => [name, settingValue(raw)]));
   };
   app.get(path, async (request, reply) => {
     const caller = await callerOf(database, request);
@@ -199,7 +199,7 @@ function serveSettings(app: FastifyInstance, database: Database): void {
   });
 }
 
-function valueOf(raw: string): unknown {
+function settingValue(raw: string): unknown {
   if (raw === 'True' || raw === 'False') return raw === 'True';
   return /^\d+$/.test(raw) ? Number(raw) : raw;
 }

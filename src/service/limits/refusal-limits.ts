@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import type { Dialect } from '../dialects/dialect.ts';
 import { tooManyRequests } from '../failure.ts';
 import { Buckets } from './buckets.ts';
 
@@ -14,8 +13,8 @@ const REFUSALS = { burst: 300, refillSeconds: 0.5 };
  * 429 until its allowance has grown again. Requests that are granted take nothing, so that a busy client is
  * never slowed.
  */
-export function limitRefusals(app: FastifyInstance, { oauth2 }: Dialect, clock: () => number): void {
-  const limited: ReadonlySet<string> = new Set(LIMITED.map((name) => `${oauth2}${name}`));
+export function limitRefusals(app: FastifyInstance, clock: () => number): void {
+  const limited: ReadonlySet<string> = new Set(LIMITED.map((name) => `/api/o/${name}`));
   const refusals = new Buckets(REFUSALS, clock);
   app.addHook('onRequest', async (request) => {
     if (!limited.has(request.routeOptions.url ?? '')) return;

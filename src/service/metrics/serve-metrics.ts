@@ -21,9 +21,8 @@ export function serveMetrics(app: FastifyInstance, service: ServiceContext): voi
     });
   });
   const summary = 'What the service counts about itself, for Prometheus';
-  const { name, api } = service.dialect;
-  const ofController = `${api}metrics/`;
-  for (const url of ['/metrics', ...(name === 'controller' ? [ofController] : [])]) {
+  const controllerPath = '/api/v2/metrics/';
+  for (const url of ['/metrics', controllerPath]) {
     app.route({
       method: ['GET', 'HEAD'],
       url,
@@ -31,7 +30,7 @@ export function serveMetrics(app: FastifyInstance, service: ServiceContext): voi
       handler: (request, reply) => answer(service, request, reply),
     });
   }
-  if (name === 'controller') redirectWithoutSlash(app, ofController);
+  redirectWithoutSlash(app, controllerPath);
 }
 
 async function answer(

@@ -71,10 +71,10 @@ const CARRIED = [
 
 /** The authorization endpoint (RFC 6749 §3.1): GET asks the user for consent, POST answers the client. */
 export function serveAuthorizationEndpoint(app: FastifyInstance, service: ServiceContext): void {
-  const path = `${service.dialect.oauth2}authorize/`;
+  const path = '/api/o/authorize/';
   app.get(path, { config: { describes: AUTHORIZE } }, async (request, reply) => {
     const user = await loggedIn(service, request, reply);
-    if (user === null) return toLogin(service, request, reply);
+    if (user === null) return toLogin(request, reply);
     const sent = queryParameters(request);
     return handleRequest({ service, request, reply, user, sent }, async (consent) => {
       if (await consentIsImplied(consent)) return grantAccess(consent);
@@ -84,7 +84,7 @@ export function serveAuthorizationEndpoint(app: FastifyInstance, service: Servic
   });
   app.post(path, { config: { describes: AUTHORIZE } }, async (request, reply) => {
     const user = await loggedIn(service, request, reply);
-    if (user === null) return toLogin(service, request, reply);
+    if (user === null) return toLogin(request, reply);
     const forgery = csrfProblem(request);
     if (forgery !== null) return sendForgeryError(reply, forgery);
     const sent = formParameters(request);
@@ -140,11 +140,11 @@ async function loggedIn(
   return session.owner;
 }
 
-function toLogin(service: ServiceContext, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function toLogin(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const next = encodeURIComponent(request.url).replaceAll('%2F', '/');
   return reply
     .code(302)
-    .header('Location', `${service.dialect.login}?next=${next}`)
+    .header('Location', `/api/login/?next=${next}`)
     .type('text/html; charset=utf-8')
     .send('');
 }
@@ -164,12 +164,12 @@ async function consentIsImplied({ service, user, address, asked }: Consent): Pro
 }
 
 function askUser(
-  { service, user, address, asked }: Consent,
+  { user, address, asked }: Consent,
   page: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly parameters: Parameters },
 ): void {
   const { request, reply, parameters } = page;
   sendConsent(reply, {
-    endpoint: `${service.dialect.oauth2}authorize/`,
+    endpoint: '/api/o/authorize/',
     application: address.client.name,
     username: user.username,
     scope: asked.scope,

@@ -207,7 +207,7 @@ export function checkVerifier(parameters: Parameters, challenge: CodeChallenge):
  */
 export async function loginFormAction(service: ServiceContext, next: string): Promise<string | null> {
   const { path, query } = parseTarget(next);
-  if (path !== `${service.dialect.oauth2}authorize/`) return null;
+  if (path !== '/api/o/authorize/') return null;
   try {
     const { redirectUri } = await readAnswerAddress(service, readParameters(query));
     return formActionSource(redirectUri);

@@ -64,9 +64,7 @@ const FORM_ENDPOINTS = {
 const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 interface FormEndpoint {
-  readonly root: string;
   readonly name: keyof typeof FORM_ENDPOINTS;
-  readonly success?: 200 | 201;
 }
 
 /**
@@ -75,10 +73,10 @@ interface FormEndpoint {
  */
 export function serveFormEndpoint(
   app: FastifyInstance,
-  { root, name, success = 200 }: FormEndpoint,
+  { name }: FormEndpoint,
   answer: (request: FastifyRequest) => Promise<object | undefined>,
 ): void {
-  const path = `${root}${name}/`;
+  const path = `/api/o/${name}/`;
   app.route({
     method: METHODS,
     url: path,
@@ -90,9 +88,7 @@ export function serveFormEndpoint(
         return reply.type('text/html; charset=utf-8').send('');
       }
       const body = await answer(request);
-      return body === undefined
-        ? reply.type('text/html; charset=utf-8').send('')
-        : reply.code(success).send(body);
+      return body === undefined ? reply.type('text/html; charset=utf-8').send('') : reply.send(body);
     },
   });
   redirectWithoutSlash(app, path);

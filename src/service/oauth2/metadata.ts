@@ -5,6 +5,7 @@ import type { RouteDescription } from '../openapi/route-description.ts';
 import { CHALLENGE_METHODS } from './authorization-request.ts';
 import { SCOPES } from './oauth-request.ts';
 
+const OAUTH2 = '/api/o/';
 const SERVER_METADATA: RouteDescription = {
   summary: 'Metadata of the authorization server (RFC 8414)',
   anonymous: true,
@@ -21,15 +22,14 @@ export function serveMetadata(
   service: ServiceContext,
   grantTypes: readonly string[],
 ): void {
-  const { oauth2, introspection } = service.dialect;
   servePublic(app, {
-    path: oauth2,
+    path: OAUTH2,
     summary: 'The OAuth2 endpoints',
     get: () =>
       Promise.resolve({
-        authorize: `${oauth2}authorize/`,
-        token: `${oauth2}token/`,
-        revoke_token: `${oauth2}revoke_token/`,
+        authorize: `${OAUTH2}authorize/`,
+        token: `${OAUTH2}token/`,
+        revoke_token: `${OAUTH2}revoke_token/`,
       }),
   });
   app.get(
@@ -41,17 +41,17 @@ export function serveMetadata(
       const confidential = ['client_secret_basic', 'client_secret_post'];
       return {
         issuer,
-        authorization_endpoint: `${issuer}${oauth2}authorize/`,
-        token_endpoint: `${issuer}${oauth2}token/`,
-        revocation_endpoint: `${issuer}${oauth2}revoke_token/`,
-        ...(introspection && { introspection_endpoint: `${issuer}${oauth2}introspect/` }),
+        authorization_endpoint: `${issuer}${OAUTH2}authorize/`,
+        token_endpoint: `${issuer}${OAUTH2}token/`,
+        revocation_endpoint: `${issuer}${OAUTH2}revoke_token/`,
+        introspection_endpoint: `${issuer}${OAUTH2}introspect/`,
         scopes_supported: SCOPES,
         response_types_supported: ['code', ...(implicit ? ['token'] : [])],
         response_modes_supported: ['query', ...(implicit ? ['fragment'] : [])],
         grant_types_supported: [...grantTypes, ...(implicit ? ['implicit'] : [])],
         token_endpoint_auth_methods_supported: [...confidential, 'none'],
         revocation_endpoint_auth_methods_supported: [...confidential, 'none'],
-        ...(introspection && { introspection_endpoint_auth_methods_supported: confidential }),
+        introspection_endpoint_auth_methods_supported: confidential,
         code_challenge_methods_supported: CHALLENGE_METHODS,
         authorization_response_iss_parameter_supported: true,
       };

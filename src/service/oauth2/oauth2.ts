@@ -1,7 +1,7 @@
 import formbody from '@fastify/formbody';
 import type { FastifyInstance } from 'fastify';
 import type { ServiceContext } from '../context.ts';
-import { type ErrorHandler, errorHandler } from '../error-handler.ts';
+import { handleError } from '../error-handler.ts';
 import { serveAuthorizationEndpoint } from './authorization-endpoint.ts';
 import { serveMetadata } from './metadata.ts';
 import { GrantRefused, OAuthError, sendOAuthError } from './oauth-request.ts';
@@ -24,18 +24,17 @@ export async function oauth2(app: FastifyInstance, service: ServiceContext): Pro
       // The current URL contains the request, the next one may contain a code (RFC 9700 §4.2.4).
       if (reply.statusCode === 302) reply.header('Referrer-Policy', 'no-referrer');
     });
-    const handle = errorHandler(service.dialect);
     forms.setErrorHandler((error, request, reply) => {
       if (error instanceof OAuthError) return sendOAuthError(reply, error);
       if (error instanceof GrantRefused) {
         return reply.code(403).type('text/html; charset=utf-8').send(error.message);
       }
-      return handle(error as Parameters<ErrorHandler>[0], request, reply);
+      return handleError(error as Parameters<typeof handleError>[0], request, reply);
     });
     serveAuthorizationEndpoint(forms, service);
     serveTokenEndpoint(forms, service);
     serveRevocationEndpoint(forms, service);
-    if (service.dialect.introspection) serveIntrospectionEndpoint(forms, service);
+    serveIntrospectionEndpoint(forms, service);
   });
 }
 

@@ -19,7 +19,7 @@ import { endpointParameters, OAuthError, required } from './oauth-request.ts';
  * unknown token counts as revoked (§2.2); a token of another client is refused (§2.1).
  */
 export function serveRevocationEndpoint(app: FastifyInstance, service: ServiceContext): void {
-  serveFormEndpoint(app, { root: service.dialect.oauth2, name: 'revoke_token' }, async (request) => {
+  serveFormEndpoint(app, { name: 'revoke_token' }, async (request) => {
     const parameters = endpointParameters(request);
     const client = await authenticateClient(service, request, parameters);
     const value = required(parameters, 'token');
@@ -56,7 +56,7 @@ async function revoke(service: ServiceContext, token: PresentedToken): Promise<v
  * that it was issued to.
  */
 export function serveIntrospectionEndpoint(app: FastifyInstance, service: ServiceContext): void {
-  serveFormEndpoint(app, { root: service.dialect.oauth2, name: 'introspect' }, async (request) => {
+  serveFormEndpoint(app, { name: 'introspect' }, async (request) => {
     const parameters = endpointParameters(request);
     const client = await authenticateClient(service, request, parameters);
     if (client.client_type !== 'confidential') throw new OAuthError('invalid_client');

@@ -47,8 +47,7 @@ export const GRANT_TYPES = [...GRANTS]
 
 /** The token endpoint (RFC 6749 §3.2), in these steps: parameters, grant type, client, permission, grant. */
 export function serveTokenEndpoint(app: FastifyInstance, service: ServiceContext): void {
-  const { oauth2: root, grantedStatus: success } = service.dialect;
-  serveFormEndpoint(app, { root, name: 'token', success }, async (request) => {
+  serveFormEndpoint(app, { name: 'token' }, async (request) => {
     const parameters = endpointParameters(request);
     const known = knownGrant(parameters);
     const client = await authenticateClient(service, request, parameters);

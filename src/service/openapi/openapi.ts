@@ -1,6 +1,5 @@
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import type { ServiceContext } from '../context.ts';
-import type { Dialect } from '../dialects/dialect.ts';
 import { routePattern } from '../metrics/route-pattern.ts';
 import { describedOperation, endpointOperation, type Operation, resourceSchemas } from './operations.ts';
 import type { RouteDescription } from './route-description.ts';
@@ -8,9 +7,8 @@ import type { RouteDescription } from './route-description.ts';
 type Route = Pick<RouteOptions, 'method' | 'url' | 'config'>;
 
 /** What the description says about the service itself. */
-type Described = Pick<ServiceContext, 'version' | 'dialect' | 'sessionCookieName'>;
+type Described = Pick<ServiceContext, 'version' | 'sessionCookieName'>;
 
-const API_OF = { controller: 'a controller 24.6.1', gateway: 'a platform gateway' };
 const DESCRIBED = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 /**
@@ -24,7 +22,7 @@ export function serveOpenApi(app: FastifyInstance, service: Described): void {
     routes.push(route);
   });
   app.get(
-    `${service.dialect.api}openapi.json`,
+    '/api/v2/openapi.json',
     { config: { describes: { summary: 'This description of the API', anonymous: true } } },
     async (_request, reply) => {
       text ??= JSON.stringify(openApi(routes, service));
@@ -35,7 +33,7 @@ export function serveOpenApi(app: FastifyInstance, service: Described): void {
 
 function openApi(
   routes: readonly Route[],
-  { version, dialect, sessionCookieName }: Described,
+  { version, sessionCookieName }: Described,
 ): Record<string, unknown> {
   const described = routes.filter(({ config }) => config?.redirect !== true);
   const paths = new Map<string, Record<string, unknown>>();
@@ -54,7 +52,7 @@ function openApi(
       title: 'Automation service',
       version,
       description:
-        `An automation service with the REST API of ${API_OF[dialect.name]}, as far as authentication and tokens ` +
+        `An automation service with the REST API of a controller 24.6.1, as far as authentication and tokens ` +
         'go. OPTIONS of each address answers the same metadata in the controller’s form.',
     },
     security: [{ bearer: [] }, { basic: [] }, { session: [] }],
@@ -62,7 +60,7 @@ function openApi(
     components: {
       schemas: resourceSchemas(endpoints),
       responses: RESPONSES,
-      securitySchemes: schemes(sessionCookieName, dialect),
+      securitySchemes: schemes(sessionCookieName),
     },
   };
 }
@@ -115,13 +113,13 @@ const RESPONSES = {
   }),
 };
 
-const schemes = (sessionCookieName: string, { login }: Dialect) => ({
+const schemes = (sessionCookieName: string) => ({
   bearer: { type: 'http', scheme: 'bearer', description: 'An OAuth2 access token (RFC 6750).' },
   basic: { type: 'http', scheme: 'basic', description: 'RFC 7617; AUTH_BASIC_ENABLED turns it off.' },
   session: {
     type: 'apiKey',
     in: 'cookie',
     name: sessionCookieName,
-    description: `From ${login}; its name is in X-API-Session-Cookie-Name. What changes anything takes X-CSRFToken as well.`,
+    description: `From /api/login/; its name is in X-API-Session-Cookie-Name. What changes anything takes X-CSRFToken as well.`,
   },
 });

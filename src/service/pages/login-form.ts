@@ -1,4 +1,4 @@
-import type { LoginProvider } from '../sso/login-providers.ts';
+import type { LoginProvider } from '../sso/configuration.ts';
 import { escapeHtml } from './page.ts';
 
 /** The form for a user name and a password, in HTML. */

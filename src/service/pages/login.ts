@@ -8,7 +8,7 @@ import { redirectWithoutSlash } from '../endpoint.ts';
 import { RequestFailure } from '../failure.ts';
 import { loginFormAction } from '../oauth2/authorization-request.ts';
 import { currentSettings } from '../settings/settings.ts';
-import { loginProviders } from '../sso/login-providers.ts';
+import { loginProviders } from '../sso/configuration.ts';
 import type { UserRecord } from '../store/users.ts';
 import { LOGIN, LOGOUT } from './login-description.ts';
 import { passwordForm, providerLinks } from './login-form.ts';
@@ -16,19 +16,22 @@ import { escapeHtml, sendPage } from './page.ts';
 
 /** The login (specification, section 5.1), GET and POST, and the logout. */
 export function serveLogin(app: FastifyInstance, service: ServiceContext): void {
-  const { login, logout } = service.dialect;
-  app.get(login, { config: { describes: LOGIN } }, (request, reply) => showLogin(service, request, reply));
-  app.post(login, { config: { describes: LOGIN } }, (request, reply) => logIn(service, request, reply));
+  app.get('/api/login/', { config: { describes: LOGIN } }, (request, reply) =>
+    showLogin(service, request, reply),
+  );
+  app.post('/api/login/', { config: { describes: LOGIN } }, (request, reply) =>
+    logIn(service, request, reply),
+  );
   app.route({
     method: ['GET', 'POST'],
     // HEAD is safe (RFC 9110 section 9.2.1): it must not end a session.
     exposeHeadRoute: false,
-    url: logout,
+    url: '/api/logout/',
     config: { describes: LOGOUT },
     handler: (request, reply) => logOut(service, request, reply),
   });
-  redirectWithoutSlash(app, login);
-  redirectWithoutSlash(app, logout);
+  redirectWithoutSlash(app, '/api/login/');
+  redirectWithoutSlash(app, '/api/logout/');
 }
 
 async function showLogin(
@@ -57,7 +60,7 @@ async function logIn(
 ): Promise<FastifyReply> {
   reply.header('Cache-Control', NO_STORE);
   const forgery = csrfProblem(request);
-  if (forgery !== null) return forbiddenPage(service, reply, forgery);
+  if (forgery !== null) return forbiddenPage(reply, forgery);
   const next = localPath(parameter(request.body, 'next'));
   const user = await localUser(service, { ...fields(request), network: request.network });
   if (user instanceof RequestFailure) {
@@ -84,7 +87,7 @@ async function logOut(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const forgery = request.method === 'POST' ? csrfProblem(request) : null;
-  if (forgery !== null) return forbiddenPage(service, reply, forgery);
+  if (forgery !== null) return forbiddenPage(reply, forgery);
   await endSession(service, request, reply);
   return reply
     .code(302)
@@ -135,7 +138,7 @@ async function loginPage(
   const { DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
   const local = DISABLE_LOCAL_AUTH
     ? ''
-    : passwordForm({ action: service.dialect.login, csrf, next, refused: problem !== null });
+    : passwordForm({ action: '/api/login/', csrf, next, refused: problem !== null });
   const providers = providerLinks(await loginProviders(service), { next, alone: local === '' });
   return sendPage(reply, {
     status,
@@ -147,11 +150,11 @@ ${providers}`,
   });
 }
 
-function forbiddenPage(service: ServiceContext, reply: FastifyReply, problem: string): FastifyReply {
+function forbiddenPage(reply: FastifyReply, problem: string): FastifyReply {
   return sendPage(reply, {
     status: 403,
     title: 'This request was refused',
     main: `<p role="alert">It could have been sent by another site in your name: ${escapeHtml(problem)}</p>
-<p>Open <a href="${service.dialect.login}">the login page</a> and try again. Cookies must be allowed for it.</p>`,
+<p>Open <a href="/api/login/">the login page</a> and try again. Cookies must be allowed for it.</p>`,
   });
 }

@@ -25,25 +25,24 @@ const PROFILE: RouteDescription = {
 
 /** `/`, `/accounts/profile/` and the style sheet. */
 export function serveProfile(app: FastifyInstance, service: ServiceContext): void {
-  const { api, login, logout } = service.dialect;
   app.get('/', { config: { describes: START } }, (_request, reply) => reply.redirect('/accounts/profile/'));
   app.get('/static/service.css', { config: { describes: STYLE_SHEET } }, (_request, reply) =>
     reply.type('text/css; charset=utf-8').header('Cache-Control', 'public, max-age=3600').send(STYLE),
   );
   app.get('/accounts/profile/', { config: { describes: PROFILE } }, async (request, reply) => {
     const session = await sessionOf(service, request, reply);
-    if (session === null) return reply.redirect(`${login}?next=/accounts/profile/`);
+    if (session === null) return reply.redirect(`/api/login/?next=/accounts/profile/`);
     await prolongSession(service, { request, reply, session });
     const { owner } = session;
     const token = csrfToken(request, reply);
-    const tokens = `${api}users/${owner.id}/${service.dialect.createsBelow ? 'tokens' : 'personal_tokens'}/`;
+    const tokens = `/api/v2/users/${owner.id}/tokens/`;
     const role = owner.is_superuser ? 'superuser' : owner.is_system_auditor ? 'system auditor' : 'user';
     return sendPage(reply, {
       status: 200,
       title: `You are logged in as ${owner.username}`,
-      main: `<dl><dt>Role</dt><dd>${role}</dd><dt>API</dt><dd><a href="${api}">${api}</a></dd>
+      main: `<dl><dt>Role</dt><dd>${role}</dd><dt>API</dt><dd><a href="/api/v2/">/api/v2/</a></dd>
 <dt>Your tokens</dt><dd><a href="${tokens}">${tokens}</a></dd></dl>
-<form method="post" action="${logout}">
+<form method="post" action="/api/logout/">
 <input type="hidden" name="csrfmiddlewaretoken" value="${escapeHtml(token)}">
 <button type="submit">Log out</button>
 </form>`,

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { SsoReason } from '../sso/sso-failure.ts';
+import type { SsoReason } from '../sso/backends.ts';
 import { sendPage } from './page.ts';
 
 const AGAIN = 'Open the login page and try again.';

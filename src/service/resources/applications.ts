@@ -13,6 +13,8 @@ import {
   findApplication,
   findApplicationId,
 } from '../store/applications.ts';
+import { applicationFields } from './application-fields.ts';
+import { applicationJson } from './application-json.ts';
 import {
   changeApplication,
   createApplication,
@@ -23,15 +25,15 @@ import { issueToken } from './issue-token.ts';
 import { namesIn } from './named-url.ts';
 import { seenOrganization } from './organizations.ts';
 import { pathId } from './path-id.ts';
+import { tokenFields } from './token-fields.ts';
 import { listTokens } from './tokens.ts';
 
 /** `/api/v2/applications/`, `/applications/N/` and `/tokens/` below it, and where else applications are listed. */
 export function serveApplications(app: FastifyInstance, service: ServiceContext): void {
-  const { api, id, createsBelow, fields: all } = service.dialect;
-  const fields = all.application(service);
+  const fields = applicationFields(service);
   const visible = (exchange: Exchange) => visibleApplications(exchange.caller.user);
   serveEndpoint(app, service, {
-    path: `${api}applications/`,
+    path: '/api/v2/applications/',
     name: 'Applications',
     description: 'The OAuth2 applications of your organizations.',
     fields,
@@ -41,7 +43,7 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     },
   });
   serveEndpoint(app, service, {
-    path: `${api}applications/${id}/`,
+    path: '/api/v2/applications/:id/',
     name: 'Application',
     description: 'One OAuth2 application, by id or by NAME++ORGANIZATION. DELETE ends its tokens.',
     fields,
@@ -54,19 +56,17 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     },
   });
   serveEndpoint(app, service, {
-    path: `${api}applications/${id}/tokens/`,
+    path: '/api/v2/applications/:id/tokens/',
     name: 'Tokens of an application',
     description: 'The tokens of this application that you may see. POST makes one for yourself.',
-    fields: all.token,
+    fields: tokenFields,
     handlers: {
       GET: tokensOf,
-      ...(createsBelow && {
-        POST: async (exchange) => issueToken(exchange, 'any', await seenApplication(exchange)),
-      }),
+      POST: async (exchange) => issueToken(exchange, 'any', await seenApplication(exchange)),
     },
   });
   serveEndpoint(app, service, {
-    path: `${api}organizations/${id}/applications/`,
+    path: '/api/v2/organizations/:id/applications/',
     name: 'Applications of an organization',
     description: 'The OAuth2 applications of this organization. POST makes one in it.',
     fields,
@@ -75,14 +75,11 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
         const { id } = await seenOrganization(exchange);
         return listApplications(exchange, { sql: 'a.organization_id = $1', values: [id] });
       },
-      ...(createsBelow && {
-        POST: async (exchange) => create(exchange, (await seenOrganization(exchange)).id),
-      }),
+      POST: async (exchange) => create(exchange, (await seenOrganization(exchange)).id),
     },
   });
-  if (service.dialect.name === 'gateway') return;
   serveEndpoint(app, service, {
-    path: `${api}users/${id}/applications/`,
+    path: '/api/v2/users/:id/applications/',
     name: 'Applications',
     description: 'The OAuth2 applications of your organizations, whichever user the address names.',
     fields,
@@ -96,7 +93,7 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
 async function listApplications(exchange: Exchange, visible: Condition): Promise<unknown> {
   const { service, caller, request } = exchange;
   const page = await list<ApplicationRecord, ApplicationRecord>(service.database, request.url, {
-    fields: service.dialect.fields.application(service),
+    fields: applicationFields(service),
     columns: APPLICATION_COLUMNS,
     from: APPLICATION_FROM,
     visible,
@@ -105,7 +102,7 @@ async function listApplications(exchange: Exchange, visible: Condition): Promise
   const ids = page.results.map(({ id }) => id);
   const tokens = await tokensByApplication(service.database, ids, visibleTokens(caller.user, 2));
   const results = page.results.map((application) =>
-    service.dialect.show.application(application, { caller, tokens: tokens.get(application.id) }),
+    applicationJson(application, { caller, tokens: tokens.get(application.id) }),
   );
   return { ...page, results };
 }
@@ -133,7 +130,7 @@ async function shown(exchange: Exchange, { application, secret }: WrittenApplica
   const { service, caller } = exchange;
   const visible = visibleTokens(caller.user, 2);
   const tokens = await tokensByApplication(service.database, [application.id], visible);
-  return service.dialect.show.application(application, {
+  return applicationJson(application, {
     caller,
     tokens: tokens.get(application.id),
     detail: true,
@@ -143,9 +140,7 @@ async function shown(exchange: Exchange, { application, secret }: WrittenApplica
 
 async function create(exchange: Exchange, organization?: number): Promise<unknown> {
   const written = await createApplication(exchange, organization);
-  exchange.reply
-    .code(201)
-    .header('Location', `${exchange.service.dialect.api}applications/${written.application.id}/`);
+  exchange.reply.code(201).header('Location', `/api/v2/applications/${written.application.id}/`);
   return shown(exchange, written);
 }
 

@@ -1,7 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import { mayChangeUser } from '../access.ts';
 import { hashPassword, unusablePassword } from '../auth/password.ts';
-import type { Dialect } from '../dialects/dialect.ts';
 import type { Exchange } from '../endpoint.ts';
 import { forbidden, invalid, notFound } from '../failure.ts';
 import { currentSettings, type Settings } from '../settings/settings.ts';
@@ -60,8 +59,7 @@ export async function createUser(
 ): Promise<number> {
   const { service, caller } = exchange;
   const settings = await currentSettings(service.database);
-  const { auditorFlag } = service.dialect;
-  const wanted = readUser(body, { base: BLANK, settings, auditorFlag, creating: true });
+  const wanted = readUser(body, { base: BLANK, settings, creating: true });
   refuseEscalation(caller.user, BLANK, wanted);
   const password = wanted.password === null ? unusablePassword() : await hashPassword(wanted.password);
   return service.database.transaction(async (transaction) => {
@@ -99,8 +97,7 @@ export async function changeUser(
   const read = ({ caller, user }: { readonly caller: UserRecord; readonly user: UserRecord }) => {
     if (!mayChangeUser(caller, user)) throw forbidden();
     const base = replace ? { ...BLANK, is_active: user.is_active } : user;
-    const { auditorFlag } = service.dialect;
-    const wanted = readUser(body, { base, settings, auditorFlag, creating: replace });
+    const wanted = readUser(body, { base, settings, creating: replace });
     refuseEscalation(caller, user, wanted);
     refuseForeignPassword(user, wanted);
     return wanted;
@@ -130,26 +127,25 @@ function readUser(
   options: {
     readonly base: typeof BLANK;
     readonly settings: Settings;
-    readonly auditorFlag: Dialect['auditorFlag'];
     readonly creating: boolean;
   },
 ): WantedUser {
-  const { base, settings, auditorFlag, creating } = options;
+  const { base, settings, creating } = options;
   const problems: Problems = {};
   const text = (
     name: 'username' | 'first_name' | 'last_name' | 'email',
     maxLength: number,
     required = false,
   ) => textField(body, name, { rule: { maxLength, required, fallback: base[name] }, problems });
-  const flag = (name: 'is_superuser' | 'is_system_auditor' | 'is_active', called: string = name) =>
-    booleanField(body, called, { fallback: base[name], problems });
+  const flag = (name: 'is_superuser' | 'is_system_auditor' | 'is_active') =>
+    booleanField(body, name, { fallback: base[name], problems });
   const wanted = {
     username: text('username', 150, creating || body['username'] !== undefined),
     first_name: text('first_name', 150),
     last_name: text('last_name', 150),
     email: text('email', 254),
     is_superuser: flag('is_superuser'),
-    is_system_auditor: flag('is_system_auditor', auditorFlag),
+    is_system_auditor: flag('is_system_auditor'),
     is_active: flag('is_active'),
     password: readPassword(body, { settings, problems, required: creating && base === BLANK }),
   };

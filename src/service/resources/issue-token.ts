@@ -10,7 +10,7 @@ import { insertActivity } from '../store/activity.ts';
 import { findApplication } from '../store/applications.ts';
 import { findToken, insertRefreshToken, insertToken, type TokenRecord } from '../store/tokens.ts';
 import { type Problems, textField } from './text-field.ts';
-import { type IssuedValues, tokenFacts } from './token-json.ts';
+import { type IssuedValues, tokenFacts, tokenJson } from './token-json.ts';
 
 const VALUE_LENGTH = 30;
 
@@ -47,8 +47,8 @@ export async function issueToken(
     asked,
     settings.OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS,
   );
-  reply.code(201).header('Location', `${service.dialect.api}tokens/${token.id}/`);
-  return service.dialect.show.token(token, issued);
+  reply.code(201).header('Location', `/api/v2/tokens/${token.id}/`);
+  return tokenJson(token, issued);
 }
 
 async function readAsked(

@@ -10,8 +10,10 @@ import { insertActivity } from '../store/activity.ts';
 import { grantRole, type OrganizationRole, withdrawRole } from '../store/organizations.ts';
 import { findUser } from '../store/users.ts';
 import { lockUser } from './lock-user.ts';
+import { organizationFields } from './organization-fields.ts';
 import { listOrganizations, seenOrganization } from './organizations.ts';
 import { integerField, type Problems } from './text-field.ts';
+import { userFields } from './user-fields.ts';
 import { listUsers, seenUser } from './users.ts';
 
 /** A role in an organization that a user gets or loses. */
@@ -24,35 +26,31 @@ interface RoleChange {
 
 /** Who has which role in which organization, seen from either side. */
 export function serveMemberships(app: FastifyInstance, service: ServiceContext): void {
-  const { name: dialect, api, id, createsBelow, fields } = service.dialect;
   const ofOrganization = (path: string, role: OrganizationRole, name: string) =>
     serveEndpoint(app, service, {
-      path: `${api}organizations/${id}/${path}/`,
+      path: `/api/v2/organizations/:id/${path}/`,
       name,
       description: 'POST {"id": N} adds a user, with "disassociate": true it takes the role away.',
-      fields: fields.user,
+      fields: userFields,
       handlers: {
         GET: (exchange) => listHolders(exchange, role),
-        ...(createsBelow && { POST: (exchange: Exchange) => assign(exchange, role) }),
+        POST: (exchange) => assign(exchange, role),
       },
     });
   ofOrganization('users', 'member', 'Members of an organization');
   ofOrganization('admins', 'admin', 'Admins of an organization');
-  // The controller has its auditors under the roles of an organization only, which the service has not.
-  if (dialect === 'controller') ofOrganization('auditors', 'auditor', 'Auditors of an organization');
+  ofOrganization('auditors', 'auditor', 'Auditors of an organization');
 
   const ofUser = (path: string, roles: readonly OrganizationRole[], name: string) =>
     serveEndpoint(app, service, {
-      path: `${api}users/${id}/${path}/`,
+      path: `/api/v2/users/:id/${path}/`,
       name,
       description: 'The organizations in which this user has the role, as far as you see them.',
-      fields: fields.organization,
+      fields: organizationFields,
       handlers: { GET: (exchange) => listHeld(exchange, roles) },
     });
   ofUser('organizations', ['member'], 'Organizations of a user');
-  if (dialect === 'controller') {
-    ofUser('admin_of_organizations', ['admin'], 'Organizations that a user administers');
-  }
+  ofUser('admin_of_organizations', ['admin'], 'Organizations that a user administers');
 }
 
 async function listHolders(exchange: Exchange, role: OrganizationRole): Promise<unknown> {

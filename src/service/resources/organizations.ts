@@ -14,28 +14,29 @@ import {
 } from '../store/organizations.ts';
 import { changeOrganization, createOrganization, removeOrganization } from './change-organization.ts';
 import { namesIn } from './named-url.ts';
+import { organizationFields } from './organization-fields.ts';
+import { organizationJson } from './organization-json.ts';
 import { pathId } from './path-id.ts';
 
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */
 export function serveOrganizations(app: FastifyInstance, service: ServiceContext): void {
-  const { api, id, fields, show } = service.dialect;
   serveEndpoint(app, service, {
-    path: `${api}organizations/`,
+    path: '/api/v2/organizations/',
     name: 'Organizations',
     description: 'The organizations in which you have a role.',
-    fields: fields.organization,
+    fields: organizationFields,
     handlers: {
       GET: (exchange) => listOrganizations(exchange, visibleOrganizations(exchange.caller.user)),
       POST: create,
     },
   });
   serveEndpoint(app, service, {
-    path: `${api}organizations/${id}/`,
+    path: '/api/v2/organizations/:id/',
     name: 'Organization',
     description: 'One organization, by id or by name. DELETE takes its applications and their tokens along.',
-    fields: fields.organization,
+    fields: organizationFields,
     handlers: {
-      GET: async (exchange) => show.organization(await seenOrganization(exchange), exchange.caller, true),
+      GET: async (exchange) => organizationJson(await seenOrganization(exchange), exchange.caller, true),
       PUT: (exchange) => change(exchange, true),
       PATCH: (exchange) => change(exchange, false),
       DELETE: remove,
@@ -45,13 +46,12 @@ export function serveOrganizations(app: FastifyInstance, service: ServiceContext
 
 /** Lists the organizations for which a condition holds. */
 export function listOrganizations(exchange: Exchange, visible: Condition): Promise<unknown> {
-  const { fields, show } = exchange.service.dialect;
   return list<OrganizationRecord>(exchange.service.database, exchange.request.url, {
-    fields: fields.organization,
+    fields: organizationFields,
     columns: ORGANIZATION_COLUMNS,
     from: ORGANIZATION_FROM,
     visible,
-    render: (organization) => show.organization(organization, exchange.caller),
+    render: (organization) => organizationJson(organization, exchange.caller),
   });
 }
 
@@ -77,16 +77,14 @@ async function organizationId({ service, params, request }: Exchange): Promise<n
 }
 
 async function create(exchange: Exchange): Promise<unknown> {
-  const { api, show } = exchange.service.dialect;
   const made = await createOrganization(exchange);
-  exchange.reply.code(201).header('Location', `${api}organizations/${made.id}/`);
-  return show.organization(made, exchange.caller, true);
+  exchange.reply.code(201).header('Location', `/api/v2/organizations/${made.id}/`);
+  return organizationJson(made, exchange.caller, true);
 }
 
 async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
   const { id } = await seenOrganization(exchange);
-  const { show } = exchange.service.dialect;
-  return show.organization(await changeOrganization(exchange, id, replace), exchange.caller, true);
+  return organizationJson(await changeOrganization(exchange, id, replace), exchange.caller, true);
 }
 
 async function remove(exchange: Exchange): Promise<undefined> {

@@ -4,7 +4,7 @@ import type { ServiceContext } from '../context.ts';
 import { serveEndpoint, servePublic } from '../endpoint.ts';
 import { issuerOf } from '../oauth2/metadata.ts';
 import { currentSettings } from '../settings/settings.ts';
-import { loginProviders } from '../sso/login-providers.ts';
+import { loginProviders } from '../sso/configuration.ts';
 
 /** `/api/`, `/api/v2/`, `/api/v2/ping/`, `/api/v2/auth/` and `/api/v2/config/`. */
 export function serveRoots(app: FastifyInstance, service: ServiceContext): void {

@@ -21,28 +21,28 @@ import {
 import { issueToken } from './issue-token.ts';
 import { pathId } from './path-id.ts';
 import { type Problems, textField } from './text-field.ts';
-import { tokenFacts } from './token-json.ts';
+import { tokenFields } from './token-fields.ts';
+import { tokenFacts, tokenJson } from './token-json.ts';
 
 /** `/api/v2/tokens/` and `/api/v2/tokens/N/`. */
 export function serveTokens(app: FastifyInstance, service: ServiceContext): void {
-  const { api, fields, show } = service.dialect;
   serveEndpoint(app, service, {
-    path: `${api}tokens/`,
+    path: '/api/v2/tokens/',
     name: 'Tokens',
     description: 'The OAuth2 access tokens that you may see. POST makes one for yourself.',
-    fields: fields.token,
+    fields: tokenFields,
     handlers: {
       GET: (exchange) => listTokens(exchange, visibleTokens(exchange.caller.user)),
       POST: (exchange) => issueToken(exchange, 'any'),
     },
   });
   serveEndpoint(app, service, {
-    path: `${api}tokens/:id(^\\d+$)/`,
+    path: '/api/v2/tokens/:id(^\\d+$)/',
     name: 'Token',
     description: 'One OAuth2 access token. DELETE revokes it; its refresh token, if any, lives on.',
-    fields: fields.token,
+    fields: tokenFields,
     handlers: {
-      GET: async (exchange) => show.token(await seen(exchange)),
+      GET: async (exchange) => tokenJson(await seen(exchange)),
       PUT: (exchange) => change(exchange, { scope: 'write', description: '' }),
       PATCH: (exchange) => change(exchange, null),
       DELETE: revoke,
@@ -57,13 +57,13 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
 export function listTokens({ service, request, caller }: Exchange, visible: Condition): Promise<unknown> {
   const seen = visibleApplications(caller.user, visible.values.length + 1, 'g');
   return list<TokenRecord>(service.database, request.url, {
-    fields: service.dialect.fields.token,
+    fields: tokenFields,
     columns: TOKEN_COLUMNS,
     from: `${TOKEN_FROM}
       LEFT JOIN main_oauth2application g ON g.id = t.application_id AND (${seen.sql})
       LEFT JOIN main_organization o ON o.id = g.organization_id`,
     visible: { sql: visible.sql, values: [...visible.values, ...seen.values] },
-    render: (token) => service.dialect.show.token(token),
+    render: (token) => tokenJson(token),
   });
 }
 
@@ -106,7 +106,7 @@ async function change(
         tokenId: before.id,
       });
     }
-    return service.dialect.show.token({ ...before, ...after, modified });
+    return tokenJson({ ...before, ...after, modified });
   });
 }
 

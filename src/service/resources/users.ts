@@ -13,34 +13,36 @@ import { changeUser, createUser } from './change-user.ts';
 import { issueToken } from './issue-token.ts';
 import { lockUser } from './lock-user.ts';
 import { pathId } from './path-id.ts';
+import { tokenFields } from './token-fields.ts';
 import { listTokens } from './tokens.ts';
+import { userFields } from './user-fields.ts';
+import { userJson } from './user-json.ts';
 
 /** `/api/v2/me/`, `/api/v2/users/`, `/api/v2/users/N/` and the tokens of a user. */
 export function serveUsers(app: FastifyInstance, service: ServiceContext): void {
-  const { api, id, fields, show } = service.dialect;
   serveEndpoint(app, service, {
-    path: `${api}me/`,
+    path: '/api/v2/me/',
     name: 'Me',
     description: 'The user who asks.',
-    fields: fields.user,
+    fields: userFields,
     handlers: {
       GET: me,
     },
   });
   serveEndpoint(app, service, {
-    path: `${api}users/`,
+    path: '/api/v2/users/',
     name: 'Users',
     description: 'The users whom you may see.',
-    fields: fields.user,
+    fields: userFields,
     handlers: { GET: (exchange) => listUsers(exchange, visibleUsers(exchange.caller.user)), POST: create },
   });
   serveEndpoint(app, service, {
-    path: `${api}users/${id}/`,
+    path: '/api/v2/users/:id/',
     name: 'User',
     description: 'One user, by id or by name. A new password or a deactivation ends the sessions.',
-    fields: fields.user,
+    fields: userFields,
     handlers: {
-      GET: async (exchange) => show.user(await seenUser(exchange), exchange.caller, true),
+      GET: async (exchange) => userJson(await seenUser(exchange), exchange.caller, true),
       PUT: (exchange) => change(exchange, true),
       PATCH: (exchange) => change(exchange, false),
       DELETE: remove,
@@ -53,12 +55,11 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
  * the caller sees them; the other two answer for the caller whatever N is, as the controller's do.
  */
 export function serveUserTokens(app: FastifyInstance, service: ServiceContext): void {
-  const { api, id, fields } = service.dialect;
   serveEndpoint(app, service, {
-    path: `${api}users/${id}/tokens/`,
+    path: '/api/v2/users/:id/tokens/',
     name: 'Tokens of a user',
     description: 'The tokens of this user that you may see. POST makes one for yourself.',
-    fields: fields.token,
+    fields: tokenFields,
     handlers: {
       GET: async (exchange) => {
         const owner = await existing(exchange);
@@ -77,38 +78,37 @@ export function serveUserTokens(app: FastifyInstance, service: ServiceContext): 
       values: [exchange.caller.user.id],
     });
   serveEndpoint(app, service, {
-    path: `${api}users/${id}/personal_tokens/`,
+    path: '/api/v2/users/:id/personal_tokens/',
     name: 'Personal access tokens',
     description: 'Your own tokens that belong to no application.',
-    fields: fields.token,
+    fields: tokenFields,
     handlers: { GET: own('IS NULL'), POST: (exchange) => issueToken(exchange, 'personal') },
   });
   serveEndpoint(app, service, {
-    path: `${api}users/${id}/authorized_tokens/`,
+    path: '/api/v2/users/:id/authorized_tokens/',
     name: 'Authorized tokens',
     description: 'Your own tokens that belong to an application.',
-    fields: fields.token,
+    fields: tokenFields,
     handlers: { GET: own('IS NOT NULL'), POST: (exchange) => issueToken(exchange, 'authorized') },
   });
 }
 
 /** The caller, who was read from the database to authenticate this very request, as a list of one. */
 async function me(exchange: Exchange): Promise<unknown> {
-  const { service, request, caller } = exchange;
+  const { request, caller } = exchange;
   const { user } = caller;
   if (request.url.includes('?')) return listUsers(exchange, { sql: 'u.id = $1', values: [user.id] });
-  return { count: 1, next: null, previous: null, results: [service.dialect.show.user(user, caller)] };
+  return { count: 1, next: null, previous: null, results: [userJson(user, caller)] };
 }
 
 /** Lists the users for whom a condition holds. */
 export function listUsers({ service, request, caller }: Exchange, visible: Condition): Promise<unknown> {
-  const { fields, show } = service.dialect;
   return list<UserRecord>(service.database, request.url, {
-    fields: fields.user,
+    fields: userFields,
     columns: USER_COLUMNS,
     from: 'auth_user u',
     visible,
-    render: (user) => show.user(user, caller),
+    render: (user) => userJson(user, caller),
   });
 }
 
@@ -118,9 +118,8 @@ async function create(exchange: Exchange): Promise<unknown> {
   const id = await createUser(exchange, jsonObject(request));
   const user = await findUser(service.database, id);
   if (user === null) throw notFound();
-  const { api, show } = service.dialect;
-  reply.code(201).header('Location', `${api}users/${id}/`);
-  return show.user(user, caller, true);
+  reply.code(201).header('Location', `/api/v2/users/${id}/`);
+  return userJson(user, caller, true);
 }
 
 async function existing({ service, params }: Exchange): Promise<UserRecord> {
@@ -151,7 +150,7 @@ async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
   await changeUser(exchange, { id, body: jsonObject(exchange.request), replace });
   const changed = await findUser(exchange.service.database, id);
   if (changed === null) throw notFound();
-  return exchange.service.dialect.show.user(changed, exchange.caller, true);
+  return userJson(changed, exchange.caller, true);
 }
 
 async function remove(exchange: Exchange): Promise<undefined> {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Backend, LABELS, PREFIXES } from '../sso/backends.ts';
 import { checkAddress, checkedBy, checkLine, checkNames } from './checks.ts';
 import type { SettingDefinition } from './definitions.ts';
-import { ORGANIZATION_EXAMPLE, organizationMap, TEAM_EXAMPLE, teamMap, userFlags } from './map-schemas.ts';
+import { ORGANIZATION_EXAMPLE, organizationMap, TEAM_EXAMPLE, teamMap, userFlags } from './sso-schemas.ts';
 
 /** A setting of one backend, by the end of its name. */
 type Part = Omit<SettingDefinition, 'key' | 'category'>;

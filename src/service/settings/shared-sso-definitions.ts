@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { checkedBy } from './checks.ts';
 import type { SettingDefinition } from './definitions.ts';
-import { ORGANIZATION_EXAMPLE, organizationMap, TEAM_EXAMPLE, teamMap } from './map-schemas.ts';
+import { ORGANIZATION_EXAMPLE, organizationMap, TEAM_EXAMPLE, teamMap } from './sso-schemas.ts';
 
 /** The settings of single sign-on that hold for all providers, in the order of the controller. */
 export const SHARED_SSO_DEFINITIONS: readonly SettingDefinition[] = [

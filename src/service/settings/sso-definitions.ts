@@ -10,7 +10,7 @@ import {
   ofBackend,
   secret,
 } from './provider-definitions.ts';
-import { enabledIdps, securityConfig } from './saml-schemas.ts';
+import { enabledIdps, securityConfig } from './sso-schemas.ts';
 
 const google = (name: string, part: Parameters<typeof ofBackend>[2]) =>
   ofBackend('google-oauth2', name, part);

@@ -1,15 +1,14 @@
 import type { FastifyRequest } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { parseTarget } from '../target.ts';
-import { configured } from './begin-login.ts';
+import { type Identity, SsoFailure } from './backends.ts';
 import type { BackendConfiguration } from './configuration.ts';
 import { completeGithub } from './github.ts';
 import { githubIdentity } from './github-identity.ts';
-import type { Identity } from './identity.ts';
+import { configured } from './login.ts';
 import { takeLoginOf } from './login-state.ts';
 import { type Arrival, completeOpenId } from './openid.ts';
 import { azureIdentity, googleIdentity } from './openid-identity.ts';
-import { SsoFailure } from './sso-failure.ts';
 
 /** Who came back from a provider, and where to go on. */
 export interface Completed {

@@ -3,18 +3,18 @@ import { storedForm } from '../auth/digest.ts';
 import { localPath } from '../auth/finish-login.ts';
 import type { ServiceContext } from '../context.ts';
 import { useAssertion } from '../store/sso-logins.ts';
-import { configured } from './begin-login.ts';
+import { SsoFailure } from './backends.ts';
 import { callbackUrl } from './callback-url.ts';
 import type { Completed } from './complete-login.ts';
 import type { SamlConfiguration } from './configuration.ts';
 import { CLOCK_TOLERANCE } from './discoveries.ts';
+import { configured } from './login.ts';
 import { takeLoginOf } from './login-state.ts';
 import { idpOf } from './saml.ts';
 import type { AskedRequest } from './saml-client.ts';
 import { samlIdentity } from './saml-identity.ts';
 import { checkSubject } from './saml-subject.ts';
 import type { SamlThread } from './saml-thread.ts';
-import { SsoFailure } from './sso-failure.ts';
 
 /** The service, with a thread to verify answers in. */
 type SamlService = ServiceContext & { readonly thread: SamlThread };

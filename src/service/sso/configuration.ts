@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import { ssoSettings } from '../settings/all-settings.ts';
-import type { OrganizationMap, TeamMap, UserFlags } from '../settings/map-schemas.ts';
-import type { SamlIdp, SamlSecurity } from '../settings/saml-schemas.ts';
-import { BACKENDS, type Backend, PREFIXES } from './backends.ts';
+import type { OrganizationMap, SamlIdp, SamlSecurity, TeamMap, UserFlags } from '../settings/sso-schemas.ts';
+import { BACKENDS, type Backend, LABELS, PREFIXES } from './backends.ts';
 
 /** How the users of a backend are made and what they become here. */
 export interface UserRules {
@@ -67,7 +66,7 @@ export type BackendConfiguration =
   | SamlConfiguration;
 
 /** Single sign-on as it is configured. */
-export interface SsoConfiguration {
+interface SsoConfiguration {
   /** The backends that are set up, in the order of their buttons. */
   readonly backends: readonly BackendConfiguration[];
   /** Those whose secrets cannot be decrypted with the service's key. */
@@ -178,4 +177,33 @@ function saml(value: Values): SamlConfiguration | null {
     security: value('SECURITY_CONFIG') as SamlSecurity,
     idps,
   };
+}
+
+/** A provider to log in with. */
+export interface LoginProvider {
+  readonly backend: Backend;
+  /** With SAML: which identity provider. */
+  readonly idp: string | null;
+  readonly label: string;
+  /** Where the login begins, without a query of `next`. */
+  readonly path: string;
+}
+
+/** The providers that are set up, in the order of their buttons. */
+export async function loginProviders(service: ServiceContext): Promise<readonly LoginProvider[]> {
+  const { backends } = await ssoConfiguration(service, service.database);
+  return backends.flatMap((configuration): readonly LoginProvider[] => {
+    const { backend } = configuration;
+    const path = `/sso/login/${backend}/`;
+    if (configuration.backend !== 'saml') return [{ backend, idp: null, label: LABELS[backend], path }];
+    // The database keeps the names in an order of its own.
+    return Object.keys(configuration.idps)
+      .sort()
+      .map((idp) => ({
+        backend,
+        idp,
+        label: idp,
+        path: `${path}?idp=${encodeURIComponent(idp)}`,
+      }));
+  });
 }

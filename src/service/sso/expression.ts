@@ -1,5 +1,5 @@
-import { compiled, type Expression } from '../settings/map-schemas.ts';
-import type { Identity } from './identity.ts';
+import { compiled, type Expression } from '../settings/sso-schemas.ts';
+import type { Identity } from './backends.ts';
 
 /** Whether an expression of a map means this user; null where it says nothing. */
 export function means(expression: Expression | undefined, identity: Identity): boolean | null {

@@ -1,8 +1,7 @@
 import { z } from 'zod';
+import { type Identity, SsoFailure } from './backends.ts';
 import type { GithubConfiguration } from './configuration.ts';
 import type { AskGithub } from './github.ts';
-import type { Identity } from './identity.ts';
-import { SsoFailure } from './sso-failure.ts';
 
 const GITHUB = 'https://github.com';
 const PAGE = 100;

@@ -1,11 +1,11 @@
 import type { Configuration } from 'openid-client';
 import { isLoopback } from '../settings/checks.ts';
+import { SsoFailure } from './backends.ts';
 import type { GithubConfiguration } from './configuration.ts';
 import { CLOCK_TOLERANCE, PROVIDER_PATIENCE } from './discoveries.ts';
 import { libraryFailure } from './library-failure.ts';
 import type { Arrival, Beginning, Departure } from './openid.ts';
 import { fetchBounded } from './provider-fetch.ts';
-import { SsoFailure } from './sso-failure.ts';
 
 /** A way to ask the API of GitHub in the name of the user who logs in: a path, and the page of it. */
 export type AskGithub = (path: string) => Promise<unknown>;

@@ -1,4 +1,4 @@
-import { SsoFailure } from './sso-failure.ts';
+import { SsoFailure } from './backends.ts';
 
 /** What `openid-client` throws, in this service's words. Of an error only its message and code are kept: its cause may hold claims. */
 export function libraryFailure(error: unknown): Error {

@@ -12,10 +12,9 @@ import {
   type UserRecord,
 } from '../store/users.ts';
 import { applyRoles } from './apply-mapping.ts';
+import { type Identity, SsoFailure } from './backends.ts';
 import type { UserRules } from './configuration.ts';
-import type { Identity } from './identity.ts';
 import { mappedFlags, mappedRoles } from './mapping.ts';
-import { SsoFailure } from './sso-failure.ts';
 
 const LONGEST_NAME = 150;
 const NUMBERED = 20;

@@ -1,7 +1,7 @@
 import type { OrganizationRole } from '../store/organizations.ts';
+import type { Identity } from './backends.ts';
 import type { UserRules } from './configuration.ts';
 import { hasValue, means } from './expression.ts';
-import type { Identity } from './identity.ts';
 
 /** A role in an organization, by the organization's name. */
 export interface MappedRole {

@@ -1,7 +1,6 @@
 import type { IDToken } from 'openid-client';
+import { attributesOf, type Identity, LONGEST_UID, SsoFailure } from './backends.ts';
 import type { AzureConfiguration, GoogleConfiguration } from './configuration.ts';
-import { attributesOf, type Identity, LONGEST_UID } from './identity.ts';
-import { SsoFailure } from './sso-failure.ts';
 
 const GOOGLE = 'https://accounts.google.com';
 

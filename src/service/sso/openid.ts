@@ -1,9 +1,9 @@
 import type { IDToken } from 'openid-client';
 import type { ServiceContext } from '../context.ts';
 import type { LoginDetails } from '../store/sso-logins.ts';
+import { SsoFailure } from './backends.ts';
 import type { AzureConfiguration, GoogleConfiguration } from './configuration.ts';
 import { libraryFailure } from './library-failure.ts';
-import { SsoFailure } from './sso-failure.ts';
 
 type OpenIdConfiguration = GoogleConfiguration | AzureConfiguration;
 

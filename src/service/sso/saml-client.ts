@@ -1,8 +1,8 @@
 import type { SAML } from '@node-saml/node-saml';
-import type { SamlIdp } from '../settings/saml-schemas.ts';
+import type { SamlIdp } from '../settings/sso-schemas.ts';
+import { SsoFailure } from './backends.ts';
 import type { SamlConfiguration } from './configuration.ts';
 import { CLOCK_TOLERANCE } from './discoveries.ts';
-import { SsoFailure } from './sso-failure.ts';
 
 /** How long a user may take at an identity provider, in milliseconds. */
 export const LOGIN_LIFETIME_MS = 600_000;

@@ -1,6 +1,5 @@
-import type { SamlIdp } from '../settings/saml-schemas.ts';
-import { attributesOf, type Identity, LONGEST_UID } from './identity.ts';
-import { SsoFailure } from './sso-failure.ts';
+import type { SamlIdp } from '../settings/sso-schemas.ts';
+import { attributesOf, type Identity, LONGEST_UID, SsoFailure } from './backends.ts';
 import type { VerifiedAssertion } from './verify-saml.ts';
 
 const TRANSIENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient';

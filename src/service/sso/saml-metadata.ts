@@ -1,5 +1,5 @@
+import { SsoFailure } from './backends.ts';
 import type { SamlConfiguration } from './configuration.ts';
-import { SsoFailure } from './sso-failure.ts';
 
 /**
  * The metadata of this service (SAML 2.0 Metadata): where answers are posted to, that assertions have to be

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SsoFailure } from './sso-failure.ts';
+import { SsoFailure } from './backends.ts';
 
 const BEARER = 'urn:oasis:names:tc:SAML:2.0:cm:bearer';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { tooManyRequests } from '../failure.ts';
-import { SsoFailure } from './sso-failure.ts';
+import { SsoFailure } from './backends.ts';
 import { refuseMonsters, type SamlAnswer, type SamlVerdict, type VerifiedAssertion } from './verify-saml.ts';
 
 /** How long the verification of one answer may take, in milliseconds: a few, and the start of the thread. */

@@ -1,8 +1,8 @@
-import type { SamlIdp } from '../settings/saml-schemas.ts';
+import type { SamlIdp } from '../settings/sso-schemas.ts';
+import { SsoFailure } from './backends.ts';
 import type { SamlConfiguration } from './configuration.ts';
 import type { Beginning, Departure } from './openid.ts';
 import { samlClient } from './saml-client.ts';
-import { SsoFailure } from './sso-failure.ts';
 
 /** Begins a login with SAML: a request by the redirect binding, signed where that is configured. */
 export async function beginSaml(

@@ -7,17 +7,16 @@ import { tooManyRequests } from '../failure.ts';
 import { Buckets } from '../limits/buckets.ts';
 import { errorPath, sendSsoError } from '../pages/sso-error.ts';
 import { noteSuccess } from '../store/sso-logins.ts';
-import { type Backend, backendOf } from './backends.ts';
-import { beginLogin, configured } from './begin-login.ts';
+import { type Backend, backendOf, SsoFailure } from './backends.ts';
 import { callbackUrl } from './callback-url.ts';
 import { type Completed, completeLogin } from './complete-login.ts';
 import { completeSaml } from './complete-saml.ts';
 import { configurationDigest, ssoConfiguration } from './configuration.ts';
 import { linkedUser } from './link-user.ts';
+import { beginLogin, configured } from './login.ts';
 import { BEGIN, COMPLETE, COMPLETE_SAML, ERROR, METADATA } from './route-descriptions.ts';
 import { samlMetadata } from './saml-metadata.ts';
 import { SamlThread } from './saml-thread.ts';
-import { SsoFailure } from './sso-failure.ts';
 
 /** Logins begun from one network: three hundred, then two a second; each is kept for ten minutes. */
 const BEGUN = { burst: 300, refillSeconds: 0.5 };
@@ -86,7 +85,7 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     }),
   );
   app.get('/sso/error/', { config: { describes: ERROR } }, (request, reply) =>
-    sendSsoError(reply, service.dialect.login, (request.query as Record<string, unknown>)['reason']),
+    sendSsoError(reply, '/api/login/', (request.query as Record<string, unknown>)['reason']),
   );
   for (const path of ['login/:backend', 'complete/:backend', 'metadata/saml', 'error']) {
     redirectWithoutSlash(app, `/sso/${path}/`);

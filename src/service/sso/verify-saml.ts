@@ -1,5 +1,5 @@
+import { SsoFailure, type SsoReason } from './backends.ts';
 import { type SamlExchange, samlClient } from './saml-client.ts';
-import { SsoFailure, type SsoReason } from './sso-failure.ts';
 
 /** The longest answer that is looked at, in characters of base64: a thousand groups fit in. */
 const LONGEST = 262_144;

@@ -1,14 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { localPath } from '../auth/finish-login.ts';
 import type { ServiceContext } from '../context.ts';
-import type { Backend } from './backends.ts';
+import { type Backend, SsoFailure } from './backends.ts';
 import { callbackUrl } from './callback-url.ts';
 import { type BackendConfiguration, ssoConfiguration } from './configuration.ts';
 import { beginGithub } from './github.ts';
 import { keepLogin, newState } from './login-state.ts';
 import { type Beginning, beginOpenId, type Departure } from './openid.ts';
 import { beginSaml } from './saml.ts';
-import { SsoFailure } from './sso-failure.ts';
 
 /** The configuration of a backend. Throws SsoFailure `not_configured`, or `misconfigured` for a key that does not fit. */
 export async function configured(service: ServiceContext, backend: Backend): Promise<BackendConfiguration> {

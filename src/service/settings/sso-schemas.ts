@@ -1,16 +1,17 @@
 import { z } from 'zod';
+import { certificatePem, checkAddress } from './checks.ts';
 
-const LONGEST = 1000;
+const MAX_LENGTH = 1000;
 
 const pattern = z
   .string()
   .min(1)
-  .max(LONGEST)
+  .max(MAX_LENGTH)
   .refine((text) => !text.startsWith('/') || compiled(text) !== null, 'Not a valid regular expression.');
 
 const values = z.union([
-  z.string().min(1).max(LONGEST),
-  z.array(z.string().min(1).max(LONGEST)).max(LONGEST),
+  z.string().min(1).max(MAX_LENGTH),
+  z.array(z.string().min(1).max(MAX_LENGTH)).max(MAX_LENGTH),
 ]);
 
 /**
@@ -21,8 +22,8 @@ const expression = z.union([
   z.null(),
   z.boolean(),
   pattern,
-  z.array(pattern).max(LONGEST),
-  z.record(z.string().min(1).max(LONGEST), values),
+  z.array(pattern).max(MAX_LENGTH),
+  z.record(z.string().min(1).max(MAX_LENGTH), values),
 ]);
 
 /** Who is meant by an entry of a map. */
@@ -46,10 +47,10 @@ const team = z.strictObject({
 });
 
 const flags = z.strictObject({
-  is_superuser_attr: z.string().min(1).max(LONGEST).optional(),
+  is_superuser_attr: z.string().min(1).max(MAX_LENGTH).optional(),
   is_superuser_value: values.optional(),
   remove_superusers: z.boolean().optional(),
-  is_system_auditor_attr: z.string().min(1).max(LONGEST).optional(),
+  is_system_auditor_attr: z.string().min(1).max(MAX_LENGTH).optional(),
   is_system_auditor_value: values.optional(),
   remove_system_auditors: z.boolean().optional(),
 });
@@ -86,3 +87,46 @@ export function compiled(text: string): RegExp | null {
     return null;
   }
 }
+
+const text = z.string().trim().min(1).max(1024);
+
+const certificate = z.string().transform((value, context) => {
+  const pem = certificatePem(value);
+  if (pem !== null) return pem;
+  context.addIssue({ code: 'custom', message: 'Not a certificate in PEM.' });
+  return z.NEVER;
+});
+
+const identityProvider = z.strictObject({
+  entity_id: text,
+  /** Unlike a configured issuer it may have a query. */
+  url: text.refine(
+    (value) => 'value' in checkAddress(value.replace(/\?.*$/s, '')),
+    'An https:// URL is wanted.',
+  ),
+  x509cert: z.union([certificate, z.array(certificate).min(1).max(10)]),
+  attr_user_permanent_id: text.optional(),
+  attr_username: text.optional(),
+  attr_email: text.optional(),
+  attr_first_name: text.optional(),
+  attr_last_name: text.optional(),
+  /** Takes logins that nobody here asked for: no protection against being logged in as somebody else. */
+  allow_idp_initiated: z.boolean().optional(),
+});
+
+/** `SOCIAL_AUTH_SAML_ENABLED_IDPS`: identity providers by a short name that never changes. */
+export const enabledIdps = z.record(
+  z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'A short name is wanted.'),
+  identityProvider,
+);
+
+/** `SOCIAL_AUTH_SAML_SECURITY_CONFIG`: what can be chosen of the protection of messages. */
+export const securityConfig = z.strictObject({
+  authnRequestsSigned: z.boolean().optional(),
+  requestedAuthnContext: z.union([z.literal(false), z.array(text).min(1).max(20)]).optional(),
+});
+
+/** An identity provider as it is configured. */
+export type SamlIdp = z.infer<typeof identityProvider>;
+/** See {@link securityConfig}. */
+export type SamlSecurity = z.infer<typeof securityConfig>;
