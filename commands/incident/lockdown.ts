@@ -1,7 +1,7 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age, changeFlags, fleetFlags } from '../../src/cli/flags.ts';
-import { providers } from '../../src/domain/incident/scope.ts';
+import { providers } from '../../src/domain/incident/incident.ts';
 import type { Result } from '../../src/reports/result.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
@@ -76,7 +76,7 @@ Exits with 5 where something is left, with 130 after an interruption.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(IncidentLockdown);
-    const { consentFrom } = await import('../../src/cli/consent.ts');
+    const { confirmationFrom: consentFrom } = await import('../../src/cli/consent.ts');
     const { lockdownFlow } = await import('../../src/cli/incident/lockdown-flow.ts');
     const { lockdownOrder } = await import('../../src/cli/incident/lockdown-order.ts');
     const order = lockdownOrder(flags);

@@ -1,10 +1,9 @@
+import { setFlagsFromString } from 'node:v8';
 import type { NamedContext, NamedRestContext } from '../config/contexts.ts';
 import { credentialOf } from '../config/credentials.ts';
 import { databaseConnection } from '../config/database-connection.ts';
 import type { Environment } from '../config/paths.ts';
-import type { Target } from '../operations/ports/target.ts';
-import type { TargetDescription } from '../operations/ports/target-description.ts';
-import { keepMemoryFlat } from './heap-tuning.ts';
+import type { Target, TargetDescription } from '../operations/ports/target.ts';
 
 /** A part of a platform that keeps tokens. */
 export type Component = NonNullable<TargetDescription['components']>[number];
@@ -60,4 +59,15 @@ async function openRest(
     ...(component !== undefined && { component }),
   });
   return { target, components: async () => (component === undefined ? await target.components() : []) };
+}
+
+/**
+ * Has the garbage collector work earlier from now on. Working through a million rows leaves much garbage and
+ * keeps little; V8, left alone, lets the heap grow to several times of what is alive before it collects, and the
+ * process would take twice the memory for a few per cent of its time.
+ */
+function keepMemoryFlat(): void {
+  // The young generation stays as small as it begins; the old one may grow by that much before it is collected.
+  setFlagsFromString('--semi-space-growth-factor=1');
+  setFlagsFromString('--heap-growing-percent=30');
 }

@@ -1,3 +1,4 @@
+import { createHash, randomUUID } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import type {
   AuditLog,
@@ -11,36 +12,28 @@ import type {
   Pruning,
   Rotation,
 } from '../operations/ports/audit-log.ts';
-import type { Clock } from '../operations/ports/clock.ts';
+import type { Clock } from '../operations/ports/scheduler.ts';
 import { AppendQueue } from './append-queue.ts';
-import { emptyHead } from './chain.ts';
-import { parseEntry } from './entry.ts';
-import { auditUnavailable, notAnEntry } from './failures.ts';
-import { appendGroup, type End, type GroupAppended, stateAfter } from './group-append.ts';
+import { type ChainState, emptyHead, type LinkResult, linkGroup, stateAfter } from './chain.ts';
+import { OperationFilter, parseEntry } from './entry.ts';
+import { invalidLine, logUnavailable } from './failures.ts';
 import { tailOf } from './lines.ts';
-import type { Linked } from './link-group.ts';
-import { openForAppending, openForReading } from './log-folder.ts';
-import { LogLock } from './log-lock.ts';
-import { openIntents } from './open-intents.ts';
-import { OperationTest } from './operation-test.ts';
-import { pruneArchives } from './prune.ts';
-import { rotateFile } from './rotate.ts';
-import { RunHolds } from './run-holds.ts';
+import { LogLock, openForAppending, openForReading, RunLocks } from './log-files.ts';
+import { pruneArchives, rotateFile } from './rotation.ts';
 import { Segments } from './segments.ts';
-import { verifyChunks } from './verify-chain.ts';
-import { verifyParallel } from './verify-parallel.ts';
+import { verifyChain } from './verify-chain.ts';
 
-/** Where the log stands, and whose time it tells. */
+/** The file of a log, and the clock for its entries. */
 export interface FileLogOptions {
-  /** The path of the file (`…/audit.jsonl`), made with its folder at the first append. */
+  /** The path of the file (`…/audit.jsonl`). The first append creates it and its folder. */
   readonly path: string;
   readonly clock: Clock;
 }
 
 /**
- * Opens an audit log kept in a file: one entry per line, appended under a lock that several processes
- * share, and synced to the disk before an append returns. Appends that wait at the same time share one
- * sync. Nothing is read or made before the first use.
+ * Opens an audit log in a file: one entry per line, appended under a lock that several processes share, and synced to
+ * the disk before an append returns. Appends that are pending at the same time share one sync. Nothing is read or
+ * created before the first use.
  */
 export function openFileLog(options: FileLogOptions): AuditLog {
   return new FileLog(options);
@@ -50,19 +43,19 @@ class FileLog implements AuditLog {
   readonly #path: string;
   readonly #clock: Clock;
   readonly #lock: LogLock;
-  readonly #holds: RunHolds;
+  readonly #runLocks: RunLocks;
   readonly #queue: AppendQueue;
-  #end: End | null = null;
+  #end: FileEnd | null = null;
 
   constructor({ path, clock }: FileLogOptions) {
     this.#path = path;
     this.#clock = clock;
     this.#lock = new LogLock(path);
-    this.#holds = new RunHolds(path);
+    this.#runLocks = new RunLocks(path);
     this.#queue = new AppendQueue({
       name: path,
       write: (drafts) => this.#write(drafts),
-      failure: (cause) => auditUnavailable(path, 'written', cause),
+      failure: (cause) => logUnavailable(path, 'write', cause),
     });
   }
 
@@ -72,16 +65,16 @@ class FileLog implements AuditLog {
 
   async *entries(from = 1, only?: EntrySelection): AsyncIterable<Entry> {
     await using segments = await this.#segments();
-    const test = only === undefined ? null : new OperationTest(only);
+    const filter = only === undefined ? null : new OperationFilter(only);
     let number = 0;
     for await (const block of segments.blocks(from)) {
       for (const { bytes, ended } of block) {
         number += 1;
         if (!ended) return;
-        if (test?.isOther(bytes) === true) continue;
+        if (filter?.rejects(bytes) === true) continue;
         const entry = parseEntry(bytes);
-        if (entry === null) throw notAnEntry(this.#path, segments.placeOf(number));
-        if (entry.seq >= from && test?.isMeant(entry) !== false) yield entry;
+        if (entry === null) throw invalidLine(this.#path, segments.placeOf(number));
+        if (entry.seq >= from && filter?.accepts(entry) !== false) yield entry;
       }
     }
   }
@@ -95,30 +88,24 @@ class FileLog implements AuditLog {
 
   async verify(observer?: LogObserver): Promise<LogVerification> {
     await using segments = await this.#segments();
-    const isOneFile = segments.current !== null && segments.archives.length === 0;
-    if (isOneFile && observer === undefined) {
-      const { size } = await segments.current.stat();
-      const verified = await verifyParallel({ path: this.#path, size });
-      if (verified !== null) return verified;
-    }
-    const found = await verifyChunks(segments.chunks(), { observer });
+    const found = await verifyChain(segments.blocks(), { observer });
     if (found.break === null || segments.archives.length === 0) return found;
     return { ...found, break: { ...found.break, ...segments.placeOf(found.break.line) } };
   }
 
   async holdRun(run: string): Promise<Disposable> {
     try {
-      return await this.#holds.hold(run);
+      return await this.#runLocks.lock(run);
     } catch (cause) {
-      throw auditUnavailable(this.#path, 'written', cause);
+      throw logUnavailable(this.#path, 'write', cause);
     }
   }
 
   async abandonedIntents(): Promise<readonly Entry[]> {
     await using segments = await this.#segments();
     const abandoned: Entry[] = [];
-    for (const intent of await openIntents(this.#path, segments)) {
-      if (!(await this.#holds.isHeld(intent.run))) abandoned.push(intent);
+    for (const intent of await segments.openIntents()) {
+      if (!(await this.#runLocks.isLocked(intent.run))) abandoned.push(intent);
     }
     return abandoned;
   }
@@ -127,13 +114,13 @@ class FileLog implements AuditLog {
     try {
       using _lock = await this.#lock.take();
       await using file = await openForAppending(this.#path);
-      // An unfinished last line is dealt with as by any append.
+      // Like every append, this removes an unfinished last line.
       const { end } = await this.#append(file, []);
       if (end.head.size === 0) return null;
       this.#end = null;
       return await rotateFile({ path: this.#path, file, state: end, clock: this.#clock, draft: actor });
     } catch (cause) {
-      throw auditUnavailable(this.#path, 'rotated', cause);
+      throw logUnavailable(this.#path, 'rotate', cause);
     }
   }
 
@@ -142,7 +129,7 @@ class FileLog implements AuditLog {
       await using segments = await this.#segments();
       return await pruneArchives({ segments, before, actor, log: this });
     } catch (cause) {
-      throw auditUnavailable(this.#path, 'pruned', cause);
+      throw logUnavailable(this.#path, 'prune', cause);
     }
   }
 
@@ -154,7 +141,7 @@ class FileLog implements AuditLog {
     try {
       return await openForReading(this.#path);
     } catch (cause) {
-      throw auditUnavailable(this.#path, 'read', cause);
+      throw logUnavailable(this.#path, 'read', cause);
     }
   }
 
@@ -162,22 +149,109 @@ class FileLog implements AuditLog {
     try {
       return await Segments.open(this.#path);
     } catch (cause) {
-      throw auditUnavailable(this.#path, 'read', cause);
+      throw logUnavailable(this.#path, 'read', cause);
     }
   }
 
-  async #write(drafts: readonly EntryDraft[]): Promise<readonly Linked[]> {
+  async #write(drafts: readonly EntryDraft[]): Promise<readonly LinkResult[]> {
     using _lock = await this.#lock.take();
     await using file = await openForAppending(this.#path);
     return (await this.#append(file, drafts)).links;
   }
 
-  /** Appends under the lock, and remembers the file's end where that went well. */
-  async #append(file: FileHandle, drafts: readonly EntryDraft[]): Promise<GroupAppended> {
+  /** Appends under the lock, and remembers the end of the file if that succeeds. */
+  async #append(file: FileHandle, drafts: readonly EntryDraft[]): Promise<AppendResult> {
     const known = this.#end;
     this.#end = null;
     const appended = await appendGroup({ path: this.#path, file, drafts, clock: this.#clock, known });
     this.#end = appended.end;
     return appended;
   }
+}
+
+/** The end of a log file after the last append of this process. */
+interface FileEnd extends ChainState {
+  readonly device: number;
+  readonly inode: number;
+  readonly size: number;
+}
+
+/** The drafts to append, and the file. */
+interface AppendOptions {
+  readonly path: string;
+  readonly file: FileHandle;
+  readonly drafts: readonly EntryDraft[];
+  readonly clock: Clock;
+  /** The end that this process remembers. It is valid as long as the file is the same and has the same size. */
+  readonly known: FileEnd | null;
+}
+
+/** One result per draft, in their order, and the end of the file after them. */
+interface AppendResult {
+  readonly links: readonly LinkResult[];
+  readonly end: FileEnd;
+}
+
+/**
+ * Appends several entries with one write and one sync. The caller holds the lock of the log. An unfinished last line,
+ * which a crash left, is removed and noted.
+ *
+ * @throws The error of the file system. The file then has the same size as before.
+ */
+async function appendGroup(options: AppendOptions): Promise<AppendResult> {
+  const { file, clock } = options;
+  const { end, torn } = await findEnd(options);
+  if (torn.length > 0) await file.truncate(end.size);
+  const drafts = torn.length > 0 ? [repairNote(torn, options.drafts), ...options.drafts] : options.drafts;
+  const { links, state } = linkGroup(drafts, { state: end, clock });
+  const text = links.map((link) => ('line' in link ? `${link.line}\n` : '')).join('');
+  const bytes = Buffer.from(text);
+  await writeDurably(file, bytes, end.size);
+  return {
+    links: links.slice(drafts.length - options.drafts.length),
+    end: { ...end, ...state, size: end.size + bytes.length },
+  };
+}
+
+/** Writes all bytes or none: a write that fails is undone. */
+async function writeDurably(file: FileHandle, bytes: Buffer, size: number): Promise<void> {
+  try {
+    for (let done = 0; done < bytes.length; ) {
+      done += (await file.write(bytes, done, bytes.length - done)).bytesWritten;
+    }
+    await file.datasync();
+  } catch (error) {
+    // If this fails as well, the next append removes the rest of the line, which was never acknowledged.
+    await file.truncate(size).catch(() => undefined);
+    await file.datasync().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function findEnd({ path, file, known }: AppendOptions): Promise<{ end: FileEnd; torn: Buffer }> {
+  const { dev, ino, size } = await file.stat();
+  if (known !== null && known.device === dev && known.inode === ino && known.size === size) {
+    return { end: known, torn: Buffer.alloc(0) };
+  }
+  const { line, torn } = await tailOf(file, size);
+  return { end: { device: dev, inode: ino, size: size - torn.length, ...stateAfter(path, line) }, torn };
+}
+
+/** The maximum length of an unfinished line that the note quotes, in characters. */
+const MAX_QUOTE_LENGTH = 1_000;
+
+function repairNote(torn: Buffer, drafts: readonly EntryDraft[]): EntryDraft {
+  return {
+    kind: 'note',
+    operation: 'log.repair',
+    run: randomUUID(),
+    actor: drafts[0]?.actor ?? {},
+    target: {},
+    data: {
+      what: 'Removed an unfinished last line, which no operation relied on.',
+      bytes: torn.length,
+      sha256: createHash('sha256').update(torn).digest('hex'),
+      text: torn.toString('utf8').slice(0, MAX_QUOTE_LENGTH).toWellFormed(),
+    },
+  };
 }

@@ -4,17 +4,17 @@ import { dirname } from 'node:path';
 import { makeFolder } from '../db/make-folder.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
-import type { LogKeys } from '../operations/ports/log-keys.ts';
-import { syncFolder } from './log-folder.ts';
+import type { LogKeys } from '../operations/ports/audit-log.ts';
+import { syncFolder } from './log-files.ts';
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_NOFOLLOW } = constants;
 
-/** Reading by anybody but the owner. */
-const OTHERS_READ = 0o077;
+/** Any permission for users other than the owner. */
+const OTHERS_ACCESS = 0o077;
 
 /**
- * Keeps the log's key in a file of mode 0600, and the public keys, a line each, in one beside it whose
- * name ends in `.pub`.
+ * Keeps the private key of a log in a file of mode 0600, and all public keys, one per line, in a file of the same name
+ * plus `.pub`.
  */
 export function openKeyFiles(path: string): LogKeys {
   return new KeyFiles(path);
@@ -30,7 +30,7 @@ class KeyFiles implements LogKeys {
   }
 
   async create({ signer, verifier }: { readonly signer: Secret; readonly verifier: string }): Promise<void> {
-    await this.#tried('written', async () => {
+    await this.#attempt('write', async () => {
       await makeFolder(dirname(this.#path));
       await write(this.#path, { text: signer.reveal(), flags: O_EXCL, mode: 0o600 });
       await write(this.#publicPath, { text: verifier, flags: O_EXCL, mode: 0o644 });
@@ -39,11 +39,11 @@ class KeyFiles implements LogKeys {
   }
 
   async signer(): Promise<Secret> {
-    return await this.#tried('read', async () => {
+    return await this.#attempt('read', async () => {
       await using file = await open(this.#path, O_RDONLY | O_NOFOLLOW);
-      if (((await file.stat()).mode & OTHERS_READ) !== 0) {
-        throw new TokenctlError('configuration', `Others may read the log's key ${this.#path}`, {
-          hint: `Take that away (chmod 600 ${this.#path}), and replace the key if somebody did.`,
+      if (((await file.stat()).mode & OTHERS_ACCESS) !== 0) {
+        throw new TokenctlError('configuration', `Other users can read the log key ${this.#path}`, {
+          hint: `Run: chmod 600 ${this.#path}. If another user may have read the key, replace it with \`tokenctl log init --rotate\`.`,
         });
       }
       return new Secret(await file.readFile('utf8'));
@@ -51,20 +51,20 @@ class KeyFiles implements LogKeys {
   }
 
   async verifiers(): Promise<readonly string[]> {
-    return await this.#tried('read', async () => {
+    return await this.#attempt('read', async () => {
       await using file = await open(this.#publicPath, O_RDONLY);
       return (await file.readFile('utf8')).split('\n').filter((line) => line !== '');
     });
   }
 
   async stage(signer: Secret): Promise<void> {
-    await this.#tried('written', async () => {
+    await this.#attempt('write', async () => {
       await write(this.#staged, { text: signer.reveal(), flags: O_TRUNC, mode: 0o600 });
     });
   }
 
   async adopt(verifier: string): Promise<void> {
-    await this.#tried('written', async () => {
+    await this.#attempt('write', async () => {
       await write(this.#publicPath, { text: verifier, flags: O_APPEND, mode: 0o644 });
       await rename(this.#staged, this.#path);
       await syncFolder(dirname(this.#path));
@@ -75,26 +75,26 @@ class KeyFiles implements LogKeys {
     return `${this.#path}.next`;
   }
 
-  async #tried<T>(doing: string, work: () => Promise<T>): Promise<T> {
+  async #attempt<T>(action: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (cause) {
       if (cause instanceof TokenctlError) throw cause;
-      throw this.#failure(doing, cause);
+      throw this.#failure(action, cause);
     }
   }
 
-  #failure(doing: string, cause: unknown): TokenctlError {
+  #failure(action: string, cause: unknown): TokenctlError {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason';
     if (code === 'EEXIST') {
-      return new TokenctlError('configuration', `There is a key at ${this.#path} already`, {
-        hint: 'Replace it with `tokenctl log init --rotate`, which hands over from it to a new one.',
+      return new TokenctlError('configuration', `The log key ${this.#path} already exists`, {
+        hint: 'Replace it with `tokenctl log init --rotate`.',
         cause,
       });
     }
     const why = code === 'ENOENT' ? 'it does not exist' : code;
-    return new TokenctlError('configuration', `The log's key ${this.#path} cannot be ${doing}: ${why}`, {
-      hint: 'Make a key with `tokenctl log init`, or configure the path of the one there is.',
+    return new TokenctlError('configuration', `Could not ${action} the log key ${this.#path}: ${why}`, {
+      hint: 'Create a key with `tokenctl log init`, or configure the path of the existing key.',
       cause,
     });
   }

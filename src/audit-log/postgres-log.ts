@@ -9,58 +9,55 @@ import type {
   LogObserver,
   LogVerification,
 } from '../operations/ports/audit-log.ts';
-import type { Clock } from '../operations/ports/clock.ts';
+import type { Clock } from '../operations/ports/scheduler.ts';
 import { AppendQueue } from './append-queue.ts';
-import { emptyHead } from './chain.ts';
-import { within } from './deadline.ts';
-import { parseEntry } from './entry.ts';
-import { auditRefused, notAnEntry } from './failures.ts';
-import { stateAfter } from './group-append.ts';
+import { type ChainState, emptyHead, type LinkResult, linkGroup, stateAfter } from './chain.ts';
+import { OperationFilter, parseEntry } from './entry.ts';
+import { invalidLine, logRefused } from './failures.ts';
 import type { Line } from './lines.ts';
-import { type ChainState, type Linked, linkGroup } from './link-group.ts';
-import { OperationTest } from './operation-test.ts';
 import {
+  AUDIT_SCHEMA,
+  createAuditSchema,
   insertLinks,
   lastRow,
+  lockedRuns,
+  lockForAppend,
   type PageSelection,
+  PostgresRunLocks,
   pagesOf,
   rowsOf,
   type StoredLine,
-  takeTurn,
-} from './postgres-entries.ts';
-import { isSchemaMissing, postgresUnavailable } from './postgres-failures.ts';
-import { heldRuns, PostgresHolds } from './postgres-holds.ts';
-import { makeAuditSchema } from './postgres-schema.ts';
+} from './postgres-queries.ts';
+import { withTimeout } from './timeout.ts';
 import { verifyChain } from './verify-chain.ts';
 
-/** Which database the log is in, and whose time it tells. */
+/** The database of a log, and the clock for its entries. */
 export interface PostgresLogOptions {
   /**
-   * Opens the database, at the first use and again after it fell silent. The log closes it. It lends out
-   * at least two connections at a time: a run that is held keeps one.
+   * Opens the database, at the first use and again after a timeout. The log closes it. It must allow at least two
+   * connections at a time: a locked run keeps one.
    */
   readonly open: () => Promise<Database>;
-  /** What the log is called in messages; without a password. */
+  /** The name of the log in messages; without a password. */
   readonly name: string;
   readonly clock: Clock;
   /**
-   * For how long, in milliseconds, an append waits for others; 15,000 where not given. It fails at the
-   * latest after three times that, also where the database never answers.
+   * How long an append waits for others, in milliseconds. Default: 15,000. If the database does not respond, it fails
+   * after three times that.
    */
-  readonly patience?: number;
+  readonly timeoutMs?: number;
 }
 
-const PATIENCE = 15_000;
+const TIMEOUT_MS = 15_000;
 
-const start: ChainState = { head: emptyHead, open: [] };
+const emptyState: ChainState = { head: emptyHead, open: [] };
 
 /**
- * Opens an audit log kept in PostgreSQL, in a schema of its own: `tokenctl_audit`. Many processes on many
- * machines may append to it: they take turns, and an append returns once it is committed with
- * `synchronous_commit`. The lines are those of a file, byte for byte. Nothing is opened or made before the
- * first use.
+ * Opens an audit log in PostgreSQL, in its own schema `tokenctl_audit`. Many processes on many machines may append to
+ * it, one at a time. An append returns when it is committed with `synchronous_commit`. The lines are the same as in a
+ * file, byte for byte. Nothing is opened or created before the first use.
  *
- * The embedded database is refused: it syncs nothing to the disk.
+ * The embedded database is refused, because it does not sync to the disk.
  */
 export function openPostgresLog(options: PostgresLogOptions): AuditLog {
   return new PostgresLog(options);
@@ -70,20 +67,20 @@ class PostgresLog implements AuditLog {
   readonly #open: () => Promise<Database>;
   readonly #name: string;
   readonly #clock: Clock;
-  readonly #patience: number;
-  readonly #holds = new PostgresHolds();
+  readonly #timeoutMs: number;
+  readonly #runLocks = new PostgresRunLocks();
   readonly #queue: AppendQueue;
   #database: Promise<Database> | null = null;
 
-  constructor({ open, name, clock, patience = PATIENCE }: PostgresLogOptions) {
+  constructor({ open, name, clock, timeoutMs = TIMEOUT_MS }: PostgresLogOptions) {
     this.#open = open;
     this.#name = name;
     this.#clock = clock;
-    this.#patience = patience;
+    this.#timeoutMs = timeoutMs;
     this.#queue = new AppendQueue({
       name,
       write: (drafts) => this.#bounded((database) => this.#write(database, drafts)),
-      failure: (cause) => postgresUnavailable(name, 'written', cause),
+      failure: (cause) => postgresUnavailable(name, 'write', cause),
     });
   }
 
@@ -92,19 +89,22 @@ class PostgresLog implements AuditLog {
   }
 
   async *entries(from?: number, only?: EntrySelection): AsyncIterable<Entry> {
-    const test = only === undefined ? null : new OperationTest(only);
+    const filter = only === undefined ? null : new OperationFilter(only);
     for await (const page of this.#pages({ from, only })) {
       for (const { bytes, seq = 0 } of page) {
-        if (test?.isOther(bytes) === true) continue;
+        if (filter?.rejects(bytes) === true) continue;
         const entry = parseEntry(bytes);
-        if (entry === null) throw notAnEntry(this.#name, { line: seq });
-        if (test?.isMeant(entry) !== false) yield entry;
+        if (entry === null) throw invalidLine(this.#name, { line: seq });
+        if (filter?.accepts(entry) !== false) yield entry;
       }
     }
   }
 
   async head(): Promise<Head> {
-    const { head } = await this.#read(async (database) => this.#stateAfter(await lastRow(database)), start);
+    const { head } = await this.#read(
+      async (database) => this.#stateAfter(await lastRow(database)),
+      emptyState,
+    );
     return head;
   }
 
@@ -114,9 +114,9 @@ class PostgresLog implements AuditLog {
 
   async holdRun(run: string): Promise<Disposable> {
     try {
-      return await this.#bounded((database) => this.#holds.hold(database, run));
+      return await this.#bounded((database) => this.#runLocks.lock(database, run));
     } catch (cause) {
-      throw postgresUnavailable(this.#name, 'written', cause);
+      throw postgresUnavailable(this.#name, 'write', cause);
     }
   }
 
@@ -126,37 +126,37 @@ class PostgresLog implements AuditLog {
       if (open.length === 0) return [];
       const rows = await rowsOf(database, open);
       const intents = rows.map(({ line }) => parseEntry(Buffer.from(line))).filter((entry) => entry !== null);
-      const held = await heldRuns(
+      const locked = await lockedRuns(
         database,
         intents.map(({ run }) => run),
       );
-      return intents.filter(({ run }) => !held.has(run));
+      return intents.filter(({ run }) => !locked.has(run));
     }, []);
   }
 
   async close(): Promise<void> {
     await this.#queue.idle();
-    this.#holds.releaseAll();
+    this.#runLocks.releaseAll();
     const database = this.#database;
     this.#database = null;
     await (await database?.catch(() => null))?.close();
   }
 
-  async #write(database: Database, drafts: readonly EntryDraft[]): Promise<readonly Linked[]> {
-    await this.#holds.renew(database);
+  async #write(database: Database, drafts: readonly EntryDraft[]): Promise<readonly LinkResult[]> {
+    await this.#runLocks.renew(database);
     try {
       return await this.#commit(database, drafts);
     } catch (error) {
       if (!isSchemaMissing(error)) throw error;
-      await makeAuditSchema(database);
+      await createAuditSchema(database);
       return await this.#commit(database, drafts);
     }
   }
 
-  /** Where the connection is lost in the commit, the entries may be there: the next append finds out. */
-  #commit(database: Database, drafts: readonly EntryDraft[]): Promise<readonly Linked[]> {
+  /** If the connection is lost during the commit, the entries may be stored. The next append reads the last row anew. */
+  #commit(database: Database, drafts: readonly EntryDraft[]): Promise<readonly LinkResult[]> {
     return database.transaction(async (transaction) => {
-      await takeTurn(transaction, this.#patience);
+      await lockForAppend(transaction, this.#timeoutMs);
       const state = this.#stateAfter(await lastRow(transaction));
       const { links } = linkGroup(drafts, { state, clock: this.#clock });
       await insertLinks(transaction, links);
@@ -167,16 +167,16 @@ class PostgresLog implements AuditLog {
   #stateAfter(row: StoredLine | null): ChainState {
     const state = stateAfter(this.#name, row === null ? null : Buffer.from(row.line));
     if (row !== null && row.seq !== state.head.size) {
-      throw auditRefused(
+      throw logRefused(
         this.#name,
-        `its last entry is stored as ${row.seq} and says ${state.head.size}`,
-        'Find out with `tokenctl log verify`, keep the table, and configure another database.',
+        `row ${row.seq}, its last one, has entry ${state.head.size}`,
+        'Run `tokenctl log verify`, keep the table as it is, and configure another database.',
       );
     }
     return state;
   }
 
-  /** All lines, or those of a selection, as the log stood at the beginning. */
+  /** All lines, or those of a selection, up to the entry that is the last one now. */
   async *#pages({ from, only }: Omit<PageSelection, 'upTo'> = {}): AsyncIterable<readonly Line[]> {
     const size = await this.#read(async (database) => (await lastRow(database))?.seq ?? 0, 0);
     if (size === 0) return;
@@ -204,31 +204,89 @@ class PostgresLog implements AuditLog {
     const database = await this.#open();
     if (database.kind === 'postgresql') return database;
     await database.close();
-    throw auditRefused(
+    throw logRefused(
       this.#name,
-      'the embedded database syncs nothing to the disk',
-      'Configure PostgreSQL, or a file.',
+      'the embedded database does not sync to the disk',
+      'Configure PostgreSQL or a file.',
     );
   }
 
-  /** Reads; what is missing where the log has not been made yet is `otherwise`. */
-  async #read<T>(work: (database: Database) => Promise<T>, otherwise: T): Promise<T> {
+  /** Reads, with a default for a log whose schema does not exist yet. */
+  async #read<T>(work: (database: Database) => Promise<T>, defaultValue: T): Promise<T> {
     try {
       return await this.#bounded(work);
     } catch (cause) {
-      if (isSchemaMissing(cause)) return otherwise;
+      if (isSchemaMissing(cause)) return defaultValue;
       throw postgresUnavailable(this.#name, 'read', cause);
     }
   }
 
-  /** Gives a database up that answers nothing at all: the next use opens it anew. */
+  /** Drops a database that does not respond. The next use opens it again. */
   async #bounded<T>(work: (database: Database) => Promise<T>): Promise<T> {
-    const late = () => {
-      const silent = this.#database;
+    const onTimeout = () => {
+      const unresponsive = this.#database;
       this.#database = null;
-      silent?.then((database) => database.close()).catch(() => undefined);
-      return new TokenctlError('database_unreachable', 'The database does not answer');
+      unresponsive?.then((database) => database.close()).catch(() => undefined);
+      return new TokenctlError('database_unreachable', 'The database did not respond');
     };
-    return await within(this.#connected().then(work), { limit: 3 * this.#patience, late });
+    return await withTimeout(this.#connected().then(work), { timeoutMs: 3 * this.#timeoutMs, onTimeout });
   }
 }
+
+/**
+ * The error for an audit log in PostgreSQL that cannot be used.
+ *
+ * @param action Completes "Could not … the audit log": `write`, `read`.
+ */
+function postgresUnavailable(name: string, action: string, cause: unknown): TokenctlError {
+  if (cause instanceof TokenctlError && cause.code !== 'database_unreachable') return cause;
+  const state = sqlState(cause);
+  const known = state === undefined ? undefined : reasons[state];
+  const why = known?.why ?? (cause instanceof TokenctlError ? cause.message : state);
+  return new TokenctlError(
+    'audit_unavailable',
+    `Could not ${action} the audit log ${name}: ${why ?? 'unknown reason'}`,
+    {
+      hint:
+        known?.hint ?? 'Try again when the database is available. Nothing is changed without the audit log.',
+      ...(state === NO_PERMISSION && { details: { sql: `${AUDIT_SCHEMA.join(';\n')};` } }),
+      cause,
+    },
+  );
+}
+
+/** Whether the schema or table of the log is missing. */
+function isSchemaMissing(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '3F000' || state === '42P01';
+}
+
+/** The SQLSTATE of an error or of its cause. */
+function sqlState(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  if ('code' in error && typeof error.code === 'string' && /^[0-9A-Z]{5}$/.test(error.code))
+    return error.code;
+  return sqlState(error.cause);
+}
+
+const NO_PERMISSION = '42501';
+
+const reasons: Readonly<Record<string, { why: string; hint: string }>> = {
+  [NO_PERMISSION]: {
+    why: 'the role has no permission',
+    hint: 'Ask an administrator to run the SQL in docs/audit-log.md (also in error.details with --json), and to GRANT this role USAGE on the schema, and SELECT and INSERT on the table.',
+  },
+  '28000': { why: 'the login was refused', hint: 'Check the URL of the audit log, and pg_hba.conf.' },
+  '28P01': { why: 'the password is wrong', hint: 'Check the URL of the audit log.' },
+  '22P05': {
+    why: 'the encoding of the database cannot store it',
+    hint: 'Use a database with the encoding UTF8.',
+  },
+  '25006': { why: 'the database is read-only', hint: 'Configure the URL of the primary.' },
+  '53100': { why: 'the disk of the database is full', hint: 'Free some disk space.' },
+  '55P03': {
+    why: 'another process held its lock for too long',
+    hint: 'Look for an advisory lock in pg_locks, and end the process that holds it.',
+  },
+  '57014': { why: 'a statement timed out', hint: 'Look for blocking sessions in pg_stat_activity.' },
+};

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type RuleName, ruleNames } from '../domain/policy/policy.ts';
-import { severities } from '../domain/policy/severity.ts';
+import { severities } from '../domain/policy/rule.ts';
 import { duration } from './duration.ts';
 import { policySchema } from './policy-schema.ts';
 

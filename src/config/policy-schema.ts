@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Policy, RuleName } from '../domain/policy/policy.ts';
-import { severities } from '../domain/policy/severity.ts';
+import { severities } from '../domain/policy/rule.ts';
 
 const pattern = z.string().min(1);
 

@@ -1,5 +1,5 @@
 /** Ids that share one block: 4 KiB of bits. */
-const BLOCK = 32_768;
+const BITS_PER_BLOCK = 32_768;
 
 /** A set of ids, as bits: the ids of a million rows take a few hundred KiB, wherever they begin. */
 export class IdSet {
@@ -7,20 +7,140 @@ export class IdSet {
 
   /** @param id A whole number from 0 on. */
   add(id: number): void {
-    const number = Math.floor(id / BLOCK);
+    const number = Math.floor(id / BITS_PER_BLOCK);
     let block = this.#blocks.get(number);
     if (block === undefined) {
-      block = new Uint32Array(BLOCK / 32);
+      block = new Uint32Array(BITS_PER_BLOCK / 32);
       this.#blocks.set(number, block);
     }
-    const bit = id % BLOCK;
+    const bit = id % BITS_PER_BLOCK;
     block[bit >>> 5] = (block[bit >>> 5] ?? 0) | (1 << (bit & 31));
   }
 
   has(id: number): boolean {
-    const block = this.#blocks.get(Math.floor(id / BLOCK));
+    const block = this.#blocks.get(Math.floor(id / BITS_PER_BLOCK));
     if (block === undefined) return false;
-    const bit = id % BLOCK;
+    const bit = id % BITS_PER_BLOCK;
     return ((block[bit >>> 5] ?? 0) & (1 << (bit & 31))) !== 0;
   }
+}
+
+/** Rows of one block: whole blocks are kept, where one growing array would be copied again and again. */
+const ROWS_PER_BLOCK = 32_768;
+
+/**
+ * Ids and the names of their owners, side by side: two arrays instead of an object for each, and every name
+ * once. Meant for millions.
+ */
+export class OwnedIds {
+  readonly #blocks: { readonly ids: number[]; readonly owners: string[] }[] = [];
+  #last = 0;
+  #ascending = true;
+
+  /** @param owner A name of which the same string is given every time, so that it is held once. */
+  add(id: number, owner: string): void {
+    let block = this.#blocks.at(-1);
+    if (block === undefined || block.ids.length === ROWS_PER_BLOCK) {
+      block = { ids: [], owners: [] };
+      this.#blocks.push(block);
+    }
+    block.ids.push(id);
+    block.owners.push(owner);
+    if (id < this.#last) this.#ascending = false;
+    this.#last = id;
+  }
+
+  /** All of them, ascending by id; `owners[i]` owns `ids[i]`. */
+  sorted(): { readonly ids: readonly number[]; readonly owners: readonly string[] } {
+    const ids = this.#blocks.flatMap((block) => block.ids);
+    const owners = this.#blocks.flatMap((block) => block.owners);
+    if (this.#ascending) return { ids, owners };
+    const order = Uint32Array.from(ids.keys()).sort((a, b) => (ids[a] ?? 0) - (ids[b] ?? 0));
+    return {
+      ids: Array.from(order, (index) => ids[index] ?? 0),
+      owners: Array.from(order, (index) => owners[index] ?? ''),
+    };
+  }
+}
+
+/** Share of the places that may be taken before the table grows. */
+const MAX_LOAD = 0.6;
+const INITIAL_CAPACITY = 1024;
+
+/**
+ * Counts how often each of many numbers came, in 12 bytes a place: a table with open addressing. For
+ * millions of hashes, where a Map of objects would not stay small.
+ */
+export class HashCounter {
+  #keys = new Float64Array(INITIAL_CAPACITY);
+  #counts = new Uint32Array(INITIAL_CAPACITY);
+  #size = 0;
+
+  /** How many different numbers came. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /**
+   * Counts a number.
+   *
+   * @param hash A safe integer, well spread.
+   * @returns how often it came by now, this time included
+   */
+  add(hash: number): number {
+    const place = this.#placeOf(hash);
+    const count = (this.#counts[place] ?? 0) + 1;
+    this.#counts[place] = count;
+    if (count === 1) {
+      this.#keys[place] = hash;
+      this.#size += 1;
+      if (this.#size > this.#keys.length * MAX_LOAD) this.#grow();
+    }
+    return count;
+  }
+
+  /** How often a number came. */
+  count(hash: number): number {
+    return this.#counts[this.#placeOf(hash)] ?? 0;
+  }
+
+  /** Where a number is, or would be put. */
+  #placeOf(hash: number): number {
+    const last = this.#keys.length - 1;
+    let place = ((hash % 4_294_967_296) >>> 0) & last;
+    while (this.#counts[place] !== 0 && this.#keys[place] !== hash) place = (place + 1) & last;
+    return place;
+  }
+
+  #grow(): void {
+    const keys = this.#keys;
+    const counts = this.#counts;
+    this.#keys = new Float64Array(keys.length * 2);
+    this.#counts = new Uint32Array(keys.length * 2);
+    keys.forEach((key, index) => {
+      const count = counts[index] ?? 0;
+      if (count === 0) return;
+      const place = this.#placeOf(key);
+      this.#keys[place] = key;
+      this.#counts[place] = count;
+    });
+  }
+}
+
+/**
+ * A number of 53 bits that stands for a text: two multiplicative hashes of 32 bits, mixed (as MurmurHash3
+ * finalises). Fast, and no protection against somebody who wants two texts to have the same one; by chance
+ * that happens to one pair in 2^53.
+ */
+export function textHash(text: string, seed = 0): number {
+  let one = 0xdeadbeef ^ seed;
+  let other = 0x41c6ce57 ^ seed;
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    one = Math.imul(one ^ unit, 2_654_435_761);
+    other = Math.imul(other ^ unit, 1_597_334_677);
+  }
+  one = Math.imul(one ^ (one >>> 16), 2_246_822_507) ^ Math.imul(other ^ (other >>> 13), 3_266_489_909);
+  other = Math.imul(other ^ (other >>> 16), 2_246_822_507) ^ Math.imul(one ^ (one >>> 13), 3_266_489_909);
+  return 2 ** 32 * (other & 0x1f_ffff) + (one >>> 0);
 }

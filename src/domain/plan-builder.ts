@@ -1,12 +1,10 @@
-import { Counted } from './counted.ts';
-import { IdSet } from './id-set.ts';
-import { OwnedIds } from './owned-ids.ts';
-import type { Kept, PlannedSessions, Reach, RevocationPlan, StaysAlive } from './plan.ts';
-import { planDigest } from './plan-digest.ts';
+import { createHash, type Hash } from 'node:crypto';
+import { IdSet, OwnedIds } from './compact-collections.ts';
+import type { Kept, PlannedSessions, Reach, RevocationPlan, StaysAlive, Tally } from './plan.ts';
 import type { RefreshToken, Token, UserReference } from './token.ts';
 
 /** What a plan is made with, besides its tokens. */
-export interface PlanBuilderOptions {
+interface PlanBuilderOptions {
   /** The selector in words. */
   readonly selection: string;
   /** Tokens that may be the caller's own credential. */
@@ -18,7 +16,7 @@ export interface PlanBuilderOptions {
 }
 
 /** What a plan states besides what its tokens add up to. */
-export interface PlanFacts {
+interface PlanFacts {
   /** What the target leaves alive. */
   readonly staysAlive: readonly StaysAlive[];
   /** Ids that were named in vain. */
@@ -130,4 +128,61 @@ function ownCredential(kept: number): StaysAlive[] {
       remedy: 'Revoke it last with --include-own, or from another account.',
     },
   ];
+}
+
+/** Counts by name. */
+export class Counted {
+  readonly #counts = new Map<string, { readonly name: string; count: number }>();
+
+  /** Counts one more. @returns The name, the same string every time. */
+  add(name: string): string {
+    const known = this.#counts.get(name);
+    if (known === undefined) {
+      this.#counts.set(name, { name, count: 1 });
+      return name;
+    }
+    known.count += 1;
+    return known.name;
+  }
+
+  /** The largest first, then by name. */
+  tallies(): Tally[] {
+    return Array.from(this.#counts.values(), ({ name, count }) => ({ name, count })).sort(
+      (a, b) => b.count - a.count || (a.name < b.name ? -1 : 1),
+    );
+  }
+}
+
+/** Ids that are put into words at a time: a million of them make no string of seven megabytes. */
+const CHUNK = 4096;
+
+/** What goes along with access tokens, as far as a digest is concerned. */
+type Along = Pick<RevocationPlan, 'reach' | 'refreshTokenIds' | 'sessions'>;
+
+/**
+ * SHA-256 (hex) over the ids in decimal, separated by commas, in the order given; where refresh tokens go
+ * along followed by `;refresh_tokens=beside` and the ids of those without an access token, and where
+ * sessions do by `;sessions=all` or the ids of the users.
+ */
+export function planDigest(tokenIds: readonly number[], along?: Along): string {
+  const hash = createHash('sha256');
+  addIds(hash, tokenIds);
+  if (along?.reach.refreshTokens) {
+    hash.update(along.refreshTokenIds.length === 0 ? ';refresh_tokens=beside' : ';refresh_tokens=beside,');
+    addIds(hash, along.refreshTokenIds);
+  }
+  if (along?.sessions) {
+    const { userIds } = along.sessions;
+    hash.update(';sessions=');
+    if (userIds === 'all') hash.update('all');
+    else addIds(hash, userIds);
+  }
+  return hash.digest('hex');
+}
+
+function addIds(hash: Hash, ids: readonly number[]): void {
+  for (let start = 0; start < ids.length; start += CHUNK) {
+    if (start > 0) hash.update(',');
+    hash.update(ids.slice(start, start + CHUNK).join(','));
+  }
 }

@@ -1,7 +1,6 @@
-import type { Facts } from './policy/facts.ts';
-import { expiresNever } from './policy/never-expires.ts';
-import { DAY, hasExpired } from './policy/rule.ts';
-import { neverUsed } from './policy/unused-for.ts';
+import { expiresNever } from './policy/lifetime-rules.ts';
+import { DAY, type Facts, hasExpired } from './policy/rule.ts';
+import { neverUsed } from './policy/use-rules.ts';
 import type { Token } from './token.ts';
 
 /** One bar of a chart. */

@@ -1,5 +1,5 @@
 import { TokenctlError } from '../domain/errors.ts';
-import { atLeast, type Severity, severities } from '../domain/policy/severity.ts';
+import { atLeast, type Severity, severities } from '../domain/policy/rule.ts';
 import type { Audit, AuditSummary } from '../operations/token-audit/audit-tokens.ts';
 import { countText } from './counts.ts';
 import { findingListing } from './finding-view.ts';

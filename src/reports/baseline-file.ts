@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { TokenctlError } from '../domain/errors.ts';
-import { Baseline } from '../domain/policy/baseline.ts';
+import { Baseline } from '../domain/policy/judge.ts';
 
 /** The first line of a baseline. */
 const HEADING = '# tokenctl baseline 1';

@@ -1,4 +1,4 @@
-import type { Finding } from '../domain/policy/finding.ts';
+import type { Finding } from '../domain/policy/judge.ts';
 import { applicationOf, ownerOf, type Subject, subjectKey, subjectName } from '../domain/policy/subject.ts';
 import type { Application, RefreshToken } from '../domain/token.ts';
 import { type Listing, listing } from './result.ts';

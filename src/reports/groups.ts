@@ -1,5 +1,5 @@
-import type { Finding } from '../domain/policy/finding.ts';
-import { noneBySeverity, type Severity, severities } from '../domain/policy/severity.ts';
+import type { Finding } from '../domain/policy/judge.ts';
+import { noneBySeverity, type Severity, severities } from '../domain/policy/rule.ts';
 import { applicationOf, ownerOf } from '../domain/policy/subject.ts';
 import { numberText } from './counts.ts';
 import { type Listing, listing } from './result.ts';

@@ -1,8 +1,8 @@
-import type { Finding } from '../domain/policy/finding.ts';
+import type { Finding } from '../domain/policy/judge.ts';
 import { type Policy, ruleNames, rules } from '../domain/policy/policy.ts';
-import { severities } from '../domain/policy/severity.ts';
+import { severities } from '../domain/policy/rule.ts';
 import { ownerOf, subjectName } from '../domain/policy/subject.ts';
-import type { TargetDescription } from '../operations/ports/target-description.ts';
+import type { TargetDescription } from '../operations/ports/target.ts';
 import type { Audit, AuditSummary } from '../operations/token-audit/audit-tokens.ts';
 import { barChart } from './bar-chart.ts';
 import { calendarChart } from './calendar-chart.ts';

@@ -1,4 +1,4 @@
-import type { Finding } from '../domain/policy/finding.ts';
+import type { Finding } from '../domain/policy/judge.ts';
 import type { Token } from '../domain/token.ts';
 import type { Audit } from '../operations/token-audit/audit-tokens.ts';
 import { findingToJson, verdictToJson } from './finding-view.ts';

@@ -1,9 +1,8 @@
-import { type Finding, findingKey } from '../domain/policy/finding.ts';
+import { type Finding, findingKey } from '../domain/policy/judge.ts';
 import { type RuleName, ruleNames, rules } from '../domain/policy/policy.ts';
-import type { RuleHelp } from '../domain/policy/rule.ts';
-import type { Severity } from '../domain/policy/severity.ts';
+import type { RuleHelp, Severity } from '../domain/policy/rule.ts';
 import { type Subject, subjectKey, subjectName } from '../domain/policy/subject.ts';
-import type { TargetDescription } from '../operations/ports/target-description.ts';
+import type { TargetDescription } from '../operations/ports/target.ts';
 import type { Audit } from '../operations/token-audit/audit-tokens.ts';
 import { IncompleteListing } from './listing.ts';
 import { printable } from './printable.ts';

@@ -1,5 +1,5 @@
 import { type Policy, ruleNames } from '../domain/policy/policy.ts';
-import { severities } from '../domain/policy/severity.ts';
+import { severities } from '../domain/policy/rule.ts';
 import type { AuditSummary } from '../operations/token-audit/audit-tokens.ts';
 import { countText, numberText } from './counts.ts';
 import { printable } from './printable.ts';

@@ -1,5 +1,5 @@
-import type { Finding } from '../domain/policy/finding.ts';
-import { severities } from '../domain/policy/severity.ts';
+import type { Finding } from '../domain/policy/judge.ts';
+import { severities } from '../domain/policy/rule.ts';
 
 /** So many findings are sorted; more than that come as they are found. */
 const FEW = 10_000;

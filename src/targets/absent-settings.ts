@@ -1,5 +1,5 @@
 import { TokenctlError } from '../domain/errors.ts';
-import type { AuthenticationSettings } from '../operations/ports/authentication-settings.ts';
+import type { AuthenticationSettings } from '../operations/ports/target.ts';
 
 type Name = keyof AuthenticationSettings;
 

@@ -1,7 +1,6 @@
 import { TokenctlError } from '../domain/errors.ts';
 import type { Outcome } from '../domain/plan.ts';
-import type { AuthenticationSettings } from '../operations/ports/authentication-settings.ts';
-import type { Target } from '../operations/ports/target.ts';
+import type { AuthenticationSettings, Target } from '../operations/ports/target.ts';
 import { refuseAbsent } from './absent-settings.ts';
 
 /**

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EntryDraft } from '../../src/operations/ports/audit-log.ts';
-import type { Clock } from '../../src/operations/ports/clock.ts';
+import type { Clock } from '../../src/operations/ports/scheduler.ts';
 
 /** A clock that stands still. */
 export const stillClock: Clock = { now: () => new Date('2026-11-20T10:00:00.000Z') };

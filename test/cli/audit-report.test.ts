@@ -4,7 +4,7 @@ import addFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/domain/errors.ts';
 import { defaultPolicy, ruleNames } from '../../src/domain/policy/policy.ts';
-import { type Severity, severities } from '../../src/domain/policy/severity.ts';
+import { type Severity, severities } from '../../src/domain/policy/rule.ts';
 import { auditTokens } from '../../src/operations/token-audit/audit-tokens.ts';
 import { csvReport, tableReport } from '../../src/reports/audit-result.ts';
 import { grouped } from '../../src/reports/groups.ts';

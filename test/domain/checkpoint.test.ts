@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { openCheckpoint, signCheckpoint } from '../../src/domain/checkpoint.ts';
+import { openCheckpoint, openNote, signCheckpoint, signNote } from '../../src/domain/checkpoint.ts';
 import { generateNoteKey, parseSigner, parseVerifier } from '../../src/domain/note-key.ts';
 import { Secret } from '../../src/domain/secret.ts';
-import { openNote, signNote } from '../../src/domain/signed-note.ts';
 
 // The example of Go's golang.org/x/mod/sumdb/note.
 const GO_SIGNER = new Secret(

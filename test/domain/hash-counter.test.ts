@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { HashCounter } from '../../src/domain/hash-counter.ts';
-import { IdSet } from '../../src/domain/id-set.ts';
-import { textHash } from '../../src/domain/text-hash.ts';
+import { HashCounter, IdSet, textHash } from '../../src/domain/compact-collections.ts';
 
 test('a counter counts as a map does, across its growth', () => {
   fc.assert(

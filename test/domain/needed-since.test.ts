@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Incident } from '../../src/domain/incident/incident.ts';
-import { neededSince } from '../../src/domain/incident/needed-since.ts';
+import { type Incident, neededSince } from '../../src/domain/incident/incident.ts';
 
 /** An incident that began and was lifted on these days of a month; null for one that is open. */
 function incident(began: number, lifted: number | null): Incident {

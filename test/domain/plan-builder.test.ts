@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { PlanBuilder } from '../../src/domain/plan-builder.ts';
-import { planDigest } from '../../src/domain/plan-digest.ts';
+import { PlanBuilder, planDigest } from '../../src/domain/plan-builder.ts';
 import type { Token } from '../../src/domain/token.ts';
 import { refreshToken } from '../operations/memory-refresh-tokens.ts';
 import { token } from './tokens.ts';

@@ -9,7 +9,7 @@ import { openFileLog } from '../../src/audit-log/file-log.ts';
 import type { Database } from '../../src/db/database.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import { incidentStatus } from '../../src/operations/incident/incident-status.ts';
-import type { AuthenticationSettings } from '../../src/operations/ports/authentication-settings.ts';
+import type { AuthenticationSettings } from '../../src/operations/ports/target.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
 import { openOn } from '../support/databases.ts';

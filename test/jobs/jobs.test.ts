@@ -3,7 +3,7 @@ import { offboarding } from '../../jobs/offboarding.ts';
 import { revocationSweep } from '../../jobs/revocation-sweep.ts';
 import { settingsGuard } from '../../jobs/settings-guard.ts';
 import { tokenAudit } from '../../jobs/token-audit.ts';
-import { Baseline } from '../../src/domain/policy/baseline.ts';
+import { Baseline } from '../../src/domain/policy/judge.ts';
 import { defaultPolicy } from '../../src/domain/policy/policy.ts';
 import type { TargetJobContext } from '../../src/operations/jobs/job.ts';
 import type { JobFiles } from '../../src/operations/ports/job-files.ts';

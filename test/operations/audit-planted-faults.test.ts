@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { type Finding, findingKey } from '../../src/domain/policy/finding.ts';
+import { type Finding, findingKey } from '../../src/domain/policy/judge.ts';
 import type { Policy } from '../../src/domain/policy/policy.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import type { Target } from '../../src/operations/ports/target.ts';

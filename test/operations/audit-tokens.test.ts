@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/domain/errors.ts';
-import { Baseline } from '../../src/domain/policy/baseline.ts';
-import { type Finding, findingKey } from '../../src/domain/policy/finding.ts';
+import { Baseline, type Finding, findingKey } from '../../src/domain/policy/judge.ts';
 import { defaultPolicy, type Policy } from '../../src/domain/policy/policy.ts';
 import type { Selector } from '../../src/domain/selector.ts';
 import { type AuditTokensOptions, auditTokens } from '../../src/operations/token-audit/audit-tokens.ts';

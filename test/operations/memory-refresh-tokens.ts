@@ -1,6 +1,6 @@
 import type { Outcome } from '../../src/domain/plan.ts';
 import { type RefreshToken, refreshTokenState } from '../../src/domain/token.ts';
-import type { RefreshTokenSelector } from '../../src/operations/ports/target-selectors.ts';
+import type { RefreshTokenSelector } from '../../src/operations/ports/target.ts';
 
 /** A live refresh token of alice for the application CI, made a week ago, without an access token. */
 export function refreshToken(other: Partial<RefreshToken> = {}): RefreshToken {

@@ -4,17 +4,17 @@ import { Secret } from '../../src/domain/secret.ts';
 import type { Selector } from '../../src/domain/selector.ts';
 import type { Activity, Application, RefreshToken, Session, Token, User } from '../../src/domain/token.ts';
 import type {
-  AuthenticationSettings,
-  TokenLifetimes,
-} from '../../src/operations/ports/authentication-settings.ts';
-import type { Identified, Target, TokenRequest } from '../../src/operations/ports/target.ts';
-import type { TargetDescription } from '../../src/operations/ports/target-description.ts';
-import type {
   ActivitySelector,
+  AuthenticationSettings,
+  Identified,
   RefreshTokenSelector,
   SessionSelector,
+  Target,
+  TargetDescription,
+  TokenLifetimes,
+  TokenRequest,
   UserSelector,
-} from '../../src/operations/ports/target-selectors.ts';
+} from '../../src/operations/ports/target.ts';
 import { token } from '../domain/tokens.ts';
 import { MemoryRefreshTokens } from './memory-refresh-tokens.ts';
 import { MemorySessions } from './memory-sessions.ts';

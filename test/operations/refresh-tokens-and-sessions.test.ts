@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/domain/errors.ts';
-import type { TargetDescription } from '../../src/operations/ports/target-description.ts';
+import type { TargetDescription } from '../../src/operations/ports/target.ts';
 import { planRevocation } from '../../src/operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';

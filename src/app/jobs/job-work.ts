@@ -1,17 +1,29 @@
+import { extname } from 'node:path';
+import { expiryNotices } from '../../../jobs/expiry-notices.ts';
+import { incidentLift } from '../../../jobs/incident-lift.ts';
+import { logCheckpoint } from '../../../jobs/log-checkpoint.ts';
+import { offboarding } from '../../../jobs/offboarding.ts';
+import { revocationSweep } from '../../../jobs/revocation-sweep.ts';
+import { settingsGuard } from '../../../jobs/settings-guard.ts';
+import { tokenAudit } from '../../../jobs/token-audit.ts';
+import { tokenCleanup } from '../../../jobs/token-cleanup.ts';
 import type { Configuration } from '../../config/configuration.ts';
+import type { JobKind } from '../../config/job-parameters.ts';
 import type { JobSettings } from '../../config/jobs.ts';
 import type { Environment } from '../../config/paths.ts';
-import type { JobContext, JobReport } from '../../operations/jobs/job.ts';
+import { policyFrom } from '../../config/policy.ts';
+import type { PolicySettings } from '../../config/policy-schema.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { noneBySeverity, type Severity, severities } from '../../domain/policy/rule.ts';
+import type { JobContext, JobReport, LogJobContext, TargetJobContext } from '../../operations/jobs/job.ts';
 import type { AuditLog } from '../../operations/ports/audit-log.ts';
-import type { Clock } from '../../operations/ports/clock.ts';
 import type { JobFiles } from '../../operations/ports/job-files.ts';
 import type { Notifier } from '../../operations/ports/notifier.ts';
+import type { Clock } from '../../operations/ports/scheduler.ts';
 import type { RunCircumstances } from '../../scheduler/scheduled-job.ts';
-import { rehearsalLog } from '../dry-run-audit-log.ts';
-import { createRuntime } from '../runtime.ts';
-import { withFilesOf } from './files-of-context.ts';
-import { inEachComponent } from './platform-work.ts';
-import { runOnLog, runOnTarget } from './run-kind.ts';
+import { rehearsalLog } from '../open-audit-log.ts';
+import type { Component } from '../open-target.ts';
+import { createRuntime, type Runtime } from '../runtime.ts';
 
 /** What runs of all jobs share. */
 export interface WorkOptions {
@@ -96,4 +108,185 @@ function recipients(settings: JobSettings, notifiers: ReadonlyMap<string, Notifi
   return [...notifiers]
     .filter(([name]) => to === undefined || to.includes(name))
     .map(([, notifier]) => notifier);
+}
+
+/** A run of a job in one place of its context. */
+type PartWork = (place: Runtime, component: Component | null) => Promise<JobReport>;
+
+/** What a run came to in one component of a platform. */
+interface Part {
+  readonly component: Component;
+  readonly report?: JobReport;
+  readonly error?: unknown;
+}
+
+/**
+ * Does a job's work in its context; on a platform whose gateway and controller both keep tokens, in one after the
+ * other, so that a sweep leaves neither out.
+ *
+ * @param context The context's name.
+ * @throws TokenctlError what the work throws; on a platform once both were tried.
+ */
+async function inEachComponent(runtime: Runtime, context: string, work: PartWork): Promise<JobReport> {
+  const components = await runtime.components();
+  if (components.length < 2) return await work(runtime, null);
+  const parts: Part[] = [];
+  for (const component of components) {
+    const label = `${context}/${component}`;
+    const place = runtime.in({ component, label, progress: runtime.progress });
+    try {
+      parts.push({ component, report: await work(place, component) });
+    } catch (error) {
+      if (!(error instanceof TokenctlError)) throw error;
+      parts.push({ component, error });
+    }
+  }
+  return joined(parts);
+}
+
+function joined(parts: readonly Part[]): JobReport {
+  const errors = parts.flatMap(({ error }) => (error instanceof TokenctlError ? [error] : []));
+  const reports = parts.flatMap(({ report }) => report ?? []);
+  const message = parts.map(textOf).join('; ');
+  const summary = Object.fromEntries(
+    parts.map(({ component, report, error }) => [
+      component,
+      report?.summary ?? { failed: error instanceof TokenctlError ? error.code : 'bug' },
+    ]),
+  );
+  const [first] = errors;
+  if (first !== undefined) {
+    const same = errors.length === parts.length && errors.every(({ code }) => code === first.code);
+    throw new TokenctlError(same ? first.code : 'partly_done', message, {
+      ...(first.hint !== undefined && { hint: first.hint }),
+      details: summary,
+      cause: first,
+    });
+  }
+  const findings = reports.flatMap((report) => report.findings ?? []);
+  return {
+    message,
+    summary,
+    interrupted: reports.some(({ interrupted }) => interrupted === true),
+    revoked: reports.reduce((sum, { revoked = 0 }) => sum + revoked, 0),
+    ...(findings.length > 0 && { findings: sumOf(findings) }),
+    notices: reports.flatMap(({ notices = [] }) => notices),
+  };
+}
+
+function textOf({ component, report, error }: Part): string {
+  return `${component}: ${report?.message ?? (error instanceof TokenctlError ? error.message : 'it failed')}`;
+}
+
+function sumOf(findings: readonly Readonly<Record<Severity, number>>[]): Record<Severity, number> {
+  const sum = noneBySeverity();
+  for (const each of findings) for (const severity of severities) sum[severity] += each[severity];
+  return sum;
+}
+
+/** Where a run of a job works. */
+interface PlaceOfRun {
+  readonly context: string;
+  /** The component of a platform; null where the context is none. */
+  readonly component: Component | null;
+}
+
+/** Stands in a file's name for that of the context. */
+const CONTEXT = '{context}';
+
+/**
+ * The settings of a job with the files that it reads and writes for one context: `{context}` in their names becomes
+ * its name. Without that, the components of a platform have each a file of their own all the same.
+ */
+function withFilesOf(settings: TargetJobSettings, place: PlaceOfRun): TargetJobSettings {
+  if (settings.job !== 'token-audit') return settings;
+  const { report, baseline } = settings.parameters;
+  return {
+    ...settings,
+    parameters: {
+      ...settings.parameters,
+      ...(report !== undefined && { report: fileOf(report, place) }),
+      ...(baseline !== undefined && { baseline: fileOf(baseline, place) }),
+    },
+  };
+}
+
+function fileOf(path: string, { context, component }: PlaceOfRun): string {
+  const label = component === null ? context : `${context}+${component}`;
+  if (path.includes(CONTEXT)) return path.replaceAll(CONTEXT, label);
+  if (component === null) return path;
+  const extension = extname(path);
+  return `${path.slice(0, path.length - extension.length)}.${component}${extension}`;
+}
+
+/** Every kind of job, by its name in the configuration. */
+export const kinds = {
+  'revocation-sweep': revocationSweep,
+  'token-audit': tokenAudit,
+  'expiry-notices': expiryNotices,
+  'token-cleanup': tokenCleanup,
+  'settings-guard': settingsGuard,
+  offboarding,
+  'incident-lift': incidentLift,
+  'log-checkpoint': logCheckpoint,
+} as const satisfies Readonly<Record<JobKind, { readonly name: string; readonly schedule: string }>>;
+
+/** The kinds of job that work on a target. */
+type TargetJobSettings = Exclude<JobSettings, { readonly job: 'log-checkpoint' }>;
+
+/** What jobs are told besides their own parameters. */
+interface KindOptions {
+  /** The configuration's policy. */
+  readonly policy: PolicySettings;
+  /** Whom expiry notices go to. */
+  readonly notifiers: readonly Notifier[];
+}
+
+/** Runs a job on a target with its parameters. Throws what the job throws. */
+function runOnTarget(
+  settings: TargetJobSettings,
+  context: TargetJobContext,
+  { policy, notifiers }: KindOptions,
+): Promise<JobReport> {
+  switch (settings.job) {
+    case 'revocation-sweep': {
+      const { parameters } = settings;
+      const keepIfYounger = parameters.keepIfYounger * 1000;
+      const given = { ...parameters, keepIfYounger, policy: policyFrom(parameters.policy ?? policy) };
+      return revocationSweep.run(context, given);
+    }
+    case 'token-audit': {
+      const { policy: own, rules, baseline, report, notifyAt } = settings.parameters;
+      return tokenAudit.run(context, {
+        policy: policyFrom(own ?? policy),
+        rules: rules ?? null,
+        baseline: baseline ?? null,
+        report: report ?? null,
+        notifyAt,
+      });
+    }
+    case 'expiry-notices':
+      return expiryNotices.run(context, { thresholds: settings.parameters.thresholds, notifiers });
+    case 'token-cleanup': {
+      const { keepRevokedFor, atMost } = settings.parameters;
+      return tokenCleanup.run(context, { keepRevokedFor: keepRevokedFor * 1000, atMost });
+    }
+    case 'settings-guard':
+      return settingsGuard.run(context, settings.parameters);
+    case 'offboarding':
+      return offboarding.run(context, {
+        ...settings.parameters,
+        present: settings.parameters.present ?? null,
+      });
+    case 'incident-lift':
+      return incidentLift.run(context, settings.parameters);
+  }
+}
+
+/** Runs a job on the audit log with its parameters. Throws what the job throws. */
+function runOnLog(
+  { parameters }: Extract<JobSettings, { readonly job: 'log-checkpoint' }>,
+  context: LogJobContext,
+): Promise<JobReport> {
+  return logCheckpoint.run(context, { keepIn: parameters.keepIn ?? null, notify: parameters.notify });
 }

@@ -1,4 +1,4 @@
-import { intendedIds } from '../../operations/journal/batch-entries.ts';
+import { intendedIds } from '../../operations/journal/batches.ts';
 import { listOf, numbersIn, objectsIn, textOf } from '../../operations/journal/entry-data.ts';
 import type { Entry } from '../../operations/ports/audit-log.ts';
 import type { EventStatus, EventSubject, LogEvent } from './log-event.ts';

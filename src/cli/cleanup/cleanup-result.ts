@@ -1,6 +1,6 @@
 import type { CleanupReport } from '../../operations/cleanup/cleanup-tokens.ts';
 import { type CleanupKind, type CleanupPlan, cleanupKinds } from '../../operations/cleanup/plan-cleanup.ts';
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import { countText, numberText } from '../../reports/counts.ts';
 import { printable } from '../../reports/printable.ts';
 import { type Report, report } from '../../reports/result.ts';

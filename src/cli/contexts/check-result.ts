@@ -1,9 +1,5 @@
 import type { CheckedTarget } from '../../operations/contexts/check-target.ts';
-import type {
-  MissingRight,
-  RightsPurpose,
-  TargetDescription,
-} from '../../operations/ports/target-description.ts';
+import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
 import { printable } from '../../reports/printable.ts';
 import { type Report, report } from '../../reports/result.ts';
 

@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Stopped } from '../../operations/journal/work.ts';
+import type { Stopped } from '../../operations/journal/operation-run.ts';
 
 /** How a piece of work ended, as its report says. */
 interface Ending {

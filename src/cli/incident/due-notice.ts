@@ -1,6 +1,6 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { dueIncidents } from '../../operations/incident/plan-lift.ts';
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import { writeNotice } from '../output/streams.ts';
 
 /**

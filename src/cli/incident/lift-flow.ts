@@ -2,11 +2,11 @@ import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type LiftReport, liftIncident } from '../../operations/incident/lift.ts';
 import { dueIncidents, type LiftItem, type LiftPlan, planLift } from '../../operations/incident/plan-lift.ts';
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import { printable } from '../../reports/printable.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { timeText } from '../../reports/times.ts';
-import type { Consent } from '../consent.ts';
+import type { Confirmation } from '../consent.ts';
 import { unfinishedWork } from '../errors/unfinished-work.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { tellOfDue } from './due-notice.ts';
@@ -16,7 +16,7 @@ import { stepLines } from './steps-text.ts';
 /** What lifting is asked for with. */
 export interface LiftRequest {
   readonly runtime: Runtime;
-  readonly consent: Consent;
+  readonly consent: Confirmation;
   /** The incident's id; undefined with `due`. */
   readonly incident: string | undefined;
   readonly flags: ChangeFlags & { readonly due?: boolean | undefined };

@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { LockdownScope, Measures, Provider } from '../../domain/incident/scope.ts';
+import type { LockdownScope, Measures, Provider } from '../../domain/incident/incident.ts';
 import { newIncidentId } from '../../operations/incident/plan-lockdown.ts';
 import type { ChangeFlags } from '../flags.ts';
 

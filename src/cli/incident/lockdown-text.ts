@@ -1,6 +1,6 @@
-import type { Lock } from '../../domain/incident/lock.ts';
+import type { Lock } from '../../domain/incident/incident.ts';
 import type { LockdownPlan } from '../../operations/incident/plan-lockdown.ts';
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import { countText } from '../../reports/counts.ts';
 import { printable } from '../../reports/printable.ts';
 import { timeText } from '../../reports/times.ts';

@@ -5,11 +5,11 @@ import {
   type UserOffboardingPlan,
   type UserOffboardingReport,
 } from '../../operations/incident/offboard-user.ts';
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import { countText } from '../../reports/counts.ts';
 import { printable } from '../../reports/printable.ts';
 import { type Report, report } from '../../reports/result.ts';
-import type { Consent } from '../consent.ts';
+import type { Confirmation } from '../consent.ts';
 import { unfinishedWork } from '../errors/unfinished-work.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { amountsOf, isNothing } from '../revocation/plan-amounts.ts';
@@ -19,7 +19,7 @@ import { doorLines, stepLines } from './steps-text.ts';
 /** What an offboarding is asked for with. */
 export interface OffboardingRequest {
   readonly runtime: Runtime;
-  readonly consent: Consent;
+  readonly consent: Confirmation;
   readonly users: readonly string[];
   readonly flags: ChangeFlags;
 }

@@ -5,7 +5,7 @@ import type {
   IncidentStatus,
   Incidents,
 } from '../../operations/incident/incident-status.ts';
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import { countText } from '../../reports/counts.ts';
 import { printable } from '../../reports/printable.ts';
 import { type Report, report } from '../../reports/result.ts';

@@ -1,5 +1,5 @@
 import type { TimelineItem, TimelineSubject } from '../../operations/incident/timeline.ts';
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import { countText } from '../../reports/counts.ts';
 import { htmlStyle } from '../../reports/html-style.ts';
 import { html } from '../../reports/html-text.ts';

@@ -1,5 +1,5 @@
 import type { RevocationPlan } from '../../domain/plan.ts';
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { amountsOf } from './plan-amounts.ts';
 import { planText } from './plan-text.ts';

@@ -1,8 +1,8 @@
 import type { RevocationPlan, StaysAlive, Tally } from '../../domain/plan.ts';
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import { countText, numberText } from '../../reports/counts.ts';
 import { printable } from '../../reports/printable.ts';
-import { amountsOf, confirmation, isNothing } from './plan-amounts.ts';
+import { amountsOf, isNothing, questionFor } from './plan-amounts.ts';
 
 /** Lines shown of a tally before the rest is summed up. */
 const SHOWN = 5;
@@ -18,7 +18,7 @@ export function planText(plan: RevocationPlan, description: TargetDescription, b
   const lines = [
     isNothing(amounts)
       ? `Nothing to revoke: the selection is ${printable.value(plan.selection)}.`
-      : `Would ${confirmation(amounts).act}: ${printable.value(plan.selection)}.`,
+      : `Would ${questionFor(amounts).act}: ${printable.value(plan.selection)}.`,
     `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
     ...amountLines(plan),
     ...tallyLines('user', plan.byUser),

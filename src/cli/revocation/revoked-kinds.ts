@@ -1,4 +1,4 @@
-import type { FailedToken } from '../../operations/journal/outcome-tally.ts';
+import type { FailedToken } from '../../operations/journal/batches.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 
 /** What became of one kind of a revocation's tokens, and what that kind is called. */

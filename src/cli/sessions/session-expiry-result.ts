@@ -1,4 +1,4 @@
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import type { SessionExpiryReport } from '../../operations/sessions/expire-sessions.ts';
 import type { SessionExpiryPlan } from '../../operations/sessions/plan-session-expiry.ts';
 import { countText, numberText } from '../../reports/counts.ts';

@@ -1,10 +1,10 @@
 import type { Runtime } from '../../app/runtime.ts';
-import type { TokenLifetimes } from '../../operations/ports/authentication-settings.ts';
+import type { TokenLifetimes } from '../../operations/ports/target.ts';
 import { changeSetting } from '../../operations/settings/change-setting.ts';
 import { readSettings } from '../../operations/settings/read-settings.ts';
 import { secondsText } from '../../reports/durations.ts';
 import { type Report, report } from '../../reports/result.ts';
-import type { Consent } from '../consent.ts';
+import type { Confirmation } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { delayText, type SettingsHold } from './settings-delay.ts';
 
@@ -18,7 +18,7 @@ export interface LifetimeFlags {
 /** TokenLifetimes that are to be set. */
 export interface LifetimeRequest {
   readonly runtime: Runtime;
-  readonly consent: Consent;
+  readonly consent: Confirmation;
   readonly flags: ChangeFlags & LifetimeFlags;
 }
 

@@ -1,4 +1,4 @@
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 
 /** How soon a changed setting holds. */
 export type SettingsHold = TargetDescription['capabilities']['settingsHold'];

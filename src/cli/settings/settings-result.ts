@@ -1,4 +1,4 @@
-import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
+import type { AuthenticationSettings } from '../../operations/ports/target.ts';
 import { secondsText } from '../../reports/durations.ts';
 import { type Report, report } from '../../reports/result.ts';
 

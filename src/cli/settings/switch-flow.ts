@@ -1,9 +1,9 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { basicAuthCaution } from '../../domain/basic-auth-caution.ts';
+import { basicAuthCaution } from '../../domain/dialect.ts';
 import { changeSetting } from '../../operations/settings/change-setting.ts';
 import { readSettings } from '../../operations/settings/read-settings.ts';
 import { type Report, report } from '../../reports/result.ts';
-import type { Consent } from '../consent.ts';
+import type { Confirmation } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { delayText, type SettingsHold } from './settings-delay.ts';
 import type { Switch } from './switches.ts';
@@ -11,7 +11,7 @@ import type { Switch } from './switches.ts';
 /** A switch, and the state that it is to have. */
 export interface SwitchRequest {
   readonly runtime: Runtime;
-  readonly consent: Consent;
+  readonly consent: Confirmation;
   readonly flags: ChangeFlags;
   readonly setting: Switch;
   readonly on: boolean;

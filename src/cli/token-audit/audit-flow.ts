@@ -3,7 +3,7 @@ import { policyFrom } from '../../config/policy.ts';
 import { policyFile } from '../../config/policy-file.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
-import type { Severity } from '../../domain/policy/severity.ts';
+import type { Severity } from '../../domain/policy/rule.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { type Audit, auditTokens } from '../../operations/token-audit/audit-tokens.ts';
 import {

@@ -2,20 +2,19 @@ import type { Runtime } from '../../app/runtime.ts';
 import { requireNewFile, reserveSecretFile } from '../../app/secret-file.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Token } from '../../domain/token.ts';
-import type { TokenRequest } from '../../operations/ports/target.ts';
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
+import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
 import { createToken } from '../../operations/tokens/create-token.ts';
 import { printable } from '../../reports/printable.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { expiryText } from '../../reports/times.ts';
 import { tokenToJson } from '../../reports/token-view.ts';
-import type { Consent } from '../consent.ts';
+import type { Confirmation } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
 
 /** What a token is created with, and the file for its value. */
 export interface CreationRequest {
   readonly runtime: Runtime;
-  readonly consent: Consent;
+  readonly consent: Confirmation;
   readonly flags: ChangeFlags;
   readonly request: TokenRequest;
   readonly output: string;

@@ -1,6 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Incident, type IncidentEntry, isIncidentEntry, openingOf } from './incident.ts';
-import { type Lock, type LockValue, lockKey, locksIn } from './lock.ts';
+import {
+  type Incident,
+  type IncidentEntry,
+  isIncidentEntry,
+  type Lock,
+  type LockValue,
+  lockKey,
+  locksIn,
+  openingOf,
+} from './incident.ts';
 
 /** What holds a value: the incidents, the value that they set, and the one that was there before the first. */
 export interface Hold {

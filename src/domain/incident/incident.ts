@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { LockdownScope, Measures } from './scope.ts';
+import { eitherOf } from '../selector.ts';
 
 /** An entry of the audit log, as far as incidents are concerned. */
 export interface IncidentEntry {
@@ -87,4 +87,106 @@ export function openingOf(entry: IncidentEntry, before: Incident | null): Incide
     snapshot: before?.snapshot ?? null,
     kept: Array.isArray(data['kept']) ? data['kept'].filter((id) => Number.isSafeInteger(id)) : [],
   };
+}
+
+/** A value that a lockdown sets: a switch, or a number of seconds. */
+export type LockValue = boolean | number;
+
+/** One thing that a lockdown sets, with the value that was there before. */
+export interface Lock {
+  readonly what: 'setting' | 'user';
+  /** The setting, in the controller's name (`OAUTH2_PROVIDER.` before those in there); or the user's name. */
+  readonly name: string;
+  /** Of a user. */
+  readonly userId?: number;
+  /** Of a user whether active. */
+  readonly before: LockValue;
+  readonly locked: LockValue;
+}
+
+/** Names what a lock sets: the same for every incident that sets it. */
+export function lockKey({ what, name, userId }: Omit<Lock, 'before' | 'locked'>): string {
+  return what === 'user' ? `user:${userId}` : `setting:${name}`;
+}
+
+/** The locks that stand in an entry of the audit log; what is none is left out. */
+export function locksIn(data: Readonly<Record<string, unknown>>): Lock[] {
+  const { locks } = data;
+  return Array.isArray(locks) ? locks.filter(isLock) : [];
+}
+
+function isLock(value: unknown): value is Lock {
+  if (typeof value !== 'object' || value === null) return false;
+  const { what, name, userId, before, locked } = value as Readonly<Record<string, unknown>>;
+  return (
+    (what === 'setting' || (what === 'user' && Number.isSafeInteger(userId))) &&
+    typeof name === 'string' &&
+    isLockValue(before) &&
+    isLockValue(locked)
+  );
+}
+
+function isLockValue(value: unknown): value is LockValue {
+  return typeof value === 'boolean' || typeof value === 'number';
+}
+
+/** Which kinds of identity provider an account can come from, in the controller's words; `any` is every one. */
+export const providers = ['ldap', 'social', 'enterprise', 'any'] as const;
+
+/** One of {@link providers}. */
+export type Provider = (typeof providers)[number];
+
+/** Whom or what a lockdown is about. */
+export type LockdownScope =
+  | { readonly kind: 'users'; readonly names: readonly string[] }
+  | { readonly kind: 'applications'; readonly names: readonly string[] }
+  | { readonly kind: 'identity_provider'; readonly provider: Provider }
+  | { readonly kind: 'all' };
+
+/** What a lockdown does besides revoking tokens and ending sessions. */
+export interface Measures {
+  /** Turns basic authentication off. */
+  readonly basicAuthentication: boolean;
+  /** Stops external users from creating tokens. */
+  readonly externalTokens: boolean;
+  /** Deactivates the users that are meant, but the caller and these. */
+  readonly deactivate: boolean;
+  readonly keepActive: readonly string[];
+  /** Shortens the lifetimes of new tokens. */
+  readonly lifetimes: boolean;
+}
+
+/** A scope in words, as the end of a sentence. */
+export function describeScope(scope: LockdownScope): string {
+  switch (scope.kind) {
+    case 'users':
+      return `the access of ${eitherOf(scope.names)}`;
+    case 'applications':
+      return `the tokens of the application ${eitherOf(scope.names)}`;
+    case 'identity_provider':
+      return scope.provider === 'any'
+        ? 'the access of all users of identity providers'
+        : `the access of all users of identity providers of the kind ${scope.provider}`;
+    case 'all':
+      return "everybody's access";
+  }
+}
+
+/**
+ * Since when (RFC 3339) the log has to be kept so that every open incident can be lifted; null where none is open.
+ * One that is lifted is needed as well where another began before that: the value from before both stands with
+ * the first.
+ */
+export function neededSince(incidents: readonly Incident[]): string | null {
+  let since: string | null = null;
+  for (const incident of incidents.toSorted((a, b) => endOf(b) - endOf(a))) {
+    const isNeeded = incident.lifted === null || (since !== null && incident.lifted.at >= since);
+    if (isNeeded && (since === null || incident.since < since)) since = incident.since;
+  }
+  return since;
+}
+
+/** Open ones end last. */
+function endOf({ lifted }: Incident): number {
+  return lifted === null ? Number.MAX_SAFE_INTEGER : Date.parse(lifted.at);
 }

@@ -1,14 +1,81 @@
+import { HashCounter, textHash } from '../compact-collections.ts';
 import type { Application, RefreshToken, Token } from '../token.ts';
-import { type Exception, hasRunOut, isMeant } from './exception.ts';
-import type { Facts, JudgedSettings } from './facts.ts';
-import { CheckedFinding, type Finding } from './finding.ts';
 import { appliedRules, type Policy, type RuleName, ruleOf } from './policy.ts';
-import { type Check, hasExpired, type Rule, type Sum } from './rule.ts';
-import type { Severity } from './severity.ts';
-import type { Subject } from './subject.ts';
+import {
+  type Check,
+  type Facts,
+  hasExpired,
+  type JudgedSettings,
+  type Rule,
+  type Severity,
+  type Sum,
+} from './rule.ts';
+import { type Exception, hasRunOut, isMeant, type Subject, subjectKey } from './subject.ts';
+
+/** One rule's verdict on one subject. */
+export interface Finding {
+  readonly rule: RuleName;
+  readonly severity: Severity;
+  readonly subject: Subject;
+  /** What is wrong, as a sentence. Made when it is asked for: most findings of a large audit are only counted. */
+  readonly message: string;
+}
+
+/** A finding whose message its rule makes when asked for it. */
+class CheckedFinding<Item> implements Finding {
+  readonly rule: RuleName;
+  readonly severity: Severity;
+  readonly subject: Subject;
+  readonly #check: Check<Item>;
+  readonly #item: Item;
+
+  constructor(
+    { rule, severity, check }: { rule: RuleName; severity: Severity; check: Check<Item> },
+    subject: Subject,
+    item: Item,
+  ) {
+    this.rule = rule;
+    this.severity = severity;
+    this.subject = subject;
+    this.#check = check;
+    this.#item = item;
+  }
+
+  get message(): string {
+    return this.#check.message(this.#item);
+  }
+}
+
+/** What names a finding from run to run: the rule and the subject, as `never-used token:17`. */
+export function findingKey({ rule, subject }: Pick<Finding, 'rule' | 'subject'>): string {
+  return `${rule} ${subjectKey(subject)}`;
+}
+
+/**
+ * Findings that are known already, by their keys: those do not count. Kept as hashes of 53 bits, so that a
+ * million of them take little memory; that a new finding is taken for a known one has a chance of one in ten
+ * thousand million then.
+ */
+export class Baseline {
+  readonly #keys = new HashCounter();
+
+  /** @param key As of `findingKey`. */
+  add(key: string): void {
+    this.#keys.add(textHash(key));
+  }
+
+  has(key: string): boolean {
+    return this.#keys.count(textHash(key)) > 0;
+  }
+
+  /** How many findings it knows. */
+  get size(): number {
+    return this.#keys.size;
+  }
+}
 
 /** What a judge is made from. */
-export interface JudgeOptions {
+interface JudgeOptions {
   readonly policy: Policy;
   readonly facts: Facts;
   /** The rules to judge by; the policy's other rules are as if they were applied elsewhere. */

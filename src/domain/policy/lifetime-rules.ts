@@ -1,5 +1,15 @@
-import type { Token } from '../token.ts';
-import { DAY, type TokenRule } from './rule.ts';
+import { refreshTokenState, type Token } from '../token.ts';
+import {
+  type Breach,
+  DAY,
+  daysBetween,
+  daysText,
+  type RefreshTokenRule,
+  type SumRule,
+  type TokenRule,
+  type WithDays,
+  type WithShare,
+} from './rule.ts';
 
 const HUNDRED_YEARS = 36_525 * DAY;
 
@@ -30,3 +40,140 @@ export const neverExpires: TokenRule = {
 export function expiresNever(token: Pick<Token, 'expires'>, now: Date): boolean {
   return token.expires.getTime() - now.getTime() > HUNDRED_YEARS;
 }
+
+/**
+ * Finds tokens made to live longer than the policy's days. One that never expires is left to the rule of
+ * that name while that is applied: one fault, one finding.
+ */
+export const lifetimeOver: TokenRule<WithDays> = {
+  judges: 'tokens',
+  tokens: 'live',
+  defaults: { enabled: true, severity: 'medium', days: 366, exceptions: [] },
+  needs: [],
+  help: {
+    finds: 'An access token that is valid for longer than the allowed days, counted from its creation.',
+    matters: 'The longer a token lives, the longer a leaked copy of it works.',
+    remedy: 'Have the owner replace it by one of a shorter lifetime, and revoke it.',
+    reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
+    parameters: { days: 'The longest lifetime that is allowed.' },
+  },
+  prepare({ setting: { days }, facts, applied }) {
+    const otherFindsEndless = applied('never-expires');
+    return {
+      breaks: (token) =>
+        token.expires.getTime() - token.created.getTime() > days * DAY &&
+        !(otherFindsEndless && expiresNever(token, facts.now)),
+      message: ({ created, expires }) =>
+        `It is valid for ${daysText(daysBetween(created, expires))}; the limit is ${days}.`,
+    };
+  },
+};
+
+/** Finds expired tokens: nothing removes them until `cleanup_tokens` runs, if it does. */
+export const expiredPresent: TokenRule = {
+  judges: 'tokens',
+  tokens: 'expired',
+  defaults: { enabled: true, severity: 'low', exceptions: [] },
+  needs: [],
+  help: {
+    finds: 'An access token that has expired and is still in the database.',
+    matters:
+      'It authenticates nothing, but it clutters every listing, and the refresh token beside it may still be alive.',
+    remedy: 'tokenctl tokens cleanup, or tokenctl tokens revoke --expired.',
+    reference: 'NIST SP 800-53 IA-5: authenticators are removed at the end of their lifetime',
+  },
+  prepare: ({ facts }) => ({
+    breaks: () => true,
+    message: ({ expires }) =>
+      `It expired ${daysText(daysBetween(expires, facts.now))} ago and is still there.`,
+  }),
+};
+
+/**
+ * Finds access tokens whose refresh token lives longer than they do, by the controller's setting: it counts
+ * a refresh token's life from its creation, which is the access token's. One that is over is no fault.
+ */
+export const refreshOutlivesAccess: TokenRule = {
+  judges: 'tokens',
+  tokens: 'all',
+  defaults: { enabled: false, severity: 'low', exceptions: [] },
+  needs: ['settings', 'token_lifetimes'],
+  help: {
+    finds:
+      'An access token whose refresh token is still good, and will be after the access token has expired.',
+    matters:
+      'The expiry of the access token is not the end of the access. Off by default: where access tokens live for minutes, this is how OAuth is meant to work.',
+    remedy: 'Lower REFRESH_TOKEN_EXPIRE_SECONDS, or revoke such tokens together with their refresh tokens.',
+    reference: 'RFC 9700, section 4.14: refresh token protection',
+  },
+  prepare({ facts }) {
+    const lifetime = (facts.settings?.OAUTH2_PROVIDER?.REFRESH_TOKEN_EXPIRE_SECONDS ?? 0) * 1000;
+    const end = ({ created }: Token) => created.getTime() + lifetime;
+    return {
+      breaks: (token) =>
+        token.hasRefreshToken && end(token) > facts.now.getTime() && end(token) > token.expires.getTime(),
+      message: (token) =>
+        `Its refresh token is good for ${daysText(daysBetween(token.expires, new Date(end(token))))} after it has expired.`,
+    };
+  },
+};
+
+/** Finds refresh tokens whose access token is gone: they mint new ones, and the clean-up never sees them. */
+export const refreshOrphaned: RefreshTokenRule = {
+  judges: 'refreshTokens',
+  defaults: { enabled: true, severity: 'high', exceptions: [] },
+  needs: ['refresh_tokens'],
+  help: {
+    finds: 'A live refresh token whose access token is gone.',
+    matters:
+      "Revoking the access token has not ended the access: this one mints the next. No list shows it, and the controller's own clean-up never removes it.",
+    remedy:
+      'tokenctl refresh-tokens list --state orphaned says whose they are; tokenctl tokens revoke --user NAME ends them.',
+    reference: 'RFC 7009, section 2.1: revoking a token ends the grant that it belongs to',
+  },
+  prepare: ({ facts }) => ({
+    breaks: (token) => refreshTokenState(token) === 'orphaned',
+    message: ({ created }) =>
+      `It was made ${daysText(daysBetween(created, facts.now))} ago, its access token is gone, and it mints new ones.`,
+  }),
+};
+
+/** Finds days on which many tokens expire together: the day on which everything stops. */
+export const expiryCliff: SumRule<WithShare> = {
+  judges: 'sums',
+  defaults: { enabled: true, severity: 'low', tokens: 20, percent: 10, exceptions: [] },
+  needs: [],
+  help: {
+    finds: 'A day (UTC) on which many access tokens expire: at least that many, and at least that share.',
+    matters: 'Tokens that were made together end together, and so does what runs with them.',
+    remedy: 'Replace some of them earlier. tokenctl tokens notices tells their owners in time.',
+    reference: 'NIST SP 800-57 part 1, section 5.3: cryptoperiods are planned',
+    parameters: {
+      tokens: 'How many tokens must expire on one day.',
+      percent: 'Which share of the tokens that have not expired that must be.',
+    },
+  },
+  prepare({ setting: { tokens: atLeast, percent }, facts }) {
+    const days = new Map<number, number>();
+    let live = 0;
+    return {
+      add(token) {
+        live += 1;
+        if (expiresNever(token, facts.now)) return;
+        const day = Math.floor(token.expires.getTime() / DAY);
+        days.set(day, (days.get(day) ?? 0) + 1);
+      },
+      *breaches(): Iterable<Breach> {
+        for (const [number, tokens] of [...days].sort(([one], [other]) => one - other)) {
+          if (tokens < atLeast || tokens * 100 < live * percent) continue;
+          const day = new Date(number * DAY).toISOString().slice(0, 10);
+          const share = Math.round((tokens * 100) / live);
+          yield {
+            subject: { kind: 'day', day },
+            message: `${tokens} tokens expire on ${day}, ${share} % of those that have not expired.`,
+          };
+        }
+      },
+    };
+  },
+};

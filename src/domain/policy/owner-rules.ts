@@ -1,4 +1,6 @@
-import type { TokenRule } from './rule.ts';
+import { allowsWriting } from '../token.ts';
+import type { TokenRule, WithUsers } from './rule.ts';
+import { matchesAny } from './subject.ts';
 
 /**
  * Finds tokens of deactivated users: controller 24.6.1 goes on answering them, so that deactivating
@@ -21,4 +23,115 @@ export const ownerInactive: TokenRule = {
     message: ({ user }) =>
       `Its owner ${user?.username ?? ''} is deactivated, and the token may work nevertheless.`,
   }),
+};
+
+/** Finds tokens of superusers: whoever holds one holds the controller, or may read all of it. */
+export const ownerSuperuser: TokenRule = {
+  judges: 'tokens',
+  tokens: 'live',
+  defaults: { enabled: true, severity: 'medium', exceptions: [] },
+  needs: ['users'],
+  help: {
+    finds: 'An access token of a superuser.',
+    matters: 'No role limits it: whoever holds it may do everything, or with scope read see everything.',
+    remedy: 'Have the work done by an account that may do no more than it needs, with a token of its own.',
+    reference: 'NIST SP 800-53 AC-6: least privilege',
+  },
+  prepare: ({ facts }) => ({
+    breaks: ({ user }) => user !== null && facts.superuserIds.has(user.id),
+    message: (token) =>
+      `Its owner ${token.user?.username ?? ''} is a superuser: it may ${allowsWriting(token) ? 'do' : 'see'} everything.`,
+  }),
+};
+
+/**
+ * Finds tokens of users from an identity provider while the controller forbids those: they live on when the
+ * provider locks the user out. Turning ALLOW_OAUTH2_FOR_EXTERNAL_USERS off stops new ones and leaves these
+ * alive. Where the setting allows them, they are as they should be.
+ */
+export const ownerExternal: TokenRule = {
+  judges: 'tokens',
+  tokens: 'live',
+  defaults: { enabled: true, severity: 'medium', exceptions: [] },
+  needs: ['users', 'settings'],
+  help: {
+    finds:
+      'An access token of a user from an identity provider, while ALLOW_OAUTH2_FOR_EXTERNAL_USERS forbids such tokens.',
+    matters:
+      'It was made before that was forbidden, and lives on when the identity provider locks the user out. Forbidding it has ended none of them.',
+    remedy:
+      'tokenctl settings external-tokens deny --revoke-existing, or tokenctl tokens revoke --finding owner-external.',
+    reference: 'OWASP Non-Human Identities Top 10, NHI1: improper offboarding',
+  },
+  prepare({ facts }) {
+    const forbidden = facts.settings?.ALLOW_OAUTH2_FOR_EXTERNAL_USERS === false;
+    return {
+      breaks: ({ user }) => forbidden && user !== null && facts.externalUsers.has(user.id),
+      message: ({ user }) =>
+        `Its owner ${user?.username ?? ''} signs in by ${facts.externalUsers.get(user?.id ?? 0) ?? 'a provider'}, which cannot end this token.`,
+    };
+  },
+};
+
+/** Finds personal access tokens of accounts that a machine works under. */
+export const personalTokenOfServiceAccount: TokenRule<WithUsers> = {
+  judges: 'tokens',
+  tokens: 'live',
+  defaults: { enabled: true, severity: 'low', users: [], exceptions: [] },
+  needs: [],
+  help: {
+    finds: 'A personal access token of a service account.',
+    matters:
+      'It belongs to no application, so that nothing says which program uses it, and it cannot be revoked with the program.',
+    remedy: 'Register the program as an application, and give it tokens of that application.',
+    reference: 'RFC 6749, section 2: client registration',
+    parameters: { users: 'The names of the service accounts, each a name or a pattern such as ci-*.' },
+  },
+  prepare({ setting: { users } }) {
+    const isServiceAccount = rememberedMatch(users);
+    return {
+      breaks: ({ application, user }) =>
+        application === null && user !== null && isServiceAccount(user.username),
+      message: ({ user }) =>
+        `It is personal, and ${user?.username ?? ''} is a service account: nothing says which program uses it.`,
+    };
+  },
+};
+
+/** Whether a name matches one of the patterns; each name is compared once. */
+function rememberedMatch(patterns: readonly string[]): (name: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (name) => {
+    let match = known.get(name);
+    if (match === undefined) {
+      match = matchesAny(name, patterns);
+      known.set(name, match);
+    }
+    return match;
+  };
+}
+
+/** Finds application tokens that belong to a person, where programs are to have accounts of their own. */
+export const applicationTokenOfPerson: TokenRule<WithUsers> = {
+  judges: 'tokens',
+  tokens: 'live',
+  defaults: { enabled: false, severity: 'low', users: [], exceptions: [] },
+  needs: [],
+  help: {
+    finds: "An application's access token whose owner is no service account.",
+    matters:
+      'The program acts as that person: with all their rights, under their name, and until they leave. Off by default: an application that people sign in to works so.',
+    remedy: 'Give the program a service account, and have it get its tokens for that.',
+    reference: 'OWASP Non-Human Identities Top 10, NHI10: human use of non-human identities',
+    parameters: { users: 'The names of the service accounts, each a name or a pattern such as ci-*.' },
+  },
+  prepare({ setting: { users } }) {
+    const isServiceAccount = rememberedMatch(users);
+    return {
+      breaks: ({ application, user }) =>
+        application !== null && user !== null && !isServiceAccount(user.username),
+      message: ({ application, user }) =>
+        `${application?.name ?? ''} acts as ${user?.username ?? ''}, who is no service account.`,
+    };
+  },
 };

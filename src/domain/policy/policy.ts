@@ -1,31 +1,56 @@
-import { applicationImplicit } from './application-implicit.ts';
-import { applicationPublicWithoutPkce } from './application-public-without-pkce.ts';
-import { applicationSecretOlderThan } from './application-secret-older-than.ts';
-import { applicationTokenOfPerson } from './application-token-of-person.ts';
-import { basicAuthOn } from './basic-auth-on.ts';
-import { duplicatePurpose } from './duplicate-purpose.ts';
-import { exceptionExpired } from './exception-expired.ts';
-import { expiredPresent } from './expired-present.ts';
-import { expiryCliff } from './expiry-cliff.ts';
-import { externalTokensAllowed } from './external-tokens-allowed.ts';
-import { lifetimeDefault } from './lifetime-default.ts';
-import { lifetimeOver } from './lifetime-over.ts';
-import { neverExpires } from './never-expires.ts';
-import { neverUsedRule } from './never-used.ts';
-import { noDescription } from './no-description.ts';
-import { ownerExternal } from './owner-external.ts';
-import { ownerInactive } from './owner-inactive.ts';
-import { ownerSuperuser } from './owner-superuser.ts';
-import { personalTokenOfServiceAccount } from './personal-token-of-service-account.ts';
-import { refreshOrphaned } from './refresh-orphaned.ts';
-import { refreshOutlivesAccess } from './refresh-outlives-access.ts';
-import type { Rule } from './rule.ts';
-import { sessionAgeLong } from './session-age-long.ts';
-import { sessionsUnlimited } from './sessions-unlimited.ts';
-import { tooManyPerUser } from './too-many-per-user.ts';
-import { unusedFor } from './unused-for.ts';
-import { writeScope } from './write-scope.ts';
-import { writeUnneeded } from './write-unneeded.ts';
+import {
+  applicationImplicit,
+  applicationPublicWithoutPkce,
+  applicationSecretOlderThan,
+  basicAuthOn,
+  externalTokensAllowed,
+  lifetimeDefault,
+  sessionAgeLong,
+  sessionsUnlimited,
+} from './controller-rules.ts';
+import {
+  expiredPresent,
+  expiryCliff,
+  lifetimeOver,
+  neverExpires,
+  refreshOrphaned,
+  refreshOutlivesAccess,
+} from './lifetime-rules.ts';
+import {
+  applicationTokenOfPerson,
+  ownerExternal,
+  ownerInactive,
+  ownerSuperuser,
+  personalTokenOfServiceAccount,
+} from './owner-rules.ts';
+import type { ExceptionRule, Rule } from './rule.ts';
+import { hasRunOut } from './subject.ts';
+import {
+  duplicatePurpose,
+  neverUsedRule,
+  noDescription,
+  tooManyPerUser,
+  unusedFor,
+  writeScope,
+  writeUnneeded,
+} from './use-rules.ts';
+
+/** Finds exceptions of the policy that have run out: what they were for is found again, or is settled. */
+const exceptionExpired: ExceptionRule = {
+  judges: 'exceptions',
+  defaults: { enabled: true, severity: 'medium', exceptions: [] },
+  needs: [],
+  help: {
+    finds: 'An exception of the policy whose last day is over, in a rule that is applied.',
+    matters: 'Somebody promised that what it excuses would be settled by then.',
+    remedy: 'Settle it and take the exception out of the policy, or decide again and give it another day.',
+    reference: 'ISO/IEC 27001:2022, clause 10.2: nonconformities are followed up',
+  },
+  prepare: ({ facts }) => ({
+    breaks: (exception) => hasRunOut(exception, facts.now),
+    message: ({ until, reason }) => `It held until ${until ?? ''}, for this reason: ${reason}`,
+  }),
+};
 
 /** Every rule, by its name. */
 export const rules = {

@@ -1,11 +1,8 @@
 import type { Application, RefreshToken, Token } from '../token.ts';
-import type { Exception } from './exception.ts';
-import type { Fact, Facts, JudgedSettings } from './facts.ts';
-import type { Severity } from './severity.ts';
-import type { Subject } from './subject.ts';
+import type { Exception, Subject } from './subject.ts';
 
 /** What every rule can be told. */
-export interface RuleSetting {
+interface RuleSetting {
   readonly enabled: boolean;
   readonly severity: Severity;
   readonly exceptions: readonly Exception[];
@@ -118,3 +115,95 @@ export function daysBetween(from: Date, to: Date): number {
 export function daysText(days: number): string {
   return days === 1 ? '1 day' : `${days} days`;
 }
+
+/** A rule with a limit in days. */
+export interface WithDays extends RuleSetting {
+  readonly days: number;
+}
+
+/** A rule with a limit in hours. */
+export interface WithHours extends RuleSetting {
+  readonly hours: number;
+}
+
+/** A rule with a number of tokens. */
+export interface WithTokens extends RuleSetting {
+  readonly tokens: number;
+}
+
+/** A rule with a number and a share of tokens; both must be reached. */
+export interface WithShare extends WithTokens {
+  /** Of the tokens that have not expired. */
+  readonly percent: number;
+}
+
+/** A rule that knows some users by name, each a name or a pattern; without any it finds nothing. */
+export interface WithUsers extends RuleSetting {
+  readonly users: readonly string[];
+}
+
+/** How much a finding matters, least first. */
+export const severities = ['low', 'medium', 'high', 'critical'] as const;
+
+export type Severity = (typeof severities)[number];
+
+/** Whether a severity is at or above another. */
+export function atLeast(severity: Severity, threshold: Severity): boolean {
+  return severities.indexOf(severity) >= severities.indexOf(threshold);
+}
+
+/** A count of nothing yet for each severity. */
+export function noneBySeverity(): Record<Severity, number> {
+  return { low: 0, medium: 0, high: 0, critical: 0 };
+}
+
+/** The settings that rules judge, in the controller's names. Times are in seconds; null is what a target has not. */
+export interface JudgedSettings {
+  readonly AUTH_BASIC_ENABLED: boolean;
+  readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean;
+  readonly SESSION_COOKIE_AGE: number;
+  readonly SESSIONS_PER_USER: number | null;
+  readonly OAUTH2_PROVIDER: {
+    readonly ACCESS_TOKEN_EXPIRE_SECONDS: number;
+    readonly REFRESH_TOKEN_EXPIRE_SECONDS: number;
+  } | null;
+}
+
+/** What rules know besides what they judge: gathered before, so that rules stay pure. */
+export interface Facts {
+  /** The instant at which everything is judged. */
+  readonly now: Date;
+  /** Tokens unused for the days of `unused-for`; needed where tokens do not carry their last use. */
+  readonly unusedTokenIds: Ids;
+  /** Tokens that were never used; needed where tokens do not carry their last use. */
+  readonly neverUsedTokenIds: Ids;
+  /** Ids of deactivated users. */
+  readonly inactiveUserIds: Ids;
+  /** Ids of users who may do everything. */
+  readonly superuserIds: Ids;
+  /** The kind of identity provider by user id, for external users. */
+  readonly externalUsers: ReadonlyMap<number, string>;
+  /** When a user last changed anything by the activity stream; none for who never did. */
+  readonly lastChanges: ReadonlyMap<number, Date>;
+  /** Null where no applied rule needs them. */
+  readonly settings: JudgedSettings | null;
+}
+
+/** Some ids, as far as asking about one goes. */
+interface Ids {
+  has(id: number): boolean;
+}
+
+/** A kind of fact that a target may refuse to tell: the rules that need it are not checked then. */
+export type Fact =
+  | 'unused_tokens'
+  | 'never_used_tokens'
+  | 'users'
+  | 'inactive_users'
+  | 'last_changes'
+  | 'settings'
+  | 'token_lifetimes'
+  | 'session_limit'
+  | 'pkce'
+  | 'applications'
+  | 'refresh_tokens';

@@ -1,4 +1,4 @@
-import { textHash } from '../text-hash.ts';
+import { textHash } from '../compact-collections.ts';
 import type { Application, ApplicationReference, RefreshToken, Token, UserReference } from '../token.ts';
 
 /** What a finding is about. The member that the kind names holds it. */
@@ -88,7 +88,7 @@ export function applicationOf(subject: Subject): ApplicationReference | null {
 }
 
 /** The description that somebody gave the subject; null where it cannot have one. */
-export function descriptionOf(subject: Subject): string | null {
+function descriptionOf(subject: Subject): string | null {
   if (subject.kind === 'token') return subject.token.description;
   return subject.kind === 'purpose' ? subject.purpose.description : null;
 }
@@ -113,4 +113,76 @@ export function subjectName(subject: Subject): string {
     case 'exception':
       return `exception ${subject.exception.number} of ${subject.exception.rule}`;
   }
+}
+
+/**
+ * What a rule is not to find, and why. Criteria that are present must all hold; without one it is everything
+ * that the rule finds. Each is a text exactly, or a pattern with `*` and `?`.
+ */
+export interface Exception {
+  /** The owner's name. */
+  readonly user?: string | undefined;
+  /** The application's name. */
+  readonly application?: string | undefined;
+  /** The token's description. */
+  readonly description?: string | undefined;
+  /** The last day (UTC) on which it holds: `2026-12-31`. Without it, it holds for good. */
+  readonly until?: string | undefined;
+  readonly reason: string;
+}
+
+/** Whether an exception's last day is over. */
+export function hasRunOut({ until }: Exception, now: Date): boolean {
+  return until !== undefined && now.toISOString().slice(0, 10) > until;
+}
+
+/** Whether an exception is meant for a subject; not whether it still holds. */
+export function isMeant(exception: Exception, subject: Subject): boolean {
+  const { user, application, description } = exception;
+  return (
+    (user === undefined || matches(ownerOf(subject)?.username, user)) &&
+    (application === undefined || matches(applicationOf(subject)?.name, application)) &&
+    (description === undefined || matches(descriptionOf(subject), description))
+  );
+}
+
+/** What is not there is not meant by any pattern, `*` included. */
+function matches(text: string | null | undefined, pattern: string): boolean {
+  return text !== null && text !== undefined && matchesGlob(text, pattern);
+}
+
+/**
+ * Whether a text is what a pattern means: `*` stands for any characters, `?` for one, everything else for
+ * itself. Takes time in proportion to both lengths at most, whatever the pattern.
+ */
+export function matchesGlob(text: string, pattern: string): boolean {
+  let at = 0;
+  let inPattern = 0;
+  let lastStar = -1;
+  let retryAt = 0;
+  while (at < text.length) {
+    const wanted = pattern[inPattern];
+    if (wanted === '*') {
+      lastStar = inPattern;
+      inPattern += 1;
+      retryAt = at;
+    } else if (wanted !== undefined && (wanted === '?' || wanted === text[at])) {
+      at += 1;
+      inPattern += 1;
+    } else if (lastStar >= 0) {
+      // The last star takes one character more, and what follows it is tried again from there.
+      retryAt += 1;
+      at = retryAt;
+      inPattern = lastStar + 1;
+    } else {
+      return false;
+    }
+  }
+  while (pattern[inPattern] === '*') inPattern += 1;
+  return inPattern === pattern.length;
+}
+
+/** Whether a text is what one of several patterns means. */
+export function matchesAny(text: string, patterns: readonly string[]): boolean {
+  return patterns.some((pattern) => matchesGlob(text, pattern));
 }

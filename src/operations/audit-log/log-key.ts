@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { signCheckpoint } from '../../domain/checkpoint.ts';
 import { generateNoteKey, parseSigner } from '../../domain/note-key.ts';
-import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
-import type { LogKeys } from '../ports/log-keys.ts';
+import type { AuditLog, Entry, EntryDraft, LogKeys } from '../ports/audit-log.ts';
 import { LogTree } from './log-tree.ts';
 import { held } from './verify-log.ts';
 

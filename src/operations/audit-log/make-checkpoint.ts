@@ -1,7 +1,6 @@
 import { openCheckpoint, signCheckpoint } from '../../domain/checkpoint.ts';
 import { parseSigner, parseVerifier } from '../../domain/note-key.ts';
-import type { AuditLog } from '../ports/audit-log.ts';
-import type { LogKeys } from '../ports/log-keys.ts';
+import type { AuditLog, LogKeys } from '../ports/audit-log.ts';
 import { LogTree } from './log-tree.ts';
 import { held, requireCheckpoint } from './verify-log.ts';
 

@@ -1,9 +1,7 @@
-import { openCheckpoint } from '../../domain/checkpoint.ts';
+import { openCheckpoint, proofText, verifyProof } from '../../domain/checkpoint.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { proofText, verifyProof } from '../../domain/inclusion-proof.ts';
 import { parseVerifier } from '../../domain/note-key.ts';
-import type { AuditLog } from '../ports/audit-log.ts';
-import type { LogKeys } from '../ports/log-keys.ts';
+import type { AuditLog, LogKeys } from '../ports/audit-log.ts';
 import { LogTree } from './log-tree.ts';
 import { makeCheckpoint } from './make-checkpoint.ts';
 import { held, requireCheckpoint } from './verify-log.ts';

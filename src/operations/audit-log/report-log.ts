@@ -1,6 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { countNames, noCounts, type RunAccount, type RunCounts } from '../journal/run-account.ts';
-import { RunTally } from '../journal/run-tally.ts';
+import { countNames, noCounts, type RunAccount, type RunCounts, RunTally } from '../journal/run-account.ts';
 import type { AuditLog, Entry, LogVerification } from '../ports/audit-log.ts';
 
 /** Of which time a report is made. */

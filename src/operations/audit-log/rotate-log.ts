@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { TokenctlError } from '../../domain/errors.ts';
-import { neededSince } from '../../domain/incident/needed-since.ts';
+import { neededSince } from '../../domain/incident/incident.ts';
 import { readBooks } from '../incident/read-incidents.ts';
 import type { AuditLog, EntryDraft, Pruning, Rotation } from '../ports/audit-log.ts';
 

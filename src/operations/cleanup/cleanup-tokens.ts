@@ -1,11 +1,8 @@
 import type { Outcome } from '../../domain/plan.ts';
-import type { BatchStep } from '../journal/batch-entries.ts';
-import { batchesOf, runBatches } from '../journal/batches.ts';
-import type { Change } from '../journal/change.ts';
+import { type BatchStep, batchesOf, type FailedToken, OutcomeTally, runBatches } from '../journal/batches.ts';
 import { Journal } from '../journal/journal.ts';
-import { type FailedToken, OutcomeTally } from '../journal/outcome-tally.ts';
+import { type Change, type Stopped, Work } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
-import { type Stopped, Work } from '../journal/work.ts';
 import { type CleanupKind, type CleanupPlan, cleanupKinds } from './plan-cleanup.ts';
 
 /** What to clean up, and who says so. */

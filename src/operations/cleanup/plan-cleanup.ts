@@ -1,8 +1,6 @@
-import { IdSet } from '../../domain/id-set.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target } from '../ports/target.ts';
-import type { Capabilities } from '../ports/target-description.ts';
-import type { RefreshTokenSelector } from '../ports/target-selectors.ts';
+import { IdSet } from '../../domain/compact-collections.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Capabilities, RefreshTokenSelector, Target } from '../ports/target.ts';
 
 /** The kinds of tokens that are over, in the order in which they are deleted. */
 export const cleanupKinds = [

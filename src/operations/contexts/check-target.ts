@@ -1,5 +1,4 @@
-import type { Target } from '../ports/target.ts';
-import type { RightsPurpose, TargetDescription } from '../ports/target-description.ts';
+import type { RightsPurpose, Target, TargetDescription } from '../ports/target.ts';
 
 /** A target as found, with what the caller ought to know about working on it. */
 export type CheckedTarget = TargetDescription & { readonly warnings: readonly string[] };

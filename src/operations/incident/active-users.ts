@@ -1,6 +1,5 @@
 import type { User } from '../../domain/token.ts';
-import type { Target } from '../ports/target.ts';
-import type { UserSelector } from '../ports/target-selectors.ts';
+import type { Target, UserSelector } from '../ports/target.ts';
 
 /** A user of whom it is known whether active. */
 export type KnownUser = User & { readonly isActive: boolean };

@@ -1,9 +1,7 @@
-import { basicAuthCaution } from '../../domain/basic-auth-caution.ts';
-import type { Lock } from '../../domain/incident/lock.ts';
-import type { LockdownScope, Measures } from '../../domain/incident/scope.ts';
-import { managementCommands } from '../../domain/management-commands.ts';
+import { basicAuthCaution, managementCommands } from '../../domain/dialect.ts';
+import type { Lock, LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { TargetDescription } from '../ports/target.ts';
 
 /** Something that stays open because this target cannot close it, or because it was not asked for. */
 export interface ByHand {

@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Selector } from '../../domain/selector.ts';
-import { BatchOutcome } from '../journal/batch-entries.ts';
-import type { Work } from '../journal/work.ts';
+import { BatchOutcome } from '../journal/batches.ts';
+import type { Work } from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
 import type { StepReport } from './step.ts';
 

@@ -1,10 +1,8 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
-import type { Change } from '../journal/change.ts';
-import type { Stopped, Work } from '../journal/work.ts';
-import type { Target } from '../ports/target.ts';
-import type { Capabilities } from '../ports/target-description.ts';
+import type { Change, Stopped, Work } from '../journal/operation-run.ts';
+import type { Capabilities, Target } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import type { RevocationReport } from '../revocation/revocation-report.ts';
 import type { RevocationListeners } from '../revocation/revocation-tally.ts';

@@ -1,11 +1,8 @@
-import type { Incident } from '../../domain/incident/incident.ts';
-import { type Hold, IncidentBook } from '../../domain/incident/incident-book.ts';
-import type { LockValue } from '../../domain/incident/lock.ts';
+import type { Incident, LockValue } from '../../domain/incident/incident.ts';
+import { type Hold, IncidentBook } from '../../domain/incident/incident-history.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { AuthenticationSettings } from '../ports/authentication-settings.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { AuthenticationSettings, Target, TargetDescription } from '../ports/target.ts';
 import { readUsers } from './active-users.ts';
 import { readBooks } from './read-incidents.ts';
 import { selectorOf } from './scope-selection.ts';

@@ -1,7 +1,6 @@
-import type { Change } from '../journal/change.ts';
 import { Journal } from '../journal/journal.ts';
+import { type Change, type Stopped, Work } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
-import { type Stopped, Work } from '../journal/work.ts';
 import { type LiftItem, type LiftPlan, planLift } from './plan-lift.ts';
 import { setUsers } from './set-users.ts';
 import { changeTo, settingNamed } from './setting-locks.ts';

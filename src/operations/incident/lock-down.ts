@@ -1,11 +1,9 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Change } from '../journal/change.ts';
 import { Journal } from '../journal/journal.ts';
+import { type Change, type Stopped, Work } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
-import { type Stopped, Work } from '../journal/work.ts';
-import type { AuthenticationSettings } from '../ports/authentication-settings.ts';
 import type { SnapshotFiles } from '../ports/snapshot-files.ts';
-import type { Target } from '../ports/target.ts';
+import type { AuthenticationSettings, Target } from '../ports/target.ts';
 import type { RevocationListeners } from '../revocation/revocation-tally.ts';
 import type { ByHand } from './by-hand.ts';
 import { clearRooms } from './clear-rooms.ts';

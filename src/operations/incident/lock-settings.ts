@@ -1,6 +1,6 @@
-import type { Lock } from '../../domain/incident/lock.ts';
-import type { Work } from '../journal/work.ts';
-import type { AuthenticationSettings } from '../ports/authentication-settings.ts';
+import type { Lock } from '../../domain/incident/incident.ts';
+import type { Work } from '../journal/operation-run.ts';
+import type { AuthenticationSettings } from '../ports/target.ts';
 import { changeTo, settingNamed } from './setting-locks.ts';
 import { type StepReport, takeStep } from './step.ts';
 

@@ -1,13 +1,11 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { eitherOf } from '../../domain/selector.ts';
-import type { Change } from '../journal/change.ts';
 import { Journal } from '../journal/journal.ts';
+import { type Change, type Stopped, Work } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
-import { type Stopped, Work } from '../journal/work.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target } from '../ports/target.ts';
-import type { Capabilities, TargetDescription } from '../ports/target-description.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Capabilities, Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import type { RevocationListeners } from '../revocation/revocation-tally.ts';
 import { readUsers } from './active-users.ts';

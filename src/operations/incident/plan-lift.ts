@@ -1,10 +1,8 @@
-import type { Incident } from '../../domain/incident/incident.ts';
-import type { IncidentBook } from '../../domain/incident/incident-book.ts';
-import type { LockValue } from '../../domain/incident/lock.ts';
+import type { Incident, LockValue } from '../../domain/incident/incident.ts';
+import type { IncidentBook } from '../../domain/incident/incident-history.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
 import { activeUsers, foundOf, isDue } from './incident-status.ts';
 import { requireIncident } from './plan-lockdown.ts';
 import { readIncidents } from './read-incidents.ts';

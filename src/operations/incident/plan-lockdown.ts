@@ -1,16 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Incident, isSame } from '../../domain/incident/incident.ts';
-import { IncidentBook } from '../../domain/incident/incident-book.ts';
-import type { Lock } from '../../domain/incident/lock.ts';
-import { describeScope, type LockdownScope, type Measures } from '../../domain/incident/scope.ts';
+import {
+  describeScope,
+  type Incident,
+  isSame,
+  type Lock,
+  type LockdownScope,
+  type Measures,
+} from '../../domain/incident/incident.ts';
+import { IncidentBook } from '../../domain/incident/incident-history.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { refuseLockout } from '../settings/change-setting.ts';
 import { type ByHand, byHand } from './by-hand.ts';

@@ -1,9 +1,8 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
-import { matchesAny } from '../../domain/policy/glob.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import { matchesAny } from '../../domain/policy/subject.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
 import { planAccess } from './offboard-user.ts';
 
 /** Who is to lose access, and what keeps it from going wrong. */

@@ -1,5 +1,5 @@
 import type { Secret } from '../../domain/secret.ts';
-import type { Work } from '../journal/work.ts';
+import type { Work } from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
 import { takeStep } from './step.ts';
 import type { Door } from './verify-doors.ts';

@@ -1,5 +1,5 @@
 import { incidentOperations } from '../../domain/incident/incident.ts';
-import { IncidentBook } from '../../domain/incident/incident-book.ts';
+import { IncidentBook } from '../../domain/incident/incident-history.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 
 /**

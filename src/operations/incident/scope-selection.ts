@@ -1,4 +1,4 @@
-import type { LockdownScope } from '../../domain/incident/scope.ts';
+import type { LockdownScope } from '../../domain/incident/incident.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { User } from '../../domain/token.ts';
 import { requireNamed } from '../named.ts';

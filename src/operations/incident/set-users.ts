@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Lock } from '../../domain/incident/lock.ts';
-import type { Work } from '../journal/work.ts';
+import type { Lock } from '../../domain/incident/incident.ts';
+import type { Work } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
 import { endsWork, isRefusal, type StepReport, type StepResult, takeStep } from './step.ts';
 

@@ -1,6 +1,5 @@
-import type { Lock, LockValue } from '../../domain/incident/lock.ts';
-import type { Measures } from '../../domain/incident/scope.ts';
-import type { AuthenticationSettings, TokenLifetimes } from '../ports/authentication-settings.ts';
+import type { Lock, LockValue, Measures } from '../../domain/incident/incident.ts';
+import type { AuthenticationSettings, TokenLifetimes } from '../ports/target.ts';
 
 /** The settings that a lockdown sets before it revokes anything: whoever is out stays out. */
 const DOORS = ['AUTH_BASIC_ENABLED', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS'] as const;

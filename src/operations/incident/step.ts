@@ -1,5 +1,5 @@
 import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
-import type { Work } from '../journal/work.ts';
+import type { Work } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
 
 /** What became of one step of a lockdown, a lift or an offboarding. */

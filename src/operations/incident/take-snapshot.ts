@@ -1,11 +1,9 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Selector } from '../../domain/selector.ts';
-import type { Work } from '../journal/work.ts';
-import type { AuthenticationSettings } from '../ports/authentication-settings.ts';
-import type { Clock } from '../ports/clock.ts';
+import type { Work } from '../journal/operation-run.ts';
+import type { Clock } from '../ports/scheduler.ts';
 import type { SnapshotFile, SnapshotFiles } from '../ports/snapshot-files.ts';
-import type { Target } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { AuthenticationSettings, Target, TargetDescription } from '../ports/target.ts';
 import { type StepReport, type StepResult, takeStep } from './step.ts';
 
 /** How far back activity goes along, in milliseconds: all of it stays in the activity stream, and time is short. */

@@ -1,9 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { IncidentBook } from '../../domain/incident/incident-book.ts';
-import type { Lock } from '../../domain/incident/lock.ts';
-import type { LockdownScope, Measures } from '../../domain/incident/scope.ts';
-import type { Target } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { Lock, LockdownScope, Measures } from '../../domain/incident/incident.ts';
+import type { IncidentBook } from '../../domain/incident/incident-history.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
 import type { KnownUser } from './active-users.ts';
 import { usersOf } from './scope-selection.ts';
 

@@ -1,8 +1,6 @@
-import type { Lock } from '../../domain/incident/lock.ts';
-import type { LockdownScope } from '../../domain/incident/scope.ts';
-import type { Work } from '../journal/work.ts';
-import type { Target } from '../ports/target.ts';
-import type { Capabilities } from '../ports/target-description.ts';
+import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
+import type { Work } from '../journal/operation-run.ts';
+import type { Capabilities, Target } from '../ports/target.ts';
 import { readUsers } from './active-users.ts';
 import { probeToken } from './probe-token.ts';
 import { selectorOf, usersOf } from './scope-selection.ts';

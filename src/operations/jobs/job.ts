@@ -1,10 +1,10 @@
-import type { Severity } from '../../domain/policy/severity.ts';
-import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Severity } from '../../domain/policy/rule.ts';
+import type { AuditLog, LogKeys } from '../ports/audit-log.ts';
 import type { JobFiles } from '../ports/job-files.ts';
-import type { LogKeys } from '../ports/log-keys.ts';
-import type { Target } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import type { RevocationReport } from '../revocation/revocation-report.ts';
 
 /** What every run of a job works with. In a dry run the log keeps nothing, and files are left as they are. */
 export interface JobContext {
@@ -65,4 +65,48 @@ export interface Job<Context extends JobContext, Parameters> {
   readonly schedule: string;
   /** Throws `TokenctlError` where it could not do its work, or was told not to. */
   run(context: Context, parameters: Parameters): Promise<JobReport>;
+}
+
+/**
+ * What a revocation came to, as a job reports it.
+ *
+ * @param counted What the plan said, for the ledger.
+ * @throws TokenctlError `partly_done` where something that was planned lives on for another reason than
+ * that the run was told to end.
+ */
+export function revocationJobReport(
+  report: RevocationReport,
+  counted: Readonly<Record<string, unknown>>,
+): JobReport {
+  const { planned, revoked, unchanged, failed, notTried, stillAlive, refreshTokens, sessions, run } = report;
+  const summary = {
+    ...counted,
+    planned,
+    revoked,
+    unchanged,
+    failed: failed.length,
+    notTried,
+    stillAlive: stillAlive.length,
+    ...(refreshTokens !== null && { refreshTokens: refreshTokens.revoked }),
+    ...(sessions !== null && { sessions: sessions.ended }),
+    auditRun: run,
+  };
+  const message = `Revoked ${revoked} of ${planned} tokens`;
+  if (report.interrupted)
+    return { message: `${message} before it was told to end`, summary, revoked, interrupted: true };
+  const alive =
+    failed.length +
+    notTried +
+    stillAlive.length +
+    (refreshTokens?.failed.length ?? 0) +
+    (sessions?.stillAlive ?? 0);
+  if (alive === 0 && report.stopped === null) return { message, summary, revoked };
+  throw new TokenctlError(
+    'partly_done',
+    `${message}${report.stopped === null ? '' : `: ${report.stopped.message}`}`,
+    {
+      hint: report.stopped?.hint ?? `\`tokenctl log list --run ${run}\` shows what failed, and why.`,
+      details: summary,
+    },
+  );
 }

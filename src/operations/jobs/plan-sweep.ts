@@ -1,9 +1,8 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Policy, RuleName } from '../../domain/policy/policy.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { auditTokens } from '../token-audit/audit-tokens.ts';
 import { requireUsable } from '../token-audit/finding-selector.ts';

@@ -1,11 +1,10 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Outcome } from '../../domain/plan.ts';
-import { BatchOutcome, type BatchStep, batchIntent } from './batch-entries.ts';
-import type { OutcomeTally } from './outcome-tally.ts';
-import type { Work } from './work.ts';
+import type { EntryDraft } from '../ports/audit-log.ts';
+import type { Work } from './operation-run.ts';
 
 /** Tokens that share one intent and one outcome in the audit log. */
-export interface Batch {
+interface Batch {
   readonly ids: readonly number[];
   /** The owner of `ids[i]`; absent where owners are not told. */
   readonly owners?: readonly string[];
@@ -24,7 +23,7 @@ export function* batchesOf(
 }
 
 /** What is done to batches, and how. */
-export interface BatchRun {
+interface BatchRun {
   readonly batches: Iterable<Batch>;
   /** How many are under way together: one waits for the disk while another acts. */
   readonly atOnce: number;
@@ -84,4 +83,172 @@ async function runBatch(batch: Batch, run: BatchRun & { readonly work: Work }): 
   }
   await work.journal.outcome(intent, outcome.data());
   if (bug !== null) throw bug.error;
+}
+
+/**
+ * What is done to a batch: access tokens are revoked (`batch`), refresh tokens are revoked, or the rows of
+ * refresh tokens are deleted.
+ */
+export type BatchStep = 'batch' | 'refresh_tokens' | 'refresh_token_rows';
+
+/** What the intent of a batch states: its ids, under their owners where these are known. */
+function batchIntent(step: BatchStep, batch: Batch): EntryDraft['data'] {
+  const { ids, owners } = batch;
+  return owners === undefined ? { step, ids } : { step, tokens: byOwner(ids, owners) };
+}
+
+/** The ids that the intent of a batch lists; none for data of another shape. */
+export function intendedIds(data: EntryDraft['data']): number[] {
+  const groups = Array.isArray(data['tokens']) ? (data['tokens'] as unknown[]) : [data];
+  return groups.flatMap((group) =>
+    typeof group === 'object' && group !== null && 'ids' in group && Array.isArray(group.ids)
+      ? group.ids.filter((id): id is number => Number.isSafeInteger(id))
+      : [],
+  );
+}
+
+/**
+ * What the outcome of a batch states: ids by result, and beside `revoked` (`deleted` for rows) what the
+ * target told of each in the same order: `fingerprints`; and the refresh tokens that were revoked along. It
+ * keeps that and not the outcomes themselves, of which there are thousands at a time.
+ */
+export class BatchOutcome {
+  readonly #step: BatchStep;
+  readonly #ids: readonly number[];
+  readonly #done: number[] = [];
+  readonly #unchanged: number[] = [];
+  readonly #failed: { readonly id: number; readonly reason: string }[] = [];
+  readonly #fingerprints: (string | null)[] = [];
+  readonly #refreshTokens: number[] = [];
+  readonly #refreshFingerprints: string[] = [];
+
+  constructor(step: BatchStep, { ids }: Batch) {
+    this.#step = step;
+    this.#ids = ids;
+  }
+
+  add({ tokenId, result, reason, fingerprint, refreshToken }: Outcome): void {
+    if (result === 'revoked') {
+      this.#done.push(tokenId);
+      this.#fingerprints.push(fingerprint ?? null);
+    } else if (result === 'unchanged') this.#unchanged.push(tokenId);
+    else this.#failed.push({ id: tokenId, reason: reason ?? '' });
+    if (refreshToken !== undefined) {
+      this.#refreshTokens.push(refreshToken.id);
+      this.#refreshFingerprints.push(refreshToken.fingerprint);
+    }
+  }
+
+  data(): EntryDraft['data'] {
+    return {
+      step: this.#step,
+      [this.#step === 'refresh_token_rows' ? 'deleted' : 'revoked']: this.#done,
+      ...(this.#fingerprints.some((each) => each !== null) && { fingerprints: this.#fingerprints }),
+      ...(this.#refreshTokens.length > 0 && {
+        refreshTokens: this.#refreshTokens,
+        refreshFingerprints: this.#refreshFingerprints,
+      }),
+      unchanged: this.#unchanged,
+      failed: this.#failed,
+      notTried: this.#notTried(),
+    };
+  }
+
+  #notTried(): number[] {
+    const tried = [...this.#done, ...this.#unchanged, ...this.#failed.map(({ id }) => id)];
+    if (tried.length === this.#ids.length) return [];
+    const among = new Set(tried);
+    return this.#ids.filter((id) => !among.has(id));
+  }
+}
+
+/** `[{ user, ids }]`, in the order in which the owners appear. */
+function byOwner(ids: readonly number[], owners: readonly string[]): { user: string; ids: number[] }[] {
+  const groups = new Map<string, number[]>();
+  ids.forEach((id, index) => {
+    const user = owners[index] ?? '';
+    const group = groups.get(user);
+    if (group === undefined) groups.set(user, [id]);
+    else group.push(id);
+  });
+  return Array.from(groups, ([user, group]) => ({ user, ids: group }));
+}
+
+/** A token that was tried and not revoked. */
+export interface FailedToken {
+  readonly tokenId: number;
+  readonly reason: string;
+  /** Whether the account may not do it, so that trying again is of no use. */
+  readonly refused?: true;
+}
+
+/** What became of tokens of one kind, as far as they were tried. */
+export interface OutcomeCounts {
+  readonly planned: number;
+  readonly revoked: number;
+  /** Gone already when their turn came. */
+  readonly unchanged: number;
+  readonly failed: readonly FailedToken[];
+  /** Planned, and not reached because the work ended before. */
+  readonly notTried: number;
+}
+
+/** Who wants to be told while tokens are tried. */
+interface OutcomeListeners {
+  readonly onOutcome?: (outcome: Outcome) => void;
+  /** Called every few dozen tokens, and with the last. */
+  readonly onProgress?: () => void;
+}
+
+/** Progress is told once in so many tokens. */
+const STRIDE = 32;
+
+/** Counts what becomes of tokens of one kind while several batches are under way. */
+export class OutcomeTally {
+  /** Ids of all tokens that were tried, in the order of their outcomes. */
+  readonly tried: number[] = [];
+  /** Ids of the refresh tokens that were revoked with them. */
+  readonly alongside: number[] = [];
+  readonly #failed: FailedToken[] = [];
+  readonly #planned: number;
+  readonly #listeners: OutcomeListeners;
+  #revoked = 0;
+  #unchanged = 0;
+
+  constructor(planned: number, listeners: OutcomeListeners = {}) {
+    this.#planned = planned;
+    this.#listeners = listeners;
+  }
+
+  add(outcome: Outcome): void {
+    this.tried.push(outcome.tokenId);
+    if (outcome.result === 'revoked') this.#revoked += 1;
+    else if (outcome.result === 'unchanged') this.#unchanged += 1;
+    else this.#failed.push(failedToken(outcome));
+    if (outcome.refreshToken !== undefined) this.alongside.push(outcome.refreshToken.id);
+    this.#listeners.onOutcome?.(outcome);
+    if (this.done % STRIDE === 0 || this.done === this.#planned) this.#listeners.onProgress?.();
+  }
+
+  get done(): number {
+    return this.tried.length;
+  }
+
+  get notTried(): number {
+    return this.#planned - this.done;
+  }
+
+  counts(): OutcomeCounts {
+    return {
+      planned: this.#planned,
+      revoked: this.#revoked,
+      unchanged: this.#unchanged,
+      failed: this.#failed,
+      notTried: this.notTried,
+    };
+  }
+}
+
+function failedToken({ tokenId, reason, refused }: Outcome): FailedToken {
+  return { tokenId, reason: reason ?? 'no reason given', ...(refused && { refused }) };
 }

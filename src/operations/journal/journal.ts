@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { TargetDescription } from '../ports/target.ts';
 
 /** Who does what where, and why: what all entries of one run share. */
 export interface JournalOptions {

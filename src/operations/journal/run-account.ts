@@ -1,4 +1,6 @@
 import type { Entry } from '../ports/audit-log.ts';
+import { intendedIds } from './batches.ts';
+import { listOf, numbersIn, objectOf, objectsIn, textOf } from './entry-data.ts';
 
 /** What is counted of a run. Planned is what its first entry says. */
 export const countNames = [
@@ -26,7 +28,7 @@ export function noCounts(): Record<(typeof countNames)[number], number> {
 }
 
 /** A setting that was changed. */
-export interface ChangedValue {
+interface ChangedValue {
   readonly name: string;
   readonly before: unknown;
   /** What it is since, where that was read again, or was to be. */
@@ -34,7 +36,7 @@ export interface ChangedValue {
 }
 
 /** An intent that its run left without an outcome, and what was found out later. */
-export interface ClosedLater {
+interface ClosedLater {
   readonly seq: number;
   readonly at: string;
   readonly actor: Entry['actor'];
@@ -74,4 +76,171 @@ export interface RunAccount {
   readonly closedLater: readonly ClosedLater[];
   /** The numbers of intents without an outcome. */
   readonly open: readonly number[];
+}
+
+const NAMED_OWNERS = 10;
+const NAMED_FAILURES = 20;
+
+/** Gathers the account of one run, entry by entry. */
+export class RunTally {
+  readonly #first: Entry;
+  readonly #counts = noCounts();
+  readonly #owners = new Map<string, number>();
+  readonly #changes = new Map<string, ChangedValue>();
+  readonly #failures: string[] = [];
+  readonly #closedLater: ClosedLater[] = [];
+  readonly #open = new Map<number, Entry>();
+  #last: Entry;
+  #opening: Entry['data'] = {};
+  #closing: Entry['data'] | null = null;
+  #isWhole = true;
+  #isRefused = false;
+
+  constructor(first: Entry) {
+    this.#first = first;
+    this.#last = first;
+  }
+
+  /** Whether nothing of it is open. */
+  get isClosed(): boolean {
+    return this.#open.size === 0;
+  }
+
+  add(entry: Entry): void {
+    this.#last = entry;
+    if (entry.kind !== 'outcome' && entry.seq === this.#first.seq) this.#opening = entry.data;
+    if (entry.kind === 'intent') this.#intend(entry);
+    if (entry.kind === 'outcome') this.#close(entry);
+  }
+
+  account(): RunAccount {
+    const { run, operation, actor, target, at, seq } = this.#first;
+    const owners = [...this.#owners].sort(([, a], [, b]) => b - a);
+    const { reason, ticket, selection } = this.#opening;
+    const { staysAlive, stillAlive } = this.#closing ?? {};
+    return {
+      run,
+      operation,
+      actor,
+      target,
+      reason: textOf(reason) ?? null,
+      ticket: textOf(ticket) ?? null,
+      selection: textOf(selection) ?? null,
+      began: at,
+      ended: this.#last.at,
+      first: seq,
+      last: this.#last.seq,
+      state: this.#state(),
+      counts: this.#counts,
+      owners: owners.slice(0, NAMED_OWNERS).map(([user, tokens]) => ({ user, tokens })),
+      moreOwners: Math.max(owners.length - NAMED_OWNERS, 0),
+      changes: [...this.#changes.values()],
+      failures: this.#failures,
+      staysAlive: listOf(staysAlive).flatMap((each) => aliveOf(each) ?? []),
+      stillAlive: typeof stillAlive === 'number' ? stillAlive : null,
+      closedLater: this.#closedLater,
+      open: [...this.#open.keys()],
+    };
+  }
+
+  #state(): RunAccount['state'] {
+    if (!this.isClosed) return 'unfinished';
+    if (this.#first.kind === 'note' && this.#closing === null) return 'noted';
+    if (this.#closedLater.length > 0 || this.#closing?.['interrupted'] === true) return 'interrupted';
+    if (this.#isRefused && this.#counts.revoked === 0) return 'refused';
+    return this.#isWhole ? 'done' : 'partly';
+  }
+
+  #intend(entry: Entry): void {
+    this.#open.set(entry.seq, entry);
+    if (entry.data['step'] !== 'batch') return;
+    for (const { user, ids } of objectsIn(entry.data['tokens'])) {
+      const owner = textOf(user) ?? 'unknown';
+      this.#owners.set(owner, (this.#owners.get(owner) ?? 0) + numbersIn(ids).length);
+    }
+  }
+
+  #close(entry: Entry): void {
+    const { data, closes = 0 } = entry;
+    const intent = this.#open.get(closes);
+    this.#open.delete(closes);
+    const { step, result } = data;
+    if (closes === this.#first.seq) this.#closing = data;
+    if (result === 'refused' || result === 'unknown' || result === 'failed' || result === 'partly') {
+      this.#isWhole = false;
+      this.#isRefused ||= result === 'refused';
+      this.#fail(textOf(data['reason']));
+    }
+    if (data['reconciled'] === true) this.#reconciled(entry, closes);
+    else if (step === 'batch' || step === 'refresh_tokens' || step === 'refresh_token_rows') {
+      this.#batch(data, intent);
+    } else if (step === 'sessions') this.#counts.sessionsEnded += countIn(data['ended']);
+    else if (step === 'operation') this.#isWhole &&= isWhole(data);
+    else this.#single(entry, intent);
+  }
+
+  #reconciled({ seq, at, actor, data }: Entry, closes: number): void {
+    const { gone, alive } = data;
+    const number = (value: unknown) =>
+      typeof value === 'number' ? value : Array.isArray(value) ? value.length : null;
+    this.#closedLater.push({ seq: closes || seq, at, actor, gone: number(gone), alive: number(alive) });
+    this.#counts.revoked += data['step'] === 'batch' ? (number(gone) ?? 0) : 0;
+  }
+
+  #batch(data: Entry['data'], intent: Entry | undefined): void {
+    const counts = this.#counts;
+    const revoked = numbersIn(data['revoked']).length;
+    if (data['step'] === 'batch') counts.revoked += revoked;
+    else counts.refreshTokensRevoked += revoked;
+    counts.refreshTokensRevoked += numbersIn(data['refreshTokens']).length;
+    counts.deleted += numbersIn(data['deleted']).length;
+    counts.unchanged += numbersIn(data['unchanged']).length;
+    const failed = objectsIn(data['failed']);
+    counts.failed += failed.length;
+    for (const { id, reason } of failed) this.#fail(`${String(id)}: ${textOf(reason) ?? 'no reason told'}`);
+    const isRefused = data['result'] === 'refused' && intent !== undefined;
+    counts.notTried += isRefused ? intendedIds(intent.data).length : numbersIn(data['notTried']).length;
+    if (failed.length > 0) this.#isWhole = false;
+  }
+
+  /** The outcome of a single act: a token, settings, users. */
+  #single({ operation, data }: Entry, intent: Entry | undefined): void {
+    const isDone = data['result'] === 'done';
+    if (operation === 'tokens.create') this.#counts.created += isDone ? 1 : 0;
+    this.#counts.usersChanged += numbersIn(data['changed']).length;
+    const stated = intent?.data ?? {};
+    const before = objectOf(stated['before']) ?? locked(stated, 'before');
+    const after = objectOf(data['now']) ?? objectOf(stated['after']) ?? locked(stated, 'locked');
+    for (const [name, value] of Object.entries(before)) {
+      this.#changes.set(name, { name, before: value, after: after[name] });
+    }
+    this.#counts.settingsChanged += isDone ? Object.keys(before).length : 0;
+  }
+
+  #fail(reason: string | undefined): void {
+    if (reason !== undefined && this.#failures.length < NAMED_FAILURES) this.#failures.push(reason);
+  }
+}
+
+/** The values of settings that a lockdown locks. */
+function locked(data: Entry['data'], key: 'before' | 'locked'): Readonly<Record<string, unknown>> {
+  const settings = objectsIn(data['locks']).filter(({ what }) => what === 'setting');
+  return Object.fromEntries(settings.map((lock) => [String(lock['name']), lock[key]]));
+}
+
+function aliveOf(value: unknown): RunAccount['staysAlive'][number] | undefined {
+  if (typeof value === 'string') return { what: value, count: null };
+  const { what, count } = objectOf(value) ?? {};
+  if (typeof what !== 'string') return undefined;
+  return { what, count: typeof count === 'number' ? count : null };
+}
+
+/** Whether the outcome of an operation says that nothing is left. */
+function isWhole({ verified, interrupted, stopped, stillAlive }: Entry['data']): boolean {
+  const isOver = interrupted !== true && objectOf(stopped) === undefined;
+  return isOver && verified !== false && countIn(stillAlive) === 0;
+}
+
+function countIn(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
 }

@@ -1,6 +1,6 @@
-import type { Baseline } from '../../domain/policy/baseline.ts';
+import type { Baseline } from '../../domain/policy/judge.ts';
 import type { Audit } from '../token-audit/audit-tokens.ts';
-import type { TargetDescription } from './target-description.ts';
+import type { TargetDescription } from './target.ts';
 
 /** Where names come from: a file with one a line, or what a program prints so. */
 export type NameSource =

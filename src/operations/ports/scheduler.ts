@@ -1,4 +1,7 @@
-import type { Clock } from './clock.ts';
+/** The time, passed in so that tests can hold it. */
+export interface Clock {
+  now(): Date;
+}
 
 /** The time, and the wait for a later one, passed in so that tests can let years pass. */
 export interface SchedulerClock extends Clock {
@@ -101,7 +104,7 @@ export interface HistorySelector {
  * The ledger of ticks: what was due, who works on it, what came of it. Replicas share it, and it alone
  * decides. Every method throws `TokenctlError` (`database_unreachable`) where it does not answer.
  */
-export interface TickClaims {
+export interface JobStore {
   /**
    * Makes jobs known, so that their ticks count from now on. One whose schedule is another than before
    * starts anew: its missed ticks were those of a schedule that is gone.

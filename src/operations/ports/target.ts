@@ -5,19 +5,12 @@ import type {
   Activity,
   Application,
   RefreshToken,
+  RefreshTokenState,
   Session,
   Token,
   User,
   UserReference,
 } from '../../domain/token.ts';
-import type { AuthenticationSettings } from './authentication-settings.ts';
-import type { TargetDescription } from './target-description.ts';
-import type {
-  ActivitySelector,
-  RefreshTokenSelector,
-  SessionSelector,
-  UserSelector,
-} from './target-selectors.ts';
 
 /** What a token is created with. */
 export interface TokenRequest {
@@ -154,4 +147,141 @@ export interface Target {
   };
   /** Lets go of connections. */
   close(): Promise<void>;
+}
+
+/** What a target can and cannot do. A plan says what the missing ones leave alive. */
+export interface Capabilities {
+  /** Refresh tokens can be listed and revoked without their value. */
+  readonly refreshTokens: boolean;
+  /** Sessions can be listed and ended. */
+  readonly sessions: boolean;
+  /** Tokens carry their last use (true), or can only be selected by it (false). */
+  readonly lastUsed: boolean;
+  /** Settings can be read and, with the rights, written. */
+  readonly settings: boolean;
+  /**
+   * How soon a changed setting holds: a controller reads its table again after up to a minute. A gateway keeps
+   * what it read in a cache, five minutes where nothing else is set, which only its API refreshes.
+   */
+  readonly settingsHold: 'at_once' | 'within_a_minute' | 'within_five_minutes';
+  /** Tokens can be created: for the caller, or with a database for any user. */
+  readonly createTokens: boolean;
+  /** Users can be deactivated, and activated again. */
+  readonly deactivateUsers: boolean;
+  /** How it finds out whose a token's value is: by its hash in the tables, or by presenting it. */
+  readonly identifies: 'by_hash' | 'by_trying';
+  /** The credential may change things: a password may, a token as its scope says. */
+  readonly changes: boolean;
+  /**
+   * How many tokens to hand it at a time: a few hundred where each is a request of its own, thousands where
+   * one statement takes them all. More make an interruption slower, fewer the work.
+   */
+  readonly batchSize: number;
+}
+
+/** What a role of a database is to be used for. */
+export type RightsPurpose = 'read' | 'revoke' | 'sessions' | 'settings' | 'create' | 'cleanup' | 'users';
+
+/** Something that a role of a database may not do. */
+export interface MissingRight {
+  readonly purpose: RightsPurpose;
+  /** What grants it, as an SQL statement without a semicolon. */
+  readonly grant: string;
+}
+
+/** A target as found: who answers there, and who the caller is to it. */
+export interface TargetDescription {
+  /** The context's name. */
+  readonly context: string;
+  /** Where it is, without credentials: a base URL, or `postgresql://host:port/database`. */
+  readonly address: string;
+  /** Whose API answers, or whose tables are there; `service` is tokenctl's own service by its tables. */
+  readonly dialect: 'controller' | 'gateway' | 'service';
+  /**
+   * Where a platform's gateway answers: which of its components that keep tokens it lists. Tokens from before
+   * the platform had a gateway live on at its controller.
+   */
+  readonly components?: readonly ('gateway' | 'controller')[];
+  /** The product version that the target states; null where it states none, as tables do not. */
+  readonly version: string | null;
+  /**
+   * Who the caller is: a user, or the role of the database (`id` null). A role counts as superuser where
+   * nothing is missing for revoking, and as system auditor where nothing is missing for reading.
+   */
+  readonly identity: {
+    readonly id: number | null;
+    readonly username: string;
+    readonly isSuperuser: boolean;
+    readonly isSystemAuditor: boolean;
+  };
+  /** How the tool authenticates there. */
+  readonly credential: 'token' | 'password' | 'database_role';
+  /**
+   * How it travels. `https_unverified` and `tls_unverified` are TLS whose certificate nobody checks; `tls`,
+   * `tls_unverified`, `plain` and `local` (a socket of this machine) are a database's.
+   */
+  readonly transport: 'https' | 'https_unverified' | 'http' | 'tls' | 'tls_unverified' | 'plain' | 'local';
+  readonly capabilities: Capabilities;
+  /** What a database role would need to be granted, by purpose; empty over REST. */
+  readonly missingRights: readonly MissingRight[];
+}
+
+/** Which users are meant; criteria that are present must all hold. No criterion means every user. */
+export interface UserSelector {
+  /** User names, exactly. */
+  readonly names?: readonly string[];
+  /** Deactivated users only. */
+  readonly inactive?: true;
+}
+
+/** Which refresh tokens are meant; criteria that are present must all hold. No criterion means every one. */
+export interface RefreshTokenSelector {
+  readonly ids?: readonly number[];
+  /** User names, exactly. */
+  readonly users?: readonly string[];
+  /** Application names, exactly. */
+  readonly applications?: readonly string[];
+  /** One of these states. */
+  readonly states?: readonly RefreshTokenState[];
+  /** Made before this instant. */
+  readonly createdBefore?: Date;
+  /** Revoked before this instant. */
+  readonly revokedBefore?: Date;
+}
+
+/** Which activity is meant; criteria that are present must all hold. No criterion means all. */
+export interface ActivitySelector {
+  /** Done by one of these users. */
+  readonly actorIds?: readonly number[];
+  /** About one of these access tokens: by its links, or where it is gone by the id in `changes`. */
+  readonly tokenIds?: readonly number[];
+  /** At or after this instant. */
+  readonly since?: Date;
+  /** Before this instant. */
+  readonly until?: Date;
+}
+
+/** Whose sessions are meant: those of these users, or every one, those without a known user included. */
+export type SessionSelector = { readonly userIds: readonly number[] } | { readonly all: true };
+
+/**
+ * The authentication settings that tokenctl knows, in the controller's names. Null is what the target has no
+ * such setting for: a platform gateway keeps the lifetimes of tokens in a file, and knows no others of these.
+ */
+export interface AuthenticationSettings {
+  readonly AUTH_BASIC_ENABLED: boolean;
+  readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean;
+  readonly SESSION_COOKIE_AGE: number;
+  readonly SESSIONS_PER_USER: number | null;
+  readonly DISABLE_LOCAL_AUTH: boolean | null;
+  readonly OAUTH2_PROVIDER: TokenLifetimes | null;
+  readonly LOGIN_REDIRECT_OVERRIDE: string;
+  readonly ALLOW_METRICS_FOR_ANONYMOUS_USERS: boolean | null;
+}
+
+/** How long what is issued from now on lives, in seconds. */
+export interface TokenLifetimes {
+  readonly ACCESS_TOKEN_EXPIRE_SECONDS: number;
+  readonly REFRESH_TOKEN_EXPIRE_SECONDS: number;
+  readonly AUTHORIZATION_CODE_EXPIRE_SECONDS: number;
 }

@@ -2,8 +2,7 @@ import { tokenValuesIn } from '../../domain/incident/token-values.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import type { Secret } from '../../domain/secret.ts';
-import type { Identified, Target } from '../ports/target.ts';
-import type { Capabilities } from '../ports/target-description.ts';
+import type { Capabilities, Identified, Target } from '../ports/target.ts';
 
 /** A token whose value leaked. */
 export interface LeakedToken {

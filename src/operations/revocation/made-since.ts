@@ -1,10 +1,9 @@
+import { IdSet } from '../../domain/compact-collections.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { IdSet } from '../../domain/id-set.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
-import type { Work } from '../journal/work.ts';
-import type { Target } from '../ports/target.ts';
-import type { RefreshTokenSelector } from '../ports/target-selectors.ts';
+import type { Work } from '../journal/operation-run.ts';
+import type { RefreshTokenSelector, Target } from '../ports/target.ts';
 import { refreshTokensMeant } from './refresh-tokens-meant.ts';
 
 /** What a selector names by now and the plan did not. */

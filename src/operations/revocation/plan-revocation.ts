@@ -5,10 +5,8 @@ import type { RuleName } from '../../domain/policy/policy.ts';
 import { describeSelector, requireMeaning, type Selector } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import { requireNamed } from '../named.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target } from '../ports/target.ts';
-import type { Capabilities } from '../ports/target-description.ts';
-import type { RefreshTokenSelector } from '../ports/target-selectors.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Capabilities, RefreshTokenSelector, Target } from '../ports/target.ts';
 import { noSessions, planSessions } from '../sessions/planned-sessions.ts';
 import { refreshTokensMeant } from './refresh-tokens-meant.ts';
 

@@ -1,5 +1,5 @@
 import type { Selector } from '../../domain/selector.ts';
-import type { RefreshTokenSelector } from '../ports/target-selectors.ts';
+import type { RefreshTokenSelector } from '../ports/target.ts';
 
 /**
  * The refresh tokens, alive, that a selector of access tokens means as well: null where it has a criterion

@@ -1,6 +1,6 @@
 import type { Kept, RevocationPlan, StaysAlive } from '../../domain/plan.ts';
-import type { FailedToken, OutcomeCounts } from '../journal/outcome-tally.ts';
-import type { Stopped } from '../journal/work.ts';
+import type { FailedToken, OutcomeCounts } from '../journal/batches.ts';
+import type { Stopped } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
 import type { EndedSessions } from '../sessions/end-sessions.ts';
 import type { MadeSince } from './made-since.ts';

@@ -1,5 +1,5 @@
 import type { Outcome, RevocationPlan } from '../../domain/plan.ts';
-import { OutcomeTally } from '../journal/outcome-tally.ts';
+import { OutcomeTally } from '../journal/batches.ts';
 
 /** How far a revocation is: access tokens, and refresh tokens without one of these. */
 export interface RevocationProgress {

@@ -1,10 +1,9 @@
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { batchesOf, runBatches } from '../journal/batches.ts';
-import type { Change } from '../journal/change.ts';
 import { Journal } from '../journal/journal.ts';
+import { type Change, Work } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
-import { Work } from '../journal/work.ts';
 import { type EndedSessions, endSessions, verifySessions } from '../sessions/end-sessions.ts';
 import { countMadeSince } from './made-since.ts';
 import {

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { stillAlive, stillAliveRefreshTokens } from '../journal/still-alive.ts';
-import type { Work } from '../journal/work.ts';
+import type { Work } from '../journal/operation-run.ts';
+import { stillAlive, stillAliveRefreshTokens } from '../journal/reconcile.ts';
 import type { RevocationTally } from './revocation-tally.ts';
 
 /** What reading again showed of tokens that were tried. */

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
-import type { Work } from '../journal/work.ts';
+import type { Work } from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
 import { sessionSelector, sessionsOf } from './planned-sessions.ts';
 

@@ -1,5 +1,5 @@
-import { Counted } from '../../domain/counted.ts';
 import type { PlannedSessions, Tally } from '../../domain/plan.ts';
+import { Counted } from '../../domain/plan-builder.ts';
 import { eitherOf } from '../../domain/selector.ts';
 import { requireNamed } from '../named.ts';
 import type { Target } from '../ports/target.ts';

@@ -1,10 +1,8 @@
+import { managementCommands } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { managementCommands } from '../../domain/management-commands.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
 import type { Session } from '../../domain/token.ts';
-import type { Target } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
-import type { SessionSelector } from '../ports/target-selectors.ts';
+import type { SessionSelector, Target, TargetDescription } from '../ports/target.ts';
 
 /** The planned sessions as a target is asked for them. */
 export function sessionSelector(userIds: PlannedSessions['userIds']): SessionSelector {

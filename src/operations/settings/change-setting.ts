@@ -1,11 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { TokenctlError } from '../../domain/errors.ts';
-import { recordAct } from '../journal/act.ts';
+import { recordAct } from '../journal/record-act.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { AuthenticationSettings } from '../ports/authentication-settings.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { AuthenticationSettings, Target, TargetDescription } from '../ports/target.ts';
 
 type Change = Partial<AuthenticationSettings>;
 

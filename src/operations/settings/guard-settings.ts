@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AuthenticationSettings, TokenLifetimes } from '../ports/authentication-settings.ts';
-import type { Target } from '../ports/target.ts';
+import type { AuthenticationSettings, Target, TokenLifetimes } from '../ports/target.ts';
 import { type ChangeSettingOptions, changeSetting } from './change-setting.ts';
 
 /** Settings as they should be, as far as somebody says so: what is undefined may be anything. */

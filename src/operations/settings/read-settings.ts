@@ -1,5 +1,4 @@
-import type { AuthenticationSettings } from '../ports/authentication-settings.ts';
-import type { Target } from '../ports/target.ts';
+import type { AuthenticationSettings, Target } from '../ports/target.ts';
 
 /**
  * Reads the target's authentication settings.

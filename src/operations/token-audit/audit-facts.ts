@@ -1,12 +1,10 @@
+import { IdSet } from '../../domain/compact-collections.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { IdSet } from '../../domain/id-set.ts';
-import type { Fact, Facts, JudgedSettings } from '../../domain/policy/facts.ts';
 import { type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
-import { DAY } from '../../domain/policy/rule.ts';
+import { DAY, type Fact, type Facts, type JudgedSettings } from '../../domain/policy/rule.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { type Application, allowsWriting } from '../../domain/token.ts';
-import type { Target } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
 
 /** A rule that could not be checked, and why. */
 export interface NotChecked {

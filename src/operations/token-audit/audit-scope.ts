@@ -1,7 +1,7 @@
 import { type RuleName, ruleOf } from '../../domain/policy/policy.ts';
 import type { Rule } from '../../domain/policy/rule.ts';
 import type { Selector } from '../../domain/selector.ts';
-import type { RefreshTokenSelector } from '../ports/target-selectors.ts';
+import type { RefreshTokenSelector } from '../ports/target.ts';
 
 /**
  * The rules that make sense for a selection. Where only some tokens are meant, nobody asked for findings

@@ -1,13 +1,10 @@
-import type { Baseline } from '../../domain/policy/baseline.ts';
-import type { Facts } from '../../domain/policy/facts.ts';
-import { type Finding, findingKey } from '../../domain/policy/finding.ts';
-import { Judge } from '../../domain/policy/judge.ts';
+import { type Baseline, type Finding, findingKey, Judge } from '../../domain/policy/judge.ts';
 import { appliedRules, type Policy, type RuleName } from '../../domain/policy/policy.ts';
-import { noneBySeverity, type Severity } from '../../domain/policy/severity.ts';
+import { type Facts, noneBySeverity, type Severity } from '../../domain/policy/rule.ts';
 import { requireMeaning, type Selector } from '../../domain/selector.ts';
 import { TokenStatistics } from '../../domain/token-statistics.ts';
 import { requireNamed } from '../named.ts';
-import type { Clock } from '../ports/clock.ts';
+import type { Clock } from '../ports/scheduler.ts';
 import type { Target } from '../ports/target.ts';
 import { type Gathered, gatherFacts, isRefusal, type NotChecked } from './audit-facts.ts';
 import { orphansOf, rulesFor } from './audit-scope.ts';

@@ -1,5 +1,5 @@
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { TargetDescription } from '../ports/target.ts';
 
 /** An entry of the audit log, as far as it concerns one token. */
 export interface EntryOfToken {

@@ -4,10 +4,9 @@ import { DAY } from '../../domain/policy/rule.ts';
 import type { Token } from '../../domain/token.ts';
 import { outcomeUnrecorded } from '../journal/journal.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Notice, Notifier } from '../ports/notifier.ts';
-import type { Target } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
 import { NOTICE_OPERATION, readSentNotices } from './sent-notices.ts';
 
 /** How many days before its expiry a token is told of, where nobody says otherwise. */

@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { appliedRules, type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
 import type { Selector } from '../../domain/selector.ts';
-import type { Clock } from '../ports/clock.ts';
+import type { Clock } from '../ports/scheduler.ts';
 import type { Target } from '../ports/target.ts';
 import { auditTokens } from './audit-tokens.ts';
 

@@ -1,5 +1,5 @@
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { TargetDescription } from '../ports/target.ts';
 
 /** Under what the audit log keeps what was told. */
 export const NOTICE_OPERATION = 'tokens.notice';

@@ -1,8 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Activity, Token, UserReference } from '../../domain/token.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Target } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
 import { isRefusal } from './audit-facts.ts';
 import { type EntryOfToken, entriesOfToken } from './entries-of-token.ts';
 

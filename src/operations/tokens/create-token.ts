@@ -1,9 +1,8 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { recordAct } from '../journal/act.ts';
+import { recordAct } from '../journal/record-act.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { CreatedToken, Target, TokenRequest } from '../ports/target.ts';
-import type { TargetDescription } from '../ports/target-description.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { CreatedToken, Target, TargetDescription, TokenRequest } from '../ports/target.ts';
 
 /** What to create, and who says so. */
 export interface CreateTokenOptions {

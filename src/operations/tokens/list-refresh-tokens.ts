@@ -1,7 +1,6 @@
 import type { RefreshToken } from '../../domain/token.ts';
 import { requireNamed } from '../named.ts';
-import type { Target } from '../ports/target.ts';
-import type { RefreshTokenSelector } from '../ports/target-selectors.ts';
+import type { RefreshTokenSelector, Target } from '../ports/target.ts';
 
 /**
  * Streams the refresh tokens that the selector names, ascending by id. Reads only.

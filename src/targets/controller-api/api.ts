@@ -1,45 +1,99 @@
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
-import type { Connection, Request } from './connection.ts';
-import type { Credential } from './credential.ts';
-import type { Dialect } from './dialect.ts';
-import type { Answer } from './receiver.ts';
+import { z } from 'zod';
+import type { Activity, User } from '../../domain/token.ts';
+import type {
+  ActivitySelector,
+  AuthenticationSettings,
+  TargetDescription,
+} from '../../operations/ports/target.ts';
+import type { Connection, Credential, HttpRequest, HttpResponse } from './connection.ts';
 
-/** What is known of a component once it was recognized. */
-export interface ApiOptions {
+/** The parameters of a query string. If a name occurs twice, both conditions apply. */
+export type Query = readonly (readonly [name: string, value: string])[];
+
+/** Reads an item from a response body; null for an invalid one. */
+export type Reader<Item> = (body: unknown) => Item | null;
+
+/**
+ * Where the APIs of a controller and a platform gateway differ. They share everything else: the paths of tokens, users and
+ * applications below the root, filters and pages.
+ */
+export interface Dialect {
+  readonly name: 'controller' | 'gateway';
+  /** Whether the response for a token contains its last use. */
+  readonly showsLastUse: boolean;
+  /** Reads a user from the response body alone. */
+  readonly readUser: Reader<User>;
+  /** Creates a reader that also knows the identity provider of each user. */
+  createUserReader(api: Api): Promise<Reader<User>>;
+  readonly activity: ActivityDialect;
+  readonly settings: SettingsDialect;
+}
+
+/** An entry of the activity stream with the access tokens it refers to. */
+export interface ActivityEntry extends Activity {
+  readonly tokenIds: readonly number[];
+}
+
+/** Where the activity stream is, and how to query it. */
+export interface ActivityDialect {
+  readonly path: string;
+  /** The queries that together return at least the entries that a selector names. */
+  queries(selector: ActivitySelector): Query[];
+  /** The query for the latest entry of a user. */
+  latestOf(userId: number): Query;
+  readonly read: Reader<ActivityEntry>;
+}
+
+/** Where the authentication settings are, and how to write them. */
+export interface SettingsDialect {
+  readonly path: string;
+  /** The method that changes some settings and keeps the others. */
+  readonly method: 'PATCH' | 'PUT';
+  readonly read: Reader<AuthenticationSettings>;
+  /**
+   * The request body for a change.
+   *
+   * @throws TokenctlError `unsupported` for settings that do not exist there.
+   */
+  toBody(change: Partial<AuthenticationSettings>): object;
+}
+
+/** What is known of a component once it is recognized. */
+interface ApiOptions {
   readonly connection: Connection;
   readonly dialect: Dialect;
-  /** Below the connection's address: empty, or where a gateway passes requests on to the component. */
-  readonly place: string;
-  /** Below the place: `/api/v2/`. */
+  /** The path of the component behind a gateway, such as `/api/controller`; empty for the component that responds itself. */
+  readonly prefix: string;
+  /** The path of its API: `/api/v2/`. */
   readonly root: string;
-  /** Which components the platform has; absent where no gateway answers. */
+  /** Which components the platform has; undefined if no gateway responds. */
   readonly components?: TargetDescription['components'];
-  /** The gateway that passes requests on to this component. */
+  /** The gateway in front of this component. */
   readonly gateway?: Api;
 }
 
-/** One component's REST API: the way to it, and the dialect that it speaks. Paths are below its root: `tokens/`. */
+/** The REST API of one component. Paths are relative to its root: `tokens/`. */
 export class Api {
   readonly dialect: Dialect;
   readonly components: TargetDescription['components'];
-  /** The gateway before it, which lets the gateway's own tokens through as well; undefined where none is. */
+  /** The gateway in front of it, which accepts the gateway's own tokens as well; undefined if there is none. */
   readonly gateway: Api | undefined;
   readonly #connection: Connection;
-  readonly #place: string;
+  readonly #prefix: string;
   readonly #root: string;
 
-  constructor({ connection, dialect, place, root, components, gateway }: ApiOptions) {
+  constructor({ connection, dialect, prefix, root, components, gateway }: ApiOptions) {
     this.dialect = dialect;
     this.components = components;
     this.gateway = gateway;
     this.#connection = connection;
-    this.#place = place;
+    this.#prefix = prefix;
     this.#root = root;
   }
 
-  /** Where the component is, without credentials. */
+  /** The address of the component, without credentials. */
   get address(): string {
-    return this.#connection.address + this.#place;
+    return this.#connection.address + this.#prefix;
   }
 
   get credential(): Credential {
@@ -50,8 +104,19 @@ export class Api {
     return this.#connection.transport;
   }
 
-  /** Makes a request, as {@link Connection.send}. */
-  send(request: Request): Promise<Answer> {
+  /** Sends a request, as {@link Connection.send}. */
+  send(request: HttpRequest): Promise<HttpResponse> {
     return this.#connection.send({ ...request, path: this.#root + request.path });
   }
 }
+
+/** Schema of an id: an integer from 1. */
+export const id = z.number().int().positive();
+
+/** Schema of a date and time; its output is a Date. */
+export const instant = z.string().transform((text, context) => {
+  const date = new Date(text);
+  if (!Number.isNaN(date.getTime())) return date;
+  context.addIssue('not a date');
+  return z.NEVER;
+});

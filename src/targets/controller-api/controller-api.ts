@@ -1,57 +1,85 @@
+import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Outcome, StaysAlive } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
-import type { Activity, Application, RefreshToken, Session, Token, User } from '../../domain/token.ts';
-import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
-import type { CreatedToken, Identified, Target, TokenRequest } from '../../operations/ports/target.ts';
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
-import type { ActivitySelector, UserSelector } from '../../operations/ports/target-selectors.ts';
-import { activityOf, lastChangesOf } from './activity.ts';
-import type { Api } from './api.ts';
-import { readApplication } from './application-body.ts';
+import type { Activity, Application, Session, Token, User } from '../../domain/token.ts';
+import type {
+  ActivitySelector,
+  AuthenticationSettings,
+  CreatedToken,
+  Identified,
+  Target,
+  TargetDescription,
+  TokenRequest,
+  UserSelector,
+} from '../../operations/ports/target.ts';
+import { describeApi, setUserActive } from './account.ts';
+import { lastChanges, listActivity } from './activity.ts';
+import { Api, id, instant } from './api.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
-import { createPersonalToken } from './create-token.ts';
-import { describeApi } from './describe.ts';
-import { identifyByTrying } from './identify.ts';
-import { noRefreshTokens, noSessions, refused } from './not-over-rest.ts';
-import { ownTokenIds } from './own-tokens.ts';
-import { listed } from './pages.ts';
-import { applicationQueries, tokenQueries, userQueries } from './query.ts';
-import { type Component, recognize } from './recognize.ts';
-import { deleteTokens } from './revocation.ts';
-import { changeSettings, fetchSettings } from './settings.ts';
-import { staysAlive } from './stays-alive.ts';
-import { readToken } from './token-body.ts';
-import { patchUserActive } from './user-active.ts';
+import { controllerDialect } from './controller-dialect.ts';
+import { gatewayDialect } from './gateway-dialect.ts';
+import { identifyBySending, ownTokenIds } from './identify.ts';
+import { applicationQueries, type Listing, listItems, tokenQueries, userQueries } from './listing.ts';
+import { notAControllerError, parseJson } from './responses.ts';
+import { createPersonalToken, deleteTokens, TOKEN_LISTING } from './tokens.ts';
+import { refreshTokensUnsupported, sessionsUnsupported, staysAlive } from './unsupported.ts';
+
+/** A part of a platform that stores tokens. */
+export type Component = 'gateway' | 'controller';
 
 /** Which controller or gateway, and how to reach it. */
 export interface ControllerApiOptions extends ConnectionOptions {
   /** The context's name, for descriptions and the audit log. */
   readonly context: string;
-  /** Which component of a platform: its gateway where one answers, unless the controller behind it is meant. */
+  /** Which component of a platform. By default the gateway if one responds, otherwise the controller. */
   readonly component?: Component;
 }
 
 /** A target over a REST API. */
 export interface ControllerApiTarget extends Target {
   /**
-   * The components of the platform that keep tokens; none where no gateway answers. Takes one request at most, and
-   * no credential that is accepted.
+   * The components of the platform that store tokens; none if no gateway responds. Sends at most one request, which needs no
+   * valid credential.
    */
   components(): Promise<readonly Component[]>;
 }
 
 /**
- * Opens a target over the REST API of a controller (`/api/v2/`), of a platform's gateway (`/api/gateway/v1/`) or
- * of the controller behind that (`/api/controller/v2/`). Nothing is sent before the first question; then it finds
- * out first which of them answers.
+ * Opens a target over the REST API of a controller (`/api/v2/`), of a platform gateway (`/api/gateway/v1/`) or
+ * of the controller behind a gateway (`/api/controller/v2/`). The first request finds out which of them responds;
+ * nothing is sent before.
  *
- * @throws TokenctlError `configuration` for an address, credential or CA file that cannot be used.
+ * @throws TokenctlError `configuration` for an invalid address or credential or an unreadable CA file.
  */
 export function openControllerApi(options: ControllerApiOptions): ControllerApiTarget {
   return new ControllerApi(options);
 }
+
+const APPLICATION_LISTING: Listing<Application> = {
+  path: 'applications/',
+  what: 'the list of applications',
+  read: (body) => application.safeParse(body).data ?? null,
+};
+
+const application = z
+  .object({
+    id,
+    name: z.string(),
+    client_type: z.enum(['confidential', 'public']),
+    authorization_grant_type: z.string(),
+    created: instant,
+  })
+  .transform(
+    (body): Application => ({
+      id: body.id,
+      name: body.name,
+      clientType: body.client_type,
+      grantType: body.authorization_grant_type,
+      created: body.created,
+    }),
+  );
 
 class ControllerApi implements ControllerApiTarget {
   readonly #connection: Connection;
@@ -74,37 +102,35 @@ class ControllerApi implements ControllerApiTarget {
   }
 
   tokens(selector: Selector): AsyncIterable<Token> {
-    const listing = { path: 'tokens/', what: 'the list of tokens', read: readToken };
-    return this.#stream((api) => listed(api, tokenQueries(selector), listing));
+    return this.#stream((api) => listItems(api, tokenQueries(selector), TOKEN_LISTING));
   }
 
   async *users(selector: UserSelector = {}): AsyncIterable<User> {
     const api = await this.#api();
-    const read = await api.dialect.userReader(api);
-    yield* listed(api, userQueries(selector), { path: 'users/', what: 'the list of users', read });
+    const read = await api.dialect.createUserReader(api);
+    yield* listItems(api, userQueries(selector), { path: 'users/', what: 'the list of users', read });
   }
 
   async applications(names?: readonly string[]): Promise<readonly Application[]> {
     const api = await this.#api();
-    const listing = { path: 'applications/', what: 'the list of applications', read: readApplication };
     try {
       const found: Application[] = [];
-      for await (const application of listed(api, applicationQueries(names), listing))
-        found.push(application);
+      for await (const each of listItems(api, applicationQueries(names), APPLICATION_LISTING))
+        found.push(each);
       return found;
     } catch (error) {
-      // A service without applications has none of these names.
+      // A service without applications has no such list.
       if (error instanceof TokenctlError && error.code === 'not_found') return [];
       throw error;
     }
   }
 
   activity(selector: ActivitySelector): AsyncIterable<Activity> {
-    return this.#stream((api) => activityOf(api, selector));
+    return this.#stream((api) => listActivity(api, selector));
   }
 
   async lastChanges(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
-    return await lastChangesOf(await this.#api(), userIds);
+    return await lastChanges(await this.#api(), userIds);
   }
 
   async ownTokenIds(): Promise<readonly number[]> {
@@ -115,24 +141,24 @@ class ControllerApi implements ControllerApiTarget {
     tokenIds: readonly number[],
     options: { readonly withRefreshTokens?: boolean } = {},
   ): AsyncIterable<Outcome> {
-    if (options.withRefreshTokens === true) return this.#noRefreshTokens();
+    if (options.withRefreshTokens === true) return this.refreshTokens();
     return this.#stream((api) => deleteTokens(api, tokenIds));
   }
 
-  refreshTokens(): AsyncIterable<RefreshToken> {
-    return this.#noRefreshTokens();
+  refreshTokens(): AsyncIterable<never> {
+    return this.#stream(({ dialect }) => failingStream(refreshTokensUnsupported(dialect.name)));
   }
 
   revokeRefreshTokens(): AsyncIterable<Outcome> {
-    return this.#noRefreshTokens();
+    return this.refreshTokens();
   }
 
   deleteRefreshTokens(): AsyncIterable<Outcome> {
-    return this.#noRefreshTokens();
+    return this.refreshTokens();
   }
 
   sessions(): AsyncIterable<Session> {
-    return this.#stream(({ dialect }) => refused(noSessions(dialect.name)));
+    return this.#stream(({ dialect }) => failingStream(sessionsUnsupported(dialect.name)));
   }
 
   endSessions(): AsyncIterable<Session> {
@@ -141,7 +167,7 @@ class ControllerApi implements ControllerApiTarget {
 
   async staysAlive(facts: { readonly tokensWithRefreshToken: number }): Promise<readonly StaysAlive[]> {
     const api = await this.#api();
-    return await staysAlive({ ...facts, dialect: api.dialect.name }, () => fetchSettings(api));
+    return await staysAlive({ ...facts, dialect: api.dialect.name }, () => readSettings(api));
   }
 
   async createToken(request: TokenRequest): Promise<CreatedToken> {
@@ -149,37 +175,136 @@ class ControllerApi implements ControllerApiTarget {
   }
 
   identify(values: readonly Secret[]): AsyncIterable<Identified> {
-    return this.#stream((api) => identifyByTrying(api, values));
+    return this.#stream((api) => identifyBySending(api, values));
   }
 
   async setUserActive(userId: number, active: boolean): Promise<boolean> {
-    return await patchUserActive(await this.#api(), userId, active);
+    return await setUserActive(await this.#api(), userId, active);
   }
 
   readonly settings = {
-    read: async (): Promise<AuthenticationSettings> => await fetchSettings(await this.#api()),
+    read: async (): Promise<AuthenticationSettings> => await readSettings(await this.#api()),
     write: async (change: Partial<AuthenticationSettings>): Promise<AuthenticationSettings> =>
-      await changeSettings(await this.#api(), change),
+      await writeSettings(await this.#api(), change),
   };
 
   close(): Promise<void> {
     return this.#connection.close();
   }
 
-  /** Who answers there, asked for once; again where that failed. */
+  /** The API that responds, recognized once, and again after a failure. */
   #api(): Promise<Api> {
-    this.#recognized ??= recognize(this.#connection, this.#component).catch((error: unknown) => {
+    this.#recognized ??= recognizeApi(this.#connection, this.#component).catch((error: unknown) => {
       this.#recognized = null;
       throw error;
     });
     return this.#recognized;
   }
 
-  async *#stream<Item>(of: (api: Api) => AsyncIterable<Item>): AsyncIterable<Item> {
-    yield* of(await this.#api());
+  async *#stream<Item>(open: (api: Api) => AsyncIterable<Item>): AsyncIterable<Item> {
+    yield* open(await this.#api());
   }
+}
 
-  #noRefreshTokens(): AsyncIterable<never> {
-    return this.#stream(({ dialect }) => refused(noRefreshTokens(dialect.name)));
+const COMPONENTS: readonly Component[] = ['gateway', 'controller'];
+
+const apiRoot = z.object({
+  current_version: z.string().optional(),
+  apis: z.record(z.string(), z.unknown()).optional(),
+});
+
+/**
+ * Finds out what responds: a standalone controller, or the gateway of a platform, which forwards requests to its
+ * controller. `/api/` shows it: either a controller's own version, or the list of a platform's APIs.
+ *
+ * @param component Which one to use. By default the gateway if one responds, otherwise the controller.
+ * @throws TokenctlError `unsupported` if there is no such component, `target_misbehaved` if neither responds,
+ * and as requests do.
+ */
+async function recognizeApi(connection: Connection, component?: Component): Promise<Api> {
+  const what = 'the list of its APIs';
+  const response = await connection.send({ method: 'GET', path: '/api/' });
+  if (response.status === 404) throw notAControllerError(connection, what);
+  const { data } = apiRoot.safeParse(parseJson(response, connection, what));
+  if (data?.apis !== undefined) return platformApi(connection, Object.keys(data.apis), component);
+  if (data?.current_version === undefined) {
+    throw new TokenctlError(
+      'target_misbehaved',
+      `${connection.address} does not respond like a controller or gateway`,
+      { hint: 'Check host, port and path of the address.' },
+    );
   }
+  if (component === 'gateway') throw missingComponentError(connection, component);
+  return new Api({ connection, dialect: controllerDialect, prefix: '', root: '/api/v2/' });
+}
+
+function platformApi(connection: Connection, apis: readonly string[], component?: Component): Api {
+  const components = COMPONENTS.filter((name) => apis.includes(name));
+  const wanted = component ?? components[0] ?? 'gateway';
+  if (!components.includes(wanted)) throw missingComponentError(connection, wanted);
+  const gateway = new Api({
+    connection,
+    components,
+    dialect: gatewayDialect,
+    prefix: '',
+    root: '/api/gateway/v1/',
+  });
+  if (wanted === 'gateway') return gateway;
+  return new Api({
+    connection,
+    components,
+    dialect: controllerDialect,
+    prefix: '/api/controller',
+    root: '/api/controller/v2/',
+    ...(components.includes('gateway') && { gateway }),
+  });
+}
+
+function missingComponentError({ address }: Connection, component: Component): TokenctlError {
+  return new TokenctlError('unsupported', `There is no ${component} at ${address}`, {
+    hint:
+      component === 'gateway'
+        ? 'Check the address, or do not select the gateway.'
+        : 'The platform gateway there lists no controller: only the gateway has tokens.',
+  });
+}
+
+/** Superusers and auditors may read the settings. */
+async function readSettings(api: Api): Promise<AuthenticationSettings> {
+  const response = await api.send({ method: 'GET', path: api.dialect.settings.path });
+  return settingsIn(parseJson(response, api, 'its authentication settings'), api);
+}
+
+/**
+ * Changes the given settings and keeps the others; superusers may.
+ *
+ * @throws TokenctlError `unsupported` for a setting or a value that does not exist there, and as requests do.
+ */
+async function writeSettings(
+  api: Api,
+  change: Partial<AuthenticationSettings>,
+): Promise<AuthenticationSettings> {
+  const { method, path, toBody } = api.dialect.settings;
+  const response = await api.send({ method, path, json: toBody(change) });
+  if (response.status === 400) {
+    throw new TokenctlError(
+      'unsupported',
+      `${api.address} rejected the value of ${Object.keys(change).join(', ')}`,
+    );
+  }
+  return settingsIn(parseJson(response, api, 'a change of its authentication settings'), api);
+}
+
+function settingsIn(body: unknown, { address, dialect }: Api): AuthenticationSettings {
+  const settings = dialect.settings.read(body);
+  if (settings !== null) return settings;
+  throw new TokenctlError(
+    'target_misbehaved',
+    `${address} sent authentication settings that do not match a ${dialect.name}'s`,
+    { hint: 'Run `tokenctl context check` to see what answers at this address.' },
+  );
+}
+
+function failingStream(error: TokenctlError): AsyncIterable<never> {
+  return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) };
 }

@@ -1,5 +1,5 @@
 import type { Activity } from '../../domain/token.ts';
-import type { ActivitySelector } from '../../operations/ports/target-selectors.ts';
+import type { ActivitySelector } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import { instant } from './instants.ts';
 import { chunked, keysetPages, PAGE } from './pages.ts';

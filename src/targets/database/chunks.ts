@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { RightsPurpose } from '../../operations/ports/target-description.ts';
+import type { RightsPurpose } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import { HELD, mayPass, reasonOf } from './failures.ts';
 import { chunked } from './pages.ts';

@@ -1,8 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
-import type { PostgresDatabase } from '../../db/postgres.ts';
-import { sqlState } from '../../db/sql-state.ts';
+import { type PostgresDatabase, sqlState } from '../../db/postgres.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { RightsPurpose } from '../../operations/ports/target-description.ts';
+import type { RightsPurpose } from '../../operations/ports/target.ts';
 import { databaseFailure } from './failures.ts';
 import type { Layout, Recognised } from './layout.ts';
 import { missingRights } from './rights.ts';

@@ -1,18 +1,21 @@
-import type { Environment } from '../../db/environment.ts';
+import type { Environment } from '../../db/connection-sources.ts';
 import { openPostgres } from '../../db/postgres.ts';
 import type { Outcome, Reach, StaysAlive } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { Activity, Application, RefreshToken, Session, Token, User } from '../../domain/token.ts';
-import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
-import type { CreatedToken, Identified, Target, TokenRequest } from '../../operations/ports/target.ts';
-import type { TargetDescription } from '../../operations/ports/target-description.ts';
 import type {
   ActivitySelector,
+  AuthenticationSettings,
+  CreatedToken,
+  Identified,
   RefreshTokenSelector,
   SessionSelector,
+  Target,
+  TargetDescription,
+  TokenRequest,
   UserSelector,
-} from '../../operations/ports/target-selectors.ts';
+} from '../../operations/ports/target.ts';
 import { listTokens } from './access-tokens.ts';
 import { lastChanges, listActivity } from './activity.ts';
 import { Connection } from './connection.ts';

@@ -1,8 +1,4 @@
-import type {
-  MissingRight,
-  RightsPurpose,
-  TargetDescription,
-} from '../../operations/ports/target-description.ts';
+import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import type { Layout } from './layout.ts';
 import { PURPOSES } from './needs/needs.ts';

@@ -1,4 +1,4 @@
-import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
+import type { AuthenticationSettings } from '../../operations/ports/target.ts';
 import type { PreferenceName } from './queries/preferences.ts';
 
 type Key = keyof AuthenticationSettings;

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
+import type { AuthenticationSettings } from '../../operations/ports/target.ts';
 import { refuseAbsent } from '../absent-settings.ts';
 import type { Connection } from './connection.ts';
 import { PREFERENCES, storedForm } from './preference-values.ts';

@@ -1,5 +1,5 @@
 import type { RefreshToken } from '../../domain/token.ts';
-import type { RefreshTokenSelector } from '../../operations/ports/target-selectors.ts';
+import type { RefreshTokenSelector } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import { instant, instantOrNull } from './instants.ts';
 import { idPages } from './pages.ts';

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import type { Outcome } from '../../domain/plan.ts';
-import type { RightsPurpose } from '../../operations/ports/target-description.ts';
+import type { RightsPurpose } from '../../operations/ports/target.ts';
 import { inChunks, isUnanswered } from './chunks.ts';
 import type { Connection } from './connection.ts';
 import {

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
-import type { MissingRight, RightsPurpose } from '../../operations/ports/target-description.ts';
+import type { MissingRight, RightsPurpose } from '../../operations/ports/target.ts';
 import type { Layout } from './layout.ts';
 import { needsOf, PURPOSES } from './needs/needs.ts';
 import { readLackingRights, readLackingSequences } from './queries/catalogue.ts';

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Session } from '../../domain/token.ts';
-import type { SessionSelector } from '../../operations/ports/target-selectors.ts';
+import type { SessionSelector } from '../../operations/ports/target.ts';
 import { inChunks } from './chunks.ts';
 import type { Connection } from './connection.ts';
 import { instant, instantOrNull } from './instants.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
+import type { AuthenticationSettings } from '../../operations/ports/target.ts';
 
 /**
  * The longest lifetime, in seconds: some 7,900 years, so that an expiry made today keeps a year of four

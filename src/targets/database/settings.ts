@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
+import type { AuthenticationSettings } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import { currentPreferences, writePreferences } from './preferences.ts';
 import {

@@ -1,6 +1,6 @@
-import { basicAuthCaution } from '../../domain/basic-auth-caution.ts';
+import { basicAuthCaution } from '../../domain/dialect.ts';
 import type { Reach, StaysAlive } from '../../domain/plan.ts';
-import type { AuthenticationSettings } from '../../operations/ports/authentication-settings.ts';
+import type { AuthenticationSettings } from '../../operations/ports/target.ts';
 import type { Recognised } from './layout.ts';
 
 /** What revoking access tokens leaves alive where refresh tokens and sessions could be ended as well. */

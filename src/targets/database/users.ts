@@ -1,5 +1,5 @@
 import type { User } from '../../domain/token.ts';
-import type { UserSelector } from '../../operations/ports/target-selectors.ts';
+import type { UserSelector } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import { keysetPages } from './pages.ts';
 import { readUserPage } from './queries/users.ts';

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { Exception } from '../../../src/domain/policy/exception.ts';
-import type { Finding } from '../../../src/domain/policy/finding.ts';
-import { findingKey } from '../../../src/domain/policy/finding.ts';
-import { Judge } from '../../../src/domain/policy/judge.ts';
+import { type Finding, findingKey, Judge } from '../../../src/domain/policy/judge.ts';
 import { appliedRules } from '../../../src/domain/policy/policy.ts';
+import type { Exception } from '../../../src/domain/policy/subject.ts';
 import type { Token } from '../../../src/domain/token.ts';
 import { facts, judged, policyWith } from './facts.ts';
 

@@ -1,12 +1,11 @@
-import type { Facts, JudgedSettings } from '../../../src/domain/policy/facts.ts';
-import type { Finding } from '../../../src/domain/policy/finding.ts';
-import { Judge } from '../../../src/domain/policy/judge.ts';
+import { type Finding, Judge } from '../../../src/domain/policy/judge.ts';
 import {
   appliedRules,
   defaultPolicy,
   type Policy,
   type RuleName,
 } from '../../../src/domain/policy/policy.ts';
+import type { Facts, JudgedSettings } from '../../../src/domain/policy/rule.ts';
 import type { Application, Token } from '../../../src/domain/token.ts';
 import { token } from '../tokens.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { matchesGlob } from '../../../src/domain/policy/glob.ts';
+import { matchesGlob } from '../../../src/domain/policy/subject.ts';
 
 test.each<[string, string, boolean]>([
   ['', '', true],

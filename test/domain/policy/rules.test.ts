@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Finding } from '../../../src/domain/policy/finding.ts';
-import { Judge } from '../../../src/domain/policy/judge.ts';
+import { type Finding, Judge } from '../../../src/domain/policy/judge.ts';
 import {
   appliedRules,
   defaultPolicy,
@@ -8,7 +7,7 @@ import {
   ruleNames,
   rules,
 } from '../../../src/domain/policy/policy.ts';
-import { atLeast } from '../../../src/domain/policy/severity.ts';
+import { atLeast } from '../../../src/domain/policy/rule.ts';
 import { subjectKey } from '../../../src/domain/policy/subject.ts';
 import type { Application, RefreshToken, Token } from '../../../src/domain/token.ts';
 import { token } from '../tokens.ts';

@@ -1,4 +1,4 @@
-import type { LockdownScope, Measures } from '../../../src/domain/incident/scope.ts';
+import type { LockdownScope, Measures } from '../../../src/domain/incident/incident.ts';
 import { type IncidentStatus, incidentStatus } from '../../../src/operations/incident/incident-status.ts';
 import { type LiftReport, liftIncident } from '../../../src/operations/incident/lift.ts';
 import {

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { snapshotFiles } from '../../../src/cli/incident/snapshot-file.ts';
-import type { Measures } from '../../../src/domain/incident/scope.ts';
+import type { Measures } from '../../../src/domain/incident/incident.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { liftIncident } from '../../../src/operations/incident/lift.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';

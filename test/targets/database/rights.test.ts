@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
-import type { Target } from '../../../src/operations/ports/target.ts';
-import type { RightsPurpose } from '../../../src/operations/ports/target-description.ts';
+import type { RightsPurpose, Target } from '../../../src/operations/ports/target.ts';
 import { ALICE, all, LAYOUTS, makePlace, type Place, results, roleWith } from './place.ts';
 
 describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {

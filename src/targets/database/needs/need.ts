@@ -1,4 +1,4 @@
-import type { RightsPurpose } from '../../../operations/ports/target-description.ts';
+import type { RightsPurpose } from '../../../operations/ports/target.ts';
 
 /** A right on a table that the queries need; without columns it is one on the whole table. */
 export interface Need {

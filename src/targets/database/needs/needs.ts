@@ -1,4 +1,4 @@
-import type { RightsPurpose } from '../../../operations/ports/target-description.ts';
+import type { RightsPurpose } from '../../../operations/ports/target.ts';
 import type { Layout } from '../layout.ts';
 import { CONTROLLER_NEEDS, SERVICE_NEEDS } from './controller.ts';
 import { GATEWAY_NEEDS } from './gateway.ts';

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../db/database.ts';
-import type { ActivitySelector } from '../../../operations/ports/target-selectors.ts';
+import type { ActivitySelector } from '../../../operations/ports/target.ts';
 import { Conditions } from '../conditions.ts';
 import { milliseconds } from '../instants.ts';
 import type { Layout } from '../layout.ts';

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../db/database.ts';
-import type { SessionSelector } from '../../../operations/ports/target-selectors.ts';
+import type { SessionSelector } from '../../../operations/ports/target.ts';
 import { Conditions } from '../conditions.ts';
 import { digestOf } from '../fingerprint.ts';
 import { milliseconds } from '../instants.ts';

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../db/database.ts';
 import type { User, UserReference } from '../../../domain/token.ts';
-import type { UserSelector } from '../../../operations/ports/target-selectors.ts';
+import type { UserSelector } from '../../../operations/ports/target.ts';
 import { Conditions } from '../conditions.ts';
 import { instantOrNull, milliseconds } from '../instants.ts';
 import type { Layout } from '../layout.ts';
