@@ -1,27 +1,27 @@
 import { TokenctlError } from '../domain/errors.ts';
 import type { Entry, EntryDraft } from '../operations/ports/audit-log.ts';
-import type { Linked } from './link-group.ts';
+import type { LinkResult } from './chain.ts';
 
-/** How a queue writes, and speaks of failures. */
+/** How a queue writes and reports errors. */
 export interface AppendQueueOptions {
-  /** What the log is called in messages: its path, or the database. */
+  /** The name of the log in messages: its path, or the database. */
   readonly name: string;
   /** Appends several entries durably, all or none of them. */
-  readonly write: (drafts: readonly EntryDraft[]) => Promise<readonly Linked[]>;
-  /** What is thrown where `write` throws. */
+  readonly write: (drafts: readonly EntryDraft[]) => Promise<readonly LinkResult[]>;
+  /** Turns an error of `write` into the error that the callers get. */
   readonly failure: (cause: unknown) => TokenctlError;
 }
 
-interface Waiting {
+interface PendingAppend {
   readonly draft: EntryDraft;
   readonly resolve: (entry: Entry) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Groups the appends that wait at the same time, so that they share one sync of the disk. */
+/** Groups the appends that are pending at the same time, so that they share one disk sync. */
 export class AppendQueue {
   readonly #options: AppendQueueOptions;
-  #waiting: Waiting[] = [];
+  #pending: PendingAppend[] = [];
   #flushing: Promise<void> | null = null;
 
   constructor(options: AppendQueueOptions) {
@@ -29,32 +29,31 @@ export class AppendQueue {
   }
 
   /**
-   * Appends an entry with whatever else waits.
+   * Appends an entry together with all other pending ones.
    *
-   * @throws TokenctlError `audit_unavailable` for data that is not plain JSON; the failure of the write.
+   * @throws TokenctlError `audit_unavailable` for data that is not plain JSON, or if the write fails.
    */
   append(draft: EntryDraft): Promise<Entry> {
     const { promise, resolve, reject } = Promise.withResolvers<Entry>();
-    this.#waiting.push({ draft, resolve, reject });
+    this.#pending.push({ draft, resolve, reject });
     this.#flushing ??= this.#flush();
     return promise;
   }
 
-  /** Waits until nothing waits any more. */
+  /** Waits until no append is pending. */
   async idle(): Promise<void> {
     await this.#flushing;
   }
 
-  /** Writes what is waiting, and what arrives meanwhile, group by group. */
   async #flush(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const group = this.#waiting;
-      this.#waiting = [];
+    while (this.#pending.length > 0) {
+      const group = this.#pending;
+      this.#pending = [];
       try {
         const links = await this.#options.write(group.map(({ draft }) => draft));
         links.forEach((link, index) => {
           if ('entry' in link) group[index]?.resolve(link.entry);
-          else group[index]?.reject(notPlain(this.#options.name, link.unfit));
+          else group[index]?.reject(this.#notPlainJson(link.error));
         });
       } catch (cause) {
         const error = this.#options.failure(cause);
@@ -63,12 +62,12 @@ export class AppendQueue {
     }
     this.#flushing = null;
   }
-}
 
-function notPlain(name: string, cause: unknown): TokenctlError {
-  return new TokenctlError(
-    'audit_unavailable',
-    `The audit log ${name} cannot hold this entry: it is not plain JSON`,
-    { cause },
-  );
+  #notPlainJson(cause: unknown): TokenctlError {
+    return new TokenctlError(
+      'audit_unavailable',
+      `Could not write the audit log ${this.#options.name}: the entry is not plain JSON`,
+      { cause },
+    );
+  }
 }

@@ -1,36 +1,36 @@
 import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import type { Entry, EntryDraft, Head } from '../operations/ports/audit-log.ts';
+import type { Clock } from '../operations/ports/scheduler.ts';
+import { parseEntry } from './entry.ts';
+import { logRefused } from './failures.ts';
 
-/** The hash before the first entry: 64 zeros. */
-const NOTHING = '0'.repeat(64);
+/** The `previous` of the first entry: 64 zeros. */
+const NO_HASH = '0'.repeat(64);
 
-/** A log without entries. */
-export const emptyHead: Head = { size: 0, hash: NOTHING };
+/** The head of a log without entries. */
+export const emptyHead: Head = { size: 0, hash: NO_HASH };
 
-/** An entry with the line that stands for it, without the line feed, and the head after it. */
+/** The state of a chain: its head, and the open intents. */
+export interface ChainState {
+  readonly head: Head;
+  readonly open: readonly number[];
+}
+
+/** An entry, its line without the line feed, and the head after it. */
 export interface Link {
   readonly entry: Entry;
   readonly line: string;
   readonly head: Head;
 }
 
-/** What an entry is linked to. */
-export interface LinkOptions {
-  /** The head before it. */
-  readonly head: Head;
-  /** The intents that are open before it. */
-  readonly open: readonly number[];
-  readonly at: Date;
-}
-
 /**
- * Makes the next entry of a chain: numbered, carrying the hash of the line before it, as canonical JSON
- * (RFC 8785). A secret in its data becomes `[redacted]`, as everywhere.
+ * Makes the next entry of a chain: numbered, with the hash of the line before it, as canonical JSON (RFC 8785).
+ * Secrets in its data become `[redacted]`.
  *
  * @throws Error for data that JSON cannot hold: NaN, a lone surrogate, a cycle.
  */
-export function linkEntry(draft: EntryDraft, { head, open, at }: LinkOptions): Link {
+export function linkEntry(draft: EntryDraft, { head, open, at }: ChainState & { readonly at: Date }): Link {
   const seq = head.size + 1;
   const line = canonical({
     ...draft,
@@ -43,7 +43,52 @@ export function linkEntry(draft: EntryDraft, { head, open, at }: LinkOptions): L
   return { entry: JSON.parse(line) as Entry, line, head: { size: seq, hash: hashOf(line) } };
 }
 
-/** The intents that are open after an entry. */
+/** A linked draft, or the error for a draft that JSON cannot hold. */
+export type LinkResult = Link | { readonly error: unknown };
+
+/**
+ * Links several drafts to a chain. A draft that JSON cannot hold is left out.
+ *
+ * @returns One result per draft, in their order, and the state of the chain after them.
+ */
+export function linkGroup(
+  drafts: readonly EntryDraft[],
+  { state, clock }: { readonly state: ChainState; readonly clock: Clock },
+): { readonly links: readonly LinkResult[]; readonly state: ChainState } {
+  let { head, open } = state;
+  const links = drafts.map((draft): LinkResult => {
+    try {
+      const link = linkEntry(draft, { head, open, at: clock.now() });
+      ({ head } = link);
+      ({ open } = link.entry);
+      return link;
+    } catch (error) {
+      return { error };
+    }
+  });
+  return { links, state: { head, open } };
+}
+
+/**
+ * The state of a chain after its last line; null for no line.
+ *
+ * @param name The name of the log in messages.
+ * @throws TokenctlError `audit_unavailable` if the line is not an entry.
+ */
+export function stateAfter(name: string, line: Buffer | null): ChainState {
+  if (line === null) return { head: emptyHead, open: [] };
+  const entry = parseEntry(line);
+  if (entry === null) {
+    throw logRefused(
+      name,
+      'its last line is not an entry',
+      'Run `tokenctl log verify`, keep the log as it is, and configure another one.',
+    );
+  }
+  return { head: { size: entry.seq, hash: hashOf(line) }, open: entry.open };
+}
+
+/** The open intents after an entry. */
 export function openAfter(
   before: readonly number[],
   entry: { readonly kind: Entry['kind']; readonly seq: number; readonly closes?: number | undefined },
@@ -52,14 +97,14 @@ export function openAfter(
   return entry.closes === undefined ? before : before.filter((seq) => seq !== entry.closes);
 }
 
-/** SHA-256 (hex) of a line without its line feed: of its bytes, or of its text in UTF-8. */
+/** SHA-256 (hex) of a line without its line feed. */
 export function hashOf(line: string | Uint8Array): string {
   return hash('sha256', line);
 }
 
-/** The one JSON text that RFC 8785 has for a value. */
+/** The canonical JSON (RFC 8785) of a value. */
 export function canonical(value: object): string {
   const text = canonicalize(value);
-  if (text === undefined) throw new Error('The value has no JSON text');
+  if (text === undefined) throw new Error('The value cannot be written as JSON');
   return text;
 }

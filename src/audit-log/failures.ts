@@ -1,63 +1,65 @@
 import { TokenctlError } from '../domain/errors.ts';
 
 /**
- * The audit log cannot be used: in words for the errors of the file system that happen, with the path.
+ * The error for an audit log file that cannot be used.
  *
- * @param doing What was tried, completing "The audit log … cannot be …": `written`, `read`.
+ * @param action Completes "Could not … the audit log": `write`, `read`, `rotate`.
  */
-export function auditUnavailable(path: string, doing: string, cause: unknown): TokenctlError {
+export function logUnavailable(path: string, action: string, cause: unknown): TokenctlError {
   if (cause instanceof TokenctlError) return cause;
-  const code = errorCode(cause);
+  const code =
+    cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
   const known = code === undefined ? undefined : reasons[code];
   return new TokenctlError(
     'audit_unavailable',
-    `The audit log ${path} cannot be ${doing}: ${known?.why ?? code ?? 'unknown reason'}`,
+    `Could not ${action} the audit log ${path}: ${known?.why ?? code ?? 'unknown reason'}`,
     {
-      hint: known?.hint ?? 'Without a log nothing is changed. Make it writable, or configure another path.',
+      hint:
+        known?.hint ??
+        'Make the audit log writable, or configure another path. Nothing is changed without it.',
       cause,
     },
   );
 }
 
-/** The same, for what is wrong with the file itself. */
-export function auditRefused(path: string, why: string, hint: string): TokenctlError {
-  return new TokenctlError('audit_unavailable', `The audit log ${path} is not used: ${why}`, { hint });
+/** The error for an audit log that is unsafe or damaged. */
+export function logRefused(name: string, why: string, hint: string): TokenctlError {
+  return new TokenctlError('audit_unavailable', `Refused to use the audit log ${name}: ${why}`, { hint });
 }
 
-/** A line, counted from 1, that no entry stands on; with the name of its file where the log has several. */
-export function notAnEntry(
-  path: string,
+/** The error for a line, counted from 1, that is not an entry; with its file if the log has several. */
+export function invalidLine(
+  name: string,
   { file, line }: { readonly file?: string; readonly line: number },
 ): TokenctlError {
-  return new TokenctlError('log_broken', `Line ${line} of the audit log ${path} is not an entry`, {
-    hint: 'Find out more with `tokenctl log verify`.',
+  return new TokenctlError('log_broken', `Line ${line} of the audit log ${name} is not a valid entry`, {
+    hint: 'Run `tokenctl log verify`.',
     details: { line, ...(file !== undefined && { file }) },
   });
 }
 
-function errorCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
-
 const reasons: Readonly<Record<string, { why: string; hint: string }>> = {
-  EACCES: { why: 'permission denied', hint: 'Check who owns the file and its folder, and run as that user.' },
+  EACCES: {
+    why: 'permission denied',
+    hint: 'Check the owner of the file and its folder, and run as that user.',
+  },
   EPERM: {
-    why: 'the operation is not permitted',
+    why: 'operation not permitted',
     hint: 'Check the attributes of the file (append-only, immutable).',
   },
-  EROFS: { why: 'the file system is read-only', hint: 'Configure a path on one that can be written.' },
-  ENOSPC: { why: 'the disk is full', hint: 'Make room.' },
-  EDQUOT: { why: 'the disk quota is used up', hint: 'Make room.' },
-  EFBIG: { why: 'the file may not grow further', hint: 'Raise the limit on file sizes.' },
-  EIO: { why: 'the disk failed', hint: 'Check the disk before changing anything else.' },
+  EROFS: { why: 'the file system is read-only', hint: 'Configure a path on a writable file system.' },
+  ENOSPC: { why: 'the disk is full', hint: 'Free some disk space.' },
+  EDQUOT: { why: 'the disk quota is exceeded', hint: 'Free some disk space.' },
+  EFBIG: { why: 'the file has reached the maximum size', hint: 'Raise the limit on file sizes.' },
+  EIO: { why: 'the disk reported an I/O error', hint: 'Check the disk before you change anything else.' },
   ELOOP: { why: 'it is a symbolic link', hint: 'Configure the path of the file itself.' },
   ENOTDIR: { why: 'a part of the path is not a folder', hint: 'Check the configured path.' },
   EISDIR: { why: 'it is a folder', hint: 'Configure the path of a file.' },
   ENOENT: { why: 'it does not exist', hint: 'Check the configured path.' },
   ENXIO: { why: 'it is not a regular file', hint: 'Configure the path of a regular file.' },
   ERR_SQLITE_ERROR: {
-    why: 'the lock file beside it cannot be used',
-    hint: 'Check who owns the files beside the log.',
+    why: 'its lock file cannot be used',
+    hint: 'Check the owner of the files next to the log.',
   },
   EMFILE: { why: 'this process has too many open files', hint: 'Raise the limit (`ulimit -n`).' },
 };

@@ -1,126 +1,184 @@
 import type { FileHandle } from 'node:fs/promises';
+import type { Entry } from '../operations/ports/audit-log.ts';
+import { parseEntry } from './entry.ts';
 
-/** A line of a file, without its line feed. */
+/** A line of a log, without its line feed. */
 export interface Line {
   readonly bytes: Buffer;
   /** False for a last line without a line feed: an append that was cut short. */
   readonly ended: boolean;
-  /** The number under which it is stored, where it is stored under one. */
+  /** The number of its row, in a database. */
   readonly seq?: number;
 }
 
-const CHUNK = 1024 * 1024;
-/** What ends a line. */
-export const LINE_FEED = 0x0a;
+const CHUNK_BYTES = 1024 * 1024;
+const LINE_FEED = 0x0a;
 
-/** The longest line that is read, in bytes: a longer one is no entry of ours. */
-const LONGEST_LINE = 16 * 1024 * 1024;
-
-/** Which part of a file is read: offsets in bytes. */
-export interface Part {
-  /** Where a line begins; the file's beginning where not given. */
-  readonly from?: number;
-  /** The file's end where not given. */
-  readonly to?: number;
-}
+/** The maximum length of a line, in bytes. No entry is longer. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Reads a file, or part of it, up to its size at the beginning, so that a log that is being appended to is
- * read as it stood. Each chunk is of whole lines with their line feeds; only the last may lack one. One
- * buffer is read into over and over: a chunk stays what it is until the next is asked for. A line above
- * 16 MiB is cut there, is given a line feed, and is the last.
+ * Reads the lines of a file from an offset, up to the size that the file has now. The lines of one block share a
+ * buffer, which the next block overwrites. A line above 16 MiB is cut there, counts as ended, and is the last.
  */
-export async function* chunksOf(file: FileHandle, { from = 0, to }: Part = {}): AsyncIterable<Buffer> {
-  const end = to ?? (await file.stat()).size;
-  let buffer = Buffer.allocUnsafe(Math.min(CHUNK, end - from));
-  let held = 0; // the bytes of an unfinished line at the buffer's beginning
-  for (let position = from; position < end; ) {
+export async function* linesOf(file: FileHandle, from = 0): AsyncIterable<readonly Line[]> {
+  const { size } = await file.stat();
+  let buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size - from));
+  let held = 0; // bytes of an unfinished line at the start of the buffer
+  for (let position = from; position < size; ) {
     if (held === buffer.length) buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);
-    const room = Math.min(buffer.length - held, end - position);
+    const room = Math.min(buffer.length - held, size - position);
     const { bytesRead } = await file.read(buffer, held, room, position);
     if (bytesRead === 0) break;
     position += bytesRead;
     const filled = held + bytesRead;
-    const rest = buffer.subarray(held, filled).lastIndexOf(LINE_FEED) + 1;
-    if (rest === 0) {
+    const end = buffer.subarray(held, filled).lastIndexOf(LINE_FEED) + 1;
+    if (end === 0) {
       held = filled;
     } else {
-      yield buffer.subarray(0, held + rest);
-      buffer.copyWithin(0, held + rest, filled);
-      held = filled - held - rest;
+      yield endedLines(buffer.subarray(0, held + end));
+      buffer.copyWithin(0, held + end, filled);
+      held = filled - held - end;
     }
-    if (held > LONGEST_LINE) {
-      yield ended(buffer.subarray(0, held));
+    if (held > MAX_LINE_BYTES) {
+      yield [{ bytes: buffer.subarray(0, held), ended: true }];
       return;
     }
   }
-  if (held > 0) yield buffer.subarray(0, held);
+  if (held > 0) yield [{ bytes: buffer.subarray(0, held), ended: false }];
 }
 
-/** Some lines of which the last ends with a line feed, if need be with one of ours. */
-export function ended(lines: Buffer): Buffer {
-  return lines.at(-1) === LINE_FEED ? lines : Buffer.concat([lines, Buffer.of(LINE_FEED)]);
-}
-
-/** The line of a chunk that begins at an offset. */
-export function lineAt(chunk: Buffer, start: number): Line {
-  const end = chunk.indexOf(LINE_FEED, start);
-  const bytes = chunk.subarray(start, end === -1 ? chunk.length : end);
-  return { bytes, ended: end !== -1 };
-}
-
-/** The lines of a chunk. They come in blocks, because a million promises take longer than the lines. */
-export function linesOf(chunk: Buffer): readonly Line[] {
+/** The lines of a chunk that ends with a line feed. */
+function endedLines(chunk: Buffer): Line[] {
   const lines: Line[] = [];
-  for (let at = 0; at < chunk.length; ) {
-    const line = lineAt(chunk, at);
-    lines.push(line);
-    at += line.bytes.length + 1;
+  let start = 0;
+  for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+    lines.push({ bytes: chunk.subarray(start, end), ended: true });
+    start = end + 1;
   }
   return lines;
 }
 
-/** How many lines a chunk has, an unfinished one among them. */
-export function lineCount(chunk: Buffer): number {
-  let count = 0;
-  for (let at = 0; at < chunk.length; count += 1) {
-    const end = chunk.indexOf(LINE_FEED, at);
-    at = end === -1 ? chunk.length : end + 1;
-  }
-  return count;
-}
-
-/** The last line of a file, read from its end. */
+/** The end of a file. */
 export interface Tail {
-  /** The last line that ends with a line feed, without it; null where there is none. */
+  /** The last line that ends with a line feed, without it; null for none. */
   readonly line: Buffer | null;
-  /** What stands behind it: an append that was cut short. Empty where nothing does. */
+  /** The bytes after that line: an append that was cut short. Usually empty. */
   readonly torn: Buffer;
 }
 
-/** Reads the end of a file of the given size, back to the beginning of its last whole line. */
+/** Reads the last line of a file of the given size. */
 export async function tailOf(file: FileHandle, size: number): Promise<Tail> {
   let tail: Buffer = Buffer.alloc(0);
   for (let position = size; position > 0; ) {
-    const length = Math.min(position, CHUNK);
+    const length = Math.min(position, CHUNK_BYTES);
     const buffer = Buffer.allocUnsafe(length);
     await readFully(file, buffer, position - length);
     tail = Buffer.concat([buffer, tail]);
     position -= length;
     const end = tail.lastIndexOf(LINE_FEED);
     const start = end <= 0 ? -1 : tail.lastIndexOf(LINE_FEED, end - 1);
-    if (start !== -1 || tail.length > LONGEST_LINE) return cut(tail, start, end);
+    if (start !== -1 || tail.length > MAX_LINE_BYTES) return splitTail(tail, start, end);
   }
-  return cut(tail, -1, tail.lastIndexOf(LINE_FEED));
+  return splitTail(tail, -1, tail.lastIndexOf(LINE_FEED));
 }
 
-function cut(tail: Buffer, start: number, end: number): Tail {
+function splitTail(tail: Buffer, start: number, end: number): Tail {
   if (end === -1) return { line: null, torn: tail };
   return { line: tail.subarray(start + 1, end), torn: tail.subarray(end + 1) };
 }
 
-/** Fills the buffer from the position on, or throws where the file ends before. */
-export async function readFully(file: FileHandle, buffer: Buffer, position: number): Promise<void> {
+/** Ranges up to this size are read whole, in bytes. */
+const BLOCK_BYTES = 64 * 1024;
+
+/**
+ * Finds an entry by its number with a binary search: about twenty reads for a million entries.
+ *
+ * @param size The number of bytes to search, up to the end of a complete line.
+ * @returns The entry, or null if the file does not have it.
+ */
+export async function findEntry(file: FileHandle, size: number, seq: number): Promise<Entry | null> {
+  const { low, high } = await rangeWith(file, size, seq);
+  const range = Buffer.allocUnsafe(high - low);
+  await readFully(file, range, low);
+  return entriesIn(range).find((entry) => entry?.seq === seq) ?? null;
+}
+
+/**
+ * Finds the start of a line at or shortly before an entry, with a binary search.
+ *
+ * @returns The offset of the line, and the number of lines before it; the start of the file if nothing better is found.
+ */
+export async function lineBefore(
+  file: FileHandle,
+  seq: number,
+): Promise<{ readonly offset: number; readonly skipped: number }> {
+  const { size } = await file.stat();
+  const { low, seq: found } = await rangeWith(file, size, seq);
+  const first = found === null ? null : await firstEntry(file, size);
+  if (found === null || first === null) return { offset: 0, skipped: 0 };
+  return { offset: low, skipped: found - first.seq };
+}
+
+async function firstEntry(file: FileHandle, size: number): Promise<Entry | null> {
+  const start = Buffer.allocUnsafe(Math.min(BLOCK_BYTES, size));
+  await readFully(file, start, 0);
+  return entriesIn(start)[0] ?? null;
+}
+
+/** A range of complete lines, which has the entry if the file has it. */
+interface LineRange {
+  readonly low: number;
+  readonly high: number;
+  /** The number of the entry at `low`; null for the start of the file. */
+  readonly seq: number | null;
+}
+
+async function rangeWith(file: FileHandle, size: number, seq: number): Promise<LineRange> {
+  let low = 0; // the start of a line at or before the entry
+  let found: number | null = null;
+  let high = size; // the start of a line after the entry, or the end
+  let ceiling = size; // no line is known to start between here and `high`
+  while (ceiling - low > BLOCK_BYTES) {
+    const middle = low + Math.floor((ceiling - low) / 2);
+    const line = await firstLineAfter(file, middle, high);
+    if (line === null) {
+      ceiling = middle;
+    } else if (line.seq <= seq) {
+      low = line.start;
+      found = line.seq;
+    } else {
+      high = line.start;
+      ceiling = high;
+    }
+  }
+  return { low, high, seq: found };
+}
+
+/** The first entry whose line starts after an offset and before `high`; null for none. */
+async function firstLineAfter(
+  file: FileHandle,
+  offset: number,
+  high: number,
+): Promise<{ start: number; seq: number } | null> {
+  for (let length = Math.min(BLOCK_BYTES, high - offset); ; length = Math.min(length * 2, high - offset)) {
+    const window = Buffer.allocUnsafe(length);
+    await readFully(file, window, offset);
+    const before = window.indexOf(LINE_FEED);
+    const end = before === -1 ? -1 : window.indexOf(LINE_FEED, before + 1);
+    if (end !== -1) {
+      const entry = parseEntry(window.subarray(before + 1, end));
+      return entry === null ? null : { start: offset + before + 1, seq: entry.seq };
+    }
+    if (length === high - offset) return null;
+  }
+}
+
+function entriesIn(range: Buffer): (Entry | null)[] {
+  return endedLines(range).map(({ bytes }) => parseEntry(bytes));
+}
+
+async function readFully(file: FileHandle, buffer: Buffer, position: number): Promise<void> {
   for (let done = 0; done < buffer.length; ) {
     const { bytesRead } = await file.read(buffer, done, buffer.length - done, position + done);
     if (bytesRead === 0) throw new Error('The file became shorter while it was read');

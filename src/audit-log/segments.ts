@@ -1,18 +1,18 @@
 import type { FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { type Archive, archivesOf } from './archives.ts';
-import { lineBefore } from './find-entry.ts';
-import { chunksOf, ended, type Line, lineCount, linesOf } from './lines.ts';
-import { openForReading } from './log-folder.ts';
+import type { Entry } from '../operations/ports/audit-log.ts';
+import { stateAfter } from './chain.ts';
+import { findEntry, type Line, lineBefore, linesOf, tailOf } from './lines.ts';
+import { type Archive, archivesOf, openForReading } from './log-files.ts';
 
-/** A log's files, oldest first: what rotation closed, and the current one. */
+/** The files of a log, oldest first: the archives that rotation closed, and the current file. */
 export class Segments implements AsyncDisposable {
   readonly #logPath: string;
-  /** The current file; null where there is none. */
+  /** The current file; null if there is none. */
   readonly current: FileHandle | null;
   readonly archives: readonly Archive[];
-  /** How many lines each file has given so far, in their order. */
-  readonly #given: { readonly path: string; readonly skipped: number; lines: number }[] = [];
+  /** How many lines each file has returned so far, in order. */
+  readonly #returned: { readonly path: string; readonly skipped: number; lines: number }[] = [];
 
   private constructor(logPath: string, files: Pick<Segments, 'current' | 'archives'>) {
     this.#logPath = logPath;
@@ -21,8 +21,8 @@ export class Segments implements AsyncDisposable {
   }
 
   /**
-   * Opens a log's files as they stand. The current one is opened first: where it is rotated meanwhile, it
-   * is among the archives under the same inode, and is not read twice.
+   * Opens the files of a log. The current file is opened first: if it is rotated meanwhile, it is among the archives
+   * with the same inode, and is not read twice.
    */
   static async open(logPath: string): Promise<Segments> {
     const current = await openForReading(logPath);
@@ -38,45 +38,70 @@ export class Segments implements AsyncDisposable {
   }
 
   /**
-   * All lines with their line feeds, oldest first, in chunks as `chunksOf` gives them. An archive was whole
-   * when it was closed, so that its last line counts.
+   * All lines, oldest first, in blocks as `linesOf` returns them. Archives were complete when they were closed, so the
+   * last line of an archive always counts as ended.
    *
-   * @param from The number of an entry: lines that are known to stand before it may be left out.
+   * @param from The number of an entry. Lines before it may be left out.
    */
-  async *chunks(from = 1): AsyncIterable<Buffer> {
+  async *blocks(from = 1): AsyncIterable<readonly Line[]> {
     for (const { path, last } of this.archives) {
       await using file = last < from ? null : await openForReading(path);
-      if (file !== null) yield* this.#counted(path, file, from);
+      if (file === null) continue;
+      for await (const block of this.#counted(path, file, from)) {
+        yield block.map((line) => ({ ...line, ended: true }));
+      }
     }
     if (this.current !== null) yield* this.#counted(this.#logPath, this.current, from);
   }
 
-  /** The same lines one by one, in blocks. */
-  async *blocks(from = 1): AsyncIterable<readonly Line[]> {
-    for await (const chunk of this.chunks(from)) yield linesOf(chunk);
-  }
-
-  /** Where a line stands that {@link chunks} gave as the nth, as far as the lines that were left out are entries. */
+  /** The file and line of the nth line that {@link blocks} returned. */
   placeOf(line: number): { readonly file: string; readonly line: number } {
     let before = 0;
-    for (const { path, skipped, lines } of this.#given) {
+    for (const { path, skipped, lines } of this.#returned) {
       if (line <= before + lines) return { file: basename(path), line: skipped + line - before };
       before += lines;
     }
     return { file: basename(this.#logPath), line: line - before };
   }
 
+  /**
+   * The intents that the last entry lists as open.
+   *
+   * @throws TokenctlError `audit_unavailable` if the last line is not an entry.
+   */
+  async openIntents(): Promise<readonly Entry[]> {
+    const { current } = this;
+    if (current === null) return [];
+    const { size } = await current.stat();
+    const { line, torn } = await tailOf(current, size);
+    const intents: Entry[] = [];
+    for (const seq of stateAfter(this.#logPath, line).open) {
+      const archive = this.archives.find(({ first, last }) => first <= seq && seq <= last);
+      const intent =
+        archive === undefined
+          ? await findEntry(current, size - torn.length, seq)
+          : await findInArchive(archive.path, seq);
+      if (intent !== null) intents.push(intent);
+    }
+    return intents;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.current?.close();
   }
 
-  async *#counted(path: string, file: FileHandle, from: number): AsyncIterable<Buffer> {
+  async *#counted(path: string, file: FileHandle, from: number): AsyncIterable<readonly Line[]> {
     const { offset, skipped } = from > 1 ? await lineBefore(file, from) : { offset: 0, skipped: 0 };
-    const given = { path, skipped, lines: 0 };
-    this.#given.push(given);
-    for await (const chunk of chunksOf(file, { from: offset })) {
-      given.lines += lineCount(chunk);
-      yield path === this.#logPath ? chunk : ended(chunk);
+    const returned = { path, skipped, lines: 0 };
+    this.#returned.push(returned);
+    for await (const block of linesOf(file, offset)) {
+      returned.lines += block.length;
+      yield block;
     }
   }
+}
+
+async function findInArchive(path: string, seq: number): Promise<Entry | null> {
+  await using file = await openForReading(path);
+  return file === null ? null : await findEntry(file, (await file.stat()).size, seq);
 }

@@ -1,23 +1,18 @@
-import type { LogBreak, LogObserver, LogVerification } from '../operations/ports/audit-log.ts';
-import { ChainScan } from './chain-scan.ts';
-import { type Accepted, Diagnosis } from './diagnosis.ts';
-import { parseEntry } from './entry.ts';
-import { follow } from './follow.ts';
-import { LINE_FEED, type Line, lineAt } from './lines.ts';
-import type { ChainState } from './link-group.ts';
-import { PRUNE, readPruning, readRotation } from './rotation-note.ts';
+import type { Entry, LogBreak, LogObserver, LogVerification } from '../operations/ports/audit-log.ts';
+import { type ChainState, canonical, emptyHead, hashOf, openAfter } from './chain.ts';
+import { PRUNE, parseEntry, readPruning, readRotation } from './entry.ts';
+import type { Line } from './lines.ts';
 
 /** How a log is verified. */
 export interface VerifyChainOptions {
   readonly observer?: LogObserver | undefined;
-  /** Whether what is before the first line is known to stand elsewhere. */
+  /** Whether the entries before the first line are known to be in another file. */
   readonly isPart?: boolean;
 }
 
 /**
- * Checks a log line by line, holding no more than a block of it: that every line is an entry, written
- * canonically, numbered without gaps, carrying the hash of the line before it and the right list of open
- * intents. It tells of the first break.
+ * Checks a log line by line: every line is an entry in canonical form, numbered without gaps, with the hash of the
+ * line before it and the right list of open intents. Reports the first break. Memory does not grow with the log.
  */
 export async function verifyChain(
   blocks: AsyncIterable<readonly Line[]>,
@@ -26,142 +21,261 @@ export async function verifyChain(
   const check = new ChainCheck(options);
   for await (const block of blocks) {
     for (const line of block) {
-      if (check.isSettledBy(line)) return check.result();
+      if (check.isDecidedBy(line)) return check.result();
     }
   }
   return check.result();
 }
 
-/** Checks a log that comes in chunks of whole lines with their line feeds: the same, and faster. */
-export async function verifyChunks(
-  chunks: AsyncIterable<Buffer>,
-  options: VerifyChainOptions = {},
-): Promise<LogVerification> {
-  const check = new ChainCheck(options);
-  for await (const chunk of chunks) {
-    if (check.isSettledByChunk(chunk)) break;
-  }
-  return check.result();
+/** The entries up to a line, all of them valid. */
+interface Chain extends ChainState {
+  /** The `previous` of the last entry. */
+  readonly previous: string;
 }
 
-/** The check of a log, a line at a time or many at once. */
-export class ChainCheck {
+/** An entry that does not carry the hash of the line before it. */
+interface Mismatch {
+  readonly seq: number;
+  readonly previous: string;
+  /** The hash of its own line. */
+  readonly hash: string;
+}
+
+type Fault = Omit<LogBreak, 'line' | 'expected'>;
+
+type CheckedLine =
+  | { readonly kind: 'valid'; readonly chain: Chain }
+  | { readonly kind: 'faulty'; readonly fault: Fault }
+  | { readonly kind: 'mismatch'; readonly mismatch: Mismatch };
+
+class ChainCheck {
   readonly #observer: LogObserver | undefined;
-  readonly #scan: ChainScan;
-  /** Whether the first line is that of a log, or of what is left of one. */
-  readonly #isFromBeginning: boolean;
+  #chain: Chain = { head: emptyHead, open: [], previous: '' };
   #line = 0;
   #tornBytes = 0;
   #break: LogBreak | null = null;
   #diagnosis: Diagnosis | null = null;
-  /** How many entries are missing before the first, and whether it is known why. */
+  /** How many entries are missing before the first line. */
   #missing = 0;
-  #isMissingKnown: boolean;
+  #isMissingExplained: boolean;
 
-  /** @param start What the first line is to follow from. */
-  constructor({ observer, isPart = false }: VerifyChainOptions = {}, start?: Accepted) {
+  constructor({ observer, isPart = false }: VerifyChainOptions) {
     this.#observer = observer;
-    this.#isMissingKnown = isPart;
-    this.#isFromBeginning = start === undefined;
-    this.#scan = new ChainScan(start);
+    this.#isMissingExplained = isPart;
   }
 
-  /** Takes the next line. True where no further one changes the result. */
-  isSettledBy(line: Line): boolean {
-    return !this.#isScanned(line) && this.#isSettledByReading(line);
-  }
-
-  /** Takes the next lines, with their line feeds; only a log's last one may lack it. */
-  isSettledByChunk(chunk: Buffer): boolean {
-    for (let at = this.#scanned(chunk, 0); at < chunk.length; at = this.#scanned(chunk, at)) {
-      const line = lineAt(chunk, at);
-      if (this.#isSettledByReading(line)) return true;
-      at += line.bytes.length + 1;
-    }
-    return false;
-  }
-
-  /** Where the chain stands that holds so far. */
-  get chain(): ChainState {
-    return this.#scan.chain;
-  }
-
-  /** What was found so far. */
-  result(): LogVerification {
-    const { head } = this.chain;
-    const found = this.#break ?? this.#diagnosis?.verdict() ?? this.#beginningRemoved();
-    return {
-      entries: head.size,
-      head,
-      break: found,
-      tornBytes: this.#tornBytes,
-      ...(this.#missing > 0 && { removed: this.#missing }),
-    };
-  }
-
-  #isScanned({ bytes, ended, seq }: Line): boolean {
-    const isAsStored = seq === undefined || seq === this.chain.head.size + 1;
-    if (!ended || !isAsStored || bytes.includes(LINE_FEED)) return false;
-    return this.#scanned(Buffer.concat([bytes, Buffer.of(LINE_FEED)]), 0) > 0;
-  }
-
-  /** Accepts what the scan can from an offset on, and tells how far that is. */
-  #scanned(lines: Buffer, start: number): number {
-    const isBeginning = this.#line === 0 && this.#isFromBeginning;
-    if (isBeginning || this.#diagnosis !== null) return start;
-    const { size } = this.chain.head;
-    const isWatched = this.#observer !== undefined || this.#missing > 0;
-    const end = this.#scan.accept(lines, {
-      start,
-      ...(isWatched && { each: (line) => this.#accepted(line) }),
-    });
-    this.#line += this.chain.head.size - size;
-    return end;
-  }
-
-  /** What the scan does not accept is read by the parser. */
-  #isSettledByReading(line: Line): boolean {
+  /** Checks the next line. True if no further line can change the result. */
+  isDecidedBy(line: Line): boolean {
     this.#line += 1;
     if (!line.ended) {
       this.#tornBytes = line.bytes.length;
       return true;
     }
-    if (this.#line === 1 && this.#isFromBeginning) this.#begin(line.bytes);
-    if (this.#diagnosis !== null) return this.#diagnosis.isSettledBy(line.bytes);
-    const before = this.#scan.chain;
-    const next = follow(line, before);
-    if ('head' in next) {
-      this.#scan.chain = next;
-      this.#accepted(line.bytes);
-    } else if ('problem' in next) {
-      this.#break = { line: this.#line, expected: before.head.size + 1, ...next };
-    } else {
-      this.#diagnosis = new Diagnosis({ line: this.#line, before, suspect: next });
+    if (this.#line === 1) this.#begin(line.bytes);
+    if (this.#diagnosis !== null) return this.#diagnosis.isDecidedBy(line.bytes);
+    const checked = checkLine(line, this.#chain);
+    switch (checked.kind) {
+      case 'valid':
+        this.#chain = checked.chain;
+        this.#accept(line.bytes);
+        return false;
+      case 'faulty':
+        this.#break = { line: this.#line, expected: this.#chain.head.size + 1, ...checked.fault };
+        return true;
+      case 'mismatch':
+        this.#diagnosis = new Diagnosis({
+          line: this.#line,
+          before: this.#chain,
+          mismatch: checked.mismatch,
+        });
+        return false;
     }
-    return this.#break !== null;
   }
 
-  /** A file that rotation began says what stood before it. */
+  result(): LogVerification {
+    const { head } = this.#chain;
+    return {
+      entries: head.size,
+      head,
+      break: this.#break ?? this.#diagnosis?.verdict() ?? this.#missingBeginning(),
+      tornBytes: this.#tornBytes,
+      ...(this.#missing > 0 && { removed: this.#missing }),
+    };
+  }
+
+  /** The first entry of a file that rotation started records the state of the log before it. */
   #begin(bytes: Buffer): void {
     const entry = parseEntry(bytes);
     const before = entry === null ? null : readRotation(entry);
     if (entry === null || before === null || before.head.size === 0) return;
-    this.#scan.chain = { head: before.head, open: entry.open, previous: '' };
+    this.#chain = { head: before.head, open: entry.open, previous: '' };
     this.#missing = before.head.size;
     this.#observer?.begins(before.tree);
   }
 
-  #accepted(bytes: Buffer): void {
+  #accept(bytes: Buffer): void {
     this.#observer?.line(bytes);
-    if (this.#missing === 0 || this.#isMissingKnown || !bytes.includes(PRUNE)) return;
+    if (this.#missing === 0 || this.#isMissingExplained || !bytes.includes(PRUNE)) return;
     const entry = parseEntry(bytes);
-    this.#isMissingKnown = entry !== null && (readPruning(entry) ?? 0) >= this.#missing;
+    this.#isMissingExplained = entry !== null && (readPruning(entry) ?? 0) >= this.#missing;
   }
 
-  #beginningRemoved(): LogBreak | null {
-    if (this.#missing === 0 || this.#isMissingKnown) return null;
+  #missingBeginning(): LogBreak | null {
+    if (this.#missing === 0 || this.#isMissingExplained) return null;
     const which = this.#missing === 1 ? 'Entry 1 is' : `Entries 1 to ${this.#missing} are`;
-    const message = `${which} missing, and no entry says that retention removed them.`;
+    const message = `${which} missing, and no entry records that retention removed them.`;
     return { line: 1, seq: this.#missing + 1, expected: 1, problem: 'removed', message };
   }
+}
+
+function checkLine(line: Line, { head, open }: Chain): CheckedLine {
+  const { bytes } = line;
+  const entry = parseEntry(bytes);
+  if (entry === null) return faulty('unreadable', null, 'The line is not a valid entry.');
+  const { seq, previous } = entry;
+  if (!isCanonical(entry, bytes)) return edited(seq, `Entry ${seq} was edited: it is not in canonical form.`);
+  const hash = hashOf(bytes);
+  if (previous !== head.hash) return { kind: 'mismatch', mismatch: { seq, previous, hash } };
+  if (seq !== head.size + 1) {
+    return edited(seq, `The entry after entry ${head.size} has the number ${seq}.`);
+  }
+  if (line.seq !== undefined && line.seq !== seq) {
+    return edited(seq, `Entry ${seq} is stored under the number ${line.seq}.`);
+  }
+  const openNow = openAfter(open, entry);
+  if (!isSameList(entry.open, openNow)) return edited(seq, `Entry ${seq} lists the wrong open intents.`);
+  return { kind: 'valid', chain: { head: { size: seq, hash }, open: openNow, previous } };
+}
+
+/**
+ * Whether an entry is written in its canonical form (RFC 8785). If the keys are sorted already, `JSON.stringify`
+ * writes that form, twice as fast as sorting them again. It differs in lone surrogates, which it escapes (`\ud800`)
+ * and RFC 8785 refuses.
+ */
+function isCanonical(entry: Entry, bytes: Buffer): boolean {
+  if (hasSortedKeys(entry) && !bytes.includes('\\ud')) {
+    return Buffer.from(JSON.stringify(entry)).equals(bytes);
+  }
+  try {
+    return Buffer.from(canonical(entry)).equals(bytes);
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the keys of a JSON value and of all values in it are in the order of UTF-16 code units. */
+function hasSortedKeys(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (Array.isArray(value)) return value.every(hasSortedKeys);
+  let last: string | null = null;
+  for (const [key, each] of Object.entries(value)) {
+    if ((last !== null && last >= key) || !hasSortedKeys(each)) return false;
+    last = key;
+  }
+  return true;
+}
+
+function isSameList(one: readonly number[], other: readonly number[]): boolean {
+  return one.length === other.length && one.every((seq, index) => seq === other[index]);
+}
+
+function faulty(problem: LogBreak['problem'], seq: number | null, message: string): CheckedLine {
+  return { kind: 'faulty', fault: { problem, seq, message } };
+}
+
+function edited(seq: number, message: string): CheckedLine {
+  return faulty('edited', seq, message);
+}
+
+interface DiagnosisOptions {
+  /** The line of the mismatch, counted from 1. */
+  readonly line: number;
+  readonly before: Chain;
+  readonly mismatch: Mismatch;
+}
+
+type Finding = Pick<LogBreak, 'problem' | 'message'>;
+
+/**
+ * Finds the cause of a mismatch. The lines after it show which of the two entries was edited, and whether a missing
+ * entry was removed or moved.
+ */
+class Diagnosis {
+  readonly #options: DiagnosisOptions;
+  #line: number;
+  /** Whose hash the line after the mismatch carries; null before that line. */
+  #next: 'of the mismatch' | 'of the entry before' | 'neither' | null = null;
+  #missingAt: number | null = null;
+  #isRepeated = false;
+
+  constructor(options: DiagnosisOptions) {
+    this.#options = options;
+    this.#line = options.line;
+  }
+
+  /** Reads the next line. True if no further line is needed. */
+  isDecidedBy(bytes: Buffer): boolean {
+    const { before, mismatch } = this.#options;
+    this.#line += 1;
+    const entry = parseEntry(bytes);
+    if (this.#next === null) {
+      if (entry?.previous === mismatch.hash) this.#next = 'of the mismatch';
+      else if (entry?.previous === before.head.hash) this.#next = 'of the entry before';
+      else this.#next = 'neither';
+    }
+    const expected = before.head.size + 1;
+    if (mismatch.seq <= expected) return true;
+    // The missing entry may follow later (reordered), or this entry may appear again (inserted copy).
+    if (entry?.seq === expected) this.#missingAt ??= this.#line;
+    if (hashOf(bytes) === mismatch.hash) this.#isRepeated = true;
+    return this.#missingAt !== null && this.#isRepeated;
+  }
+
+  /** The cause, judged by the lines read so far. */
+  verdict(): LogBreak {
+    const { line, before, mismatch } = this.#options;
+    const { size } = before.head;
+    const { seq } = mismatch;
+    const here = { line, seq, expected: size + 1 };
+    const entryBefore = { line: line - 1, seq: size, expected: size };
+    if (seq > size + 1) return { ...here, ...this.#gap() };
+    if (seq === size + 1) {
+      if (this.#next === 'of the entry before') return { ...here, ...insertedEntry(seq) };
+      if (size === 0) return { ...here, ...editedEntry('Entry 1 is not the beginning of a log.') };
+      if (this.#next === 'neither') {
+        return { ...here, ...editedEntry(`Entry ${seq} was edited: it does not match its neighbors.`) };
+      }
+      const message =
+        this.#next === null
+          ? `Entry ${size} was edited, or entry ${seq}, the last one, was.`
+          : `Entry ${size} was edited: entry ${seq} carries another hash.`;
+      return { ...entryBefore, ...editedEntry(message) };
+    }
+    // Two entries have the same number: the next line shows which of them is the original.
+    const isRival =
+      seq === size && mismatch.previous === before.previous && mismatch.hash !== before.head.hash;
+    const isOriginal = isRival && this.#next !== 'of the entry before';
+    return { ...(isOriginal ? entryBefore : here), ...insertedEntry(seq) };
+  }
+
+  #gap(): Finding {
+    const { before, mismatch } = this.#options;
+    const { seq } = mismatch;
+    const expected = before.head.size + 1;
+    if (this.#missingAt === null) {
+      const which = seq - expected === 1 ? `Entry ${expected} is` : `Entries ${expected} to ${seq - 1} are`;
+      return { problem: 'removed', message: `${which} missing before entry ${seq}.` };
+    }
+    if (this.#isRepeated) return insertedEntry(seq);
+    const message = `Entry ${seq} is in the place of entry ${expected}, which is at line ${this.#missingAt}.`;
+    return { problem: 'reordered', message };
+  }
+}
+
+function editedEntry(message: string): Finding {
+  return { problem: 'edited', message };
+}
+
+function insertedEntry(seq: number): Finding {
+  return { problem: 'inserted', message: `There is a second entry ${seq}.` };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { auditUnavailable } from '../../src/audit-log/failures.ts';
+import { logUnavailable } from '../../src/audit-log/failures.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
 
 const path = '/var/lib/tokenctl/audit.jsonl';
@@ -10,16 +10,16 @@ test.each([
   ['EACCES', 'permission denied'],
   ['EROFS', 'read-only'],
   ['ELOOP', 'symbolic link'],
-  ['EIO', 'the disk failed'],
+  ['EIO', 'I/O error'],
   ['ESOMETHING', 'ESOMETHING'],
-])('%s is told in words, with the path and what to do', (code, words) => {
-  const error = auditUnavailable(path, 'written', Object.assign(new Error('low-level'), { code }));
+])('explains %s, with the path and a hint', (code, words) => {
+  const error = logUnavailable(path, 'write', Object.assign(new Error('low-level'), { code }));
   expect(error).toMatchObject({ code: 'audit_unavailable', hint: expect.stringMatching(/\w/) });
   expect(error.message).toContain(words);
   expect(error.message).toContain(path);
 });
 
-test('an error that is in words already stays as it is', () => {
+test('keeps a TokenctlError as it is', () => {
   const error = new TokenctlError('audit_unavailable', 'in words');
-  expect(auditUnavailable(path, 'written', error)).toBe(error);
+  expect(logUnavailable(path, 'write', error)).toBe(error);
 });

@@ -141,7 +141,7 @@ describe('the key', () => {
     await chmod(kept.path, 0o644);
     expect(await refusal(makeCheckpoint({ log: at.log, keys: kept.keys }))).toMatchObject({
       code: 'configuration',
-      message: expect.stringContaining('Others may read'),
+      message: expect.stringContaining('Other users can read'),
     });
   });
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { openPostgresLog } from '../../src/audit-log/postgres-log.ts';
-import { AUDIT_SCHEMA } from '../../src/audit-log/postgres-schema.ts';
+import { AUDIT_SCHEMA } from '../../src/audit-log/postgres-queries.ts';
 import type { Database } from '../../src/db/database.ts';
 import { openEmbedded } from '../../src/db/embedded.ts';
 import type { AuditLog } from '../../src/operations/ports/audit-log.ts';
@@ -63,7 +63,7 @@ describe('the role that appends', () => {
     const error = await refusal(logOn(as).append(draft()));
     expect(error).toMatchObject({
       code: 'audit_unavailable',
-      message: expect.stringContaining('lacks a right'),
+      message: expect.stringContaining('has no permission'),
     });
     expect(error.details?.['sql']).toBe(`${AUDIT_SCHEMA.join(';\n')};`);
     for (const statement of AUDIT_SCHEMA) await admin.execute(statement);
@@ -143,7 +143,7 @@ describe('what a superuser did', () => {
     await log.append(draft());
     await admin.script(`ALTER TABLE tokenctl_audit.entry DISABLE TRIGGER refuse;
       UPDATE tokenctl_audit.entry SET seq = 5;`);
-    expect((await refusal(log.append(draft()))).message).toContain('stored as 5 and says 1');
+    expect((await refusal(log.append(draft()))).message).toContain('row 5, its last one, has entry 1');
   });
 });
 
@@ -181,9 +181,9 @@ describe('a database', () => {
     expect(new Set(settings.map((each) => JSON.stringify(each)))).toEqual(new Set(['{"commit":"on"}']));
   });
 
-  test('that syncs nothing is refused', async () => {
+  test('that does not sync to the disk is refused', async () => {
     const error = await refusal(logOn(() => openEmbedded(null)).append(draft()));
-    expect(error).toMatchObject({ code: 'audit_unavailable', message: expect.stringContaining('syncs') });
+    expect(error).toMatchObject({ code: 'audit_unavailable', message: expect.stringContaining('does not sync') });
   });
 
   test('that cannot be reached is told of, and asked again at the next use', async () => {

@@ -190,12 +190,12 @@ describe('several files', () => {
     });
   });
 
-  test('do not begin anew where the current one is gone', async () => {
+  test('do not start again if the current one is missing', async () => {
     await using at = await rotated();
     await rm(at.path);
     expect(await refusal(at.open().append(draft()))).toMatchObject({
       code: 'audit_unavailable',
-      message: expect.stringContaining('it is gone'),
+      message: expect.stringContaining('it is missing'),
     });
   });
 });

@@ -25,7 +25,7 @@ function logOn({
   ...other
 }: {
   open?: () => Promise<Database>;
-  patience?: number;
+  timeoutMs?: number;
 } = {}) {
   const log = openPostgresLog({ open, name: 'in PostgreSQL', clock: stillClock, ...other });
   return Object.assign(log, { [Symbol.asyncDispose]: () => log.close() });
@@ -157,7 +157,7 @@ describe('a connection that is lost', () => {
 
 describe('a database that keeps an append waiting', () => {
   test('because somebody holds its lock: fails in time, and goes on once it is free', async () => {
-    await using log = logOn({ patience: 1000 });
+    await using log = logOn({ timeoutMs: 1000 });
     await log.append(draft());
     const admin = await openOn(url);
     await admin.transaction(async (transaction) => {
@@ -180,7 +180,7 @@ describe('a database that keeps an append waiting', () => {
       open: () => openOn(proxy.url),
       name: 'in PostgreSQL',
       clock: stillClock,
-      patience: 1000,
+      timeoutMs: 1000,
     });
     using _hold = await log.holdRun(RUN);
     await log.append(draft({ kind: 'intent' }));
@@ -188,7 +188,7 @@ describe('a database that keeps an append waiting', () => {
     const started = performance.now();
     expect(await refusal(log.append(draft()))).toMatchObject({
       code: 'audit_unavailable',
-      message: expect.stringContaining('does not answer'),
+      message: expect.stringContaining('did not respond'),
     });
     expect(await refusal(log.verify())).toMatchObject({ code: 'audit_unavailable' });
     expect(performance.now() - started).toBeLessThan(20_000);

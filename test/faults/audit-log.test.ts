@@ -66,7 +66,7 @@ describe('a disk that is full', () => {
     // A limit on file sizes (in KiB) fails a write half-way, as a full disk does.
     const { ended, said, acknowledged } = appending(path, { limit: "trap '' XFSZ; ulimit -f 16" });
     expect(await ended).toBe(6);
-    expect(said.err).toContain(`The audit log ${path} cannot be written`);
+    expect(said.err).toContain(`Could not write the audit log ${path}`);
     const log = openFileLog({ path, clock: stillClock });
     const found = await log.verify();
     expect(found).toMatchObject({ entries: acknowledged().length, break: null, tornBytes: 0 });

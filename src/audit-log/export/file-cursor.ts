@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { makeFolder } from '../../db/make-folder.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { ExportCursor, ExportPosition } from '../../operations/ports/log-sink.ts';
-import { syncFolder } from '../log-folder.ts';
+import { syncFolder } from '../log-files.ts';
 import { reasonOf } from './sink-failure.ts';
 
 const schema = z.strictObject({

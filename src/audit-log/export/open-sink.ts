@@ -3,7 +3,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { ExportFormat } from '../../domain/export-format.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { LogFormat, LogSink } from '../../operations/ports/log-sink.ts';
-import { within } from '../deadline.ts';
+import { withTimeout } from '../timeout.ts';
 import { cefFormat } from './cef.ts';
 import { datagramSink } from './datagram-sink.ts';
 import { ecsFormat } from './ecs.ts';
@@ -46,7 +46,10 @@ export function openSink(options: OpenSinkOptions): LogSink {
   return {
     name: sink.name,
     send: (records) =>
-      within(sink.send(records), { limit: patience + 1_000, late: () => tooLate(sink.name, patience) }),
+      withTimeout(sink.send(records), {
+        timeoutMs: patience + 1_000,
+        onTimeout: () => tooLate(sink.name, patience),
+      }),
     close: () => sink.close(),
   };
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { LogSink } from '../../operations/ports/log-sink.ts';
-import { within } from '../deadline.ts';
+import { withTimeout } from '../timeout.ts';
 import { type Framing, framed } from './framing.ts';
 import { tooLate, unreachable } from './sink-failure.ts';
 
@@ -45,7 +45,7 @@ class StreamSink implements LogSink {
     const turn = this.#last.then(() => this.#write(framed(records, framing)));
     this.#last = turn.catch(() => undefined);
     const late = () => tooLate(this.name, patience);
-    return within(turn, { limit: patience, late }).catch((cause: unknown) => {
+    return withTimeout(turn, { timeoutMs: patience, onTimeout: late }).catch((cause: unknown) => {
       this.#socket?.destroy();
       this.#socket = null;
       throw unreachable(this.name, cause);
@@ -58,9 +58,10 @@ class StreamSink implements LogSink {
     if (socket === null || socket.destroyed) return;
     const closed = once(socket, 'close');
     socket.end();
-    await within(closed, { limit: this.#options.patience, late: () => new Error('late') }).catch(() =>
-      socket.destroy(),
-    );
+    await withTimeout(closed, {
+      timeoutMs: this.#options.patience,
+      onTimeout: () => new Error('late'),
+    }).catch(() => socket.destroy());
   }
 
   async #write(bytes: Buffer): Promise<void> {

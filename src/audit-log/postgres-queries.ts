@@ -1,0 +1,236 @@
+import type { Database, Queryable } from '../db/database.ts';
+import type { EntrySelection } from '../operations/ports/audit-log.ts';
+import type { LinkResult } from './chain.ts';
+import { operationPrefix } from './entry.ts';
+
+/**
+ * The schema of an audit log in PostgreSQL, as in `docs/audit-log.md`. An administrator may create it in advance, so
+ * that the role that appends owns nothing and cannot disable the trigger.
+ */
+export const AUDIT_SCHEMA: readonly string[] = [
+  'CREATE SCHEMA tokenctl_audit',
+  `CREATE TABLE tokenctl_audit.entry (
+  seq bigint PRIMARY KEY CHECK (seq > 0),
+  hash text NOT NULL,
+  line text NOT NULL,
+  CHECK (hash = encode(sha256(convert_to(line, 'UTF8')), 'hex'))
+)`,
+  `CREATE FUNCTION tokenctl_audit.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'entries of the audit log are neither changed nor removed'
+    USING ERRCODE = 'insufficient_privilege';
+END $$`,
+  `CREATE TRIGGER refuse BEFORE UPDATE OR DELETE OR TRUNCATE ON tokenctl_audit.entry
+  FOR EACH STATEMENT EXECUTE FUNCTION tokenctl_audit.refuse()`,
+  'ALTER TABLE tokenctl_audit.entry ENABLE ALWAYS TRIGGER refuse',
+];
+
+/** The key of the advisory lock for creating the schema. Any number; different from `APPEND_LOCK`. */
+const SCHEMA_LOCK = 7_305_114_202;
+
+/**
+ * Creates the schema if it is missing.
+ *
+ * @throws The error of the database, for example for a missing permission.
+ */
+export function createAuditSchema(database: Database): Promise<void> {
+  return database.transaction(async (transaction) => {
+    await transaction.execute('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK]);
+    const [found] = await transaction.query<{ schema: boolean; table: boolean }>(
+      `SELECT to_regnamespace('tokenctl_audit') IS NOT NULL AS schema,
+        to_regclass('tokenctl_audit.entry') IS NOT NULL AS table`,
+    );
+    if (found?.table === true) return;
+    for (const statement of AUDIT_SCHEMA.slice(found?.schema === true ? 1 : 0)) {
+      await transaction.execute(statement);
+    }
+  });
+}
+
+/** A row of the log: the line of an entry, and its number. */
+export interface StoredLine {
+  readonly seq: number;
+  readonly line: string;
+}
+
+/** The key of the advisory lock that all appends share. Any number. */
+const APPEND_LOCK = 7_305_114_203;
+
+const PAGE_SIZE = 500;
+
+/**
+ * Prepares a transaction for appending: it takes the lock of all appends, with a timeout, sees all entries that were
+ * appended before, and is on the disk when it commits, whatever the defaults of the database.
+ *
+ * @param timeoutMs The timeout for the lock. Any statement may take twice that.
+ */
+export async function lockForAppend(transaction: Queryable, timeoutMs: number): Promise<void> {
+  const wait = Math.ceil(timeoutMs);
+  await transaction.execute('SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE');
+  await transaction.execute(
+    `SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true),
+      set_config('idle_in_transaction_session_timeout', $2, true),
+      set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+        WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`,
+    [String(wait), String(2 * wait)],
+  );
+  await transaction.execute('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
+}
+
+/** The row with the highest number; null for an empty log. */
+export async function lastRow(connection: Queryable): Promise<StoredLine | null> {
+  const sql = 'SELECT seq, line FROM tokenctl_audit.entry ORDER BY seq DESC LIMIT 1';
+  const [row] = await connection.query<StoredLine>(sql);
+  return row ?? null;
+}
+
+/** The rows with the given numbers, in ascending order. */
+export function rowsOf(connection: Queryable, seqs: readonly number[]): Promise<StoredLine[]> {
+  return connection.query<StoredLine>(
+    'SELECT seq, line FROM tokenctl_audit.entry WHERE seq = ANY($1::bigint[]) ORDER BY seq',
+    [seqs],
+  );
+}
+
+/** Inserts the linked entries. */
+export async function insertLinks(transaction: Queryable, links: readonly LinkResult[]): Promise<void> {
+  const linked = links.filter((link) => 'line' in link);
+  if (linked.length === 0) return;
+  await transaction.execute(
+    `INSERT INTO tokenctl_audit.entry (seq, hash, line)
+      SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])`,
+    [
+      linked.map(({ head }) => head.size),
+      linked.map(({ head }) => head.hash),
+      linked.map(({ line }) => line),
+    ],
+  );
+}
+
+/** The rows to read. */
+export interface PageSelection {
+  /** The number of the first row. Default: 1. */
+  readonly from?: number | undefined;
+  /** The number of the last row. */
+  readonly upTo: number;
+  /** Leaves out most entries of other operations. */
+  readonly only?: EntrySelection | undefined;
+}
+
+/** Streams rows in ascending order, page by page. */
+export async function* pagesOf(
+  connection: Queryable,
+  { from, upTo, only }: PageSelection,
+): AsyncIterable<readonly StoredLine[]> {
+  if (only?.operations.length === 0) return;
+  const prefix = only === undefined ? null : operationPrefix(only);
+  for (let after: number | null = from === undefined ? null : from - 1; ; ) {
+    const page: StoredLine[] = await connection.query<StoredLine>(
+      `SELECT seq, line FROM tokenctl_audit.entry
+        WHERE ($1::bigint IS NULL OR seq > $1) AND seq <= $2
+          AND ($4::text IS NULL OR strpos(line, $4) > 0 OR line NOT LIKE '{"actor":{%')
+        ORDER BY seq LIMIT $3`,
+      [after, upTo, PAGE_SIZE, prefix],
+    );
+    if (page.length > 0) yield page;
+    if (page.length < PAGE_SIZE) return;
+    after = page.at(-1)?.seq ?? null;
+  }
+}
+
+/** The key of the advisory lock of a run, distinct from those of other programs. */
+const RUN_LOCK = "hashtextextended('tokenctl audit run ' || $1, 0)";
+
+/** A locked run: an advisory lock of a transaction that stays open. */
+interface HeldLock {
+  readonly database: Database;
+  readonly transaction: Queryable;
+  /** Ends the transaction, which releases the lock. */
+  readonly release: () => void;
+}
+
+/**
+ * Marks runs as active: each run holds an advisory lock in a transaction that changes nothing and stays open. The lock
+ * ends with the connection, and so with the process, on whichever machine that runs. The server detects a lost machine
+ * by TCP keepalives.
+ */
+export class PostgresRunLocks {
+  readonly #locks = new Map<string, HeldLock>();
+
+  /**
+   * Locks a run until disposed of.
+   *
+   * @throws The error of the database.
+   */
+  async lock(database: Database, run: string): Promise<Disposable> {
+    if (this.#locks.has(run)) throw new Error(`Run ${run} is already locked`);
+    this.#locks.set(run, await takeRunLock(database, run));
+    return { [Symbol.dispose]: () => this.#release(run) };
+  }
+
+  /** Takes the locks again whose connection was lost. */
+  async renew(database: Database): Promise<void> {
+    for (const [run, held] of this.#locks) {
+      if (held.database === database && (await isAlive(held))) continue;
+      held.release();
+      const renewed = await takeRunLock(database, run);
+      // It may have been disposed of meanwhile.
+      if (this.#locks.get(run) === held) this.#locks.set(run, renewed);
+      else renewed.release();
+    }
+  }
+
+  /** Releases all locks. */
+  releaseAll(): void {
+    for (const run of this.#locks.keys()) this.#release(run);
+  }
+
+  #release(run: string): void {
+    this.#locks.get(run)?.release();
+    this.#locks.delete(run);
+  }
+}
+
+/** Those of the given runs that a live process has locked in this database. */
+export async function lockedRuns(
+  connection: Queryable,
+  runs: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await connection.query<{ run: string }>(
+    `SELECT run FROM unnest($1::text[]) AS run WHERE EXISTS (
+      SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND ((classid::bigint << 32) | objid::bigint) = ${RUN_LOCK.replace('$1', 'run')})`,
+    [runs],
+  );
+  return new Set(rows.map(({ run }) => run));
+}
+
+async function takeRunLock(database: Database, run: string): Promise<HeldLock> {
+  const taken = Promise.withResolvers<Queryable>();
+  const released = Promise.withResolvers<void>();
+  database
+    .transaction(async (transaction) => {
+      // The transaction is idle on purpose. If the network is lost, keepalives end it within a minute.
+      await transaction.execute(
+        `SELECT set_config(name, '0', true) FROM pg_settings
+          WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')
+        UNION ALL SELECT set_config('tcp_keepalives_idle', '30', true)
+        UNION ALL SELECT set_config('tcp_keepalives_interval', '10', true)
+        UNION ALL SELECT set_config('tcp_keepalives_count', '3', true)`,
+      );
+      // Shared, so that a renewed lock need not wait until the server drops our lost connection.
+      await transaction.execute(`SELECT pg_advisory_xact_lock_shared(${RUN_LOCK})`, [run]);
+      taken.resolve(transaction);
+      await released.promise;
+    })
+    .catch(taken.reject);
+  return { database, transaction: await taken.promise, release: released.resolve };
+}
+
+async function isAlive({ transaction }: HeldLock): Promise<boolean> {
+  return await transaction.query('SELECT 1').then(
+    () => true,
+    () => false,
+  );
+}
