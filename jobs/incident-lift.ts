@@ -1,6 +1,5 @@
 import { TokenctlError } from '../src/domain/errors.ts';
-import { type LiftReport, liftIncident } from '../src/operations/incident/lift.ts';
-import { dueIncidents } from '../src/operations/incident/plan-lift.ts';
+import { dueIncidents, type LiftReport, liftIncident } from '../src/operations/incident/lift.ts';
 import type { Job, JobNotice, TargetJobContext } from '../src/operations/jobs/job.ts';
 
 /** Lifts incidents whose time is over, as `incident lift --due` does. */

@@ -1,6 +1,5 @@
-import { planOffboarding } from '../src/operations/incident/plan-offboarding.ts';
-import type { Job, TargetJobContext } from '../src/operations/jobs/job.ts';
-import { revocationJobReport } from '../src/operations/jobs/revocation-job-report.ts';
+import { planOffboarding } from '../src/operations/incident/offboard-user.ts';
+import { type Job, revocationJobReport, type TargetJobContext } from '../src/operations/jobs/job.ts';
 import { reconcile } from '../src/operations/journal/reconcile.ts';
 import type { NameSource } from '../src/operations/ports/job-files.ts';
 import { revokeTokens } from '../src/operations/revocation/revoke-tokens.ts';

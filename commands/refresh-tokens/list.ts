@@ -1,6 +1,6 @@
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { csvFlag, fleetFlags } from '../../src/cli/flags.ts';
+import { csvFlag, allContextsFlag } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
@@ -34,12 +34,12 @@ that is not closed was cut short; the error is on stderr then.`;
       summary: 'Refresh tokens in this state.',
     }),
     ...csvFlag,
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(RefreshTokensList);
-    const { listRefreshTokens } = await import('../../src/operations/tokens/list-refresh-tokens.ts');
+    const { listRefreshTokens } = await import('../../src/operations/tokens/list-tokens.ts');
     const { refreshTokenListing } = await import('../../src/cli/tokens/refresh-token-view.ts');
     const { user: users, application: applications, state: states } = flags;
     const selector = {

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { csvFlag, fleetFlags } from '../../src/cli/flags.ts';
+import { csvFlag, allContextsFlag } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
 /** Lists sessions. */
@@ -29,12 +29,12 @@ error is on stderr then.`;
       helpValue: 'NAME',
     }),
     ...csvFlag,
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(SessionsList);
-    const { listSessions } = await import('../../src/operations/sessions/list-sessions.ts');
+    const { listSessions } = await import('../../src/operations/sessions/sessions.ts');
     const { sessionListing } = await import('../../src/cli/sessions/session-view.ts');
     const { user: users } = flags;
     return await this.inContexts(flags, null, async ({ runtime }) =>

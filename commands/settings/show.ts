@@ -1,5 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { fleetFlags } from '../../src/cli/flags.ts';
+import { allContextsFlag } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
 /** Shows the authentication settings. */
@@ -16,11 +16,11 @@ the target has not, as a platform gateway has no OAUTH2_PROVIDER.`;
     '<%= config.bin %> <%= command.id %> --context production --json',
   ];
 
-  static override flags = { ...fleetFlags };
+  static override flags = { ...allContextsFlag };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(SettingsShow);
-    const { readSettings } = await import('../../src/operations/settings/read-settings.ts');
+    const { readSettings } = await import('../../src/operations/settings/change-setting.ts');
     const { settingsResult } = await import('../../src/cli/settings/settings-result.ts');
     return await this.inContexts(flags, null, async ({ runtime }) =>
       settingsResult(await readSettings({ target: await runtime.target() })),

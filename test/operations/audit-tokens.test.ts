@@ -3,8 +3,11 @@ import { TokenctlError } from '../../src/domain/errors.ts';
 import { Baseline, type Finding, findingKey } from '../../src/domain/policy/judge.ts';
 import { defaultPolicy, type Policy } from '../../src/domain/policy/policy.ts';
 import type { Selector } from '../../src/domain/selector.ts';
-import { type AuditTokensOptions, auditTokens } from '../../src/operations/token-audit/audit-tokens.ts';
-import { findingSelector } from '../../src/operations/token-audit/finding-selector.ts';
+import {
+  type AuditTokensOptions,
+  auditTokens,
+  findingSelector,
+} from '../../src/operations/token-audit/audit-tokens.ts';
 import { stillClock } from '../audit-log/drafts.ts';
 import { application, policyWith } from '../domain/policy/facts.ts';
 import { token } from '../domain/tokens.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type CleanupTokensOptions, cleanupTokens } from '../../src/operations/cleanup/cleanup-tokens.ts';
 import { type PlanCleanupOptions, planCleanup } from '../../src/operations/cleanup/plan-cleanup.ts';
-import { listRefreshTokens } from '../../src/operations/tokens/list-refresh-tokens.ts';
+import { listRefreshTokens } from '../../src/operations/tokens/list-tokens.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
 import { stillClock } from '../audit-log/drafts.ts';
 import { token } from '../domain/tokens.ts';

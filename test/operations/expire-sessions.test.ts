@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../src/domain/errors.ts';
-import { type ExpireSessionsOptions, expireSessions } from '../../src/operations/sessions/expire-sessions.ts';
-import { listSessions } from '../../src/operations/sessions/list-sessions.ts';
-import { planSessionExpiry } from '../../src/operations/sessions/plan-session-expiry.ts';
+import {
+  type ExpireSessionsOptions,
+  expireSessions,
+  planSessionExpiry,
+} from '../../src/operations/sessions/expire-sessions.ts';
+import { listSessions } from '../../src/operations/sessions/sessions.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
 import { collected } from '../targets/controller-api/opened.ts';
 import { databaseFixture, failingFrom, fixture } from './fixture.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { listLog } from '../../src/operations/audit-log/list-log.ts';
 import { verifyLog } from '../../src/operations/audit-log/verify-log.ts';
 import { checkTarget } from '../../src/operations/contexts/check-target.ts';
-import { externalUserNames } from '../../src/operations/revocation/external-users.ts';
+import { externalUserNames } from '../../src/operations/revocation/plan-revocation.ts';
 import { listTokens } from '../../src/operations/tokens/list-tokens.ts';
 import { draft } from '../audit-log/drafts.ts';
 import { fixture } from './fixture.ts';

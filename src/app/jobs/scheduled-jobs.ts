@@ -4,11 +4,10 @@ import { withoutGroups } from '../../config/contexts-meant.ts';
 import type { JobSettings } from '../../config/jobs.ts';
 import { policyFrom } from '../../config/policy.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { requireUsable } from '../../operations/token-audit/finding-selector.ts';
+import { requireUsable } from '../../operations/token-audit/audit-tokens.ts';
 import { Schedule } from '../../scheduler/schedule.ts';
 import type { ScheduledJob } from '../../scheduler/scheduled-job.ts';
-import { type ConfiguredJob, runJob, type WorkOptions } from './job-work.ts';
-import { kinds } from './run-kind.ts';
+import { type ConfiguredJob, kinds, runJob, type WorkOptions } from './run-job.ts';
 
 /** A job as `jobs list` and `jobs check` know it. */
 export interface CheckedJob extends ConfiguredJob {

@@ -1,6 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { expireSessions } from '../../operations/sessions/expire-sessions.ts';
-import { planSessionExpiry } from '../../operations/sessions/plan-session-expiry.ts';
+import { expireSessions, planSessionExpiry } from '../../operations/sessions/expire-sessions.ts';
 import type { Report } from '../../reports/result.ts';
 import type { AccountFlags } from '../flags.ts';
 import { sessionExpiryResult, sessionPlanResult } from '../sessions/session-expiry-result.ts';

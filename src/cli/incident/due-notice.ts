@@ -1,5 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { dueIncidents } from '../../operations/incident/plan-lift.ts';
+import { dueIncidents } from '../../operations/incident/lift.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { writeNotice } from '../output/streams.ts';
 

@@ -1,5 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { extendIncident } from '../../operations/incident/extend-incident.ts';
+import { extendIncident } from '../../operations/incident/recorded-incidents.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { timeText } from '../../reports/times.ts';
 import type { AccountFlags } from '../flags.ts';

@@ -1,7 +1,13 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type LiftReport, liftIncident } from '../../operations/incident/lift.ts';
-import { dueIncidents, type LiftItem, type LiftPlan, planLift } from '../../operations/incident/plan-lift.ts';
+import {
+  dueIncidents,
+  type LiftItem,
+  type LiftPlan,
+  type LiftReport,
+  liftIncident,
+  planLift,
+} from '../../operations/incident/lift.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { printable } from '../../reports/printable.ts';
 import { type Report, report } from '../../reports/result.ts';

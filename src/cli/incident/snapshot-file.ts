@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { SnapshotFile, SnapshotFiles } from '../../operations/ports/snapshot-files.ts';
+import type { SnapshotFile, SnapshotFiles } from '../../operations/incident/snapshot.ts';
 
 /** How much is gathered before it is written, in characters. */
 const BUFFER = 1 << 18;

@@ -1,6 +1,6 @@
-import type { ByHand } from '../../operations/incident/by-hand.ts';
+import type { ByHand } from '../../operations/incident/manual-steps.ts';
 import type { StepReport } from '../../operations/incident/step.ts';
-import type { Door } from '../../operations/incident/verify-doors.ts';
+import type { Door } from '../../operations/incident/verify-access-paths.ts';
 import { printable } from '../../reports/printable.ts';
 
 const MARKS: Readonly<Record<StepReport['result'], string>> = {

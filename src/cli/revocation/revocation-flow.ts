@@ -4,9 +4,9 @@ import type { Selector } from '../../domain/selector.ts';
 import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import type { Report } from '../../reports/result.ts';
-import type { Consent } from '../consent.ts';
+import type { Confirmation } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { amountsOf, confirmation, isNothing } from './plan-amounts.ts';
+import { amountsOf, isNothing, questionFor } from './plan-amounts.ts';
 import { planResult } from './plan-result.ts';
 import { planText } from './plan-text.ts';
 import { revocationResult } from './revocation-result.ts';
@@ -15,7 +15,7 @@ import { revocationResult } from './revocation-result.ts';
 export interface RevocationRequest {
   readonly runtime: Runtime;
   readonly selector: Selector;
-  readonly consent: Consent;
+  readonly consent: Confirmation;
   readonly flags: RevocationFlags;
 }
 
@@ -44,7 +44,7 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
   const dryRun = flags['dry-run'] === true;
   const amounts = amountsOf(plan);
   if (dryRun || isNothing(amounts)) return planResult(plan, description, dryRun);
-  await request.consent.confirm({ plan: planText(plan, description, true), ...confirmation(amounts) });
+  await request.consent.confirm({ plan: planText(plan, description, true), ...questionFor(amounts) });
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
   // What a rule finds is no selection that could be read again for tokens made since.
@@ -77,7 +77,7 @@ async function findingsFor({ runtime, selector, flags }: RevocationRequest) {
   if (flags.finding === undefined) return undefined;
   const { policyOf } = await import('../token-audit/audit-flow.ts');
   const { ruleNamed } = await import('../token-audit/explanation.ts');
-  const { findingSelector } = await import('../../operations/token-audit/finding-selector.ts');
+  const { findingSelector } = await import('../../operations/token-audit/audit-tokens.ts');
   const rules = [...new Set(flags.finding)].map(ruleNamed);
   const policy = policyOf(runtime, { policy: flags.policy });
   const { clock } = runtime;

@@ -1,10 +1,13 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { expireSessions } from '../../operations/sessions/expire-sessions.ts';
-import { planSessionExpiry, type SessionExpiryPlan } from '../../operations/sessions/plan-session-expiry.ts';
+import {
+  expireSessions,
+  planSessionExpiry,
+  type SessionExpiryPlan,
+} from '../../operations/sessions/expire-sessions.ts';
 import { countText } from '../../reports/counts.ts';
 import type { Report } from '../../reports/result.ts';
-import type { Consent } from '../consent.ts';
+import type { Confirmation } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { sessionExpiryResult, sessionPlanResult, sessionPlanText } from './session-expiry-result.ts';
 
@@ -17,7 +20,7 @@ export interface SessionFlags {
 /** What sessions are asked to be ended with. */
 export interface SessionExpiryRequest {
   readonly runtime: Runtime;
-  readonly consent: Consent;
+  readonly consent: Confirmation;
   readonly flags: ChangeFlags & SessionFlags;
 }
 

@@ -1,6 +1,5 @@
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import type { SessionExpiryReport } from '../../operations/sessions/expire-sessions.ts';
-import type { SessionExpiryPlan } from '../../operations/sessions/plan-session-expiry.ts';
+import type { SessionExpiryPlan, SessionExpiryReport } from '../../operations/sessions/expire-sessions.ts';
 import { countText, numberText } from '../../reports/counts.ts';
 import { printable } from '../../reports/printable.ts';
 import { type Report, report } from '../../reports/result.ts';

@@ -1,8 +1,7 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
-import { externalUserNames } from '../../operations/revocation/external-users.ts';
-import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
+import { externalUserNames, planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import { countText } from '../../reports/counts.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { revocationFlow } from '../revocation/revocation-flow.ts';

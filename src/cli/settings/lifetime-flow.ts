@@ -1,7 +1,6 @@
 import type { Runtime } from '../../app/runtime.ts';
 import type { TokenLifetimes } from '../../operations/ports/target.ts';
-import { changeSetting } from '../../operations/settings/change-setting.ts';
-import { readSettings } from '../../operations/settings/read-settings.ts';
+import { changeSetting, readSettings } from '../../operations/settings/change-setting.ts';
 import { secondsText } from '../../reports/durations.ts';
 import { type Report, report } from '../../reports/result.ts';
 import type { Confirmation } from '../consent.ts';

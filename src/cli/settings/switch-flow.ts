@@ -1,7 +1,6 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { basicAuthCaution } from '../../domain/dialect.ts';
-import { changeSetting } from '../../operations/settings/change-setting.ts';
-import { readSettings } from '../../operations/settings/read-settings.ts';
+import { changeSetting, readSettings } from '../../operations/settings/change-setting.ts';
 import { type Report, report } from '../../reports/result.ts';
 import type { Confirmation } from '../consent.ts';
 import type { ChangeFlags } from '../flags.ts';

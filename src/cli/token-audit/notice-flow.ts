@@ -4,10 +4,10 @@ import {
   type ExpiryNotice,
   type PlanNoticesOptions,
   planNotices,
+  readSentNotices,
+  type SentNotices,
   sendNotices,
 } from '../../operations/token-audit/expiry-notices.ts';
-import type { SentNotices } from '../../operations/token-audit/sent-notices.ts';
-import { readSentNotices } from '../../operations/token-audit/sent-notices.ts';
 import type { Result } from '../../reports/result.ts';
 import { noticeListing, noticeResult } from './notice-view.ts';
 

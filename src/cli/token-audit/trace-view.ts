@@ -1,6 +1,5 @@
 import type { Activity } from '../../domain/token.ts';
-import type { EntryOfToken } from '../../operations/token-audit/entries-of-token.ts';
-import type { OwnerActivity, TokenTrace } from '../../operations/token-audit/trace-token.ts';
+import type { EntryOfToken, OwnerActivity, TokenTrace } from '../../operations/token-audit/trace-token.ts';
 import { countText, numberText } from '../../reports/counts.ts';
 import { printable } from '../../reports/printable.ts';
 import { type Report, report } from '../../reports/result.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { TokenctlError } from '../../domain/errors.ts';
 import { neededSince } from '../../domain/incident/incident.ts';
-import { readBooks } from '../incident/read-incidents.ts';
+import { readBooks } from '../incident/recorded-incidents.ts';
 import type { AuditLog, EntryDraft, Pruning, Rotation } from '../ports/audit-log.ts';
 
 /** Which log, by whom. */

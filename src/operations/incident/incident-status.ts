@@ -3,10 +3,9 @@ import { type Hold, IncidentBook } from '../../domain/incident/incident-history.
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { AuthenticationSettings, Target, TargetDescription } from '../ports/target.ts';
-import { readUsers } from './active-users.ts';
-import { readBooks } from './read-incidents.ts';
-import { selectorOf } from './scope-selection.ts';
-import { settingNamed } from './setting-locks.ts';
+import { settingNamed } from './lock-settings.ts';
+import { readBooks } from './recorded-incidents.ts';
+import { readUsers, selectorOf } from './scope-selection.ts';
 
 /** Something that an incident set, and what it is now. */
 export interface HeldValue {

@@ -2,21 +2,18 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { Journal } from '../journal/journal.ts';
 import { type Change, type Stopped, Work } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
-import type { SnapshotFiles } from '../ports/snapshot-files.ts';
 import type { AuthenticationSettings, Target } from '../ports/target.ts';
-import type { RevocationListeners } from '../revocation/revocation-tally.ts';
-import type { ByHand } from './by-hand.ts';
-import { clearRooms } from './clear-rooms.ts';
-import { lockSettings } from './lock-settings.ts';
-import type { LockdownPlan } from './plan-lockdown.ts';
-import { readIncidents } from './read-incidents.ts';
+import type { RevocationListeners } from '../revocation/revocation-report.ts';
+import { doorLocks, lifetimeLocks, lockSettings } from './lock-settings.ts';
+import type { ByHand } from './manual-steps.ts';
+import { type LockdownPlan, userLocks } from './plan-lockdown.ts';
+import { readIncidents } from './recorded-incidents.ts';
+import { clearRooms } from './revoke-all-access.ts';
 import { selectorOf } from './scope-selection.ts';
 import { setUsers } from './set-users.ts';
-import { doorLocks, lifetimeLocks } from './setting-locks.ts';
+import { type SnapshotFiles, takeSnapshot } from './snapshot.ts';
 import { type StepReport, stage } from './step.ts';
-import { takeSnapshot } from './take-snapshot.ts';
-import { userLocks } from './user-locks.ts';
-import { type Door, verifyDoors } from './verify-doors.ts';
+import { type Door, verifyDoors } from './verify-access-paths.ts';
 
 /** What to lock down, and who says so. */
 export interface LockDownOptions extends Change, RevocationListeners {

@@ -17,11 +17,10 @@ import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { refuseLockout } from '../settings/change-setting.ts';
-import { type ByHand, byHand } from './by-hand.ts';
-import { readBooks } from './read-incidents.ts';
-import { selectorOf } from './scope-selection.ts';
-import { doorLocks, lifetimeLocks } from './setting-locks.ts';
-import { userLocks } from './user-locks.ts';
+import { doorLocks, lifetimeLocks } from './lock-settings.ts';
+import { type ByHand, byHand } from './manual-steps.ts';
+import { readBooks } from './recorded-incidents.ts';
+import { type KnownUser, selectorOf, usersOf } from './scope-selection.ts';
 
 /** What a lockdown is planned from. */
 export interface PlanLockdownOptions {
@@ -188,4 +187,49 @@ export function requireIncident(book: IncidentBook, id: string): Incident {
       details: { kind: 'incident', names: [id] },
     },
   );
+}
+
+/** Users to deactivate, and those that are meant and kept. */
+export interface UserLocks {
+  readonly locks: readonly Lock[];
+  readonly kept: readonly string[];
+}
+
+/**
+ * The locks on users that a scope means now: on those that are active, and on those that another incident has
+ * deactivated. The caller is kept, and whom the measures name.
+ *
+ * @throws TokenctlError `unsupported` where the target deactivates nobody, and whatever the target throws.
+ */
+export async function userLocks(options: {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly scope: LockdownScope;
+  readonly measures: Measures;
+  readonly book: IncidentBook;
+}): Promise<UserLocks> {
+  const { target, description, scope, measures, book } = options;
+  if (!measures.deactivate) return { locks: [], kept: [] };
+  if (!description.capabilities.deactivateUsers) throw cannotDeactivate();
+  const users = await usersOf(scope, target);
+  const keeps = ({ id, username }: KnownUser) =>
+    id === description.identity.id || measures.keepActive.includes(username);
+  return {
+    locks: users
+      .filter((user) => !keeps(user))
+      .map(lockOf)
+      .filter((lock) => lock.before === true || book.holdOn(lock) !== null),
+    kept: users.filter(keeps).map(({ username }) => username),
+  };
+}
+
+function lockOf({ id, username, isActive }: KnownUser): Lock {
+  return { what: 'user', name: username, userId: id, before: isActive, locked: false };
+}
+
+/** Users were to be deactivated at a target that cannot. */
+function cannotDeactivate(): TokenctlError {
+  return new TokenctlError('unsupported', 'Users cannot be deactivated here', {
+    hint: 'There is no deactivation over the REST API here: use a context of the database, whose missing rights `tokenctl context check` names. Without --deactivate everything else is done.',
+  });
 }

@@ -1,9 +1,8 @@
 import type { LockdownScope } from '../../domain/incident/incident.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { User } from '../../domain/token.ts';
-import { requireNamed } from '../named.ts';
-import type { Target } from '../ports/target.ts';
-import { type KnownUser, readUsers } from './active-users.ts';
+import type { Target, UserSelector } from '../ports/target.ts';
+import { requireNamed } from '../resolve-names.ts';
 
 /**
  * The users that a scope means now: those of an identity provider may be others in a minute, since it makes
@@ -41,4 +40,23 @@ export async function selectorOf(scope: LockdownScope, target: Target): Promise<
 function isMeant({ externalAccount }: Pick<User, 'externalAccount'>, scope: LockdownScope): boolean {
   if (scope.kind !== 'identity_provider') return true;
   return scope.provider === 'any' ? externalAccount !== null : externalAccount === scope.provider;
+}
+
+/** A user of whom it is known whether active. */
+export type KnownUser = User & { readonly isActive: boolean };
+
+/**
+ * Reads users, and whether each is active: where the target does not tell it of each user, it is asked for the
+ * deactivated ones.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function readUsers(target: Target, selector: UserSelector): Promise<readonly KnownUser[]> {
+  const users: User[] = [];
+  for await (const user of target.users(selector)) users.push(user);
+  const inactive = new Set<number>();
+  if (users.some(({ isActive }) => isActive === undefined)) {
+    for await (const { id } of target.users({ ...selector, inactive: true })) inactive.add(id);
+  }
+  return users.map((user) => ({ ...user, isActive: user.isActive ?? !inactive.has(user.id) }));
 }

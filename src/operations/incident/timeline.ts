@@ -1,9 +1,9 @@
 import type { Activity, RefreshToken, Token } from '../../domain/token.ts';
 import { numberSince } from '../audit-log/number-since.ts';
 import { intendedIds } from '../journal/batches.ts';
-import { requireNamed } from '../named.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import { requireNamed } from '../resolve-names.ts';
 
 /** Whose or which token's deeds are meant. */
 export type TimelineSubject = { readonly user: string } | { readonly tokenId: number };

@@ -4,8 +4,7 @@ import type { Policy, RuleName } from '../../domain/policy/policy.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
-import { auditTokens } from '../token-audit/audit-tokens.ts';
-import { requireUsable } from '../token-audit/finding-selector.ts';
+import { auditTokens, requireUsable } from '../token-audit/audit-tokens.ts';
 
 /** What a sweep is to revoke, and what keeps it from going wrong. */
 export interface PlanSweepOptions {

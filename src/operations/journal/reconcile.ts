@@ -1,7 +1,7 @@
 import type { RefreshTokenState } from '../../domain/token.ts';
 import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import { planSessions } from '../sessions/planned-sessions.ts';
+import { planSessions } from '../sessions/sessions.ts';
 import { intendedIds } from './batches.ts';
 
 /** What to reconcile, and with what. */

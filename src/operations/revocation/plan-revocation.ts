@@ -3,12 +3,11 @@ import type { PlannedSessions, Reach, RevocationPlan } from '../../domain/plan.t
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import type { RuleName } from '../../domain/policy/policy.ts';
 import { describeSelector, requireMeaning, type Selector } from '../../domain/selector.ts';
-import type { Token } from '../../domain/token.ts';
-import { requireNamed } from '../named.ts';
+import type { Token, User } from '../../domain/token.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Capabilities, RefreshTokenSelector, Target } from '../ports/target.ts';
-import { noSessions, planSessions } from '../sessions/planned-sessions.ts';
-import { refreshTokensMeant } from './refresh-tokens-meant.ts';
+import { requireNamed } from '../resolve-names.ts';
+import { noSessions, planSessions } from '../sessions/sessions.ts';
 
 /** What to plan. */
 export interface PlanRevocationOptions {
@@ -111,4 +110,36 @@ function refuseTooLarge(planned: number, atMost: number | undefined): void {
       details: { planned, atMost },
     },
   );
+}
+
+/**
+ * The refresh tokens, alive, that a selector of access tokens means as well: null where it has a criterion
+ * that only an access token can meet, so that none are meant but those beside the selected ones.
+ */
+export function refreshTokensMeant(selector: Selector): RefreshTokenSelector | null {
+  const { all: _all, users, applications, ...others } = selector;
+  if (Object.values(others).some((value) => value !== undefined)) return null;
+  return {
+    states: ['live', 'orphaned'],
+    ...(users !== undefined && { users }),
+    ...(applications !== undefined && { applications }),
+  };
+}
+
+/**
+ * The names of all users that come from an identity provider: whom ALLOW_OAUTH2_FOR_EXTERNAL_USERS is
+ * about. Reads only.
+ *
+ * @returns Their names, ascending; empty where there are none, which as a selector would select nothing.
+ */
+export async function externalUserNames(options: { target: Target }): Promise<string[]> {
+  const names: string[] = [];
+  for await (const user of options.target.users()) {
+    if (isExternal(user)) names.push(user.username);
+  }
+  return names.sort();
+}
+
+function isExternal(user: Pick<User, 'externalAccount'>): boolean {
+  return user.externalAccount !== null;
 }

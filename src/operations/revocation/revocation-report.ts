@@ -1,9 +1,13 @@
-import type { Kept, RevocationPlan, StaysAlive } from '../../domain/plan.ts';
-import type { FailedToken, OutcomeCounts } from '../journal/batches.ts';
-import type { Stopped } from '../journal/operation-run.ts';
+import { IdSet } from '../../domain/compact-collections.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Kept, Outcome, RevocationPlan, StaysAlive } from '../../domain/plan.ts';
+import type { Selector } from '../../domain/selector.ts';
+import { type FailedToken, type OutcomeCounts, OutcomeTally } from '../journal/batches.ts';
+import type { Stopped, Work } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
+import type { RefreshTokenSelector, Target } from '../ports/target.ts';
 import type { EndedSessions } from '../sessions/end-sessions.ts';
-import type { MadeSince } from './made-since.ts';
+import { refreshTokensMeant } from './plan-revocation.ts';
 
 /**
  * What became of the refresh tokens of a revocation. What is not tried or gone already is counted of those by
@@ -105,4 +109,105 @@ export function closingOf(report: RevocationReport): EntryDraft['data'] {
 
 function aliveOf(ids: readonly number[]) {
   return { stillAlive: ids.length, ...(ids.length > 0 && { alive: ids.slice(0, NAMED_ALIVE) }) };
+}
+
+/** How far a revocation is: access tokens, and refresh tokens without one of these. */
+export interface RevocationProgress {
+  /** Tried so far: revoked, unchanged and failed together. */
+  readonly done: number;
+  readonly total: number;
+  readonly revoked: number;
+  readonly unchanged: number;
+  readonly failed: number;
+}
+
+/** Who wants to be told what while a revocation works. */
+export interface RevocationListeners {
+  /** Called every few dozen tokens. */
+  readonly onProgress?: (progress: RevocationProgress) => void;
+  /** Called with what became of each token; `refresh_token` for those that are planned by themselves. */
+  readonly onOutcome?: (outcome: Outcome, kind: 'access_token' | 'refresh_token') => void;
+}
+
+/** Counts what becomes of a revocation's tokens, by kind. */
+export class RevocationTally {
+  readonly access: OutcomeTally;
+  /** Those that are planned by themselves; those beside access tokens are in `access.alongside`. */
+  readonly refresh: OutcomeTally;
+
+  constructor(plan: RevocationPlan, { onProgress, onOutcome }: RevocationListeners = {}) {
+    const tell = onProgress === undefined ? {} : { onProgress: () => onProgress(this.#progress()) };
+    const each = (kind: 'access_token' | 'refresh_token') =>
+      onOutcome === undefined ? {} : { onOutcome: (outcome: Outcome) => onOutcome(outcome, kind) };
+    this.access = new OutcomeTally(plan.tokenIds.length, { ...tell, ...each('access_token') });
+    this.refresh = new OutcomeTally(plan.refreshTokenIds.length, { ...tell, ...each('refresh_token') });
+  }
+
+  #progress(): RevocationProgress {
+    const [access, refresh] = [this.access.counts(), this.refresh.counts()];
+    return {
+      done: this.access.done + this.refresh.done,
+      total: access.planned + refresh.planned,
+      revoked: access.revoked + refresh.revoked,
+      unchanged: access.unchanged + refresh.unchanged,
+      failed: access.failed.length + refresh.failed.length,
+    };
+  }
+}
+
+/** What a selector names by now and the plan did not. */
+export interface MadeSince {
+  readonly accessTokens: number;
+  readonly refreshTokens: number;
+}
+
+/**
+ * Counts what the selector names after the work and the plan did not know. Whoever refreshes while a plan is
+ * shown, confirmed and carried out has a new pair; and a refresh token whose access token somebody else
+ * deleted meanwhile is alive without it.
+ *
+ * @returns Null where nobody looked: where the work ended early, where refresh tokens are left alive anyhow,
+ * and with criteria that a new token cannot meet or only by chance.
+ */
+export async function countMadeSince(
+  work: Work,
+  { plan, selector }: { readonly plan: RevocationPlan; readonly selector: Selector | undefined },
+): Promise<MadeSince | null> {
+  if (selector === undefined || !plan.reach.refreshTokens || work.over) return null;
+  const meant = refreshTokensMeant(selector);
+  if (meant === null) return null;
+  try {
+    return await count(work.target, { plan, selector, meant });
+  } catch (error) {
+    if (!(error instanceof TokenctlError)) throw error;
+    work.stop(error);
+    return null;
+  }
+}
+
+async function count(
+  target: Target,
+  options: {
+    readonly plan: RevocationPlan;
+    readonly selector: Selector;
+    readonly meant: RefreshTokenSelector;
+  },
+): Promise<MadeSince> {
+  const { plan, selector, meant } = options;
+  const known = setOf(plan.tokenIds);
+  for (const { tokenId } of plan.kept) known.add(tokenId);
+  const alone = setOf(plan.refreshTokenIds);
+  let [accessTokens, refreshTokens] = [0, 0];
+  for await (const { id } of target.tokens(selector)) if (!known.has(id)) accessTokens += 1;
+  for await (const { id, accessTokenId } of target.refreshTokens(meant)) {
+    const planned = alone.has(id) || (accessTokenId !== null && known.has(accessTokenId));
+    if (!planned) refreshTokens += 1;
+  }
+  return { accessTokens, refreshTokens };
+}
+
+function setOf(ids: readonly number[]): IdSet {
+  const set = new IdSet();
+  for (const id of ids) set.add(id);
+  return set;
 }

@@ -2,7 +2,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
 import type { Work } from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
-import { sessionSelector, sessionsOf } from './planned-sessions.ts';
+import { sessionSelector, sessionsOf } from './sessions.ts';
 
 /** Users that share one intent and one outcome in the audit log. */
 const USERS_TOGETHER = 1000;

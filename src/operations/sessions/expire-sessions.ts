@@ -1,8 +1,48 @@
+import type { PlannedSessions, Tally } from '../../domain/plan.ts';
+import { Counted } from '../../domain/plan-builder.ts';
+import { eitherOf } from '../../domain/selector.ts';
 import { Journal } from '../journal/journal.ts';
 import { type Change, type Stopped, Work } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
+import type { Target } from '../ports/target.ts';
+import { requireNamed } from '../resolve-names.ts';
 import { type EndedSessions, endSessions, verifySessions } from './end-sessions.ts';
-import type { SessionExpiryPlan } from './plan-session-expiry.ts';
+import { sessionsOf } from './sessions.ts';
+
+/** Which sessions would end. */
+export interface SessionExpiryPlan {
+  /** Whose, in words, for people and for the audit log. */
+  readonly selection: string;
+  readonly sessions: PlannedSessions;
+  /** How many sessions by user, the most first. */
+  readonly byUser: readonly Tally[];
+}
+
+/**
+ * Computes which sessions would end: those of the named users, or every one without names. Reads only.
+ *
+ * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` where the target lists no
+ * sessions, and whatever else it throws.
+ */
+export async function planSessionExpiry(options: {
+  readonly target: Target;
+  readonly users?: readonly string[];
+}): Promise<SessionExpiryPlan> {
+  const { target, users } = options;
+  const named = await requireNamed(target, users === undefined ? {} : { users });
+  const userIds = named.userIds === null ? 'all' : [...named.userIds.values()].sort((a, b) => a - b);
+  const byUser = new Counted();
+  let count = 0;
+  for await (const { user } of sessionsOf(target, userIds)) {
+    byUser.add(user?.username ?? '(no user known)');
+    count += 1;
+  }
+  return {
+    selection: users === undefined ? 'every session' : `sessions of ${eitherOf(users)}`,
+    sessions: { userIds, count },
+    byUser: byUser.tallies(),
+  };
+}
 
 /** Which sessions to end, and who says so. */
 export interface ExpireSessionsOptions extends Change {

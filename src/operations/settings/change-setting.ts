@@ -5,6 +5,16 @@ import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { AuthenticationSettings, Target, TargetDescription } from '../ports/target.ts';
 
+/**
+ * Reads the target's authentication settings.
+ *
+ * @throws TokenctlError `permission_refused` for anybody but superusers and system auditors, and whatever
+ * else the target throws.
+ */
+export function readSettings(options: { target: Target }): Promise<AuthenticationSettings> {
+  return options.target.settings.read();
+}
+
 type Change = Partial<AuthenticationSettings>;
 
 /** What to change, and who says so. */

@@ -1,13 +1,13 @@
+import { TokenctlError } from '../../domain/errors.ts';
 import { type Baseline, type Finding, findingKey, Judge } from '../../domain/policy/judge.ts';
-import { appliedRules, type Policy, type RuleName } from '../../domain/policy/policy.ts';
-import { type Facts, noneBySeverity, type Severity } from '../../domain/policy/rule.ts';
+import { appliedRules, type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
+import { type Facts, noneBySeverity, type Rule, type Severity } from '../../domain/policy/rule.ts';
 import { requireMeaning, type Selector } from '../../domain/selector.ts';
 import { TokenStatistics } from '../../domain/token-statistics.ts';
-import { requireNamed } from '../named.ts';
 import type { Clock } from '../ports/scheduler.ts';
-import type { Target } from '../ports/target.ts';
+import type { RefreshTokenSelector, Target } from '../ports/target.ts';
+import { requireNamed } from '../resolve-names.ts';
 import { type Gathered, gatherFacts, isRefusal, type NotChecked } from './audit-facts.ts';
-import { orphansOf, rulesFor } from './audit-scope.ts';
 
 /** What an audit counted. */
 export interface AuditSummary {
@@ -168,5 +168,81 @@ class AuditRun {
       known: this.#options.baseline === undefined ? null : this.#known,
       notChecked: this.#notChecked,
     };
+  }
+}
+
+/**
+ * The rules that make sense for a selection. Where only some tokens are meant, nobody asked for findings
+ * about the controller's settings or its other applications.
+ */
+export function rulesFor(selector: Selector, rules: readonly RuleName[]): RuleName[] {
+  return rules.filter((name) => isFor(selector, ruleOf(name)));
+}
+
+function isFor(selector: Selector, { judges }: Rule): boolean {
+  if (selector.all === true) return true;
+  if (judges === 'refreshTokens') return orphansOf(selector) !== null;
+  return judges === 'tokens' || judges === 'sums' || judges === 'exceptions';
+}
+
+/**
+ * Which refresh tokens without an access token belong to a selection of tokens: those of the same users and
+ * applications; null where it is made by what only access tokens have.
+ */
+export function orphansOf(selector: Selector): RefreshTokenSelector | null {
+  const { all: _all, users, applications, ...others } = selector;
+  if (Object.values(others).some((value) => value !== undefined)) return null;
+  return {
+    states: ['orphaned'],
+    ...(users !== undefined && { users }),
+    ...(applications !== undefined && { applications }),
+  };
+}
+
+/** Whose findings are meant. */
+export interface FindingSelectorOptions {
+  readonly target: Target;
+  readonly policy: Policy;
+  readonly rule: RuleName;
+  readonly clock: Clock;
+  /** Among these tokens; every token where absent. */
+  readonly selector?: Selector;
+}
+
+/**
+ * The ids of the access tokens that a rule finds, ascending by what the target gives: what an audit by the
+ * same policy reports for it, exceptions left out.
+ *
+ * @throws TokenctlError `usage` for a rule that is not about single tokens, or that the policy does not
+ * apply; `unsupported` where it cannot be checked on this target; and whatever the target throws.
+ */
+export async function findingSelector(options: FindingSelectorOptions): Promise<readonly number[]> {
+  const { target, policy, rule, clock, selector = { all: true } } = options;
+  requireUsable(rule, policy);
+  const audit = await auditTokens({ target, policy, clock, selector, rules: [rule] });
+  const ids: number[] = [];
+  for await (const { subject } of audit.findings) {
+    if (subject.kind === 'token') ids.push(subject.token.id);
+  }
+  const [skipped] = audit.summary().notChecked;
+  if (skipped === undefined) return ids;
+  throw new TokenctlError('unsupported', `The rule ${rule} cannot be checked here: ${skipped.why}`);
+}
+
+/**
+ * Makes sure that a rule can select tokens.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function requireUsable(rule: RuleName, policy: Policy): void {
+  if (ruleOf(rule).judges !== 'tokens') {
+    throw new TokenctlError('usage', `The rule ${rule} is not about single tokens: it selects none`, {
+      hint: `tokenctl tokens audit --explain ${rule} says what to do about it.`,
+    });
+  }
+  if (!appliedRules(policy).includes(rule)) {
+    throw new TokenctlError('usage', `The policy does not apply the rule ${rule}: it finds nothing`, {
+      hint: 'Enable it in the policy section of the configuration, or in a file for --policy.',
+    });
   }
 }

@@ -1,7 +1,7 @@
 import { requireMeaning, type Selector } from '../../domain/selector.ts';
-import type { Token } from '../../domain/token.ts';
-import { requireNamed } from '../named.ts';
-import type { Target } from '../ports/target.ts';
+import type { RefreshToken, Token } from '../../domain/token.ts';
+import type { RefreshTokenSelector, Target } from '../ports/target.ts';
+import { requireNamed } from '../resolve-names.ts';
 
 /**
  * Streams the tokens that the selector names, a page of the target at a time.
@@ -14,4 +14,19 @@ export async function* listTokens(options: { target: Target; selector: Selector 
   requireMeaning(selector);
   await requireNamed(target, selector);
   yield* target.tokens(selector);
+}
+
+/**
+ * Streams the refresh tokens that the selector names, ascending by id. Reads only.
+ *
+ * @throws TokenctlError `not_found` for a user or application that does not exist, `unsupported` where the
+ * target lists none, and whatever else it throws.
+ */
+export async function* listRefreshTokens(options: {
+  readonly target: Target;
+  readonly selector: RefreshTokenSelector;
+}): AsyncIterable<RefreshToken> {
+  const { target, selector } = options;
+  await requireNamed(target, selector);
+  yield* target.refreshTokens(selector);
 }

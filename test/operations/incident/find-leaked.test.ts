@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { tokenValuesIn } from '../../../src/domain/incident/token-values.ts';
-import { findLeaked, planLeaked } from '../../../src/operations/revocation/find-leaked.ts';
+import { findLeaked, planLeaked, tokenValuesIn } from '../../../src/operations/revocation/find-leaked.ts';
 import { revokeTokens } from '../../../src/operations/revocation/revoke-tokens.ts';
 import { incidentFixture } from './incident-fixture.ts';
 

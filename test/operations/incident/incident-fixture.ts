@@ -7,7 +7,7 @@ import {
   lockDown,
 } from '../../../src/operations/incident/lock-down.ts';
 import { type LockdownPlan, planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
-import type { SnapshotFiles } from '../../../src/operations/ports/snapshot-files.ts';
+import type { SnapshotFiles } from '../../../src/operations/incident/snapshot.ts';
 import { token } from '../../domain/tokens.ts';
 import { databaseFixture, fixture } from '../fixture.ts';
 import { refreshToken } from '../memory-refresh-tokens.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
-import { extendIncident } from '../../../src/operations/incident/extend-incident.ts';
 import { incidentStatus } from '../../../src/operations/incident/incident-status.ts';
-import { dueIncidents, planLift } from '../../../src/operations/incident/plan-lift.ts';
+import { dueIncidents, planLift } from '../../../src/operations/incident/lift.ts';
+import { extendIncident } from '../../../src/operations/incident/recorded-incidents.ts';
 import { stillClock } from '../../audit-log/drafts.ts';
 import { token } from '../../domain/tokens.ts';
 import { installed } from '../memory-target.ts';

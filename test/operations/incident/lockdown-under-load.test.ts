@@ -10,7 +10,7 @@ import { Secret } from '../../../src/domain/secret.ts';
 import { liftIncident } from '../../../src/operations/incident/lift.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';
 import { planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
-import { numbersIn } from '../../../src/operations/journal/entry-data.ts';
+import { numbersIn } from '../../../src/operations/journal/journal.ts';
 import { withRequiredSink } from '../../../src/operations/journal/required-sink.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import { openControllerApi } from '../../../src/targets/controller-api/controller-api.ts';

@@ -3,6 +3,22 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
 import type { Session } from '../../domain/token.ts';
 import type { SessionSelector, Target, TargetDescription } from '../ports/target.ts';
+import { requireNamed } from '../resolve-names.ts';
+
+/**
+ * Streams the sessions of these users, or every one without names. Reads only.
+ *
+ * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` where the target lists
+ * none, and whatever else it throws.
+ */
+export async function* listSessions(options: {
+  readonly target: Target;
+  readonly users?: readonly string[];
+}): AsyncIterable<Session> {
+  const { target, users } = options;
+  const { userIds } = await requireNamed(target, users === undefined ? {} : { users });
+  yield* sessionsOf(target, userIds === null ? 'all' : [...userIds.values()]);
+}
 
 /** The planned sessions as a target is asked for them. */
 export function sessionSelector(userIds: PlannedSessions['userIds']): SessionSelector {
