@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../src/cli/base-command.ts';
 import { accountFlags } from '../src/cli/flags.ts';
-import type { Result } from '../src/reports/result.ts';
+import type { Result } from '../src/reports/tables/result.ts';
 
 /** Stands in for the management command of this name. */
 export default class CleanupTokens extends TokenctlCommand {
@@ -18,7 +18,7 @@ With --json it prints the report of tokens cleanup instead of the lines.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(CleanupTokens);
-    const { managementCleanup } = await import('../src/cli/awx-manage/cleanup.ts');
+    const { managementCleanup } = await import('../src/cli/awx-manage/drop-ins.ts');
     return await managementCleanup({ runtime: await this.runtime(flags), flags });
   }
 }

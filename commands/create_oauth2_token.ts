@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../src/cli/base-command.ts';
 import { accountFlags } from '../src/cli/flags.ts';
-import type { Result } from '../src/reports/result.ts';
+import type { Result } from '../src/reports/tables/result.ts';
 
 /** Stands in for the management command of this name. */
 export default class CreateOauth2Token extends TokenctlCommand {
@@ -31,7 +31,7 @@ With --json it prints token (as in tokens list) and output, the file.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(CreateOauth2Token);
-    const { managementCreation, requireUserName } = await import('../src/cli/awx-manage/creation.ts');
+    const { managementCreation, requireUserName } = await import('../src/cli/awx-manage/drop-ins.ts');
     const user = requireUserName(flags.user);
     return await managementCreation({ runtime: await this.runtime(flags), flags, user });
   }

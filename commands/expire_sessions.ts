@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../src/cli/base-command.ts';
 import { accountFlags } from '../src/cli/flags.ts';
-import type { Result } from '../src/reports/result.ts';
+import type { Result } from '../src/reports/tables/result.ts';
 
 /** Stands in for the management command of this name. */
 export default class ExpireSessions extends TokenctlCommand {
@@ -25,7 +25,7 @@ With --json it prints the report of sessions expire.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(ExpireSessions);
-    const { managementExpiry } = await import('../src/cli/awx-manage/expiry.ts');
+    const { managementExpiry } = await import('../src/cli/awx-manage/drop-ins.ts');
     return await managementExpiry({ runtime: await this.runtime(flags), flags });
   }
 }

@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../src/cli/base-command.ts';
 import { accountFlags } from '../src/cli/flags.ts';
-import type { Result } from '../src/reports/result.ts';
+import type { Result } from '../src/reports/tables/result.ts';
 
 /** Stands in for the management command of this name. */
 export default class RevokeOauth2Tokens extends TokenctlCommand {
@@ -32,7 +32,7 @@ With --json it prints the report of tokens revoke instead of the lines.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(RevokeOauth2Tokens);
     const runtime = await this.runtime(flags);
-    const { managementRevocation } = await import('../src/cli/awx-manage/revocation.ts');
+    const { managementRevocation } = await import('../src/cli/awx-manage/drop-ins.ts');
     return await managementRevocation({ runtime, flags, json: this.jsonEnabled() });
   }
 }

@@ -1,9 +1,9 @@
 import { string as stringArgument } from '@oclif/core/args';
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { credentialFlags } from '../../src/cli/contexts/credential-flags.ts';
+import { credentialFlags } from '../../src/cli/contexts/context-flags.ts';
 import { databaseFlags } from '../../src/cli/contexts/database-flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Adds a context. */
 export default class ContextAdd extends TokenctlCommand {
@@ -56,7 +56,7 @@ credential (kind, and file or env), caFile, verifyTls and component, of the kind
   async run(): Promise<Result> {
     const { args, flags } = await this.input(ContextAdd);
     const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
-    const { contextFlow } = await import('../../src/cli/contexts/context-flow.ts');
+    const { contextFlow } = await import('../../src/cli/contexts/add-context.ts');
     const { configuration, environment } = runtime;
     return await contextFlow({ configuration, environment, name: args.name, flags });
   }

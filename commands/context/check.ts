@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { fleetFlags } from '../../src/cli/flags.ts';
+import { allContextsFlag } from '../../src/cli/flags.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** A name beside the flag that names another, or all, would leave one of them out. */
 function requireOneName(
@@ -35,7 +35,7 @@ warnings.`;
     name: string({ description: 'The context, instead of the current one.', ignoreStdin: true }),
   };
 
-  static override flags = { ...fleetFlags };
+  static override flags = { ...allContextsFlag };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(ContextCheck);

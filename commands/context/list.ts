@@ -1,5 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists contexts. */
 export default class ContextList extends TokenctlCommand {

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Makes a context the current one. */
 export default class ContextUse extends TokenctlCommand {
@@ -19,7 +19,7 @@ export default class ContextUse extends TokenctlCommand {
     const { args, flags } = await this.input(ContextUse);
     const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
     const { useContext } = await import('../../src/config/contexts.ts');
-    const { chosenResult } = await import('../../src/cli/contexts/chosen-result.ts');
+    const { chosenResult } = await import('../../src/cli/contexts/context-view.ts');
     useContext(runtime.configuration, args.name);
     return chosenResult(args.name, runtime.configuration.environmentContext);
   }

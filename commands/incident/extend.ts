@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { accountFlags, age, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import { accountFlags, age, allContextsFlag } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Sets when a lockdown is to be lifted. */
 export default class IncidentExtend extends TokenctlCommand {
@@ -30,12 +30,12 @@ With --json it prints incident and until.`;
     for: age({ summary: 'After that long from now.', exactlyOne: ['for', 'unlimited'] }),
     unlimited: boolean({ summary: 'Not by itself.' }),
     ...accountFlags,
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(IncidentExtend);
-    const { extendFlow } = await import('../../src/cli/incident/extend-flow.ts');
+    const { extendFlow } = await import('../../src/cli/incident/lift-flow.ts');
     const { incident } = args;
     return await this.inContexts(flags, null, ({ runtime }) => extendFlow({ runtime, incident, flags }));
   }

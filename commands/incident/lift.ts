@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lifts a lockdown. */
 export default class IncidentLift extends TokenctlCommand {
@@ -31,12 +31,12 @@ Exits with 5 where something is left.`;
   static override flags = {
     due: boolean({ summary: 'Lift every incident whose time is over (--for).' }),
     ...changeFlags,
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(IncidentLift);
-    const { consentFrom } = await import('../../src/cli/consent.ts');
+    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     const { liftFlow, requireOneIncident } = await import('../../src/cli/incident/lift-flow.ts');
     requireOneIncident(args.incident, flags.due);
     const consent = consentFrom(flags);

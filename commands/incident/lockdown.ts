@@ -1,8 +1,8 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { age, changeFlags, fleetFlags } from '../../src/cli/flags.ts';
+import { age, allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
 import { providers } from '../../src/domain/incident/incident.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
 
@@ -71,14 +71,14 @@ Exits with 5 where something is left, with 130 after an interruption.`;
       helpGroup: 'MEASURES',
     }),
     ...changeFlags,
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(IncidentLockdown);
-    const { confirmationFrom: consentFrom } = await import('../../src/cli/consent.ts');
+    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     const { lockdownFlow } = await import('../../src/cli/incident/lockdown-flow.ts');
-    const { lockdownOrder } = await import('../../src/cli/incident/lockdown-order.ts');
+    const { lockdownOrder } = await import('../../src/cli/incident/lockdown-flow.ts');
     const order = lockdownOrder(flags);
     const consent = consentFrom(flags);
     return await this.inContexts(flags, consent, (member) => lockdownFlow({ ...member, flags, order }));

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { runbooks } from '../../src/cli/incident/runbook.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Prints a runbook. */
 export default class IncidentRunbook extends TokenctlCommand {

@@ -1,7 +1,7 @@
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import { allContextsFlag } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Says what is locked down. */
 export default class IncidentStatus extends TokenctlCommand {
@@ -29,7 +29,7 @@ With --check it exits with 3 where an open incident does not hold, is overdue or
   static override flags = {
     all: boolean({ summary: 'Show incidents that are lifted as well.' }),
     check: boolean({ summary: 'Exit with 3 where something does not hold.' }),
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {

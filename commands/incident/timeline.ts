@@ -1,8 +1,8 @@
 import { custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { count, fleetFlags } from '../../src/cli/flags.ts';
+import { allContextsFlag, count } from '../../src/cli/flags.ts';
 import { instantOf, type Moment, parseMoment } from '../../src/cli/instants.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
 
@@ -30,14 +30,14 @@ With --json it prints subject, since, until and items (at, source: activity_stre
       summary: 'How it is written.',
       exclusive: ['json'],
     }),
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(IncidentTimeline);
     const { requireMergeable, timelineFlow } = await import('../../src/cli/incident/timeline-flow.ts');
     const { user, token, format = 'text' } = flags;
-    const { requireOneContext } = await import('../../src/cli/multi-context/one-context.ts');
+    const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     return await this.inContexts(flags, null, ({ runtime, several, context }) => {
       if (token !== undefined) requireOneContext({ several, context }, '--token');
       const now = runtime.clock.now();

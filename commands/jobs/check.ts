@@ -1,9 +1,9 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Checks the jobs of the configuration. */
 export default class JobsCheck extends TokenctlCommand {
-  static override summary = 'Check that the jobs of the configuration can be meant.';
+  static override summary = 'Check that the jobs of the configuration can be selectJobs.';
 
   static override description =
     `Looks at schedules, time zones, contexts, rules and recipients, and connects to nothing. Exits with 2 where \

@@ -1,7 +1,7 @@
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { count, csvFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** How many runs are listed unless it is said. */
 const LIMIT = 50;
@@ -25,7 +25,7 @@ With --json each row has run, job, due, kind, attempt, holder, state, began, end
     job: string({ summary: 'Only runs of this job.', helpValue: 'NAME' }),
     state: option({
       summary: 'Only runs in this state; may be given several times.',
-      options: ['running', 'completed', 'failed', 'interrupted', 'lost', 'passed_over'] as const,
+      options: ['running', 'completed', 'failed', 'interrupted', 'lost', 'skipped'] as const,
       multiple: true,
     })(),
     limit: count({ summary: `Only that many; ${LIMIT} unless given.`, helpValue: 'N' }),

@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { csvFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists the jobs of the configuration. */
 export default class JobsList extends TokenctlCommand {

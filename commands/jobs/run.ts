@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Runs a job now. */
 export default class JobsRun extends TokenctlCommand {
@@ -34,11 +34,11 @@ With --json each row has job, run, dryRun, state, seconds and summary. Exits as 
     const { args, flags } = await this.input(JobsRun);
     const runtime = await this.runtime(flags);
     const { writeNotice: notify } = await import('../../src/cli/output/streams.ts');
-    const { runByHand } = await import('../../src/app/jobs/run-by-hand.ts');
+    const { runManually } = await import('../../src/app/jobs/run-manually.ts');
     const { ranResult } = await import('../../src/cli/output/job-view.ts');
     const dryRun = flags['dry-run'] === true;
     return ranResult(
-      await runByHand({ runtime, name: args.job, dryRun, version: this.config.version, notify }),
+      await runManually({ runtime, name: args.job, dryRun, version: this.config.version, notify }),
     );
   }
 }

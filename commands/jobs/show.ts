@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows a run of a job. */
 export default class JobsShow extends TokenctlCommand {

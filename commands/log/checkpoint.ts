@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Signs the audit log. */
 export default class LogCheckpoint extends TokenctlCommand {

@@ -2,7 +2,7 @@ import { boolean, custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { type Moment, parseMoment } from '../../src/cli/instants.ts';
 import { exportFormats } from '../../src/domain/export-format.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Exports the audit log. */
 export default class LogExport extends TokenctlCommand {

@@ -2,7 +2,7 @@ import { custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { count, csvFlag } from '../../src/cli/flags.ts';
 import { instantOf, type Moment, parseMoment } from '../../src/cli/instants.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists entries of the audit log. */
 export default class LogList extends TokenctlCommand {

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { type Result, report } from '../../src/reports/result.ts';
+import { type Result, report } from '../../src/reports/tables/result.ts';
 
 /** Turns the local accounts of the service on again, on its host. */
 export default class ServiceEnableLocalAuth extends TokenctlCommand {
@@ -43,7 +43,7 @@ With --json it prints changed: whether local accounts were off.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(ServiceEnableLocalAuth);
-    const { enableLocalAuth } = await import('../../src/app/service-runtime.ts');
+    const { enableLocalAuth } = await import('../../src/app/run-service.ts');
     const request = { data: flags.data, database: flags.database, databaseFile: flags['database-file'] };
     const changed = await enableLocalAuth(request, process.env);
     const said = changed ? 'Local accounts are on again.' : 'Local accounts were on already.';

@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Ends sessions. */
 export default class SessionsExpire extends TokenctlCommand {
@@ -33,15 +33,13 @@ Exits with 5 where some are left, with 130 after an interruption.`;
     }),
     all: boolean({ summary: 'Every session.', helpGroup: 'SELECTION' }),
     ...changeFlags,
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(SessionsExpire);
-    const { consentFrom } = await import('../../src/cli/consent.ts');
-    const { requireSessions, sessionExpiryFlow } = await import(
-      '../../src/cli/sessions/session-expiry-flow.ts'
-    );
+    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
+    const { requireSessions, sessionExpiryFlow } = await import('../../src/cli/sessions/sessions.ts');
     requireSessions(flags);
     const consent = consentFrom(flags);
     return await this.inContexts(flags, consent, (member) => sessionExpiryFlow({ ...member, flags }));

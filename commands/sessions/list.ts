@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { csvFlag, allContextsFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists sessions. */
 export default class SessionsList extends TokenctlCommand {
@@ -35,7 +35,7 @@ error is on stderr then.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(SessionsList);
     const { listSessions } = await import('../../src/operations/sessions/sessions.ts');
-    const { sessionListing } = await import('../../src/cli/sessions/session-view.ts');
+    const { sessionListing } = await import('../../src/cli/sessions/sessions.ts');
     const { user: users } = flags;
     return await this.inContexts(flags, null, async ({ runtime }) =>
       sessionListing(listSessions({ target: await runtime.target(), ...(users !== undefined && { users }) })),

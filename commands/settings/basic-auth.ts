@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Turns basic authentication on or off. */
 export default class SettingsBasicAuth extends TokenctlCommand {
@@ -28,13 +28,13 @@ within_five_minutes).`;
     }),
   };
 
-  static override flags = { ...changeFlags, ...fleetFlags };
+  static override flags = { ...changeFlags, ...allContextsFlag };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(SettingsBasicAuth);
     const { switchFlow, switchStatus } = await import('../../src/cli/settings/switch-flow.ts');
-    const { basicAuthentication: setting } = await import('../../src/cli/settings/switches.ts');
-    const { consentFrom } = await import('../../src/cli/consent.ts');
+    const { basicAuthentication: setting } = await import('../../src/cli/settings/switch-flow.ts');
+    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     if (args.state === 'status') {
       return await this.inContexts(flags, null, ({ runtime }) => switchStatus({ runtime, setting }));
     }

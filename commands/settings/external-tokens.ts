@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Allows or denies tokens to users who come from an identity provider. */
 export default class SettingsExternalTokens extends TokenctlCommand {
@@ -33,17 +33,15 @@ within_five_minutes); for deny also existing \
   static override flags = {
     'revoke-existing': boolean({ summary: 'With deny: revoke the tokens that external users have.' }),
     ...changeFlags,
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(SettingsExternalTokens);
     const { switchFlow, switchStatus } = await import('../../src/cli/settings/switch-flow.ts');
-    const { denyExternalTokens, requireDeny } = await import(
-      '../../src/cli/settings/external-tokens-flow.ts'
-    );
-    const { externalTokens: setting } = await import('../../src/cli/settings/switches.ts');
-    const { consentFrom } = await import('../../src/cli/consent.ts');
+    const { denyExternalTokens, requireDeny } = await import('../../src/cli/settings/switch-flow.ts');
+    const { externalTokens: setting } = await import('../../src/cli/settings/switch-flow.ts');
+    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     if (flags['revoke-existing'] === true) requireDeny(args.state);
     if (args.state === 'status') {
       return await this.inContexts(flags, null, ({ runtime }) => switchStatus({ runtime, setting }));

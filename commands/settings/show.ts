@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows the authentication settings. */
 export default class SettingsShow extends TokenctlCommand {

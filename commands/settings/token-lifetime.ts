@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags, fleetFlags, seconds } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import { allContextsFlag, changeFlags, seconds } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows or sets how long tokens live. */
 export default class SettingsTokenLifetime extends TokenctlCommand {
@@ -23,7 +23,7 @@ changed, dryRun and holds (at_once or within_a_minute).`;
     refresh: seconds({ summary: 'How long refresh tokens live.' }),
     code: seconds({ summary: 'How long authorization codes live.' }),
     ...changeFlags,
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
@@ -31,7 +31,7 @@ changed, dryRun and holds (at_once or within_a_minute).`;
     const { givesLifetime, lifetimeFlow, lifetimeStatus } = await import(
       '../../src/cli/settings/lifetime-flow.ts'
     );
-    const { consentFrom } = await import('../../src/cli/consent.ts');
+    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     if (!givesLifetime(flags)) {
       return await this.inContexts(flags, null, ({ runtime }) => lifetimeStatus(runtime));
     }

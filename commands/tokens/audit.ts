@@ -1,8 +1,8 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { csvFlag, days, fleetFlags } from '../../src/cli/flags.ts';
+import { allContextsFlag, csvFlag, days } from '../../src/cli/flags.ts';
 import { selectorFlags, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Judges tokens by the policy. */
 export default class TokensAudit extends TokenctlCommand {
@@ -60,7 +60,7 @@ Exits with 3 where there are findings at or above --fail-on.`;
     }),
     'max-lifetime': days({ summary: 'Find tokens valid for longer than this.', helpGroup: 'POLICY' }),
     'unused-for': days({ summary: 'Find tokens not used for longer than this.', helpGroup: 'POLICY' }),
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
@@ -68,11 +68,11 @@ Exits with 3 where there are findings at or above --fail-on.`;
     const { auditFlow, policyOf } = await import('../../src/cli/token-audit/audit-flow.ts');
     if (flags.explain !== undefined) {
       const runtime = await this.runtime(flags);
-      const { explanationResult, ruleNamed } = await import('../../src/cli/token-audit/explanation.ts');
+      const { explanationResult, ruleNamed } = await import('../../src/cli/token-audit/rule-explanation.ts');
       return explanationResult(ruleNamed(flags.explain), policyOf(runtime, flags));
     }
     const format = flags.format ?? (this.jsonEnabled() ? 'json' : flags.csv === true ? 'csv' : 'table');
-    const { filesPerContext } = await import('../../src/cli/token-audit/files-per-context.ts');
+    const { filesPerContext } = await import('../../src/cli/token-audit/audit-flow.ts');
     const { clock } = await this.runtime(flags);
     const selector = selectorOrAllFrom({ ...flags, 'unused-for': undefined }, clock.now());
     return await this.inContexts(flags, null, async ({ runtime, several, context }) =>

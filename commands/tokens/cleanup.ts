@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { age, changeFlags, count, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import { age, allContextsFlag, changeFlags, count } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Deletes tokens that are over. */
 export default class TokensCleanup extends TokenctlCommand {
@@ -31,12 +31,12 @@ Exits with 5 where some are left, with 130 after an interruption.`;
     }),
     limit: count({ summary: 'Delete no more rows than this.', helpValue: 'N' }),
     ...changeFlags,
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensCleanup);
-    const { consentFrom } = await import('../../src/cli/consent.ts');
+    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     const { cleanupFlow } = await import('../../src/cli/cleanup/cleanup-flow.ts');
     const consent = consentFrom(flags);
     return await this.inContexts(flags, consent, (member) => cleanupFlow({ ...member, flags }));

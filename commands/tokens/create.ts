@@ -1,7 +1,7 @@
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Creates a personal access token. */
 export default class TokensCreate extends TokenctlCommand {
@@ -34,7 +34,7 @@ request, output.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensCreate);
-    const { consentFrom } = await import('../../src/cli/consent.ts');
+    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     const { creationFlow } = await import('../../src/cli/tokens/creation-flow.ts');
     const consent = consentFrom(flags);
     const runtime = await this.runtime(flags);

@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Finds leaked tokens. */
 export default class TokensFind extends TokenctlCommand {
@@ -37,14 +37,14 @@ Exits with 5 where a live one is left although --revoke was given.`;
       dependsOn: ['revoke'],
     }),
     ...changeFlags,
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensFind);
-    const { consentFrom } = await import('../../src/cli/consent.ts');
+    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     const { leakedFlow } = await import('../../src/cli/incident/leaked-flow.ts');
-    const { leakedSource } = await import('../../src/cli/incident/leaked-lines.ts');
+    const { leakedSource } = await import('../../src/cli/incident/leaked-flow.ts');
     const consent = flags.revoke === true ? consentFrom(flags) : null;
     const linesFor = leakedSource(flags.leaked);
     return await this.inContexts(flags, consent, ({ several, runtime, consent }) =>

@@ -1,7 +1,7 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { csvFlag, fleetFlags } from '../../src/cli/flags.ts';
+import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
 import { selectorFlags, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists tokens. */
 export default class TokensList extends TokenctlCommand {
@@ -20,12 +20,12 @@ An array that is not closed was cut short; the error is on stderr then.`;
     '<%= config.bin %> <%= command.id %> --expired --json',
   ];
 
-  static override flags = { ...selectorFlags, ...csvFlag, ...fleetFlags };
+  static override flags = { ...selectorFlags, ...csvFlag, ...allContextsFlag };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensList);
     const { listTokens } = await import('../../src/operations/tokens/list-tokens.ts');
-    const { tokenListing } = await import('../../src/reports/token-view.ts');
+    const { tokenListing } = await import('../../src/reports/tables/token-view.ts');
     const selector = selectorOrAllFrom(flags, (await this.runtime(flags)).clock.now());
     return await this.inContexts(flags, null, async ({ runtime }) =>
       tokenListing(listTokens({ target: await runtime.target(), selector })),

@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { csvFlag, days, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import { allContextsFlag, csvFlag, days } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Tells of tokens that are about to expire. */
 export default class TokensNotices extends TokenctlCommand {
@@ -43,12 +43,12 @@ Exits with 5 where some could not be sent.`;
       dependsOn: ['webhook-file'],
     }),
     'dry-run': boolean({ summary: 'List what would be sent, and send nothing.' }),
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensNotices);
-    const { noticeFlow } = await import('../../src/cli/token-audit/notice-flow.ts');
+    const { noticeFlow } = await import('../../src/cli/token-audit/notices.ts');
     return await this.inContexts(flags, null, ({ runtime }) => noticeFlow(runtime, flags));
   }
 }

@@ -1,8 +1,8 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags, count, fleetFlags } from '../../src/cli/flags.ts';
+import { allContextsFlag, changeFlags, count } from '../../src/cli/flags.ts';
 import { selectorFlags, selectorFrom, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Revokes tokens. */
 export default class TokensRevoke extends TokenctlCommand {
@@ -66,13 +66,13 @@ Exits with 5 where some are left or somebody has a new refresh token since, with
       helpGroup: 'CHANGE',
     }),
     ...changeFlags,
-    ...fleetFlags,
+    ...allContextsFlag,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensRevoke);
-    const { consentFrom } = await import('../../src/cli/consent.ts');
-    const { requireOneContext } = await import('../../src/cli/multi-context/one-context.ts');
+    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
+    const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
     const consent = consentFrom(flags);
     const select = flags.finding === undefined ? selectorFrom : selectorOrAllFrom;

@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { countArgument } from '../../src/cli/token-audit/token-argument.ts';
-import type { Result } from '../../src/reports/result.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Tells what is known of a token. */
 export default class TokensTrace extends TokenctlCommand {
@@ -28,7 +28,7 @@ actor, result), notTold (what, why).`;
     const { flags, args } = await this.input(TokensTrace);
     const runtime = await this.runtime(flags);
     const { traceToken } = await import('../../src/operations/token-audit/trace-token.ts');
-    const { traceResult } = await import('../../src/cli/token-audit/trace-view.ts');
+    const { traceResult } = await import('../../src/cli/token-audit/trace-result.ts');
     const trace = await traceToken({
       target: await runtime.target(),
       description: await runtime.description(),

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags, fleetFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
+import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Ends the access of a user. */
 export default class UsersOffboard extends TokenctlCommand {
@@ -28,11 +28,11 @@ Exits with 5 where something is left, with 130 after an interruption.`;
     user: string({ description: "The user's name.", required: true, ignoreStdin: true }),
   };
 
-  static override flags = { ...changeFlags, ...fleetFlags };
+  static override flags = { ...changeFlags, ...allContextsFlag };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(UsersOffboard);
-    const { consentFrom } = await import('../../src/cli/consent.ts');
+    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     const { offboardingFlow } = await import('../../src/cli/incident/offboarding-flow.ts');
     const consent = consentFrom(flags);
     const users = [args.user];

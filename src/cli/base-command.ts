@@ -2,14 +2,13 @@ import { Command } from '@oclif/core/command';
 import { string } from '@oclif/core/flags';
 import type { ArgInput, FlagInput, InferredArgs, InferredFlags } from '@oclif/core/interfaces';
 import type { Runtime } from '../app/runtime.ts';
-import type { Result } from '../reports/result.ts';
-import type { Consent } from './consent.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { Result } from '../reports/tables/result.ts';
+import type { Confirmation } from './confirmation.ts';
 import type { AccountFlags } from './flags.ts';
-import { wantsJson } from './json-mode.ts';
-import type { Member } from './multi-context/fleet-flow.ts';
-import type { Format } from './output/listing-output.ts';
-import { surviveStreamErrors, writeNotice } from './output/streams.ts';
-import { requireAccount } from './required-account.ts';
+import type { ContextRun } from './multi-context/multi-context-flow.ts';
+import type { Format } from './output/present.ts';
+import { surviveStreamErrors, wantsJson, writeNotice } from './output/streams.ts';
 
 /** The flags of every command that reads the configuration. */
 const globalFlags = {
@@ -45,7 +44,7 @@ interface FleetFlags {
 }
 
 /** What a command was given: its own flags and the global ones, each with its exact type. */
-export interface Input<C extends { flags: FlagInput; args: ArgInput }> {
+interface Input<C extends { flags: FlagInput; args: ArgInput }> {
   readonly flags: InferredFlags<C['flags']> & InferredFlags<typeof globalFlags>;
   readonly args: InferredArgs<C['args']>;
 }
@@ -110,10 +109,10 @@ export abstract class TokenctlCommand extends Command {
    *
    * @param consent As the command decided to ask; null for what changes nothing.
    */
-  protected async inContexts<Asking extends Consent | null>(
+  protected async inContexts<Asking extends Confirmation | null>(
     flags: Input<typeof TokenctlCommand>['flags'] & FleetFlags,
     consent: Asking,
-    work: (member: Member<Asking>) => Promise<Result>,
+    work: (member: ContextRun<Asking>) => Promise<Result>,
   ): Promise<Result> {
     const runtime = await this.runtime(flags);
     const { contextsMeant } = await import('../config/contexts-meant.ts');
@@ -122,7 +121,7 @@ export abstract class TokenctlCommand extends Command {
     if (contexts === null && (await runtime.components()).length < 2) {
       return await work({ runtime, consent, context: current, several: false });
     }
-    const { fleetFlow } = await import('./multi-context/fleet-flow.ts');
+    const { multiContextFlow: fleetFlow } = await import('./multi-context/multi-context-flow.ts');
     return await fleetFlow({
       runtime,
       contexts: contexts ?? [current],
@@ -157,4 +156,31 @@ export abstract class TokenctlCommand extends Command {
     if (this.jsonEnabled()) return 'json';
     return this.#csv ? 'csv' : 'table';
   }
+}
+
+/**
+ * Makes sure that a change says why and names a ticket, where the configuration asks for that: before anything
+ * is read.
+ *
+ * @throws TokenctlError `usage`
+ */
+function requireAccount(
+  required: {
+    readonly requireReason?: boolean | undefined;
+    readonly requireTicket?: boolean | undefined;
+  },
+  { reason, ticket }: AccountFlags,
+): void {
+  const missing = [
+    ...(required.requireReason === true && isBlank(reason) ? ['--reason'] : []),
+    ...(required.requireTicket === true && isBlank(ticket) ? ['--ticket'] : []),
+  ];
+  if (missing.length === 0) return;
+  throw new TokenctlError('usage', `A change has to be given ${missing.join(' and ')} here`, {
+    hint: 'The configuration asks for it: auditLog.requireReason, auditLog.requireTicket.',
+  });
+}
+
+function isBlank(text: string | undefined): boolean {
+  return text === undefined || text.trim() === '';
 }

@@ -1,6 +1,6 @@
 import { actorName, type LogReport, type LogTotals } from '../operations/audit-log/report-log.ts';
 import { countNames, type RunAccount, type RunCounts } from '../operations/journal/run-account.ts';
-import { countText, numberText } from './counts.ts';
+import { countText, numberText } from './tables/text.ts';
 
 /** A part of a report, which each format writes in its own way. Texts are raw: formats make them harmless. */
 export type Block =

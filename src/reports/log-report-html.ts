@@ -1,5 +1,4 @@
-import { htmlStyle } from './html-style.ts';
-import { html } from './html-text.ts';
+import { html, htmlStyle } from './html.ts';
 import type { Block, Fact } from './log-report-blocks.ts';
 
 /** The page's own rules, beside those of the audit's report. */

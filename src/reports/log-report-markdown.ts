@@ -1,5 +1,5 @@
 import type { Block, Fact } from './log-report-blocks.ts';
-import { printable } from './printable.ts';
+import { printable } from './tables/text.ts';
 
 /** Blocks as Markdown (CommonMark). Nothing that came from outside is markup in it. */
 export async function* markdownOf(blocks: AsyncIterable<Block>): AsyncIterable<string> {

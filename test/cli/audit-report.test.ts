@@ -6,12 +6,16 @@ import { TokenctlError } from '../../src/domain/errors.ts';
 import { defaultPolicy, ruleNames } from '../../src/domain/policy/policy.ts';
 import { type Severity, severities } from '../../src/domain/policy/rule.ts';
 import { auditTokens } from '../../src/operations/token-audit/audit-tokens.ts';
-import { csvReport, tableReport } from '../../src/reports/audit-result.ts';
-import { grouped } from '../../src/reports/groups.ts';
-import { htmlReport } from '../../src/reports/html-report.ts';
-import { jsonReport } from '../../src/reports/json-report.ts';
-import { sarifReport } from '../../src/reports/sarif-report.ts';
-import { Worst, worstFirstWhereFew } from '../../src/reports/worst-first.ts';
+import {
+  csvReport,
+  grouped,
+  tableReport,
+  Worst,
+  worstFirstWhereFew,
+} from '../../src/reports/audit/audit-result.ts';
+import { htmlReport } from '../../src/reports/audit/html-report.ts';
+import { jsonReport } from '../../src/reports/audit/json-report.ts';
+import { sarifReport } from '../../src/reports/audit/sarif-report.ts';
 import { stillClock } from '../audit-log/drafts.ts';
 import { application } from '../domain/policy/facts.ts';
 import { token } from '../domain/tokens.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { csvLine } from '../../src/reports/csv.ts';
-import { printable } from '../../src/reports/printable.ts';
+import { csvLine } from '../../src/reports/tables/listing.ts';
+import { printable } from '../../src/reports/tables/text.ts';
 
 describe('what others wrote, on a terminal', () => {
   test.each([

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { entryListing } from '../../src/cli/audit-log/entry-view.ts';
 import type { Token } from '../../src/domain/token.ts';
-import { type Listing, listing } from '../../src/reports/result.ts';
-import { tableLines } from '../../src/reports/table.ts';
-import { tokenListing } from '../../src/reports/token-view.ts';
-import { wrapped } from '../../src/reports/wrapped.ts';
+import { type Listing, listing } from '../../src/reports/tables/result.ts';
+import { tableLines } from '../../src/reports/tables/table.ts';
+import { wrapped } from '../../src/reports/tables/text.ts';
+import { tokenListing } from '../../src/reports/tables/token-view.ts';
 
 const token: Token = {
   id: 1234,

@@ -1,15 +1,19 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
 import { replaceFile } from '../../config/replace-file.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { JobFiles, NameSource } from '../../operations/ports/job-files.ts';
-import { baselineHeading, readBaseline } from '../../reports/baseline-file.ts';
-import { writeAuditReport } from './audit-report.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import type { Audit } from '../../operations/token-audit/audit-tokens.ts';
+import { csvReport } from '../../reports/audit/audit-result.ts';
+import { baselineHeading, readBaseline } from '../../reports/audit/baseline-file.ts';
+import { writeReport } from '../../reports/report-file.ts';
 
 /** For how long a program may take to print names, and how much it may print. */
-const COMMAND_PATIENCE = 300_000;
-const COMMAND_OUTPUT = 64 * 1024 * 1024;
+const COMMAND_TIMEOUT_MS = 300_000;
+const MAX_COMMAND_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /** The files and programs of this machine. */
 export function jobFiles(options: {
@@ -63,7 +67,7 @@ function printed(
 ): Promise<string> {
   const [program = '', ...args] = command;
   const { environment, signal } = options;
-  const limits = { signal, timeout: COMMAND_PATIENCE, maxBuffer: COMMAND_OUTPUT };
+  const limits = { signal, timeout: COMMAND_TIMEOUT_MS, maxBuffer: MAX_COMMAND_OUTPUT_BYTES };
   return new Promise((resolve, reject) => {
     execFile(program, args, { ...limits, env: { ...environment }, encoding: 'utf8' }, (error, output) => {
       if (error === null) resolve(output);
@@ -82,5 +86,38 @@ function commandFailed(program: string, cause: Error & { readonly code?: unknown
   return new TokenctlError('configuration', `The program ${program} ${why}`, {
     hint: 'Run it by hand, as the user and with the environment of the scheduler.',
     cause,
+  });
+}
+
+/** What is written, and where. */
+interface AuditReportOptions {
+  /** Its ending says in which format: .html, .sarif, .json or .csv. */
+  readonly path: string;
+  readonly audit: Audit;
+  readonly description: TargetDescription;
+  /** The program's version. */
+  readonly version: string;
+}
+
+/**
+ * Writes an audit as `tokens audit --output` does, reading it to its end.
+ *
+ * @throws TokenctlError `configuration` for an ending that names no format, or a file that cannot be
+ * written; and whatever the audit throws.
+ */
+async function writeAuditReport(options: AuditReportOptions): Promise<void> {
+  await writeReport(options.path, await chunksOf(options));
+}
+
+async function chunksOf({ path, audit, ...context }: AuditReportOptions): Promise<AsyncIterable<string>> {
+  const format = extname(path);
+  if (format === '.html')
+    return (await import('../../reports/audit/html-report.ts')).htmlReport(audit, context);
+  if (format === '.sarif')
+    return (await import('../../reports/audit/sarif-report.ts')).sarifReport(audit, context);
+  if (format === '.json') return (await import('../../reports/audit/json-report.ts')).jsonReport(audit);
+  if (format === '.csv') return csvReport(audit);
+  throw new TokenctlError('configuration', `The report ${path} has no format: its name ends in "${format}"`, {
+    hint: 'Let it end in .html, .sarif, .json or .csv.',
   });
 }

@@ -1,9 +1,9 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { makeCheckpoint } from '../../operations/audit-log/make-checkpoint.ts';
 import { proveInclusion } from '../../operations/audit-log/prove-inclusion.ts';
-import { countText } from '../../reports/counts.ts';
 import { writeReport } from '../../reports/report-file.ts';
-import { type Report, report } from '../../reports/result.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countText } from '../../reports/tables/text.ts';
 import { textFile, textFileIfThere } from './note-file.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { Entry } from '../../operations/ports/audit-log.ts';
-import { type Listing, listing } from '../../reports/result.ts';
+import { type Listing, listing } from '../../reports/tables/result.ts';
 
 /** Entries of the audit log as a command's result: in JSON as they stand in the log. */
 export function entryListing(rows: AsyncIterable<Entry>): Listing<Entry> {

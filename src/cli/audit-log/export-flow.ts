@@ -4,9 +4,8 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { ExportFormat } from '../../domain/export-format.ts';
 import { type ExportReport, exportLog } from '../../operations/audit-log/export-log.ts';
 import type { LogSink } from '../../operations/ports/log-sink.ts';
-import { countText } from '../../reports/counts.ts';
-import { printable } from '../../reports/printable.ts';
-import { type Report, report } from '../../reports/result.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countText, printable } from '../../reports/tables/text.ts';
 import { instantOf, type Moment } from '../instants.ts';
 import { writeNotice, writeTo } from '../output/streams.ts';
 

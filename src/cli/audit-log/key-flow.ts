@@ -1,7 +1,7 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { initLogKey, rotateLogKey } from '../../operations/audit-log/log-key.ts';
 import { pendingFile } from '../../reports/report-file.ts';
-import { type Report, report } from '../../reports/result.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
 
 /** The flags of making a key. */
 interface KeyFlags {

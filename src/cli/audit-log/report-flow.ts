@@ -3,14 +3,13 @@ import { databaseName } from '../../config/database-connection.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type LogReport, reportLog } from '../../operations/audit-log/report-log.ts';
 import { held } from '../../operations/audit-log/verify-log.ts';
-import { countText } from '../../reports/counts.ts';
-import { IncompleteListing } from '../../reports/listing.ts';
 import { type ReportFrame, reportBlocks } from '../../reports/log-report-blocks.ts';
 import { htmlOf } from '../../reports/log-report-html.ts';
 import { markdownOf } from '../../reports/log-report-markdown.ts';
-import { printable } from '../../reports/printable.ts';
 import { writeReport } from '../../reports/report-file.ts';
-import { type Result, report, type Streamed } from '../../reports/result.ts';
+import { IncompleteListing } from '../../reports/tables/listing.ts';
+import { type Result, report, type Streamed } from '../../reports/tables/result.ts';
+import { countText, printable } from '../../reports/tables/text.ts';
 import { instantOf, type Moment } from '../instants.ts';
 
 /** The flags of a report. */

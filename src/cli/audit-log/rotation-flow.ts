@@ -1,8 +1,7 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { pruneLog, rotateLog } from '../../operations/audit-log/rotate-log.ts';
-import { countText } from '../../reports/counts.ts';
-import { printable } from '../../reports/printable.ts';
-import { type Report, report } from '../../reports/result.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countText, printable } from '../../reports/tables/text.ts';
 
 /**
  * Closes the log's file and goes on in a new one; then removes closed files that are older than an age.

@@ -3,7 +3,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { databaseName } from '../../config/database-connection.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { verifyLog } from '../../operations/audit-log/verify-log.ts';
-import type { Report } from '../../reports/result.ts';
+import type { Report } from '../../reports/tables/result.ts';
 import { textFile } from './note-file.ts';
 import { type LogPlace, verificationResult } from './verification-result.ts';
 

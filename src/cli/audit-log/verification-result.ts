@@ -1,7 +1,6 @@
 import type { VerifiedLog } from '../../operations/audit-log/verify-log.ts';
-import { countText } from '../../reports/counts.ts';
-import { printable } from '../../reports/printable.ts';
-import { type Report, report } from '../../reports/result.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countText, printable } from '../../reports/tables/text.ts';
 
 /** Where the log is that was verified. */
 export type LogPlace =

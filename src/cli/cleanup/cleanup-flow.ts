@@ -1,11 +1,17 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { cleanupTokens } from '../../operations/cleanup/cleanup-tokens.ts';
-import { type CleanupPlan, planCleanup } from '../../operations/cleanup/plan-cleanup.ts';
-import { countText } from '../../reports/counts.ts';
-import type { Report } from '../../reports/result.ts';
-import type { Consent } from '../consent.ts';
+import { type CleanupReport, cleanupTokens } from '../../operations/cleanup/cleanup-tokens.ts';
+import {
+  type CleanupKind,
+  type CleanupPlan,
+  cleanupKinds,
+  planCleanup,
+} from '../../operations/cleanup/plan-cleanup.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countText, numberText, printable } from '../../reports/tables/text.ts';
+import type { Confirmation } from '../confirmation.ts';
+import { unfinishedWork } from '../errors/failure.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { cleanupPlanResult, cleanupPlanText, cleanupResult } from './cleanup-result.ts';
 
 /** How long revoked refresh tokens are kept unless said otherwise, in milliseconds. */
 export const KEEP_REVOKED_FOR = 30 * 86_400_000;
@@ -13,7 +19,7 @@ export const KEEP_REVOKED_FOR = 30 * 86_400_000;
 /** What a clean-up is asked for with. */
 export interface CleanupRequest {
   readonly runtime: Runtime;
-  readonly consent: Consent;
+  readonly consent: Confirmation;
   readonly flags: ChangeFlags & {
     /** In milliseconds. */
     readonly 'keep-revoked-for'?: number | undefined;
@@ -49,4 +55,101 @@ async function planFor(runtime: Runtime, flags: CleanupRequest['flags']): Promis
     keepRevokedFor: keepRevokedFor ?? KEEP_REVOKED_FOR,
     ...(limit !== undefined && { limit }),
   });
+}
+
+const KINDS: Readonly<Record<CleanupKind, string>> = {
+  expiredAccessTokens: 'expired access tokens',
+  expiredRefreshTokens: 'expired refresh tokens',
+  revokedRefreshTokens: 'revoked refresh tokens',
+  orphanedRefreshTokens: 'orphaned refresh tokens',
+};
+
+/** Failed rows of a kind that are shown one by one. */
+const SHOWN = 5;
+
+/** A plan to clean up for people. */
+export function cleanupPlanText(
+  plan: CleanupPlan,
+  { address, context, identity }: TargetDescription,
+): string {
+  const { total, counts, kept, limited, notPossible } = plan;
+  const lines = [
+    total === 0 ? 'Nothing to delete.' : `Would delete ${countText(total, 'row')}.`,
+    `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
+    ...(total === 0 ? [] : ['', ...kindLines((kind) => counts[kind])]),
+    ...remarkLines({ kept, limited, notPossible }),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** The same as a command's result: of `--dry-run`, and where there is nothing to do; without the ids. */
+export function cleanupPlanResult(
+  plan: CleanupPlan,
+  { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
+): Report {
+  const { ids: _ids, ...counted } = plan;
+  return report({
+    json: { dryRun, plan: counted },
+    text: () => cleanupPlanText(plan, description) + (dryRun ? '\nDry run: nothing was changed.\n' : ''),
+  });
+}
+
+/** What was cleaned up, as a command's result: in JSON as `CleanupReport` has it. */
+export function cleanupResult(cleanup: CleanupReport): Report {
+  const { planned, deleted, interrupted, stopped } = cleanup;
+  const kinds = cleanupKinds.map((kind) => cleanup.byKind[kind]);
+  return report({
+    json: cleanup,
+    text: () => cleanupText(cleanup),
+    failure: unfinishedWork({
+      interrupted,
+      stopped,
+      open: kinds.some(({ failed, notTried }) => failed.length > 0 || notTried > 0),
+      left: `${numberText(deleted)} of ${countText(planned, 'row')} were deleted`,
+    }),
+  });
+}
+
+function cleanupText(cleanup: CleanupReport): string {
+  const { planned, deleted, byKind, seconds, run } = cleanup;
+  const lines = [
+    `Deleted ${numberText(deleted)} of ${countText(planned, 'row')}, in ${seconds.toFixed(1)} s.`,
+    ...kindLines((kind) => byKind[kind].deleted),
+    ...cleanupKinds.flatMap((kind) => failedLines(kind, cleanup)),
+    `In the audit log as run ${run}.`,
+    ...remarkLines(cleanup),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function kindLines(count: (kind: CleanupKind) => number): string[] {
+  const rows = cleanupKinds.map((kind) => [numberText(count(kind)), KINDS[kind]] as const);
+  const width = Math.max(...rows.map(([number]) => number.length));
+  return rows.map(([number, name]) => `  ${number.padStart(width)}  ${name}`);
+}
+
+function failedLines(kind: CleanupKind, { byKind }: CleanupReport): string[] {
+  const { failed } = byKind[kind];
+  const rest = failed.length - SHOWN;
+  return [
+    ...failed
+      .slice(0, SHOWN)
+      .map(({ tokenId, reason }) => `Failed: ${KINDS[kind]}: ${tokenId}: ${printable.value(reason)}`),
+    ...(rest > 0 ? [`Failed: ${KINDS[kind]}: ${countText(rest, 'more', 'more')}.`] : []),
+  ];
+}
+
+function remarkLines({
+  kept,
+  limited,
+  notPossible,
+}: Pick<CleanupPlan, 'kept' | 'limited' | 'notPossible'>): string[] {
+  const lines = [
+    ...(kept === 0
+      ? []
+      : [`Kept: ${countText(kept, 'expired access token')}, whose refresh token can still be used.`]),
+    ...(limited ? ['There is more: --limit was reached.'] : []),
+    ...(notPossible === null ? [] : [notPossible]),
+  ];
+  return lines.length === 0 ? [] : ['', ...lines];
 }

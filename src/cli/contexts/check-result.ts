@@ -1,7 +1,7 @@
 import type { CheckedTarget } from '../../operations/contexts/check-target.ts';
 import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
-import { printable } from '../../reports/printable.ts';
-import { type Report, report } from '../../reports/result.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { printable } from '../../reports/tables/text.ts';
 
 /** A target that answers, as a command's result. */
 export function checkResult(checked: CheckedTarget): Report {

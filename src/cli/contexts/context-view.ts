@@ -1,8 +1,7 @@
 import type { Configuration } from '../../config/configuration.ts';
 import type { NamedContext } from '../../config/contexts.ts';
-import type { DatabaseSetting } from '../../config/database-schema.ts';
-import type { SecretReference } from '../../config/secret-reference.ts';
-import { type Listing, listing } from '../../reports/result.ts';
+import type { DatabaseSetting, SecretReference } from '../../config/value-schemas.ts';
+import { type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
 
 /** A context as `--json` shows it. */
 export type ContextJson = RestContextJson | DatabaseContextJson;
@@ -99,4 +98,16 @@ function credentialText({ credential }: RestContextJson): string {
 
 function placeText(reference: SecretReference): string {
   return 'file' in reference ? reference.file : `$${reference.env}`;
+}
+
+/** The current context, as a command's result, with what the environment makes of that choice. */
+export function chosenResult(name: string, overriddenBy: string | undefined): Report {
+  const override =
+    overriddenBy === undefined || overriddenBy === name
+      ? ''
+      : `In this shell the environment chooses "${overriddenBy}" instead (TOKENCTL_CONTEXT, CONTROLLER_HOST or TOKENCTL_DATABASE).\n`;
+  return report({
+    json: { currentContext: name, overriddenBy: override === '' ? null : overriddenBy },
+    text: () => `The current context is "${name}".\n${override}`,
+  });
 }

@@ -1,3 +1,5 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import {
@@ -8,14 +10,13 @@ import {
 } from '../../operations/revocation/find-leaked.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
-import { countText } from '../../reports/counts.ts';
-import { printable } from '../../reports/printable.ts';
-import { type Report, report } from '../../reports/result.ts';
-import type { Consent } from '../consent.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countText, printable } from '../../reports/tables/text.ts';
+import type { Confirmation } from '../confirmation.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { amountsOf, confirmation, isNothing } from '../revocation/plan-amounts.ts';
-import { planText } from '../revocation/plan-text.ts';
-import { revocationResult } from '../revocation/revocation-result.ts';
+import { requireReadable } from '../readable-file.ts';
+import { revocationResult } from '../revocation/revocation-flow.ts';
+import { amountsOf, isNothing, planText, questionFor } from '../revocation/revocation-plan.ts';
 
 /** What leaked tokens are looked for with. */
 export interface LeakedRequest {
@@ -23,7 +24,7 @@ export interface LeakedRequest {
   /** What may hold token values. */
   readonly lines: AsyncIterable<string>;
   /** How a revocation is agreed to; null where nothing is revoked. */
-  readonly consent: Consent | null;
+  readonly consent: Confirmation | null;
   readonly flags: ChangeFlags & { readonly 'include-own'?: boolean | undefined };
 }
 
@@ -51,7 +52,7 @@ export async function leakedFlow({ runtime, lines, consent, flags }: LeakedReque
       failure: unclear(leaked),
     });
   }
-  await consent.confirm({ plan: text(), ...confirmation(amounts) });
+  await consent.confirm({ plan: text(), ...questionFor(amounts) });
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
   const revocation = await revokeTokens({ ...change, plan, onProgress: progress.step }).finally(progress.end);
@@ -105,4 +106,35 @@ function tokenText({ kind, live, ids, user, fingerprint, lines }: LeakedToken): 
         : ` that is one of ${ids.join(', ')}`;
   const where = lines.length === 0 ? '' : `, line ${lines.join(', ')}`;
   return `  ${live ? 'LIVE' : 'over'}  ${name}${id}, of ${printable.value(user ?? 'nobody')}, fingerprint ${fingerprint}${where}`;
+}
+
+/**
+ * Opens what may hold token values, for one reader or several: a file, or standard input for `-`. Standard input
+ * comes once only, so that several readers have it kept in memory.
+ *
+ * @returns The lines for one reader. They throw TokenctlError `configuration` for a file that cannot be read, `usage`
+ * where standard input is the terminal.
+ */
+export function leakedSource(path: string): (reader: { readonly several: boolean }) => AsyncIterable<string> {
+  let kept: Promise<readonly string[]> | undefined;
+  return ({ several }) => {
+    if (path !== '-' || !several) return leakedLines(path);
+    kept ??= Array.fromAsync(leakedLines(path));
+    return linesOf(kept);
+  };
+}
+
+async function* linesOf(kept: Promise<readonly string[]>): AsyncIterable<string> {
+  yield* await kept;
+}
+
+async function* leakedLines(path: string): AsyncGenerator<string, void> {
+  if (path === '-' && process.stdin.isTTY) {
+    throw new TokenctlError('usage', 'There is nothing on standard input', {
+      hint: 'Give a file, or have another program write to this one: a pasted value would stand on the screen.',
+    });
+  }
+  if (path !== '-') requireReadable(path, 'The file of --leaked');
+  const input = path === '-' ? process.stdin : createReadStream(path);
+  yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
 }

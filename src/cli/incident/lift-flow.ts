@@ -8,16 +8,15 @@ import {
   liftIncident,
   planLift,
 } from '../../operations/incident/lift.ts';
+import { extendIncident } from '../../operations/incident/recorded-incidents.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { printable } from '../../reports/printable.ts';
-import { type Report, report } from '../../reports/result.ts';
-import { timeText } from '../../reports/times.ts';
-import type { Confirmation } from '../consent.ts';
-import { unfinishedWork } from '../errors/unfinished-work.ts';
-import type { ChangeFlags } from '../flags.ts';
-import { tellOfDue } from './due-notice.ts';
-import { valueText } from './lockdown-text.ts';
-import { stepLines } from './steps-text.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { printable, timeText } from '../../reports/tables/text.ts';
+import type { Confirmation } from '../confirmation.ts';
+import { unfinishedWork } from '../errors/failure.ts';
+import type { AccountFlags, ChangeFlags } from '../flags.ts';
+import { stepLines, tellOfDue } from './incident-text.ts';
+import { valueText } from './lockdown-flow.ts';
 
 /** What lifting is asked for with. */
 export interface LiftRequest {
@@ -135,4 +134,30 @@ function reportLines({ incident, result, steps, left, run }: LiftReport): string
     ...left.map((item) => `  left       ${itemText(item)}`),
     ...(run === null ? [] : [`In the audit log as run ${run}.`]),
   ];
+}
+
+/**
+ * Sets when an incident is to be lifted.
+ *
+ * @throws TokenctlError whatever the operation throws.
+ */
+export async function extendFlow(request: {
+  readonly runtime: Runtime;
+  readonly incident: string;
+  /** `for` in milliseconds; without it the incident is lifted by hand. */
+  readonly flags: AccountFlags & { readonly for?: number | undefined };
+}): Promise<Report> {
+  const { runtime, flags } = request;
+  const lasts = flags.for;
+  const until = lasts === undefined ? null : new Date(runtime.clock.now().getTime() + lasts);
+  const { target: _target, ...change } = await runtime.change(flags);
+  const incident = await extendIncident({ ...change, incident: request.incident, until });
+  await tellOfDue(runtime);
+  return report({
+    json: { incident, until },
+    text: () =>
+      until === null
+        ? `${incident} stays until it is lifted.\n`
+        : `${incident} is over at ${timeText(until)}: tokenctl incident lift --due\n`,
+  });
 }

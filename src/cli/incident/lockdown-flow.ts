@@ -1,25 +1,25 @@
 import { join } from 'node:path';
 import type { Runtime } from '../../app/runtime.ts';
 import { stateFolder } from '../../config/paths.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Lock, LockdownScope, Measures, Provider } from '../../domain/incident/incident.ts';
 import { incidentStatus } from '../../operations/incident/incident-status.ts';
 import { type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
-import { type LockdownPlan, planLockdown } from '../../operations/incident/plan-lockdown.ts';
-import { printable } from '../../reports/printable.ts';
-import { type Report, report } from '../../reports/result.ts';
-import { timeText } from '../../reports/times.ts';
-import type { Consent } from '../consent.ts';
-import { unfinishedWork } from '../errors/unfinished-work.ts';
-import { amountsOf, isNothing } from '../revocation/plan-amounts.ts';
-import { tellOfDue } from './due-notice.ts';
-import type { LockdownFlags, LockdownOrder } from './lockdown-order.ts';
-import { lockdownPlanText } from './lockdown-text.ts';
+import { type LockdownPlan, newIncidentId, planLockdown } from '../../operations/incident/plan-lockdown.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countText, printable, timeText } from '../../reports/tables/text.ts';
+import type { Confirmation } from '../confirmation.ts';
+import { unfinishedWork } from '../errors/failure.ts';
+import type { ChangeFlags } from '../flags.ts';
+import { amountsOf, isNothing } from '../revocation/revocation-plan.ts';
+import { byHandLines, doorLines, stepLines, tellOfDue } from './incident-text.ts';
 import { snapshotFiles } from './snapshot-file.ts';
-import { byHandLines, doorLines, stepLines } from './steps-text.ts';
 
 /** What a lockdown is asked for with. */
 export interface LockdownRequest {
   readonly runtime: Runtime;
-  readonly consent: Consent;
+  readonly consent: Confirmation;
   readonly flags: LockdownFlags;
   readonly order: LockdownOrder;
   /** Whether other contexts are locked down as well. */
@@ -138,4 +138,168 @@ function untilLine({ incident, until }: Pick<LockdownReport, 'incident' | 'until
   return until === null
     ? `It stays until: tokenctl incident lift ${incident}`
     : `It is over at ${timeText(until)}: tokenctl incident lift --due`;
+}
+
+/** The flags that say what is locked down. */
+export interface LockdownFlags extends ChangeFlags {
+  readonly user?: readonly string[] | undefined;
+  readonly application?: readonly string[] | undefined;
+  readonly 'identity-provider'?: Provider | undefined;
+  readonly all?: boolean | undefined;
+  readonly deactivate?: boolean | undefined;
+  readonly 'keep-active'?: readonly string[] | undefined;
+  readonly 'basic-auth-off'?: boolean | undefined;
+  readonly 'external-tokens-off'?: boolean | undefined;
+  readonly 'shorten-lifetimes'?: boolean | undefined;
+  /** In milliseconds. */
+  readonly for?: number | undefined;
+}
+
+/** What a lockdown is to be. */
+export interface LockdownOrder {
+  readonly scope: LockdownScope;
+  readonly measures: Measures;
+  /** The id that a new incident gets where several contexts are locked down. */
+  readonly sharedId: string;
+}
+
+/**
+ * What the flags mean, the same in all contexts.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function lockdownOrder(flags: LockdownFlags): LockdownOrder {
+  const scope = scopeFrom(flags);
+  return { scope, measures: measuresFrom(flags, scope), sharedId: newIncidentId() };
+}
+
+/**
+ * Whom the flags mean.
+ *
+ * @throws TokenctlError `usage` where they mean nobody, or several kinds.
+ */
+function scopeFrom(flags: LockdownFlags): LockdownScope {
+  const { user, application, 'identity-provider': provider, all } = flags;
+  const scopes: LockdownScope[] = [
+    ...(user === undefined ? [] : [{ kind: 'users' as const, names: [...new Set(user)].sort() }]),
+    ...(application === undefined
+      ? []
+      : [{ kind: 'applications' as const, names: [...new Set(application)].sort() }]),
+    ...(provider === undefined ? [] : [{ kind: 'identity_provider' as const, provider }]),
+    ...(all === true ? [{ kind: 'all' as const }] : []),
+  ];
+  const [scope] = scopes;
+  if (scope !== undefined && scopes.length === 1) return scope;
+  throw new TokenctlError(
+    'usage',
+    scope === undefined ? 'Nothing is selected to lock down' : 'Several kinds of selection are given',
+    { hint: 'Give one of --user, --application, --identity-provider and --all.' },
+  );
+}
+
+/**
+ * The measures of a scope, with those that flags name over them. What concerns everybody is the default only
+ * where everybody, or a whole identity provider, is meant.
+ *
+ * @throws TokenctlError `usage`
+ */
+function measuresFrom(flags: LockdownFlags, { kind }: LockdownScope): Measures {
+  const isWide = kind === 'all' || kind === 'identity_provider';
+  const keepActive = [...new Set(flags['keep-active'] ?? [])].sort();
+  const deactivate = flags.deactivate === true;
+  if (kind === 'applications' && deactivate) {
+    throw new TokenctlError('usage', '--deactivate is about users, and an application is selected', {
+      hint: 'Name its users with --user.',
+    });
+  }
+  if (keepActive.length > 0 && !deactivate) {
+    throw new TokenctlError('usage', '--keep-active without --deactivate keeps nobody from anything');
+  }
+  return {
+    basicAuthentication: flags['basic-auth-off'] ?? isWide,
+    externalTokens: flags['external-tokens-off'] ?? isWide,
+    deactivate,
+    keepActive,
+    lifetimes: flags['shorten-lifetimes'] ?? kind === 'all',
+  };
+}
+
+/** Names of users that are shown one by one. */
+const SHOWN = 8;
+
+/** A lockdown's plan for people: what would be done, in order, and what stays open. */
+export function lockdownPlanText(
+  plan: LockdownPlan,
+  { address, context, identity }: TargetDescription,
+): string {
+  const { incident, continues, selection, until } = plan;
+  const lines = [
+    `Would lock down ${printable.value(selection)}, as ${incident}${continues ? ', which is open already' : ''}.`,
+    `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
+    until === null ? 'Until it is lifted.' : `Until ${timeText(until)}.`,
+    '',
+    'In this order:',
+    ...stepsOf(plan).map((text, index) => `  ${index + 1}. ${text}`),
+    ...ownLines(plan),
+    ...byHandLines(plan.byHand),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function stepsOf(plan: LockdownPlan): string[] {
+  const { doors, users, lifetimes } = plan;
+  return [
+    ...doors.map(settingText),
+    ...(users.length > 0 ? [`Deactivate ${countText(users.length, 'user')}: ${namesText(users)}.`] : []),
+    'Write down what there is: tokens, settings, activity of the last hour.',
+    ...clearing(plan),
+    ...lifetimes.map(settingText),
+    'Find out whether the doors are shut.',
+  ];
+}
+
+function clearing({ revocation, counted }: LockdownPlan): string[] {
+  if (revocation === null) return ['Nobody is meant now: there is nothing to revoke.'];
+  const { reach } = revocation;
+  if (!counted) {
+    const kinds = [
+      ...(reach.refreshTokens ? ['refresh tokens'] : []),
+      'access tokens',
+      ...(reach.sessions ? ['sessions'] : []),
+    ];
+    return [`End all ${kinds.join(', ')} of them, which are counted when their turn comes.`];
+  }
+  const { accessTokens, refreshTokens, sessions } = amountsOf(revocation);
+  const again = ', and what is made until then';
+  return [
+    ...(reach.refreshTokens ? [`Revoke ${countText(refreshTokens, 'refresh token')}${again}.`] : []),
+    `Revoke ${countText(accessTokens, 'access token')}${again}.`,
+    ...(reach.sessions ? [`End ${countText(sessions, 'session')}.`] : []),
+  ];
+}
+
+function settingText({ name, before, locked }: Lock): string {
+  if (before === locked) return `Keep ${name} at ${valueText(locked)}.`;
+  return `Set ${name} from ${valueText(before)} to ${valueText(locked)}.`;
+}
+
+/** A value as people say it. */
+export function valueText(value: boolean | number): string {
+  return typeof value === 'number' ? String(value) : value ? 'on' : 'off';
+}
+
+function namesText(users: readonly Lock[]): string {
+  const names = users.slice(0, SHOWN).map(({ name }) => printable.value(name));
+  const more = users.length - names.length;
+  return names.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+function ownLines({ revocation, usersKept }: LockdownPlan): string[] {
+  const lines = [
+    ...(revocation?.kept ?? []).map(
+      ({ tokenId }) => `Kept: token ${tokenId}, which may be the credential that this tool is using.`,
+    ),
+    ...(usersKept.length > 0 ? [`Kept active: ${usersKept.map(printable.value).join(', ')}.`] : []),
+  ];
+  return lines.length === 0 ? [] : ['', ...lines];
 }

@@ -6,15 +6,13 @@ import {
   type UserOffboardingReport,
 } from '../../operations/incident/offboard-user.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { countText } from '../../reports/counts.ts';
-import { printable } from '../../reports/printable.ts';
-import { type Report, report } from '../../reports/result.ts';
-import type { Confirmation } from '../consent.ts';
-import { unfinishedWork } from '../errors/unfinished-work.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countText, printable } from '../../reports/tables/text.ts';
+import type { Confirmation } from '../confirmation.ts';
+import { unfinishedWork } from '../errors/failure.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { amountsOf, isNothing } from '../revocation/plan-amounts.ts';
-import { planText, staysAliveLines } from '../revocation/plan-text.ts';
-import { doorLines, stepLines } from './steps-text.ts';
+import { amountsOf, isNothing, planText, staysAliveLines } from '../revocation/revocation-plan.ts';
+import { doorLines, stepLines } from './incident-text.ts';
 
 /** What an offboarding is asked for with. */
 export interface OffboardingRequest {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Report, report } from '../../reports/result.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
 
 /** The runbooks that come with the program, in `docs/runbooks/`. */
 export const runbooks = [

@@ -6,13 +6,11 @@ import type {
   Incidents,
 } from '../../operations/incident/incident-status.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { countText } from '../../reports/counts.ts';
-import { printable } from '../../reports/printable.ts';
-import { type Report, report } from '../../reports/result.ts';
-import { timeText } from '../../reports/times.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
-import { dueText } from './due-notice.ts';
-import { valueText } from './lockdown-text.ts';
+import { dueText } from './incident-text.ts';
+import { valueText } from './lockdown-flow.ts';
 
 /** What is locked down, as a command's result: in JSON `Incidents`. Tells on stderr of what is due to be lifted. */
 export function statusResult(

@@ -1,9 +1,11 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type TimelineSubject, timeline } from '../../operations/incident/timeline.ts';
-import type { Report } from '../../reports/result.ts';
-import { tellOfDue } from './due-notice.ts';
-import { type TimelineFormat, timelineResult } from './timeline-result.ts';
+import { type TimelineItem, type TimelineSubject, timeline } from '../../operations/incident/timeline.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import { html, htmlStyle } from '../../reports/html.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countText, printable, timeText } from '../../reports/tables/text.ts';
+import { tellOfDue } from './incident-text.ts';
 
 /** What a timeline is asked for with. */
 export interface TimelineRequest {
@@ -49,4 +51,108 @@ function subjectOf({ user, tokenId }: TimelineRequest): TimelineSubject {
   throw new TokenctlError('usage', 'A timeline is of a user or of a token', {
     hint: 'Give --user NAME or --token NUMBER.',
   });
+}
+
+/** How a timeline is written. */
+export type TimelineFormat = 'text' | 'markdown' | 'html';
+
+/** What a timeline states besides its items. */
+export interface TimelineContext {
+  readonly description: Pick<TargetDescription, 'context' | 'address'>;
+  readonly subject: TimelineSubject;
+  readonly since: Date;
+  readonly until: Date;
+}
+
+/** A timeline as a command's result: in JSON `{ subject, since, until, items }`. */
+export function timelineResult(
+  items: readonly TimelineItem[],
+  context: TimelineContext & { readonly format: TimelineFormat },
+): Report {
+  const { subject, since, until, format } = context;
+  return report({
+    json: { subject, since, until, items },
+    text: () => WRITERS[format](items, context),
+  });
+}
+
+const WRITERS: Readonly<
+  Record<TimelineFormat, (items: readonly TimelineItem[], context: TimelineContext) => string>
+> = { text: asText, markdown: asMarkdown, html: asHtml };
+
+const SOURCES: Readonly<Record<TimelineItem['source'], string>> = {
+  activity_stream: 'activity',
+  audit_log: 'audit log',
+  token: 'token',
+};
+
+function titleOf({ subject }: TimelineContext): string {
+  return 'user' in subject ? `Timeline of ${subject.user}` : `Timeline of token ${subject.tokenId}`;
+}
+
+function whereOf({ description, since, until }: TimelineContext): string {
+  return `${description.address} (context ${description.context}), from ${timeText(since)} to ${timeText(until)}`;
+}
+
+/** What an item states besides, short, as one phrase. */
+function more({ data }: TimelineItem): string {
+  return Object.entries(data)
+    .filter(([name, value]) => name !== 'id' && value !== null && value !== undefined)
+    .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(', ');
+}
+
+function asText(items: readonly TimelineItem[], context: TimelineContext): string {
+  const lines = [
+    `${printable.value(titleOf(context))}, ${whereOf(context)}: ${countText(items.length, 'entry', 'entries')}.`,
+    '',
+    ...items.flatMap((item) => [
+      `${timeText(item.at)}  ${SOURCES[item.source].padEnd(9)}  ${printable.value(item.who ?? '-').padEnd(12)}  ${printable.value(item.what)}`,
+      ...(more(item) === '' ? [] : [`    ${printable.value(more(item))}`]),
+    ]),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function asMarkdown(items: readonly TimelineItem[], context: TimelineContext): string {
+  const lines = [
+    `# ${cell(titleOf(context))}`,
+    '',
+    `${cell(whereOf(context))}. Times are UTC.`,
+    '',
+    '| time | source | who | what | details |',
+    '|---|---|---|---|---|',
+    ...items.map(
+      (item) =>
+        `| ${timeText(item.at)} | ${SOURCES[item.source]} | ${cell(item.who ?? '')} | ${cell(item.what)} | ${cell(more(item))} |`,
+    ),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** Text that is nothing but text in Markdown, in a table too: names come from whoever made them. */
+function cell(text: string): string {
+  return printable.value(text).replace(/[\\`*_{}[\]<>#|~!]/g, (character) => `\\${character}`);
+}
+
+function asHtml(items: readonly TimelineItem[], context: TimelineContext): string {
+  const rows = items.map(
+    (item) =>
+      `<tr><td class="fixed">${timeText(item.at)}</td><td class="fixed">${SOURCES[item.source]}</td><td>${html(item.who ?? '')}</td><td class="text">${html(item.what)}</td><td class="text">${html(more(item))}</td></tr>`,
+  );
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="referrer" content="no-referrer">
+<title>${html(titleOf(context))}</title>
+<style>${htmlStyle}</style></head>
+<body><main>
+<h1>${html(titleOf(context))}</h1>
+<p class="muted">${html(whereOf(context))}. Times are UTC.</p>
+<div class="scroll"><table><thead><tr><th>Time</th><th>Source</th><th>Who</th><th>What</th><th>Details</th></tr></thead><tbody>
+${rows.join('\n')}
+</tbody></table></div>
+</main></body></html>
+`;
 }

@@ -1,12 +1,10 @@
 import type { JobState, ShownRun } from '../../app/jobs/inspect.ts';
-import type { RanJob } from '../../app/jobs/run-by-hand.ts';
+import type { ManualRun } from '../../app/jobs/run-manually.ts';
 import type { CheckedJob } from '../../app/jobs/scheduled-jobs.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RunRecord } from '../../operations/ports/scheduler.ts';
-import { countText } from '../../reports/counts.ts';
-import { printable } from '../../reports/printable.ts';
-import { type Listing, listing, type Report, report } from '../../reports/result.ts';
-import { timeText } from '../../reports/times.ts';
+import { type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
+import { countText, printable, timeText } from '../../reports/tables/text.ts';
 
 /** Jobs as a command's result. */
 export function jobListing(rows: readonly JobState[]): Listing<JobState> {
@@ -97,7 +95,7 @@ export function runListing(rows: readonly RunRecord[]): Listing<RunRecord> {
 export function shownRunResult({ record, entries }: ShownRun): Report {
   const facts = [
     ['Job', record.job],
-    ['Due', `${timeText(record.due)}${record.kind === 'by_hand' ? ' (by hand)' : ''}`],
+    ['Due', `${timeText(record.due)}${record.kind === 'manual' ? ' (by hand)' : ''}`],
     ['State', `${record.state}, attempt ${record.attempt}`],
     ['Began', timeText(record.began)],
     ['Ended', record.ended === null ? 'not yet' : timeText(record.ended)],
@@ -121,7 +119,7 @@ export function shownRunResult({ record, entries }: ShownRun): Report {
 }
 
 /** Runs made by hand, as a command's result. */
-export function ranResult(ran: readonly RanJob[]): Report {
+export function ranResult(ran: readonly ManualRun[]): Report {
   const failed = ran.find(({ state }) => state !== 'completed');
   return report({
     json: ran.map(({ error: _error, ...told }) => told),
@@ -130,12 +128,12 @@ export function ranResult(ran: readonly RanJob[]): Report {
   });
 }
 
-function ranText({ job, run, dryRun, state, summary }: RanJob): string {
+function ranText({ job, run, dryRun, state, summary }: ManualRun): string {
   const message = printable.value(String(summary['message'] ?? ''));
   return `${job}${dryRun ? ' (dry run)' : ''}: ${state}: ${message} (run ${run})`;
 }
 
-function failureOf({ job, state, error, summary }: RanJob): TokenctlError {
+function failureOf({ job, state, error, summary }: ManualRun): TokenctlError {
   if (error instanceof TokenctlError) return error;
   const message = `The run of ${job} ${state === 'failed' ? 'failed' : `is ${state}`}: ${String(summary['message'] ?? '')}`;
   return new TokenctlError(state === 'failed' ? 'partly_done' : 'interrupted', message);

@@ -1,11 +1,11 @@
 import type { Runtime } from '../../app/runtime.ts';
 import type { TokenLifetimes } from '../../operations/ports/target.ts';
 import { changeSetting, readSettings } from '../../operations/settings/change-setting.ts';
-import { secondsText } from '../../reports/durations.ts';
-import { type Report, report } from '../../reports/result.ts';
-import type { Confirmation } from '../consent.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { secondsText } from '../../reports/tables/text.ts';
+import type { Confirmation } from '../confirmation.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { delayText, type SettingsHold } from './settings-delay.ts';
+import { delayText, type SettingsHold } from './settings-result.ts';
 
 /** The lifetimes that flags give, in seconds. */
 export interface LifetimeFlags {
@@ -59,7 +59,7 @@ export async function lifetimeFlow({ runtime, consent, flags }: LifetimeRequest)
   const before = found ?? after; // where there are none, the rehearsal refuses the change
   const change = { [SETTING]: after };
   const operation = 'settings.token-lifetime';
-  const rehearsed = await changeSetting({ ...(await runtime.rehearsal()), change, operation });
+  const rehearsed = await changeSetting({ ...(await runtime.dryRun()), change, operation });
   const { address, context, capabilities } = await runtime.description();
   const holds = capabilities.settingsHold;
   const dryRun = flags['dry-run'] === true;

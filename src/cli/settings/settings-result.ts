@@ -1,6 +1,6 @@
-import type { AuthenticationSettings } from '../../operations/ports/target.ts';
-import { secondsText } from '../../reports/durations.ts';
-import { type Report, report } from '../../reports/result.ts';
+import type { AuthenticationSettings, TargetDescription } from '../../operations/ports/target.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { secondsText } from '../../reports/tables/text.ts';
 
 /** The settings as a command's result: in JSON under the controller's names. */
 export function settingsResult(settings: AuthenticationSettings): Report {
@@ -38,3 +38,19 @@ function settingsText(settings: AuthenticationSettings): string {
 function told<Value>(value: Value | null, inWords: (value: Value) => string): string {
   return value === null ? 'no setting here' : inWords(value);
 }
+
+/** How soon a changed setting holds. */
+export type SettingsHold = TargetDescription['capabilities']['settingsHold'];
+
+/** Says that a change takes a while to hold, as a line; nothing where it holds at once. */
+export function delayText(holds: SettingsHold): string {
+  return LINES[holds];
+}
+
+const LINES: Readonly<Record<SettingsHold, string>> = {
+  at_once: '',
+  within_a_minute:
+    'A running controller reads its settings again after up to a minute: until then the old ones hold.\n',
+  within_five_minutes:
+    'A running gateway keeps its settings in a cache, five minutes by default: until then the old ones hold.\n',
+};

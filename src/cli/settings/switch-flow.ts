@@ -1,11 +1,15 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { basicAuthCaution } from '../../domain/dialect.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
+import { externalUserNames, planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import { changeSetting, readSettings } from '../../operations/settings/change-setting.ts';
-import { type Report, report } from '../../reports/result.ts';
-import type { Confirmation } from '../consent.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countText } from '../../reports/tables/text.ts';
+import type { Confirmation } from '../confirmation.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { delayText, type SettingsHold } from './settings-delay.ts';
-import type { Switch } from './switches.ts';
+import { revocationFlow } from '../revocation/revocation-flow.ts';
+import { delayText, type SettingsHold } from './settings-result.ts';
 
 /** A switch, and the state that it is to have. */
 export interface SwitchRequest {
@@ -49,7 +53,7 @@ export async function changeSwitch(request: SwitchRequest): Promise<SwitchState>
   const { runtime, flags, setting, on } = request;
   const change = { [setting.setting]: on };
   const { operation } = setting;
-  const rehearsed = await changeSetting({ ...(await runtime.rehearsal()), change, operation });
+  const rehearsed = await changeSetting({ ...(await runtime.dryRun()), change, operation });
   const { address, context, capabilities } = await runtime.description();
   const holds = capabilities.settingsHold;
   const state = { setting: setting.setting, enabled: on, changed: rehearsed.changed, holds };
@@ -98,4 +102,99 @@ async function cautionText({ runtime, setting, on }: SwitchRequest): Promise<str
 
 function side(on: boolean): 'on' | 'off' {
   return on ? 'on' : 'off';
+}
+
+/** A setting of the controller that is either on or off. */
+export interface Switch {
+  /** What the audit log calls changing it. */
+  readonly operation: string;
+  /** The controller's name of it. */
+  readonly setting: 'AUTH_BASIC_ENABLED' | 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS';
+  /** The words of the command line for true and for false. */
+  readonly words: { readonly on: string; readonly off: string };
+  /** How each state reads, as a phrase that "now" and "already" can follow. */
+  readonly states: { readonly on: string; readonly off: string };
+  /** How bringing it about reads: `turn basic authentication off`. */
+  readonly acts: { readonly on: string; readonly off: string };
+}
+
+/** Whether requests may carry a user name and password (RFC 7617). */
+export const basicAuthentication: Switch = {
+  operation: 'settings.basic-auth',
+  setting: 'AUTH_BASIC_ENABLED',
+  words: { on: 'on', off: 'off' },
+  states: { on: 'Basic authentication is on', off: 'Basic authentication is off' },
+  acts: { on: 'turn basic authentication on', off: 'turn basic authentication off' },
+};
+
+/** Whether users who come from an identity provider may have tokens. */
+export const externalTokens: Switch = {
+  operation: 'settings.external-tokens',
+  setting: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
+  words: { on: 'allow', off: 'deny' },
+  states: {
+    on: 'New tokens for external users are allowed',
+    off: 'New tokens for external users are denied',
+  },
+  acts: { on: 'allow external users to create tokens', off: 'stop external users from creating tokens' },
+};
+
+/** What is left of external users' tokens: how many users, how many tokens. */
+interface Existing {
+  readonly users: number;
+  readonly tokens: number;
+}
+
+/**
+ * Makes sure that `--revoke-existing` stands where it means something.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function requireDeny(state: string): void {
+  const { off } = externalTokens.words;
+  if (state === off) return;
+  throw new TokenctlError('usage', `--revoke-existing goes with ${off} only, and this is ${state}.`);
+}
+
+/**
+ * Denies tokens to external users. The switch leaves the tokens that exist alive, so they are revoked as
+ * well where that is asked for, and counted where it is not. The switch comes first: no new ones are
+ * made in between.
+ */
+export async function denyExternalTokens(request: SwitchRequest, revokeExisting: boolean): Promise<Report> {
+  const { runtime, setting } = request;
+  const state = await changeSwitch(request);
+  const users = await externalUserNames({ target: await runtime.target() });
+  if (revokeExisting && users.length > 0) {
+    const revocation = await revocationFlow({ ...request, selector: { users } });
+    return report({
+      json: { ...state, revocation: revocation.json },
+      text: async (screen) => `${switchText(state, { setting })}\n${await revocation.text(screen)}`,
+      failure: revocation.failure,
+    });
+  }
+  const existing = await countExisting(runtime, users);
+  return report({
+    json: { ...state, existing },
+    text: () => switchText(state, { setting }) + existingText(existing),
+  });
+}
+
+async function countExisting(runtime: Runtime, users: readonly string[]): Promise<Existing> {
+  if (users.length === 0) return { users: 0, tokens: 0 };
+  const plan: RevocationPlan = await planRevocation({
+    target: await runtime.target(),
+    selector: { users },
+    clock: runtime.clock,
+  });
+  return { users: users.length, tokens: plan.tokenIds.length + plan.kept.length };
+}
+
+function existingText({ users, tokens }: Existing): string {
+  if (users === 0) return 'There are no external users.\n';
+  if (tokens === 0) return 'No external user has a token.\n';
+  return (
+    `Stays alive: ${countText(tokens, 'token')} of ${countText(users, 'external user')}, which the switch does not end.\n` +
+    'To revoke them, run the command again with --revoke-existing.\n'
+  );
 }

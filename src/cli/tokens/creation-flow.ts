@@ -4,11 +4,10 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Token } from '../../domain/token.ts';
 import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
 import { createToken } from '../../operations/tokens/create-token.ts';
-import { printable } from '../../reports/printable.ts';
-import { type Report, report } from '../../reports/result.ts';
-import { expiryText } from '../../reports/times.ts';
-import { tokenToJson } from '../../reports/token-view.ts';
-import type { Confirmation } from '../consent.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { expiryText, printable } from '../../reports/tables/text.ts';
+import { tokenToJson } from '../../reports/tables/token-view.ts';
+import type { Confirmation } from '../confirmation.ts';
 import type { ChangeFlags } from '../flags.ts';
 
 /** What a token is created with, and the file for its value. */

@@ -1,6 +1,6 @@
 import { type RefreshToken, refreshTokenState } from '../../domain/token.ts';
-import { type Listing, listing } from '../../reports/result.ts';
-import { dayText, timeText } from '../../reports/times.ts';
+import { type Listing, listing } from '../../reports/tables/result.ts';
+import { dayText, timeText } from '../../reports/tables/text.ts';
 
 /** The JSON form of a refresh token: times in ISO 8601 UTC. */
 function refreshTokenToJson(token: RefreshToken): object {

@@ -1,0 +1,104 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Notifier } from '../../operations/ports/notifier.ts';
+import {
+  type ExpiryNotice,
+  type NoticeReport,
+  type PlanNoticesOptions,
+  planNotices,
+  readSentNotices,
+  type SentNotices,
+  sendNotices,
+} from '../../operations/token-audit/expiry-notices.ts';
+import { type Listing, listing, type Report, type Result, report } from '../../reports/tables/result.ts';
+import { countText, printable, timeText } from '../../reports/tables/text.ts';
+import { tokenToJson } from '../../reports/tables/token-view.ts';
+
+/** The flags of `tokens notices`. */
+export interface NoticeFlags {
+  readonly within?: readonly number[] | undefined;
+  readonly 'webhook-file'?: readonly string[] | undefined;
+  readonly 'webhook-secret-file'?: string | undefined;
+  readonly 'dry-run'?: boolean | undefined;
+}
+
+/** Lists the tokens that expire soon, or with a webhook tells of those that it was not told of yet. */
+export async function noticeFlow(runtime: Runtime, flags: NoticeFlags): Promise<Result> {
+  const plan: PlanNoticesOptions = {
+    target: await runtime.target(),
+    clock: runtime.clock,
+    thresholds: flags.within,
+  };
+  const addresses = flags['webhook-file'] ?? [];
+  if (addresses.length === 0) return noticeListing(planNotices(plan));
+  const notifiers = await runtime.webhooks({ addresses, signingSecret: flags['webhook-secret-file'] });
+  if (flags['dry-run'] === true) {
+    const sent = await readSentNotices(await runtime.auditLog(), await runtime.description());
+    return noticeListing(untold(planNotices(plan), { sent, notifiers }));
+  }
+  const change = await runtime.change({});
+  return noticeResult(await sendNotices({ ...change, ...plan, notifiers }));
+}
+
+/** Those that at least one of the notifiers was not told of. */
+async function* untold(
+  notices: AsyncIterable<ExpiryNotice>,
+  { sent, notifiers }: { readonly sent: SentNotices; readonly notifiers: readonly Notifier[] },
+): AsyncIterable<ExpiryNotice> {
+  for await (const notice of notices) {
+    const { token, threshold } = notice;
+    if (notifiers.some(({ name }) => !sent.has({ tokenId: token.id, threshold, to: name }))) yield notice;
+  }
+}
+
+/** Tokens that expire soon, as a command's result: in JSON `threshold`, `daysLeft`, `token`. */
+export function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<ExpiryNotice> {
+  return listing({
+    rows,
+    columns: [
+      { name: 'days_left', cell: ({ daysLeft }) => String(daysLeft), whole: true },
+      { name: 'threshold', cell: ({ threshold }) => String(threshold), whole: true },
+      { name: 'token', cell: ({ token }) => String(token.id), whole: true },
+      {
+        name: 'user',
+        cell: ({ token }) => token.user?.username ?? '(none)',
+        csv: ({ token }) => token.user?.username ?? '',
+        whole: true,
+      },
+      {
+        name: 'application',
+        cell: ({ token }) => token.application?.name ?? '(personal)',
+        csv: ({ token }) => token.application?.name ?? '',
+      },
+      { name: 'expires', cell: ({ token }) => timeText(token.expires), whole: true },
+      { name: 'description', cell: ({ token }) => token.description, narrow: 'drop' },
+    ],
+    json: ({ threshold, daysLeft, token }) => ({ threshold, daysLeft, token: tokenToJson(token) }),
+    none: 'No token expires that soon.',
+  });
+}
+
+/** What was told, as a command's result. */
+export function noticeResult(told: NoticeReport): Report {
+  const { due, sent, sentBefore, failed, interrupted } = told;
+  const lines = [
+    `${countText(due, 'token')} about to expire: ${countText(sent, 'notice')} sent, ${sentBefore} sent before, ${failed.length} failed.`,
+    ...failed.map(
+      ({ tokenId, threshold, to, reason }) =>
+        `Not sent: token ${tokenId}, ${threshold} days, to the ${to}: ${printable.value(reason)}.`,
+    ),
+  ];
+  return report({
+    json: told,
+    text: () => `${lines.join('\n')}\n`,
+    failure: failureOf(failed.length, interrupted),
+  });
+}
+
+function failureOf(failed: number, interrupted: boolean): TokenctlError | undefined {
+  const hint = 'The same command again sends what is left.';
+  if (interrupted)
+    return new TokenctlError('interrupted', 'Interrupted: not all notices were sent', { hint });
+  if (failed === 0) return undefined;
+  return new TokenctlError('partly_done', `${countText(failed, 'notice')} could not be sent`, { hint });
+}

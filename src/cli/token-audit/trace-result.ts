@@ -1,0 +1,99 @@
+import type { Activity } from '../../domain/token.ts';
+import type { EntryOfToken, OwnerActivity, TokenTrace } from '../../operations/token-audit/trace-token.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countText, expiryText, numberText, printable, timeText } from '../../reports/tables/text.ts';
+import { tokenToJson } from '../../reports/tables/token-view.ts';
+
+/** What is known of a token, as a command's result. */
+export function traceResult(trace: TokenTrace): Report {
+  return report({ json: traceToJson(trace), text: () => traceText(trace) });
+}
+
+function traceToJson({ token, made, history, ownerActivity, ...rest }: TokenTrace): object {
+  return {
+    ...rest,
+    token: token === null ? null : tokenToJson(token),
+    made: made === null ? null : activityToJson(made),
+    history: history.map(activityToJson),
+    ownerActivity:
+      ownerActivity === null
+        ? null
+        : {
+            ...ownerActivity,
+            since: ownerActivity.since.toISOString(),
+            last: ownerActivity.last.map(activityToJson),
+          },
+  };
+}
+
+function activityToJson({ at, ...rest }: Activity): object {
+  return { ...rest, at: at.toISOString() };
+}
+
+function traceText(trace: TokenTrace): string {
+  const { tokenId, history, ownerActivity, entries, notTold } = trace;
+  const lines = [
+    `Token ${tokenId}`,
+    ...facts(trace).map(([name, value]) => `  ${name.padEnd(12)}${printable.value(value)}`),
+    ...section('What else happened to it', history.map(activityText)),
+    ...(ownerActivity === null ? [] : ownerLines(ownerActivity)),
+    ...section('In the audit log', entries.map(entryText)),
+    ...section(
+      'Not told by the target',
+      notTold.map(({ what, why }) => `${what === 'history' ? 'its history' : 'what its owner did'}: ${why}`),
+    ),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function facts({ token, made }: TokenTrace): [name: string, value: string][] {
+  const maker = made === null ? '' : `, by ${made.actor?.username ?? 'nobody whom the controller names'}`;
+  if (token === null) {
+    return [
+      ['state', 'gone, or not yours to see'],
+      ...(made === null ? [] : [['made', timeText(made.at) + maker] satisfies [string, string]]),
+    ];
+  }
+  const { user, application, scope, description, created, expires, hasRefreshToken, fingerprint } = token;
+  return [
+    ['made', timeText(created) + maker],
+    ['owner', user?.username ?? '(none)'],
+    ['for', application === null ? 'personal use' : application.name],
+    ['described', description === '' ? '(not)' : description],
+    ['scope', scope],
+    ['expires', expiryText(expires)],
+    ['last used', lastUse(token.lastUsed)],
+    ['refresh', hasRefreshToken ? 'a refresh token hangs on it' : 'none'],
+    ...(fingerprint === null ? [] : [['fingerprint', fingerprint] satisfies [string, string]]),
+  ];
+}
+
+function lastUse(lastUsed: Date | null | undefined): string {
+  if (lastUsed === undefined) return 'the target does not tell';
+  return lastUsed === null ? 'never' : timeText(lastUsed);
+}
+
+function ownerLines({ owner, since, count, more, last }: OwnerActivity): string[] {
+  const heading = `What ${owner.username} did since ${timeText(since)}: ${more ? 'more than ' : ''}${countText(count, 'change')}`;
+  const newest = count > last.length ? [`the last ${numberText(last.length)} of them:`] : [];
+  return section(heading, [...newest, ...last.map(activityText)], 'nothing');
+}
+
+function activityText({ at, operation, object, actor, changes }: Activity): string {
+  const who = actor === null ? '' : ` by ${actor.username}`;
+  const name = ['name', 'username', 'description']
+    .map((key) => changes[key])
+    .find((value) => typeof value === 'string');
+  return `${timeText(at)}  ${operation} ${object}${typeof name === 'string' && name !== '' ? ` "${name}"` : ''}${who}`;
+}
+
+function entryText({ seq, at, kind, operation, actor, result }: EntryOfToken): string {
+  const outcome = result === null ? '' : `: ${result}`;
+  return `${seq}  ${at}  ${kind} ${operation}${outcome} by ${actor['user'] ?? ''} as ${actor['as'] ?? ''}`;
+}
+
+function section(heading: string, lines: readonly string[], none?: string): string[] {
+  if (lines.length === 0 && none === undefined) return [];
+  const shown = lines.length === 0 ? [none ?? ''] : lines;
+  return ['', printable.value(heading), ...shown.map((line) => `  ${printable.value(line)}`)];
+}

@@ -1,0 +1,113 @@
+import type { Finding } from '../../domain/policy/judge.ts';
+import {
+  applicationOf,
+  ownerOf,
+  type Subject,
+  subjectKey,
+  subjectName,
+} from '../../domain/policy/subject.ts';
+import type { Application, RefreshToken, Token } from '../../domain/token.ts';
+import type { Audit } from '../../operations/token-audit/audit-tokens.ts';
+import { IncompleteListing } from '../tables/listing.ts';
+import { type Listing, listing } from '../tables/result.ts';
+import { printable } from '../tables/text.ts';
+import { tokenToJson } from '../tables/token-view.ts';
+
+/**
+ * An audit as one JSON document: `findings`, one a line as they are found, and after them what the summary
+ * counts. A document that is not closed was cut short.
+ */
+export async function* jsonReport(audit: Audit): AsyncIterable<string> {
+  const line = findingLines();
+  let begun = false;
+  try {
+    for await (const finding of audit.findings) {
+      yield (begun ? ',\n    ' : '{\n  "findings": [\n    ') + line(finding);
+      begun = true;
+    }
+  } catch (error) {
+    throw begun ? new IncompleteListing(error) : error;
+  }
+  const counts = JSON.stringify(audit.summary(), null, 2).slice(2);
+  yield `${begun ? '\n  ],\n' : '{\n  "findings": [],\n'}${printable.lines(counts)}\n`;
+}
+
+/** Writes findings as JSON. Those of one token come together: what they say of it is made once. */
+function findingLines(): (finding: Finding) => string {
+  let last: Token | null = null;
+  let text = '';
+  return (finding) => {
+    const { subject } = finding;
+    if (subject.kind !== 'token') return harmless(JSON.stringify(findingToJson(finding)));
+    if (subject.token !== last) {
+      last = subject.token;
+      text = harmless(JSON.stringify(tokenToJson(last)));
+    }
+    return `${harmless(JSON.stringify(verdictToJson(finding))).slice(0, -1)},"token":${text}}`;
+  };
+}
+
+const PLAIN = /^[ -~]*$/;
+
+/** Most findings are plain ASCII, and what JSON leaves of that is printable: looking closer takes longer than all else. */
+function harmless(line: string): string {
+  return PLAIN.test(line) ? line : printable.lines(line);
+}
+
+/**
+ * The JSON form of a finding: what {@link verdictToJson} gives, and under the name of the subject's kind what
+ * it is about.
+ */
+export function findingToJson(finding: Finding): object {
+  return { ...verdictToJson(finding), ...subjectToJson(finding.subject) };
+}
+
+/** Rule, severity, message, `key` (stays the same from run to run) and `subject` (its kind) of a finding. */
+export function verdictToJson({ rule, severity, subject, message }: Finding): object {
+  return { rule, severity, message, key: subjectKey(subject), subject: subject.kind };
+}
+
+function subjectToJson(subject: Subject): object {
+  switch (subject.kind) {
+    case 'token':
+      return { token: tokenToJson(subject.token) };
+    case 'refreshToken':
+      return { refreshToken: refreshTokenToJson(subject.refreshToken) };
+    case 'application':
+      return { application: applicationToJson(subject.application) };
+    default: {
+      const { kind: _kind, ...about } = subject;
+      return about;
+    }
+  }
+}
+
+function refreshTokenToJson({ id, user, application, created, fingerprint }: RefreshToken): object {
+  return { id, user, application, created: created.toISOString(), fingerprint };
+}
+
+function applicationToJson({ id, name, clientType, grantType, created }: Application): object {
+  return { id, name, clientType, grantType, created: created.toISOString() };
+}
+
+/** Findings as rows, for the table and for CSV. */
+export function findingListing(rows: AsyncIterable<Finding>): Listing<Finding> {
+  return listing({
+    rows,
+    columns: [
+      { name: 'severity', cell: ({ severity }) => severity, whole: true },
+      { name: 'rule', cell: ({ rule }) => rule, whole: true },
+      {
+        name: 'subject',
+        cell: ({ subject }) => subjectName(subject),
+        csv: ({ subject }) => subjectKey(subject),
+        whole: true,
+      },
+      { name: 'user', cell: ({ subject }) => ownerOf(subject)?.username ?? '', whole: true },
+      { name: 'application', cell: ({ subject }) => applicationOf(subject)?.name ?? '', only: 'csv' },
+      { name: 'finding', cell: ({ message }) => message, narrow: 'below' },
+    ],
+    json: findingToJson,
+    none: 'No findings.',
+  });
+}

@@ -1,0 +1,158 @@
+import { type Finding, findingKey } from '../../domain/policy/judge.ts';
+import { type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
+import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
+import { type Subject, subjectKey, subjectName } from '../../domain/policy/subject.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import type { Audit } from '../../operations/token-audit/audit-tokens.ts';
+import { IncompleteListing } from '../tables/listing.ts';
+import { printable } from '../tables/text.ts';
+
+/** What a SARIF log states besides the findings. */
+export interface SarifContext {
+  readonly description: Pick<TargetDescription, 'context' | 'address'>;
+  /** The program's version. */
+  readonly version: string;
+}
+
+/** SARIF knows three levels (section 3.27.10); two of our severities are errors. */
+const levels: Readonly<Record<Severity, 'note' | 'warning' | 'error'>> = {
+  low: 'note',
+  medium: 'warning',
+  high: 'error',
+  critical: 'error',
+};
+
+/** From 0 to 10, as code-scanning dashboards sort by: they read it from the rule's properties. */
+const securitySeverity: Readonly<Record<Severity, string>> = {
+  low: '3.0',
+  medium: '5.5',
+  high: '8.0',
+  critical: '9.5',
+};
+
+/** The name of the URI that all locations are relative to. */
+const BASE = 'CONTROLLER';
+
+/**
+ * An audit as a SARIF 2.1.0 log of one run, a result a line as they are found: for code-scanning dashboards.
+ * What is not checked becomes a notification. Fingerprints stay the same from run to run.
+ */
+export async function* sarifReport(audit: Audit, context: SarifContext): AsyncIterable<string> {
+  yield opening(audit, context);
+  let separator = '\n      ';
+  try {
+    for await (const finding of audit.findings) {
+      yield separator + line(resultOf(finding));
+      separator = ',\n      ';
+    }
+  } catch (error) {
+    throw new IncompleteListing(error);
+  }
+  yield closing(audit);
+}
+
+/** A log without its end: everything up to the first result. */
+function opening(audit: Audit, { description, version }: SarifContext): string {
+  const driver = { name: 'tokenctl', version, semanticVersion: version, rules: ruleNames.map(ruleOf(audit)) };
+  return `{
+  "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+  "version": "2.1.0",
+  "runs": [{
+    "tool": ${line({ driver })},
+    "automationDetails": ${line({ id: `tokenctl/${description.context}/` })},
+    "originalUriBaseIds": ${line({ [BASE]: { uri: `${description.address.replace(/\/+$/, '')}/` } })},
+    "results": [`;
+}
+
+function closing(audit: Audit): string {
+  const { notChecked, tokensRead } = audit.summary();
+  const invocation = {
+    executionSuccessful: true,
+    startTimeUtc: audit.now.toISOString(),
+    toolExecutionNotifications: notChecked.map(({ rule, why }) => ({
+      level: 'warning',
+      message: { text: `Not checked: ${rule}: ${why}.` },
+      associatedRule: { id: rule, index: ruleNames.indexOf(rule) },
+    })),
+  };
+  return `
+    ],
+    "invocations": ${line([invocation])},
+    "properties": ${line({ tokensRead })}
+  }]
+}
+`;
+}
+
+function ruleOf(audit: Audit): (name: RuleName) => object {
+  return (name) => {
+    const { help } = rules[name];
+    const { severity, enabled } = audit.policy[name];
+    const text = `${help.finds} ${help.matters}\n\nRemedy: ${help.remedy}\nReference: ${help.reference}`;
+    return {
+      id: name,
+      shortDescription: { text: help.finds },
+      fullDescription: { text: help.matters },
+      help: { text, markdown: markdown(help) },
+      defaultConfiguration: { enabled, level: levels[severity] },
+      properties: { 'security-severity': securitySeverity[severity], tags: ['security', 'oauth2'] },
+    };
+  };
+}
+
+function markdown(help: RuleHelp): string {
+  return `${help.finds}\n\n${help.matters}\n\n**Remedy:** ${help.remedy}\n\n**Reference:** ${help.reference}`;
+}
+
+function resultOf(finding: Finding): object {
+  const { rule, severity, subject, message } = finding;
+  return {
+    ruleId: rule,
+    ruleIndex: ruleNames.indexOf(rule),
+    level: levels[severity],
+    message: { text: `${capital(subjectName(subject))}: ${message}` },
+    locations: [
+      {
+        // Dashboards show a result only where it has a place in a file.
+        physicalLocation: {
+          artifactLocation: { uri: pathOf(subject), uriBaseId: BASE },
+          region: { startLine: 1 },
+        },
+        logicalLocations: [
+          { name: subjectName(subject), fullyQualifiedName: subjectKey(subject), kind: 'resource' },
+        ],
+      },
+    ],
+    partialFingerprints: { 'tokenctlFinding/v1': findingKey(finding) },
+    properties: { severity },
+  };
+}
+
+/** Where the API shows the subject, relative to the controller's address. */
+function pathOf(subject: Subject): string {
+  switch (subject.kind) {
+    case 'token':
+      return `api/v2/tokens/${subject.token.id}/`;
+    case 'application':
+      return `api/v2/applications/${subject.application.id}/`;
+    case 'user':
+      return `api/v2/users/${subject.user.id}/`;
+    case 'purpose':
+      return `api/v2/users/${subject.purpose.user.id}/tokens/`;
+    case 'setting':
+      return 'api/v2/settings/authentication/';
+    case 'day':
+    case 'refreshToken':
+      return 'api/v2/tokens/';
+    case 'exception':
+      return `policy/${subject.exception.rule}`;
+  }
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function line(value: unknown): string {
+  return printable.lines(JSON.stringify(value));
+}

@@ -1,0 +1,51 @@
+import { printable } from './tables/text.ts';
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/**
+ * Text for an HTML document, in content and in quoted attributes alike. Names and descriptions come from
+ * whoever made a token: nothing in them may become markup, or reorder what stands around them.
+ */
+export function html(text: string): string {
+  return printable.value(text).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+}
+
+/** The report's style sheet: light or dark as the reader's system is, and plain on paper. */
+export const htmlStyle = `
+:root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--text:#1c2430;--muted:#5d6b7e;--line:#dfe4ea;--track:#eceff3;--bar:#2f6fb5;--critical:#b42318;--high:#c4551a;--medium:#8a6a00;--low:#4a6584;--day1:#c6dcf2;--day2:#86b4e0;--day3:#4585c4;--day4:#1d5289}
+@media (prefers-color-scheme:dark){:root{--page:#12161c;--card:#1b212a;--text:#e6eaf0;--muted:#9aa7b8;--line:#2d3541;--track:#262e39;--bar:#5b9ee6;--critical:#ff7a6e;--high:#ff9f5f;--medium:#e5be4a;--low:#9db7d4;--day1:#1f3a56;--day2:#2c5f92;--day3:#4a8fd2;--day4:#9cc8f5}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--page);color:var(--text);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+main{max-width:1080px;margin:0 auto;padding:28px 20px 48px}
+h1{font-size:24px;margin:0 0 2px}h2{font-size:17px;margin:34px 0 10px}
+p{margin:0 0 8px}.muted,.legend{color:var(--muted)}.legend{font-size:13px;margin-top:10px}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(120px,1fr));gap:12px;margin:20px 0}
+.tile{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:12px 14px}
+.tile b{display:block;font-size:25px;line-height:1.2;font-variant-numeric:tabular-nums}
+.tile span{color:var(--muted);font-size:13px}
+.critical b,td.critical{color:var(--critical)}.high b,td.high{color:var(--high)}.medium b,td.medium{color:var(--medium)}.low b,td.low{color:var(--low)}
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(300px,100%),1fr));gap:12px}
+figure{margin:0;background:var(--card);border:1px solid var(--line);border-radius:8px;padding:12px 14px}
+figure.wide{grid-column:1/-1}
+figure:not(.wide) svg{max-width:400px}
+figcaption{font-weight:600;margin-bottom:8px}
+svg{display:block;width:100%;height:auto}svg.inline{display:inline-block;width:65px;height:11px;vertical-align:-1px}
+svg text{fill:var(--text);font-size:13px;dominant-baseline:central}svg .small{font-size:9px;fill:var(--muted)}svg .number{font-variant-numeric:tabular-nums}
+.track{fill:var(--track)}.bar{fill:var(--bar)}
+.level0{fill:var(--track)}.level1{fill:var(--day1)}.level2{fill:var(--day2)}.level3{fill:var(--day3)}.level4{fill:var(--day4)}
+.sideways{overflow-x:auto}.sideways svg{min-width:560px}
+.scroll{overflow-x:auto;background:var(--card);border:1px solid var(--line);border-radius:8px}
+table{border-collapse:collapse;width:100%;min-width:720px;font-size:14px}
+th,td{text-align:left;padding:7px 12px;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}
+tr:last-child td{border-bottom:0}
+th{font-size:12px;letter-spacing:.03em;text-transform:uppercase;color:var(--muted);white-space:nowrap}
+td.fixed{white-space:nowrap}td.severity{font-weight:600}td.count{text-align:right;font-variant-numeric:tabular-nums}th.count{text-align:right}
+td.text{min-width:16em}
+@media print{body{background:#fff}.tile,figure,.scroll{break-inside:avoid}.scroll{break-inside:auto}}
+`;

@@ -1,0 +1,78 @@
+import type { TokenctlError } from '../../domain/errors.ts';
+
+/** What a report's text may depend on. */
+export interface Screen {
+  /** Columns of the terminal; infinite where it is not one. */
+  readonly width: number;
+}
+
+/** One result: a JSON value of a documented shape, and how it reads. */
+export interface Report {
+  readonly kind: 'report';
+  /** The value for `--json`; a member that is undefined is left out. */
+  readonly json: unknown;
+  /** The text for people: finished lines, the last one with its line feed. */
+  readonly text: (screen: Screen) => string | Promise<string>;
+  /** Rows for `--csv`, where the command has that flag. */
+  readonly csv?: Listing<unknown> | undefined;
+  /** Says that not all is well although there is a result; it decides the exit code. */
+  readonly failure?: TokenctlError | undefined;
+}
+
+/** A column of a listing. */
+export interface Column<Row> {
+  /** The heading: of the table in capitals, of the CSV as it stands. */
+  readonly name: string;
+  /** The cell; an empty string for nothing. Cells are made printable by whoever prints them. */
+  cell(row: Row): string;
+  /** The cell for programs, where people are shown something else. */
+  csv?(row: Row): string;
+  /** A shorter form of the cell, for a table that is wider than the terminal. */
+  short?(row: Row): string;
+  /**
+   * What becomes of the column in a table that is wider than the terminal: `below` puts it under each row,
+   * on lines of its own; `drop` leaves it out where it would leave too little to the others.
+   */
+  readonly narrow?: 'below' | 'drop';
+  /** `csv` for a column that would crowd the table; `unlessEmpty` drops it where no row fills it. */
+  readonly only?: 'csv' | 'unlessEmpty';
+  /** Half of it would mislead (an id, a time): cut only where nothing else is left to cut. */
+  readonly whole?: true;
+}
+
+/** Many results of one kind, which are printed as they come. */
+export interface Listing<Row> {
+  readonly kind: 'listing';
+  readonly rows: AsyncIterable<Row> | Iterable<Row>;
+  readonly columns: readonly Column<Row>[];
+  /** The JSON value of one row, of a documented shape. */
+  json(row: Row): unknown;
+  /** What to say on stderr where there are no rows. */
+  readonly none: string;
+  /** Asked after the last row: as of {@link Report.failure}. */
+  readonly failure?: (() => TokenctlError | undefined) | undefined;
+}
+
+/** A document in a format of its own, which is written as it comes because it may be too large to be held. */
+export interface Streamed {
+  readonly kind: 'streamed';
+  /** What the pieces make together: one JSON value, or text. */
+  readonly makes: 'json' | 'text';
+  /** The text, in pieces; finished lines of our own, in which everything from outside is printable. */
+  readonly chunks: (screen: Screen) => AsyncIterable<string>;
+  /** Asked after the last piece: as of {@link Report.failure}. */
+  readonly failure?: (() => TokenctlError | undefined) | undefined;
+}
+
+/** What a command's `run` returns. The base class prints it in the format asked for. */
+export type Result = Report | Listing<unknown> | Streamed;
+
+/** Builds a {@link Report}. */
+export function report(parts: Omit<Report, 'kind'>): Report {
+  return { kind: 'report', ...parts };
+}
+
+/** Builds a {@link Listing}. */
+export function listing<Row>(parts: Omit<Listing<Row>, 'kind'>): Listing<Row> {
+  return { kind: 'listing', ...parts };
+}

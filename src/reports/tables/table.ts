@@ -1,0 +1,208 @@
+import Table from 'cli-table3';
+import type { Column, Listing } from './result.ts';
+import { printable, wrapped } from './text.ts';
+
+/** Rows that are measured and laid out together; a long list is printed block by block. */
+const BLOCK = 500;
+/** Before what stands under a row instead of beside it. */
+const INDENT = '  ';
+/** What stands under a row is never broken into shorter parts than this. */
+const NARROWEST_TEXT = 20;
+
+const noBorders = Object.fromEntries(
+  ['top', 'bottom', 'left', 'right', 'mid']
+    .flatMap((side) => [
+      side,
+      `${side}-mid`,
+      `${side}-left`,
+      `${side}-right`,
+      `${side}-bottom`,
+      `${side}-top`,
+    ])
+    .concat('left-mid', 'mid-mid', 'right-mid', 'middle')
+    .map((name) => [name, '']),
+);
+
+/**
+ * Lays rows out as a table without lines, as wide as the terminal at most. The first block of rows
+ * decides the columns and their widths ({@link layoutFor}); what is wider ends in an ellipsis. Nothing for
+ * no rows.
+ */
+export async function* tableLines<Row>(listing: Listing<Row>, width: number): AsyncIterable<string> {
+  let layout: Layout<Row> | undefined;
+  for await (const block of inBlocks(listing.rows)) {
+    if (layout === undefined) {
+      layout = layoutFor(listing.columns, { rows: block, width });
+      yield headingLines(layout);
+    }
+    yield rowLines(block, { ...layout, width });
+  }
+}
+
+/** The rows as lines, under each of them what the layout puts below it, indented. */
+function rowLines<Row>(
+  rows: readonly Row[],
+  { columns, widths, below, width }: Layout<Row> & { readonly width: number },
+): string {
+  const table = lines(
+    rows.map((row) => columns.map(({ cell }) => printable.value(cell(row)))),
+    widths,
+  );
+  if (below.length === 0) return table;
+  return table
+    .trimEnd()
+    .split('\n')
+    .flatMap((line, index) => [line, ...belowLines(rows[index], { below, width })])
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+function belowLines<Row>(
+  row: Row | undefined,
+  { below, width }: Pick<Layout<Row>, 'below'> & { readonly width: number },
+): string[] {
+  if (row === undefined) return [];
+  return below
+    .map(({ cell }) => printable.value(cell(row)))
+    .filter((text) => text !== '')
+    .flatMap((text) => wrapped(text, Math.max(NARROWEST_TEXT, width - INDENT.length)))
+    .map((part) => INDENT + part);
+}
+
+function headingLines({ columns, widths, below }: Layout<never>): string {
+  const headings = lines([columns.map(({ name }) => name.toUpperCase())], widths);
+  return headings + below.map(({ name }) => `${INDENT}${name.toUpperCase()}\n`).join('');
+}
+
+function lines(rows: string[][], widths: readonly number[]): string {
+  const table = new Table({
+    chars: noBorders,
+    style: { 'padding-left': 0, 'padding-right': GAP, head: [], border: [] },
+    colWidths: [...widths],
+  });
+  table.push(...rows);
+  const text = table.toString();
+  return `${text
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n')}\n`;
+}
+
+async function* inBlocks<Row>(rows: AsyncIterable<Row> | Iterable<Row>): AsyncIterable<Row[]> {
+  let block: Row[] = [];
+  for await (const row of rows) {
+    block.push(row);
+    if (block.length < BLOCK) continue;
+    yield block;
+    block = [];
+  }
+  if (block.length > 0) yield block;
+}
+
+/** The space between two columns. */
+export const GAP = 2;
+/** A column never shrinks below this, whatever the terminal's width. */
+const NARROWEST = 6;
+/** A column that can be dropped is, before it leaves another one less than this. */
+const LEGIBLE = 12;
+
+/** A column as it is printed. */
+interface LaidOutColumn<Row> {
+  readonly name: string;
+  readonly cell: (row: Row) => string;
+}
+
+/** Which columns a table has, how wide they are, and what stands under each row instead of beside it. */
+export interface Layout<Row> {
+  readonly columns: readonly LaidOutColumn<Row>[];
+  /** With the gap after each column. */
+  readonly widths: readonly number[];
+  readonly below: readonly LaidOutColumn<Row>[];
+}
+
+/**
+ * Lays out the columns for these rows and this width of the terminal. Where they do not fit, in this
+ * order: columns take their short forms, those that may go below a row or be dropped do so, and cells
+ * are cut, whole ones last.
+ */
+export function layoutFor<Row>(
+  all: readonly Column<Row>[],
+  { rows, width }: { readonly rows: readonly Row[]; readonly width: number },
+): Layout<Row> {
+  const columns = all.filter(
+    (column) =>
+      column.only === undefined ||
+      (column.only === 'unlessEmpty' && rows.some((row) => column.cell(row) !== '')),
+  );
+  const measured = columns.map((column) => measure(column, { rows, cell: column.cell }));
+  if (total(measured) <= width) return layout(measured, { width, below: [] });
+  const short = columns.map((column) => measure(column, { rows, cell: column.short ?? column.cell }));
+  const below = short.filter(({ column }) => column.narrow === 'below').map(({ column }) => column);
+  const beside = short.filter(({ column }) => column.narrow !== 'below');
+  return layout(withoutDroppable(beside, width), { width, below });
+}
+
+interface Measured<Row> {
+  readonly column: Column<Row>;
+  readonly cell: (row: Row) => string;
+  /** Of the widest cell, the heading included, with the gap after it. */
+  readonly widest: number;
+}
+
+function measure<Row>(
+  column: Column<Row>,
+  { rows, cell }: { readonly rows: readonly Row[]; readonly cell: (row: Row) => string },
+): Measured<Row> {
+  const cells = rows.map((row) => printable.value(cell(row)).length);
+  return { column, cell, widest: Math.max(column.name.length, ...cells) + GAP };
+}
+
+function layout<Row>(
+  measured: readonly Measured<Row>[],
+  { width, below }: { readonly width: number; readonly below: Layout<Row>['below'] },
+): Layout<Row> {
+  return {
+    columns: measured.map(({ column, cell }) => ({ name: column.name, cell })),
+    widths: fitted(measured, width),
+    below,
+  };
+}
+
+/** The last column needs no gap after it. */
+function total(measured: readonly { readonly widest: number }[]): number {
+  return sum(measured.map(({ widest }) => widest)) - GAP;
+}
+
+/** Drops from the right what may be dropped, until the rest fits with no cell cut to less than legible. */
+function withoutDroppable<Row>(measured: readonly Measured<Row>[], width: number): readonly Measured<Row>[] {
+  const last = measured.findLastIndex(({ column }) => column.narrow === 'drop');
+  const least = measured.map(({ column, widest }) => ({
+    widest: column.whole === true ? widest : Math.min(widest, LEGIBLE + GAP),
+  }));
+  return last === -1 || total(least) <= width
+    ? measured
+    : withoutDroppable(measured.toSpliced(last, 1), width);
+}
+
+/** Takes away from the widest column, again and again, until the table fits; from whole ones last. */
+function fitted<Row>(measured: readonly Measured<Row>[], width: number): number[] {
+  const widths = measured.map(({ widest }) => widest);
+  const cuttable = measured.map(({ column }) => column.whole !== true);
+  for (let excess = total(measured) - width; excess > 0; excess -= 1) {
+    const index = widestOf(widths, cuttable) ?? widestOf(widths);
+    if (index === undefined) break;
+    widths[index] = (widths[index] ?? 0) - 1;
+  }
+  return widths;
+}
+
+/** The position of the widest column that can still shrink; undefined where none can. */
+function widestOf(widths: readonly number[], allowed?: readonly boolean[]): number | undefined {
+  const candidates = widths.map((width, index) => (allowed?.[index] === false ? 0 : width));
+  const largest = Math.max(...candidates);
+  return largest > NARROWEST + GAP ? candidates.indexOf(largest) : undefined;
+}
+
+function sum(widths: readonly number[]): number {
+  return widths.reduce((all, width) => all + width, 0);
+}

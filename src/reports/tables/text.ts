@@ -1,0 +1,119 @@
+/** Control characters, and the invisible ones that join, hide or reorder what stands around them. */
+const UNSAFE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+
+/**
+ * Makes text safe to print. User names and descriptions come from whoever made the token: unchecked,
+ * they could move the cursor, clear the screen or retitle the administrator's terminal.
+ */
+export const printable = {
+  /** For a value within a line: nothing in it may break the line or reach the terminal. */
+  value: (text: string): string => text.replace(UNSAFE, escaped),
+  /** For finished lines of our own, or a whole JSON text: line feeds and tabs stay. */
+  lines: (text: string): string =>
+    text.replace(UNSAFE, (found) => (isLayout(found) ? found : escaped(found))),
+};
+
+function isLayout(character: string): boolean {
+  return character === '\n' || character === '\t';
+}
+
+/** In JSON's notation, code unit by code unit. */
+function escaped(character: string): string {
+  return Array.from(
+    { length: character.length },
+    (_, unit) => `\\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`,
+  ).join('');
+}
+
+const numbers = new Intl.NumberFormat('en-US');
+
+/** A number for people: thousands apart. */
+export function numberText(value: number): string {
+  return numbers.format(value);
+}
+
+/** A number and what it counts, in its plural where it is not one. */
+export function countText(value: number, one: string, many = `${one}s`): string {
+  return `${numberText(value)} ${value === 1 ? one : many}`;
+}
+
+/** A number, and what it counts in the singular. */
+export interface Count {
+  readonly number: number;
+  readonly one: string;
+}
+
+/** A {@link Count}. */
+export function countOf(number: number, one: string): Count {
+  return { number, one };
+}
+
+/** Numbers in a row, those of nothing left out: `2 access tokens, 1 refresh token and 1 session`. */
+export function countsText(counts: readonly Count[]): string {
+  const texts = counts.filter(({ number }) => number > 0).map(({ number, one }) => countText(number, one));
+  const last = texts.pop() ?? '';
+  return texts.length === 0 ? last : `${texts.join(', ')} and ${last}`;
+}
+
+/** The day of a time, in UTC. */
+export function dayText(time: Date): string {
+  return time.toISOString().slice(0, 10);
+}
+
+/** Expiries beyond this year are the controller's way to say "never": its default is 1000 years. */
+const LAST_MEANT_YEAR = 2200;
+
+/** A time for people: UTC, ISO 8601, to the second. */
+export function timeText(time: Date): string {
+  return time.toISOString().replace(/\.\d{3}Z$/, 'Z');
+}
+
+/** An expiry for people: its time, or `never (3026)` with the year that it stands for. */
+export function expiryText(expires: Date): string {
+  return isNever(expires) ? `never (${expires.getUTCFullYear()})` : timeText(expires);
+}
+
+/** An expiry as its day, or `never`. */
+export function expiryDayText(expires: Date): string {
+  return isNever(expires) ? 'never' : dayText(expires);
+}
+
+function isNever(expires: Date): boolean {
+  return expires.getUTCFullYear() > LAST_MEANT_YEAR;
+}
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const YEAR = 365 * DAY;
+
+/** A length of time in the largest unit that leaves more than one, with the seconds that it stands for. */
+export function secondsText(seconds: number): string {
+  const units = [
+    [YEAR, 'year'],
+    [DAY, 'day'],
+    [HOUR, 'hour'],
+    [MINUTE, 'minute'],
+  ] as const;
+  const fitting = units.find(([length]) => seconds >= 2 * length);
+  if (fitting === undefined) return countText(seconds, 'second');
+  const [length, name] = fitting;
+  const rounded = Math.round((10 * seconds) / length) / 10;
+  return `${countText(rounded, name)} (${seconds} s)`;
+}
+
+/**
+ * Breaks a line at spaces and after commas so that each part has `width` characters at most; a word that
+ * is longer than that is broken where it has to be. At least one part.
+ */
+export function wrapped(text: string, width: number): string[] {
+  const parts: string[] = [];
+  let rest = text;
+  while (rest.length > width) {
+    const gap = Math.max(rest.lastIndexOf(' ', width), rest.lastIndexOf(',', width - 1) + 1);
+    const end = gap > 0 ? gap : width;
+    parts.push(rest.slice(0, end));
+    rest = rest.slice(end).trimStart();
+  }
+  return rest === '' && parts.length > 0 ? parts : [...parts, rest];
+}

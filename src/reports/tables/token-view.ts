@@ -1,0 +1,93 @@
+import type { Token } from '../../domain/token.ts';
+import { type Column, type Listing, listing } from './result.ts';
+import { dayText, expiryDayText, expiryText, timeText } from './text.ts';
+
+/** A token as `--json` shows it: ids and names of owner and application, times in ISO 8601 UTC. */
+export interface TokenJson {
+  readonly id: number;
+  readonly user: { readonly id: number; readonly username: string } | null;
+  /** Null for a personal access token. */
+  readonly application: { readonly id: number; readonly name: string } | null;
+  readonly scope: string;
+  readonly description: string;
+  readonly created: string;
+  readonly expires: string;
+  /** Null for never; missing where the target does not tell. */
+  readonly lastUsed?: string | null;
+  readonly hasRefreshToken: boolean;
+  /** First 12 hex digits of the SHA-256 of the token; null where the target does not tell. */
+  readonly fingerprint: string | null;
+}
+
+/** The JSON form of a token. */
+export function tokenToJson(token: Token): TokenJson {
+  const { lastUsed } = token;
+  return {
+    id: token.id,
+    user: token.user === null ? null : { id: token.user.id, username: token.user.username },
+    application:
+      token.application === null ? null : { id: token.application.id, name: token.application.name },
+    scope: token.scope,
+    description: token.description,
+    created: token.created.toISOString(),
+    expires: token.expires.toISOString(),
+    ...(lastUsed !== undefined && { lastUsed: lastUsed?.toISOString() ?? null }),
+    hasRefreshToken: token.hasRefreshToken,
+    fingerprint: token.fingerprint,
+  };
+}
+
+/** The columns of a list of tokens. */
+const tokenColumns: readonly Column<Token>[] = [
+  { name: 'id', cell: ({ id }) => String(id), whole: true },
+  {
+    name: 'user',
+    cell: ({ user }) => user?.username ?? '(none)',
+    csv: ({ user }) => user?.username ?? '',
+    whole: true,
+  },
+  {
+    name: 'application',
+    cell: ({ application }) => application?.name ?? '(personal)',
+    csv: ({ application }) => application?.name ?? '',
+  },
+  { name: 'scope', cell: ({ scope }) => scope },
+  {
+    name: 'created',
+    cell: ({ created }) => timeText(created),
+    short: ({ created }) => dayText(created),
+    whole: true,
+  },
+  {
+    name: 'expires',
+    cell: ({ expires }) => expiryText(expires),
+    csv: ({ expires }) => timeText(expires),
+    short: ({ expires }) => expiryDayText(expires),
+    whole: true,
+  },
+  {
+    name: 'last_used',
+    cell: ({ lastUsed }) => lastUsedText(lastUsed, timeText),
+    short: ({ lastUsed }) => lastUsedText(lastUsed, dayText),
+    only: 'unlessEmpty',
+    whole: true,
+  },
+  {
+    name: 'refresh_token',
+    cell: ({ hasRefreshToken }) => (hasRefreshToken ? 'yes' : ''),
+    only: 'unlessEmpty',
+    narrow: 'drop',
+  },
+  { name: 'fingerprint', cell: ({ fingerprint }) => fingerprint ?? '', only: 'csv' },
+  { name: 'description', cell: ({ description }) => description, only: 'unlessEmpty', narrow: 'drop' },
+];
+
+function lastUsedText(lastUsed: Token['lastUsed'], asText: (time: Date) => string): string {
+  if (lastUsed === undefined) return '';
+  return lastUsed === null ? 'never' : asText(lastUsed);
+}
+
+/** Tokens as a command's result. */
+export function tokenListing(rows: AsyncIterable<Token>): Listing<Token> {
+  return listing({ rows, columns: tokenColumns, json: tokenToJson, none: 'No tokens.' });
+}
