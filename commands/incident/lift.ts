@@ -39,8 +39,8 @@ Exits with 5 where something is left.`;
     const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     const { liftFlow, requireOneIncident } = await import('../../src/cli/incident/lift-flow.ts');
     requireOneIncident(args.incident, flags.due);
-    const consent = consentFrom(flags);
+    const confirmation = consentFrom(flags);
     const { incident } = args;
-    return await this.inContexts(flags, consent, (member) => liftFlow({ ...member, incident, flags }));
+    return await this.inContexts(flags, confirmation, (member) => liftFlow({ ...member, incident, flags }));
   }
 }

@@ -24,8 +24,8 @@ For --all and --identity-provider, basic authentication and external tokens go o
 --no-external-tokens-off is given; for --all lifetimes are shortened to an hour unless --no-shorten-lifetimes is. For \
 --user and --application these are done only when asked for, since they concern everybody.
 
-With --json it prints incident, result (locked or partly), until, steps (step, result, message), doors (door, state, how), \
-byHand (what, why, remedy), kept, interrupted, stopped, run, seconds. With --dry-run: dryRun and plan.
+With --json it prints incident, result (locked or partly), until, steps (step, result, message), accessPaths (path, state, how), \
+manualSteps (what, why, remedy), kept, interrupted, stopped, run, seconds. With --dry-run: dryRun and plan.
 
 Exits with 5 where something is left, with 130 after an interruption.`;
 
@@ -80,7 +80,7 @@ Exits with 5 where something is left, with 130 after an interruption.`;
     const { lockdownFlow } = await import('../../src/cli/incident/lockdown-flow.ts');
     const { lockdownOrder } = await import('../../src/cli/incident/lockdown-flow.ts');
     const order = lockdownOrder(flags);
-    const consent = consentFrom(flags);
-    return await this.inContexts(flags, consent, (member) => lockdownFlow({ ...member, flags, order }));
+    const confirmation = consentFrom(flags);
+    return await this.inContexts(flags, confirmation, (member) => lockdownFlow({ ...member, flags, order }));
   }
 }

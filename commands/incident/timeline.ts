@@ -1,7 +1,6 @@
 import { custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, count } from '../../src/cli/flags.ts';
-import { instantOf, type Moment, parseMoment } from '../../src/cli/instants.ts';
+import { allContextsFlag, count, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });

@@ -1,7 +1,6 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, csvFlag, days } from '../../src/cli/flags.ts';
-import { selectorFlags, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
+import { allContextsFlag, csvFlag, days, selectorFlags, selectorOrAllFrom } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Judges tokens by the policy. */
@@ -54,7 +53,7 @@ Exits with 3 where there are findings at or above --fail-on.`;
       helpValue: 'RULE',
     }),
     policy: string({
-      summary: "Judge by this file instead of the configuration's policy section.",
+      summary: "PolicyEvaluator by this file instead of the configuration's policy section.",
       helpValue: 'FILE',
       helpGroup: 'POLICY',
     }),

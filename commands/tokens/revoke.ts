@@ -1,7 +1,13 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, changeFlags, count } from '../../src/cli/flags.ts';
-import { selectorFlags, selectorFrom, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
+import {
+  allContextsFlag,
+  changeFlags,
+  count,
+  selectorFlags,
+  selectorFrom,
+  selectorOrAllFrom,
+} from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Revokes tokens. */
@@ -43,7 +49,7 @@ Exits with 5 where some are left or somebody has a new refresh token since, with
       helpValue: 'RULE',
     }),
     policy: string({
-      summary: "Judge by this file instead of the configuration's policy section.",
+      summary: "PolicyEvaluator by this file instead of the configuration's policy section.",
       dependsOn: ['finding'],
       helpGroup: 'SELECTION',
       helpValue: 'FILE',
@@ -74,10 +80,10 @@ Exits with 5 where some are left or somebody has a new refresh token since, with
     const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
-    const consent = consentFrom(flags);
+    const confirmation = consentFrom(flags);
     const select = flags.finding === undefined ? selectorFrom : selectorOrAllFrom;
     const selector = select(flags, (await this.runtime(flags)).clock.now());
-    return await this.inContexts(flags, consent, (member) => {
+    return await this.inContexts(flags, confirmation, (member) => {
       if (flags.id !== undefined) requireOneContext(member, '--id');
       return revocationFlow({ ...member, selector, flags });
     });

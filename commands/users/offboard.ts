@@ -13,7 +13,7 @@ export default class UsersOffboard extends TokenctlCommand {
 revokes refresh tokens (in a database) and access tokens, ends sessions (in a database), and reads again until nothing of \
 theirs is there. Running it again is harmless. Whoever signs in here is refused.
 
-With --json it prints users, result (done or partly), steps (step, result, message), doors (door, state, how), \
+With --json it prints users, result (done or partly), steps (step, result, message), accessPaths (path, state, how), \
 staysActive, staysAlive (what, count, why, remedy), interrupted, stopped, run. With --dry-run, or where nothing is left: \
 dryRun and plan.
 
@@ -34,8 +34,10 @@ Exits with 5 where something is left, with 130 after an interruption.`;
     const { args, flags } = await this.input(UsersOffboard);
     const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     const { offboardingFlow } = await import('../../src/cli/incident/offboarding-flow.ts');
-    const consent = consentFrom(flags);
+    const confirmation = consentFrom(flags);
     const users = [args.user];
-    return await this.inContexts(flags, consent, (member) => offboardingFlow({ ...member, users, flags }));
+    return await this.inContexts(flags, confirmation, (member) =>
+      offboardingFlow({ ...member, users, flags }),
+    );
   }
 }

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
-import type { AuditLogSettings } from '../config/audit-log-schema.ts';
 import type { Configuration } from '../config/configuration.ts';
-import { databaseConnection, databaseName } from '../config/database-connection.ts';
 import { absolutePath, type Environment, stateFolder } from '../config/paths.ts';
-import { readSecret } from '../config/secrets.ts';
+import type { AuditLogSettings } from '../config/schema.ts';
+import { databaseConnection, databaseName, readSecret } from '../config/secrets.ts';
 import type { ExportFormat } from '../domain/export-format.ts';
 import { withRequiredSink } from '../operations/journal/required-sink.ts';
 import type { AuditLog, Entry, LogKeys } from '../operations/ports/audit-log.ts';
@@ -43,7 +42,7 @@ export async function openAuditLog(
 }
 
 /** Where the audit log is exported to, and as what. Paths are as the user wrote them. */
-export interface ExportTo {
+export interface LogExportOptions {
   readonly format: ExportFormat;
   /** An address or a file; the caller's own output where not given. */
   readonly to?: string | undefined;
@@ -54,7 +53,7 @@ export interface ExportTo {
 }
 
 /** What an export of the audit log is made with. */
-export interface ExportParts {
+export interface LogExport {
   readonly format: LogFormat;
   /** Null where records go to the caller's own output. */
   readonly sink: LogSink | null;
@@ -62,7 +61,7 @@ export interface ExportParts {
 }
 
 /** What the parts of the audit log are built for. */
-interface PartsOptions {
+interface LogOptions {
   readonly environment: Environment;
   /** The program's version. */
   readonly version: string;
@@ -73,12 +72,12 @@ interface PartsOptions {
  *
  * @throws TokenctlError `configuration`, `unsupported`
  */
-export async function openExport(
-  { format, to, caFile, tokenFile, cursor }: ExportTo,
-  { environment, version }: PartsOptions,
-): Promise<ExportParts> {
+export async function openLogExport(
+  { format, to, caFile, tokenFile, cursor }: LogExportOptions,
+  { environment, version }: LogOptions,
+): Promise<LogExport> {
   const { formatFor, openSink } = await import('../audit-log/export/open-sink.ts');
-  const { fileCursor } = await import('../audit-log/export/file-cursor.ts');
+  const { fileCursor } = await import('../audit-log/export/file-sink.ts');
   const path = (file: string) => absolutePath(file, process.cwd(), environment);
   const token = tokenFile === undefined ? undefined : readSecret({ file: path(tokenFile) }, environment);
   return {
@@ -93,10 +92,10 @@ export async function openExport(
  *
  * @throws TokenctlError `configuration`
  */
-export async function requiringSink(
+export async function withConfiguredSink(
   log: AuditLog,
   { required }: AuditLogSettings,
-  { environment, version }: PartsOptions,
+  { environment, version }: LogOptions,
 ): Promise<AuditLog> {
   if (required === undefined) return log;
   const { to, format, caFile, token, timeout } = required;
@@ -118,7 +117,7 @@ export async function openLogKeys(settings: AuditLogSettings, environment: Envir
  * A log for finding out what an operation would do: it takes entries and keeps none. It stands only
  * beside a target that changes nothing.
  */
-export function rehearsalLog(clock: Clock): AuditLog {
+export function dryRunAuditLog(clock: Clock): AuditLog {
   let size = 0;
   return {
     append(draft) {
@@ -130,7 +129,7 @@ export function rehearsalLog(clock: Clock): AuditLog {
     async *entries() {},
     head: () => Promise.resolve({ size: 0, hash: '' }),
     verify: () => Promise.resolve({ entries: 0, head: { size: 0, hash: '' }, break: null, tornBytes: 0 }),
-    holdRun: () => Promise.resolve({ [Symbol.dispose]: () => undefined }),
+    lockRun: () => Promise.resolve({ [Symbol.dispose]: () => undefined }),
     abandonedIntents: () => Promise.resolve([]),
     close: () => Promise.resolve(),
   };

@@ -93,7 +93,7 @@ class FileLog implements AuditLog {
     return { ...found, break: { ...found.break, ...segments.placeOf(found.break.line) } };
   }
 
-  async holdRun(run: string): Promise<Disposable> {
+  async lockRun(run: string): Promise<Disposable> {
     try {
       return await this.#runLocks.lock(run);
     } catch (cause) {

@@ -112,7 +112,7 @@ class PostgresLog implements AuditLog {
     return verifyChain(this.#pages(), { observer });
   }
 
-  async holdRun(run: string): Promise<Disposable> {
+  async lockRun(run: string): Promise<Disposable> {
     try {
       return await this.#bounded((database) => this.#runLocks.lock(database, run));
     } catch (cause) {

@@ -1,6 +1,7 @@
-import { boolean, custom, string } from '@oclif/core/flags';
+import { accessSync, constants, statSync } from 'node:fs';
+import { boolean, custom, option, string } from '@oclif/core/flags';
 import { TokenctlError } from '../domain/errors.ts';
-import { parseAge } from './instants.ts';
+import { type Selector, validateSelector } from '../domain/selector.ts';
 
 /** The flags that say why something is changed. */
 export const accountFlags = {
@@ -32,7 +33,7 @@ export interface ChangeFlags extends AccountFlags {
 }
 
 /** For commands that work in several contexts as well. */
-export const fleetFlags = {
+export const allContextsFlag = {
   'all-contexts': boolean({
     summary: 'Work in every context. --context takes several as well, with commas, and groups.',
     helpGroup: 'GLOBAL',
@@ -67,8 +68,6 @@ function portNumber(input: string): number {
   throw new TokenctlError('usage', `"${input}" is not a port: ports go from 1 to 65535.`);
 }
 
-const DAY = 86_400_000;
-
 /** A flag that takes a length of time, as an age (`90d`) or as a bare number of days, and gives days. */
 export const days = custom<number>({
   helpValue: 'AGE',
@@ -86,3 +85,152 @@ export const age = custom<number>({
   helpValue: 'AGE',
   parse: async (input) => parseAge(input),
 });
+
+/** A moment as a flag gives it: an instant, or an age that counts back from when the command runs. */
+export type Moment = { readonly at: Date } | { readonly ago: number };
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Units of an age in milliseconds. A month is none: it has no fixed length. */
+const units: Readonly<Record<string, number>> = { m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY, y: 365 * DAY };
+
+const AGE = /^(\d{1,6})([mhdwy])$/;
+const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
+const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
+
+/**
+ * Reads an age such as `90d`.
+ *
+ * @returns milliseconds, above 0
+ * @throws TokenctlError `usage`
+ */
+export function parseAge(text: string): number {
+  const [, digits, unit] = AGE.exec(text) ?? [];
+  const age = Number(digits) * (units[unit ?? ''] ?? Number.NaN);
+  if (age > 0) return age;
+  throw new TokenctlError(
+    'usage',
+    `"${text}" is not an age: write a number and m, h, d, w or y (365 days), such as 90d.`,
+  );
+}
+
+/**
+ * Reads a moment: an age such as `30d`, a date (its first instant in UTC), or a time with its zone.
+ *
+ * @throws TokenctlError `usage`, also for a date that the calendar does not have
+ */
+export function parseMoment(text: string): Moment {
+  if (AGE.test(text)) return { ago: parseAge(text) };
+  if (DATE.test(text) || DATE_TIME.test(text)) {
+    const at = new Date(text);
+    if (!Number.isNaN(at.getTime()) && isCalendarDay(text.slice(0, 10))) return { at };
+  }
+  throw new TokenctlError(
+    'usage',
+    `"${text}" is no moment: write an age (30d), a date (2026-01-31) or a time with its zone (2026-01-31T12:00:00Z).`,
+  );
+}
+
+/** The instant that a moment means, counted back from `now` where it is an age. */
+export function instantOf(moment: Moment, now: Date): Date {
+  return 'at' in moment ? moment.at : new Date(now.getTime() - moment.ago);
+}
+
+/** `Date` reads 31 February as 3 March; nobody means that. */
+function isCalendarDay(day: string): boolean {
+  const parsed = new Date(`${day}T00:00:00Z`);
+  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(day);
+}
+
+/**
+ * Makes sure that a file which a setting is to name can be read, while its name can still be corrected.
+ *
+ * @param what how the file is called in the error: `The file of --ca-file`
+ * @throws TokenctlError `configuration`
+ */
+export function requireReadable(path: string, what: string): void {
+  const problem = problemWith(path);
+  if (problem !== undefined) throw new TokenctlError('configuration', `${what}, ${path}, ${problem}`);
+}
+
+function problemWith(path: string): string | undefined {
+  try {
+    accessSync(path, constants.R_OK);
+    return statSync(path).isFile() ? undefined : 'is not a file';
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
+  }
+}
+
+const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
+const ONE = { helpGroup: 'SELECTION' } as const;
+
+/** The flags that select tokens. Several kinds narrow the selection; one kind several times widens it. */
+export const selectorFlags = {
+  user: string({ ...SEVERAL, summary: 'Tokens of this user.', helpValue: 'NAME' }),
+  application: string({ ...SEVERAL, summary: 'Tokens issued to this application.', helpValue: 'NAME' }),
+  scope: option({ options: ['read', 'write'] as const })({
+    ...ONE,
+    summary: 'Tokens whose scope includes this one.',
+  }),
+  'created-before': custom<Moment>({ parse: async (input) => parseMoment(input) })({
+    ...ONE,
+    summary: 'Tokens made before a date, or longer ago than an age (30d).',
+    helpValue: 'WHEN',
+  }),
+  'unused-for': custom<number>({ parse: async (input) => parseAge(input) })({
+    ...ONE,
+    summary: 'Tokens not used for that long (90d), those never used and as old included.',
+    helpValue: 'AGE',
+  }),
+  expired: boolean({ ...ONE, summary: 'Tokens that have expired.' }),
+  id: count({ ...SEVERAL, summary: 'The token with this id.', helpValue: 'NUMBER' }),
+};
+
+/** What {@link selectorFlags} parse to, and `--all` where a command has it. */
+interface SelectorFlags {
+  readonly user?: readonly string[] | undefined;
+  readonly application?: readonly string[] | undefined;
+  readonly scope?: 'read' | 'write' | undefined;
+  readonly 'created-before'?: Moment | undefined;
+  readonly 'unused-for'?: number | undefined;
+  readonly expired?: boolean | undefined;
+  readonly id?: readonly number[] | undefined;
+  readonly all?: boolean | undefined;
+}
+
+/**
+ * The selector that the flags mean.
+ *
+ * @throws TokenctlError `usage` where they select nothing, or everything and something beside
+ */
+export function selectorFrom(flags: SelectorFlags, now: Date): Selector {
+  const selector = criteriaOf(flags, now);
+  validateSelector(selector);
+  return selector;
+}
+
+/** The same for commands that only read: without any flag they mean every token. */
+export function selectorOrAllFrom(flags: SelectorFlags, now: Date): Selector {
+  const selector = criteriaOf(flags, now);
+  return Object.keys(selector).length === 0 ? { all: true } : selector;
+}
+
+function criteriaOf(flags: SelectorFlags, now: Date): Selector {
+  const { user, application, scope, expired, id, all } = flags;
+  const createdBefore = flags['created-before'];
+  const unusedFor = flags['unused-for'];
+  return {
+    ...(all === true && { all: true }),
+    ...(id !== undefined && { ids: id }),
+    ...(user !== undefined && { users: user }),
+    ...(application !== undefined && { applications: application }),
+    ...(scope !== undefined && { scope }),
+    ...(createdBefore !== undefined && { createdBefore: instantOf(createdBefore, now) }),
+    ...(unusedFor !== undefined && { unusedSince: instantOf({ ago: unusedFor }, now) }),
+    ...(expired === true && { expiredAt: now }),
+  };
+}

@@ -41,10 +41,10 @@ export class PlanBuilder {
   readonly #ids = new IdSet();
   readonly #refresh = new OwnedIds();
   readonly #kept: Kept[] = [];
-  readonly #users = new Counted();
-  readonly #refreshUsers = new Counted();
-  readonly #applications = new Counted();
-  readonly #scopes = new Counted();
+  readonly #users = new NameCounter();
+  readonly #refreshUsers = new NameCounter();
+  readonly #applications = new NameCounter();
+  readonly #scopes = new NameCounter();
   readonly #ownerIds = new Set<number>();
   #withRefreshToken = 0;
 
@@ -131,7 +131,7 @@ function ownCredential(kept: number): StaysAlive[] {
 }
 
 /** Counts by name. */
-export class Counted {
+export class NameCounter {
   readonly #counts = new Map<string, { readonly name: string; count: number }>();
 
   /** Counts one more. @returns The name, the same string every time. */

@@ -31,7 +31,7 @@ export interface Selector {
  *
  * @throws TokenctlError `usage`
  */
-export function requireMeaning(selector: Selector): void {
+export function validateSelector(selector: Selector): void {
   const criteria = Object.entries(selector).filter(([, value]) => value !== undefined);
   if (criteria.length === 0) {
     throw new TokenctlError('usage', 'No tokens are selected', {
@@ -67,9 +67,9 @@ export function describeSelector(selector: Selector): string {
   if (selector.all === true) return 'every token';
   const { ids, users, applications, scope, createdBefore, unusedSince, neverUsed, expiredAt } = selector;
   const parts = [
-    ids && `with id ${eitherOf(ids)}`,
-    users && `of ${eitherOf(users)}`,
-    applications && `issued to ${eitherOf(applications)}`,
+    ids && `with id ${formatAlternatives(ids)}`,
+    users && `of ${formatAlternatives(users)}`,
+    applications && `issued to ${formatAlternatives(applications)}`,
     scope && `with scope ${scope}`,
     createdBefore && `created before ${createdBefore.toISOString()}`,
     unusedSince && `not used since ${unusedSince.toISOString()}`,
@@ -80,7 +80,7 @@ export function describeSelector(selector: Selector): string {
 }
 
 /** Values as alternatives, a few of them by name: `alice, bob or 3 more`. */
-export function eitherOf(values: readonly (string | number)[]): string {
+export function formatAlternatives(values: readonly (string | number)[]): string {
   const named = values.slice(0, NAMED);
   const more = values.length - named.length;
   return more === 0 ? named.join(' or ') : `${named.join(', ')} or ${more} more`;

@@ -9,7 +9,7 @@ import type { Target } from './ports/target.ts';
  * @returns The users' ids, by name as given; null where no users are named.
  * @throws TokenctlError `not_found` naming what is missing.
  */
-export async function requireNamed(
+export async function resolveNames(
   target: Target,
   selector: Pick<Selector, 'users' | 'applications'>,
 ): Promise<{ readonly userIds: ReadonlyMap<string, number> | null }> {

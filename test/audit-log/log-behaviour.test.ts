@@ -101,7 +101,7 @@ describe.each(EMPTY_LOGS)('an audit log in %s', (_kind, open) => {
 
   test('leaves a run alone that somebody works on', async () => {
     await using at = await open();
-    const hold = await at.log.holdRun(RUN);
+    const hold = await at.log.lockRun(RUN);
     await at.log.append(draft({ kind: 'intent' }));
     const other = at.another();
     expect(await other.abandonedIntents()).toEqual([]);

@@ -49,7 +49,7 @@ describe('the role that appends', () => {
     await admin.execute(`GRANT USAGE ON SCHEMA tokenctl_audit TO ${role}`);
     await admin.execute(`GRANT SELECT, INSERT ON tokenctl_audit.entry TO ${role}`);
     const log = logOn(as);
-    using _hold = await log.holdRun('a run');
+    using _hold = await log.lockRun('a run');
     const intent = await log.append(draft({ kind: 'intent' }));
     expect(await logOn(as).abandonedIntents()).toEqual([intent]);
     expect(await log.verify()).toMatchObject({ entries: 1, break: null });
@@ -183,7 +183,10 @@ describe('a database', () => {
 
   test('that does not sync to the disk is refused', async () => {
     const error = await refusal(logOn(() => openEmbedded(null)).append(draft()));
-    expect(error).toMatchObject({ code: 'audit_unavailable', message: expect.stringContaining('does not sync') });
+    expect(error).toMatchObject({
+      code: 'audit_unavailable',
+      message: expect.stringContaining('does not sync'),
+    });
   });
 
   test('that cannot be reached is told of, and asked again at the next use', async () => {

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { describeSelector, requireMeaning, type Selector } from '../../src/domain/selector.ts';
+import { describeSelector, type Selector, validateSelector } from '../../src/domain/selector.ts';
 
 const day = new Date('2026-08-22T00:00:00.000Z');
 
-describe('requireMeaning', () => {
+describe('validateSelector', () => {
   test.each([
     { all: true },
     { ids: [1, 2] },
     { users: ['alice'], scope: 'write' },
     { unusedSince: day },
   ] as Selector[])('accepts %o', (selector) => {
-    expect(() => requireMeaning(selector)).not.toThrow();
+    expect(() => validateSelector(selector)).not.toThrow();
   });
 
   test.each([
@@ -22,7 +22,7 @@ describe('requireMeaning', () => {
     ['a fraction as an id', { ids: [1.5] }],
     ['no date', { createdBefore: new Date('soon') }],
   ] as [string, Selector][])('refuses %s', (_, selector) => {
-    expect(() => requireMeaning(selector)).toThrow(expect.objectContaining({ code: 'usage' }));
+    expect(() => validateSelector(selector)).toThrow(expect.objectContaining({ code: 'usage' }));
   });
 });
 

@@ -142,7 +142,7 @@ describe('a connection that is lost', () => {
   test('takes a run along, which the next append holds again', async () => {
     await using log = logOn();
     await using other = logOn();
-    using _hold = await log.holdRun(RUN);
+    using _hold = await log.lockRun(RUN);
     await log.append(draft({ kind: 'intent' }));
     const admin = await openOn(url);
     await admin.query(
@@ -182,7 +182,7 @@ describe('a database that keeps an append waiting', () => {
       clock: stillClock,
       timeoutMs: 1000,
     });
-    using _hold = await log.holdRun(RUN);
+    using _hold = await log.lockRun(RUN);
     await log.append(draft({ kind: 'intent' }));
     proxy.silence();
     const started = performance.now();

@@ -27,7 +27,7 @@ function dyingLog(log: AuditLog): AuditLog {
     entries: () => log.entries(),
     head: () => log.head(),
     verify: () => log.verify(),
-    holdRun: (run) => log.holdRun(run),
+    lockRun: (run) => log.lockRun(run),
     abandonedIntents: () => log.abandonedIntents(),
     close: () => log.close(),
   };

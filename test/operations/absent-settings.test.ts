@@ -25,8 +25,8 @@ test('local accounts at the web interface are a matter of a gateway whose basic 
   ] as const) {
     await using at = await incidentFixture('rest');
     at.target.self = description({ dialect });
-    const { byHand } = await at.plan({ measures: { ...NO_MEASURE, basicAuthentication } });
-    expect(byHand.map(({ what }) => what)).not.toContain('the web interface');
+    const { manualSteps } = await at.plan({ measures: { ...NO_MEASURE, basicAuthentication } });
+    expect(manualSteps.map(({ what }) => what)).not.toContain('the web interface');
   }
 });
 
@@ -37,8 +37,11 @@ test('an application is told to be deleted in the words of no other product', as
     ...{ id: 1, name: 'CI', clientType: 'public', grantType: 'password' },
     created: new Date(0),
   });
-  const { byHand } = await at.plan({ scope: { kind: 'applications', names: ['CI'] }, measures: NO_MEASURE });
-  const application = byHand.find(({ what }) => what === 'the application itself');
+  const { manualSteps } = await at.plan({
+    scope: { kind: 'applications', names: ['CI'] },
+    measures: NO_MEASURE,
+  });
+  const application = manualSteps.find(({ what }) => what === 'the application itself');
   expect(application?.remedy).toContain('the web interface of the gateway');
   expect(JSON.stringify(application)).not.toMatch(/controller/i);
 });
@@ -96,10 +99,10 @@ describe('settings that a gateway has not', () => {
     const report = await at.lockDown();
     expect(report.result).toBe('locked');
     expect(report.steps.map(({ step }) => step)).not.toContain('lifetimes');
-    const byHand = Object.fromEntries(report.byHand.map(({ what, remedy }) => [what, remedy]));
-    expect(byHand['how long new tokens live']).toContain('OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS');
-    expect(byHand['refresh tokens']).toContain('`aap-gateway-manage revoke_oauth2_tokens --all`');
-    expect(report.byHand.find(({ what }) => what === 'the web interface')).toMatchObject({
+    const manualSteps = Object.fromEntries(report.manualSteps.map(({ what, remedy }) => [what, remedy]));
+    expect(manualSteps['how long new tokens live']).toContain('OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS');
+    expect(manualSteps['refresh tokens']).toContain('`aap-gateway-manage revoke_oauth2_tokens --all`');
+    expect(report.manualSteps.find(({ what }) => what === 'the web interface')).toMatchObject({
       why: expect.stringContaining('local accounts cannot log in'),
       remedy: expect.stringContaining('`tokenctl incident lift`'),
     });

@@ -62,7 +62,7 @@ export function failingFrom(log: AuditLog, attempt: number): AuditLog {
     entries: () => log.entries(),
     head: () => log.head(),
     verify: () => log.verify(),
-    holdRun: (run) => log.holdRun(run),
+    lockRun: (run) => log.lockRun(run),
     abandonedIntents: () => log.abandonedIntents(),
     close: () => log.close(),
   };

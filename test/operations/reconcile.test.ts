@@ -81,7 +81,7 @@ describe('reconcile', () => {
     const elsewhere = { context: 'test', address: 'https://another.example.org' };
     await at.log.append(draft({ kind: 'intent', target: elsewhere }));
     const run = '00000000-0000-4000-8000-00000000000a';
-    using _hold = await at.log.holdRun(run);
+    using _hold = await at.log.lockRun(run);
     await at.log.append(draft({ kind: 'intent', target: here, run }));
     expect(await reconcile(at.common)).toBe(0);
     expect((await at.entries()).at(-1)?.open).toEqual([1, 2]);

@@ -8,20 +8,18 @@ import { settingsGuard } from '../../../jobs/settings-guard.ts';
 import { tokenAudit } from '../../../jobs/token-audit.ts';
 import { tokenCleanup } from '../../../jobs/token-cleanup.ts';
 import type { Configuration } from '../../config/configuration.ts';
-import type { JobKind } from '../../config/job-parameters.ts';
-import type { JobSettings } from '../../config/jobs.ts';
+import type { JobKind, JobSettings } from '../../config/jobs.ts';
 import type { Environment } from '../../config/paths.ts';
-import { policyFrom } from '../../config/policy.ts';
-import type { PolicySettings } from '../../config/policy-schema.ts';
+import { type PolicySettings, policyFrom } from '../../config/policy.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { noneBySeverity, type Severity, severities } from '../../domain/policy/rule.ts';
+import { type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import type { JobContext, JobReport, LogJobContext, TargetJobContext } from '../../operations/jobs/job.ts';
 import type { AuditLog } from '../../operations/ports/audit-log.ts';
 import type { JobFiles } from '../../operations/ports/job-files.ts';
 import type { Notifier } from '../../operations/ports/notifier.ts';
 import type { Clock } from '../../operations/ports/scheduler.ts';
-import type { RunCircumstances } from '../../scheduler/scheduled-job.ts';
-import { rehearsalLog } from '../open-audit-log.ts';
+import type { RunContext } from '../../scheduler/scheduled-job.ts';
+import { dryRunAuditLog } from '../open-audit-log.ts';
 import type { Component } from '../open-target.ts';
 import { createRuntime, type Runtime } from '../runtime.ts';
 
@@ -53,7 +51,7 @@ export interface ConfiguredJob {
  */
 export async function runJob(
   { name, settings, context }: ConfiguredJob,
-  run: RunCircumstances,
+  run: RunContext,
   options: WorkOptions,
 ): Promise<JobReport> {
   const { configuration, environment, clock } = options;
@@ -82,7 +80,7 @@ export async function runJob(
   const named = context ?? runtime.configuration.currentContext ?? '';
   try {
     return await inEachComponent(runtime, named, async (place, component) => {
-      const rehearsal = await place.rehearsal();
+      const rehearsal = await place.dryRun();
       const { description } = rehearsal;
       const target = dryRun ? rehearsal.target : await place.target();
       const actor = { ...rehearsal.actor, ...marks };
@@ -99,7 +97,7 @@ export async function runJob(
 
 /** A log that has the entries of another, and keeps none that it is given. */
 function rehearsed(log: AuditLog, clock: Clock): AuditLog {
-  return { ...rehearsalLog(clock), entries: (from, only) => log.entries(from, only) };
+  return { ...dryRunAuditLog(clock), entries: (from, only) => log.entries(from, only) };
 }
 
 /** Whom a job of expiry notices tells: those it names, or everybody. */
@@ -179,7 +177,7 @@ function textOf({ component, report, error }: Part): string {
 }
 
 function sumOf(findings: readonly Readonly<Record<Severity, number>>[]): Record<Severity, number> {
-  const sum = noneBySeverity();
+  const sum = zeroBySeverity();
   for (const each of findings) for (const severity of severities) sum[severity] += each[severity];
   return sum;
 }
@@ -220,7 +218,7 @@ function fileOf(path: string, { context, component }: PlaceOfRun): string {
 }
 
 /** Every kind of job, by its name in the configuration. */
-export const kinds = {
+export const jobKinds = {
   'revocation-sweep': revocationSweep,
   'token-audit': tokenAudit,
   'expiry-notices': expiryNotices,

@@ -6,18 +6,14 @@ import { type Configuration, loadConfiguration, type SettingFlags } from '../../
 import type { Environment } from '../../config/paths.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { incidentOperations } from '../../domain/incident/incident.ts';
-import type { AuditLog } from '../../operations/ports/audit-log.ts';
-import { serveHealth } from '../../scheduler/health-server.ts';
+import type { AuditLog, Entry, EntrySelection } from '../../operations/ports/audit-log.ts';
+import { SchedulerMetrics, serveHealth } from '../../scheduler/monitoring.ts';
 import { Scheduler } from '../../scheduler/scheduler.ts';
-import { SchedulerMetrics } from '../../scheduler/scheduler-metrics.ts';
 import { createRuntime } from '../runtime.ts';
+import { EventReporter, Recipients } from './job-events.ts';
 import { jobFiles } from './job-files.ts';
-import { openLedger } from './ledger.ts';
-import { Recipients } from './recipients.ts';
-import { rememberingLog } from './remembering-log.ts';
+import { machineClock, openLedger } from './open-ledger.ts';
 import { scheduledJobs } from './scheduled-jobs.ts';
-import { machineClock } from './scheduler-clock.ts';
-import { Watch } from './watch.ts';
 
 /** What the scheduler is started with. */
 export interface StartOptions {
@@ -29,9 +25,9 @@ export interface StartOptions {
 }
 
 /** Runs that died after which a tick is given up. */
-const LOSSES_AT_MOST = 5;
+const MAX_LOSSES = 5;
 /** How often the ledger is looked at, in milliseconds, at the most. */
-const POLL = 5_000;
+const MAX_POLL_MS = 5_000;
 
 /**
  * Runs the jobs of the configuration on their schedules until SIGTERM or SIGINT, and then returns once runs
@@ -46,12 +42,12 @@ export async function startScheduler(options: StartOptions): Promise<void> {
   const configuration = loadConfiguration(flags, environment);
   const runtime = createRuntime({ flags, configuration, environment, version, notify });
   const logger = pino({ base: null }, pino.destination(2));
-  const claims = await openLedger(configuration, environment);
+  const store = await openLedger(configuration, environment);
   const auditLog = await runtime.auditLog();
-  const jobLog = rememberingLog(auditLog, { operations: incidentOperations });
+  const jobLog = cachedAuditLog(auditLog, { operations: incidentOperations });
   let draining = false;
   const metrics = new SchedulerMetrics({
-    claims,
+    store,
     log: auditLog,
     clock: machineClock,
     jobs: () => scheduler.jobs,
@@ -62,18 +58,23 @@ export async function startScheduler(options: StartOptions): Promise<void> {
       environment,
       onResult({ to, result, error }) {
         metrics.noticed(result);
-        if (result === 'given_up') logger.error({ to, reason: messageOf(error) }, 'a notice was not taken');
+        if (result === 'abandoned') logger.error({ to, reason: messageOf(error) }, 'a notice was not taken');
       },
     });
   let current = { configuration, recipients: recipientsOf(configuration) };
-  const watch = new Watch({ log: logger, metrics, current: () => current, now: () => machineClock.now() });
+  const watch = new EventReporter({
+    log: logger,
+    metrics,
+    current: () => current,
+    now: () => machineClock.now(),
+  });
   const scheduler = new Scheduler({
-    claims,
+    store,
     clock: machineClock,
     holder: `${hostname()}:${process.pid}`,
     lease: configuration.scheduler.lease * 1000,
-    poll: Math.min(POLL, configuration.scheduler.lease * 250),
-    lossesAtMost: LOSSES_AT_MOST,
+    poll: Math.min(MAX_POLL_MS, configuration.scheduler.lease * 250),
+    maxLosses: MAX_LOSSES,
     keepDays: configuration.scheduler.keepDays,
     listener: watch.take,
   });
@@ -82,22 +83,22 @@ export async function startScheduler(options: StartOptions): Promise<void> {
   const { healthAddress: host, healthPort: port, grace } = configuration.scheduler;
   const jobs = jobsOf(configuration, current.recipients);
   const health = await serveHealth(
-    { claims, log: auditLog, metrics, stuck: () => watch.stuck, draining: () => draining },
+    { store, log: auditLog, metrics, stuck: () => watch.stuck, draining: () => draining },
     { host, port },
   );
   const reload = async () => {
     try {
       const fresh = loadConfiguration(flags, environment);
-      refuseRestart(current.configuration, fresh);
+      rejectFixedSettings(current.configuration, fresh);
       const recipients = recipientsOf(fresh);
       await scheduler.replace(jobsOf(fresh, recipients));
       const before = current.recipients;
       current = { configuration: fresh, recipients };
-      metrics.reloaded('taken');
+      metrics.reloaded('applied');
       logger.info({ jobs: scheduler.jobs.length }, 'the configuration was reloaded');
       await before.close();
     } catch (error) {
-      metrics.reloaded('refused');
+      metrics.reloaded('rejected');
       logger.error({ reason: messageOf(error) }, 'the configuration was refused; the old one is kept');
     }
   };
@@ -117,7 +118,7 @@ export async function startScheduler(options: StartOptions): Promise<void> {
   } finally {
     await current.recipients.close();
     await health.close();
-    await claims.close();
+    await store.close();
     await runtime.close();
     process.off('SIGTERM', stop).off('SIGINT', stop).off('SIGHUP', reloads);
   }
@@ -154,7 +155,7 @@ async function drained(scheduler: Scheduler, grace: number): Promise<void> {
 }
 
 /** What cannot change while the scheduler runs. */
-function refuseRestart(before: Configuration, after: Configuration): void {
+function rejectFixedSettings(before: Configuration, after: Configuration): void {
   const { notify: _before, ...fixed } = before.scheduler;
   const { notify: _after, ...wanted } = after.scheduler;
   if (isDeepStrictEqual([fixed, before.auditLog], [wanted, after.auditLog])) return;
@@ -165,4 +166,69 @@ function refuseRestart(before: Configuration, after: Configuration): void {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * A log that reads the entries of some operations once: whoever asks for the same operations again, from the
+ * first entry on, gets those from memory and reads only what was appended since. Entries are never changed, and a
+ * job that looks every minute would read the whole log every minute.
+ *
+ * @param selection The operations: of few entries, since they are all kept.
+ */
+export function cachedAuditLog(log: AuditLog, selection: EntrySelection): AuditLog {
+  const remembered = new EntryCache(log, selection);
+  const rotate = log.rotate?.bind(log);
+  const prune = log.prune?.bind(log);
+  return {
+    append: (draft) => log.append(draft),
+    entries: (from, only) =>
+      (from ?? 1) === 1 && isSame(only, selection) ? remembered.all() : log.entries(from, only),
+    head: () => log.head(),
+    verify: (observer) => log.verify(observer),
+    lockRun: (run) => log.lockRun(run),
+    abandonedIntents: () => log.abandonedIntents(),
+    ...(rotate !== undefined && { rotate }),
+    ...(prune !== undefined && { prune }),
+    close: () => log.close(),
+  };
+}
+
+class EntryCache {
+  readonly #log: AuditLog;
+  readonly #selection: EntrySelection;
+  readonly #entries: Entry[] = [];
+  /** The number of the last entry that was looked at. */
+  #upTo = 0;
+  /** Ends when nobody reads: one after the other, so that none is kept twice. */
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(log: AuditLog, selection: EntrySelection) {
+    this.#log = log;
+    this.#selection = selection;
+  }
+
+  async *all(): AsyncIterable<Entry> {
+    const turn = this.#turn.then(() => this.#catchUp());
+    this.#turn = turn.catch(() => undefined);
+    await turn;
+    yield* [...this.#entries];
+  }
+
+  async #catchUp(): Promise<void> {
+    const { size } = await this.#log.head();
+    if (size === this.#upTo) return;
+    const fresh: Entry[] = [];
+    for await (const entry of this.#log.entries(this.#upTo + 1, this.#selection)) {
+      if (entry.seq <= size) fresh.push(entry);
+    }
+    this.#entries.push(...fresh);
+    this.#upTo = size;
+  }
+}
+
+function isSame(only: EntrySelection | undefined, { operations }: EntrySelection): boolean {
+  return (
+    only?.operations.length === operations.length &&
+    operations.every((each) => only.operations.includes(each))
+  );
 }

@@ -13,8 +13,7 @@ import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
-import type { ChangeFlags } from '../flags.ts';
-import { requireReadable } from '../readable-file.ts';
+import { type ChangeFlags, requireReadable } from '../flags.ts';
 import { revocationResult } from '../revocation/revocation-flow.ts';
 import { amountsOf, isNothing, planText, questionFor } from '../revocation/revocation-plan.ts';
 
@@ -24,7 +23,7 @@ export interface LeakedRequest {
   /** What may hold token values. */
   readonly lines: AsyncIterable<string>;
   /** How a revocation is agreed to; null where nothing is revoked. */
-  readonly consent: Confirmation | null;
+  readonly confirmation: Confirmation | null;
   readonly flags: ChangeFlags & { readonly 'include-own'?: boolean | undefined };
 }
 
@@ -34,12 +33,12 @@ export interface LeakedRequest {
  *
  * @throws TokenctlError `not_confirmed`, and whatever the operations throw.
  */
-export async function leakedFlow({ runtime, lines, consent, flags }: LeakedRequest): Promise<Report> {
+export async function leakedFlow({ runtime, lines, confirmation, flags }: LeakedRequest): Promise<Report> {
   const target = await runtime.target();
   const description = await runtime.description();
   const { capabilities } = description;
   const leaked = await findLeaked({ target, capabilities, lines });
-  if (consent === null) return foundResult(leaked, { revocation: null });
+  if (confirmation === null) return foundResult(leaked, { revocation: null });
   const includeOwn = flags['include-own'] === true;
   const plan = await planLeaked({ target, capabilities, leaked, includeOwn });
   const amounts = amountsOf(plan);
@@ -52,7 +51,7 @@ export async function leakedFlow({ runtime, lines, consent, flags }: LeakedReque
       failure: unclear(leaked),
     });
   }
-  await consent.confirm({ plan: text(), ...questionFor(amounts) });
+  await confirmation.confirm({ plan: text(), ...questionFor(amounts) });
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
   const revocation = await revokeTokens({ ...change, plan, onProgress: progress.step }).finally(progress.end);

@@ -21,7 +21,7 @@ import { valueText } from './lockdown-flow.ts';
 /** What lifting is asked for with. */
 export interface LiftRequest {
   readonly runtime: Runtime;
-  readonly consent: Confirmation;
+  readonly confirmation: Confirmation;
   /** The incident's id; undefined with `due`. */
   readonly incident: string | undefined;
   readonly flags: ChangeFlags & { readonly due?: boolean | undefined };
@@ -45,7 +45,7 @@ export function requireOneIncident(incident: string | undefined, due: boolean | 
  *
  * @throws TokenctlError `usage`, `not_confirmed`, and whatever the operations throw.
  */
-export async function liftFlow({ runtime, consent, incident, flags }: LiftRequest): Promise<Report> {
+export async function liftFlow({ runtime, confirmation, incident, flags }: LiftRequest): Promise<Report> {
   const description = await runtime.description();
   const reading = { target: await runtime.target(), description, log: await runtime.auditLog() };
   const ids = incident === undefined ? await dueIncidents({ ...reading, clock: runtime.clock }) : [incident];
@@ -56,7 +56,7 @@ export async function liftFlow({ runtime, consent, incident, flags }: LiftReques
   if (incident !== undefined && (dryRun || open.length === 0)) await tellOfDue(runtime);
   if (dryRun || open.length === 0) return plansResult(plans, { description, dryRun });
   const [first] = open;
-  await consent.confirm({
+  await confirmation.confirm({
     plan: plansText(plans, description),
     act: open.length === 1 ? `lift ${first?.incident.id ?? ''}` : `lift ${open.length} incidents`,
     type: open.length === 1 ? (first?.incident.id ?? '') : String(open.length),

@@ -13,13 +13,13 @@ import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { amountsOf, isNothing } from '../revocation/revocation-plan.ts';
-import { byHandLines, doorLines, stepLines, tellOfDue } from './incident-text.ts';
+import { accessPathLines, manualStepLines, stepLines, tellOfDue } from './incident-text.ts';
 import { snapshotFiles } from './snapshot-file.ts';
 
 /** What a lockdown is asked for with. */
 export interface LockdownRequest {
   readonly runtime: Runtime;
-  readonly consent: Confirmation;
+  readonly confirmation: Confirmation;
   readonly flags: LockdownFlags;
   readonly order: LockdownOrder;
   /** Whether other contexts are locked down as well. */
@@ -32,7 +32,7 @@ export interface LockdownRequest {
  * @throws TokenctlError `not_confirmed`, and whatever the operations throw.
  */
 export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
-  const { runtime, consent, flags, several } = request;
+  const { runtime, confirmation, flags, several } = request;
   const { scope, measures, sharedId } = request.order;
   const description = await runtime.description();
   const plan = await planLockdown({
@@ -55,7 +55,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
     await tellOfDue(runtime);
     return heldResult(plan);
   }
-  await consent.confirm({ plan: text, act: `lock down ${plan.selection}`, type: plan.incident });
+  await confirmation.confirm({ plan: text, act: `lock down ${plan.selection}`, type: plan.incident });
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
   const files = snapshotFiles(join(stateFolder(runtime.environment), 'incidents'));
@@ -79,15 +79,15 @@ async function holdsAlready(runtime: Runtime, plan: LockdownPlan): Promise<boole
 }
 
 /** A lockdown that holds: in JSON as one that was done, with nothing done and no run. */
-function heldResult({ incident, selection, until, byHand, revocation }: LockdownPlan): Report {
+function heldResult({ incident, selection, until, manualSteps, revocation }: LockdownPlan): Report {
   const kept = revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
-  const nothing = { steps: [], doors: [], interrupted: false, stopped: null, run: null, seconds: 0 };
+  const nothing = { steps: [], accessPaths: [], interrupted: false, stopped: null, run: null, seconds: 0 };
   return report({
-    json: { incident, result: 'locked', until, byHand, kept, ...nothing },
+    json: { incident, result: 'locked', until, manualSteps, kept, ...nothing },
     text: () =>
       [
         `Locked down already, and it holds: ${printable.value(selection)}. The incident is ${incident}. Nothing was changed.`,
-        ...byHandLines(byHand),
+        ...manualStepLines(manualSteps),
         '',
         ...keptLines(kept),
         untilLine({ incident, until }),
@@ -111,14 +111,14 @@ function lockdownResult(done: LockdownReport, plan: LockdownPlan): Report {
 }
 
 function resultText(done: LockdownReport, { selection }: LockdownPlan): string {
-  const { incident, result, seconds, steps, doors, byHand, kept, until, run } = done;
+  const { incident, result, seconds, steps, accessPaths, manualSteps, kept, until, run } = done;
   const state = result === 'locked' ? 'Locked down' : 'Locked down in part';
   const lines = [
     `${state}: ${printable.value(selection)}, in ${seconds.toFixed(1)} s. The incident is ${incident}.`,
     '',
     ...stepLines(steps),
-    ...doorLines(doors),
-    ...byHandLines(byHand),
+    ...accessPathLines(accessPaths),
+    ...manualStepLines(manualSteps),
     '',
     ...keptLines(kept),
     untilLine({ incident, until }),
@@ -241,24 +241,24 @@ export function lockdownPlanText(
     'In this order:',
     ...stepsOf(plan).map((text, index) => `  ${index + 1}. ${text}`),
     ...ownLines(plan),
-    ...byHandLines(plan.byHand),
+    ...manualStepLines(plan.manualSteps),
   ];
   return `${lines.join('\n')}\n`;
 }
 
 function stepsOf(plan: LockdownPlan): string[] {
-  const { doors, users, lifetimes } = plan;
+  const { switches, users, lifetimes } = plan;
   return [
-    ...doors.map(settingText),
+    ...switches.map(settingText),
     ...(users.length > 0 ? [`Deactivate ${countText(users.length, 'user')}: ${namesText(users)}.`] : []),
     'Write down what there is: tokens, settings, activity of the last hour.',
-    ...clearing(plan),
+    ...revocationSteps(plan),
     ...lifetimes.map(settingText),
-    'Find out whether the doors are shut.',
+    'Find out whether every way in is closed.',
   ];
 }
 
-function clearing({ revocation, counted }: LockdownPlan): string[] {
+function revocationSteps({ revocation, counted }: LockdownPlan): string[] {
   if (revocation === null) return ['Nobody is meant now: there is nothing to revoke.'];
   const { reach } = revocation;
   if (!counted) {

@@ -12,12 +12,12 @@ import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { amountsOf, isNothing, planText, staysAliveLines } from '../revocation/revocation-plan.ts';
-import { doorLines, stepLines } from './incident-text.ts';
+import { accessPathLines, stepLines } from './incident-text.ts';
 
 /** What an offboarding is asked for with. */
 export interface OffboardingRequest {
   readonly runtime: Runtime;
-  readonly consent: Confirmation;
+  readonly confirmation: Confirmation;
   readonly users: readonly string[];
   readonly flags: ChangeFlags;
 }
@@ -28,7 +28,7 @@ export interface OffboardingRequest {
  * @throws TokenctlError `not_confirmed`, and whatever the operations throw.
  */
 export async function offboardingFlow(request: OffboardingRequest): Promise<Report> {
-  const { runtime, consent, flags } = request;
+  const { runtime, confirmation, flags } = request;
   const users = [...new Set(request.users)];
   const description = await runtime.description();
   const target = await runtime.target();
@@ -36,7 +36,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
   const dryRun = flags['dry-run'] === true;
   const nothing = isNothing(amountsOf(plan.revocation)) && plan.deactivate.length === 0;
   if (dryRun || nothing) return offboardingPlanResult(plan, { description, dryRun });
-  await consent.confirm({
+  await confirmation.confirm({
     plan: offboardingText(plan, description),
     act: `end the access of ${users.length === 1 ? printable.value(users[0] ?? '') : countText(users.length, 'user')}`,
     type: users.length === 1 ? (users[0] ?? '') : String(users.length),
@@ -88,7 +88,7 @@ function resultText({
   users,
   result,
   steps,
-  doors,
+  accessPaths,
   staysActive,
   staysAlive,
   run,
@@ -98,7 +98,7 @@ function resultText({
     result === 'done' ? `The access of ${names} has ended.` : `The access of ${names} has ended in part.`,
     ...stepLines(steps),
     ...(staysActive ? [STAYS_ACTIVE] : []),
-    ...doorLines(doors),
+    ...accessPathLines(accessPaths),
     ...staysAliveLines(staysAlive),
     '',
     `In the audit log as run ${run}.`,

@@ -24,7 +24,7 @@ export interface Hold {
  * ask. An intent counts as done until its outcome says that the target refused: nothing that may be locked is
  * forgotten because a process was killed.
  */
-export class IncidentBook {
+export class IncidentHistory {
   readonly #incidents = new Map<string, Incident>();
   readonly #holds = new Map<string, Hold>();
   /** What each intent came to hold anew, by its number. */

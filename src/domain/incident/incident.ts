@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { eitherOf } from '../selector.ts';
+import { formatAlternatives } from '../selector.ts';
 
 /** An entry of the audit log, as far as incidents are concerned. */
 export interface IncidentEntry {
@@ -160,9 +160,9 @@ export interface Measures {
 export function describeScope(scope: LockdownScope): string {
   switch (scope.kind) {
     case 'users':
-      return `the access of ${eitherOf(scope.names)}`;
+      return `the access of ${formatAlternatives(scope.names)}`;
     case 'applications':
-      return `the tokens of the application ${eitherOf(scope.names)}`;
+      return `the tokens of the application ${formatAlternatives(scope.names)}`;
     case 'identity_provider':
       return scope.provider === 'any'
         ? 'the access of all users of identity providers'

@@ -3,7 +3,7 @@ import {
   DAY,
   daysBetween,
   daysText,
-  type JudgedSettings,
+  type PolicySettings,
   type SettingsRule,
   type WithDays,
   type WithHours,
@@ -11,7 +11,7 @@ import {
 
 /** Finds applications of the implicit grant, which hands tokens out in an address. */
 export const applicationImplicit: ApplicationRule = {
-  judges: 'applications',
+  appliesTo: 'applications',
   defaults: { enabled: true, severity: 'high', exceptions: [] },
   needs: ['applications'],
   help: {
@@ -21,14 +21,14 @@ export const applicationImplicit: ApplicationRule = {
     reference: 'RFC 9700, section 2.1.2: clients SHOULD NOT use the implicit grant',
   },
   prepare: () => ({
-    breaks: ({ grantType }) => grantType === 'implicit',
+    violates: ({ grantType }) => grantType === 'implicit',
     message: () => 'It uses the implicit grant, which hands its tokens out in an address.',
   }),
 };
 
 /** Finds public clients of the authorization code grant: the controller lets them do without PKCE. */
 export const applicationPublicWithoutPkce: ApplicationRule = {
-  judges: 'applications',
+  appliesTo: 'applications',
   defaults: { enabled: true, severity: 'medium', exceptions: [] },
   needs: ['applications', 'pkce'],
   help: {
@@ -39,14 +39,14 @@ export const applicationPublicWithoutPkce: ApplicationRule = {
     reference: 'RFC 9700, section 2.1.1: public clients MUST use PKCE',
   },
   prepare: () => ({
-    breaks: ({ clientType, grantType }) => clientType === 'public' && grantType === 'authorization-code',
+    violates: ({ clientType, grantType }) => clientType === 'public' && grantType === 'authorization-code',
     message: () => 'It is public and uses authorization codes, and this controller does not require PKCE.',
   }),
 };
 
 /** Finds confidential applications with an old secret: a controller's application keeps its first one. */
 export const applicationSecretOlderThan: ApplicationRule<WithDays> = {
-  judges: 'applications',
+  appliesTo: 'applications',
   defaults: { enabled: true, severity: 'low', days: 365, exceptions: [] },
   needs: ['applications'],
   help: {
@@ -57,7 +57,7 @@ export const applicationSecretOlderThan: ApplicationRule<WithDays> = {
     parameters: { days: 'How old a secret may be.' },
   },
   prepare: ({ setting: { days }, facts }) => ({
-    breaks: ({ clientType, created }) =>
+    violates: ({ clientType, created }) =>
       clientType === 'confidential' && facts.now.getTime() - created.getTime() > days * DAY,
     message: ({ created }) =>
       `Its secret is ${daysText(daysBetween(created, facts.now))} old; the limit is ${days}.`,
@@ -66,7 +66,7 @@ export const applicationSecretOlderThan: ApplicationRule<WithDays> = {
 
 /** Finds Basic authentication switched on: passwords, where tokens could be. */
 export const basicAuthOn: SettingsRule = {
-  judges: 'settings',
+  appliesTo: 'settings',
   about: 'AUTH_BASIC_ENABLED',
   defaults: { enabled: true, severity: 'medium', exceptions: [] },
   needs: ['settings'],
@@ -78,14 +78,14 @@ export const basicAuthOn: SettingsRule = {
     reference: 'RFC 7617, section 4: security considerations of Basic authentication',
   },
   prepare: () => ({
-    breaks: (settings) => settings.AUTH_BASIC_ENABLED,
+    violates: (settings) => settings.AUTH_BASIC_ENABLED,
     message: () => 'Basic authentication is on: a password is all that a script needs.',
   }),
 };
 
 /** Finds that users of an identity provider may make tokens, which the provider cannot end. */
 export const externalTokensAllowed: SettingsRule = {
-  judges: 'settings',
+  appliesTo: 'settings',
   about: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
   defaults: { enabled: true, severity: 'medium', exceptions: [] },
   needs: ['settings'],
@@ -96,7 +96,7 @@ export const externalTokensAllowed: SettingsRule = {
     reference: 'OWASP Non-Human Identities Top 10, NHI1: improper offboarding',
   },
   prepare: () => ({
-    breaks: (settings) => settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS,
+    violates: (settings) => settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS,
     message: () => 'Users of an identity provider may make tokens, which the provider cannot end.',
   }),
 };
@@ -107,7 +107,7 @@ const YEAR_S = 31_536_000;
 
 /** Finds the lifetime that controllers come with: a thousand years. */
 export const lifetimeDefault: SettingsRule = {
-  judges: 'settings',
+  appliesTo: 'settings',
   about: 'OAUTH2_PROVIDER',
   defaults: { enabled: true, severity: 'high', exceptions: [] },
   needs: ['settings', 'token_lifetimes'],
@@ -118,19 +118,19 @@ export const lifetimeDefault: SettingsRule = {
     reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
   },
   prepare: () => ({
-    breaks: (settings) => lifetimeOf(settings) > HUNDRED_YEARS_S,
+    violates: (settings) => lifetimeOf(settings) > HUNDRED_YEARS_S,
     message: (settings) =>
       `New access tokens are valid for ${Math.round(lifetimeOf(settings) / YEAR_S)} years.`,
   }),
 };
 
-function lifetimeOf({ OAUTH2_PROVIDER }: JudgedSettings): number {
+function lifetimeOf({ OAUTH2_PROVIDER }: PolicySettings): number {
   return OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS ?? 0;
 }
 
 /** Finds sessions of the web interface that last longer than the policy's hours. */
 export const sessionAgeLong: SettingsRule<WithHours> = {
-  judges: 'settings',
+  appliesTo: 'settings',
   about: 'SESSION_COOKIE_AGE',
   defaults: { enabled: true, severity: 'low', hours: 12, exceptions: [] },
   needs: ['settings'],
@@ -142,7 +142,7 @@ export const sessionAgeLong: SettingsRule<WithHours> = {
     parameters: { hours: 'How long a session may last.' },
   },
   prepare: ({ setting: { hours } }) => ({
-    breaks: (settings) => settings.SESSION_COOKIE_AGE > hours * 3600,
+    violates: (settings) => settings.SESSION_COOKIE_AGE > hours * 3600,
     message: (settings) =>
       `A session lasts ${Math.round(settings.SESSION_COOKIE_AGE / 360) / 10} hours; the limit is ${hours}.`,
   }),
@@ -150,7 +150,7 @@ export const sessionAgeLong: SettingsRule<WithHours> = {
 
 /** Finds that a user may have any number of sessions at a time: the default. */
 export const sessionsUnlimited: SettingsRule = {
-  judges: 'settings',
+  appliesTo: 'settings',
   about: 'SESSIONS_PER_USER',
   defaults: { enabled: true, severity: 'low', exceptions: [] },
   needs: ['settings', 'session_limit'],
@@ -161,7 +161,7 @@ export const sessionsUnlimited: SettingsRule = {
     reference: 'NIST SP 800-53 AC-10: concurrent session control',
   },
   prepare: () => ({
-    breaks: (settings) => (settings.SESSIONS_PER_USER ?? 0) < 0,
+    violates: (settings) => (settings.SESSIONS_PER_USER ?? 0) < 0,
     message: () => 'A user may have any number of sessions at a time.',
   }),
 };

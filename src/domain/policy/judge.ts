@@ -1,16 +1,16 @@
 import { HashCounter, textHash } from '../compact-collections.ts';
 import type { Application, RefreshToken, Token } from '../token.ts';
-import { appliedRules, type Policy, type RuleName, ruleOf } from './policy.ts';
+import { enabledRules, type Policy, type RuleName, ruleOf } from './policy.ts';
 import {
   type Check,
   type Facts,
   hasExpired,
-  type JudgedSettings,
+  type PolicySettings,
   type Rule,
   type Severity,
-  type Sum,
+  type Aggregate,
 } from './rule.ts';
-import { type Exception, hasRunOut, isMeant, type Subject, subjectKey } from './subject.ts';
+import { type Exception, exceptionMatches, isExpiredException, type Subject, subjectKey } from './subject.ts';
 
 /** One rule's verdict on one subject. */
 export interface Finding {
@@ -22,7 +22,7 @@ export interface Finding {
 }
 
 /** A finding whose message its rule makes when asked for it. */
-class CheckedFinding<Item> implements Finding {
+class LazyFinding<Item> implements Finding {
   readonly rule: RuleName;
   readonly severity: Severity;
   readonly subject: Subject;
@@ -75,7 +75,7 @@ export class Baseline {
 }
 
 /** What a judge is made from. */
-interface JudgeOptions {
+interface PolicyEvaluatorOptions {
   readonly policy: Policy;
   readonly facts: Facts;
   /** The rules to judge by; the policy's other rules are as if they were applied elsewhere. */
@@ -95,28 +95,28 @@ type PreparedCheck<Item> = Prepared & { readonly check: Check<Item> };
  * Judges by a policy, one thing after the other. Findings are appended to the list that is handed in, so
  * that a token without one costs no memory at all. What an exception is meant for is counted in `excused`.
  */
-export class Judge {
+export class PolicyEvaluator {
   readonly #now: Date;
   readonly #live: PreparedCheck<Token>[] = [];
   readonly #expired: PreparedCheck<Token>[] = [];
-  readonly #sums: (Prepared & { readonly sum: Sum })[] = [];
+  readonly #aggregates: (Prepared & { readonly aggregate: Aggregate })[] = [];
   readonly #applications: PreparedCheck<Application>[] = [];
   readonly #refreshTokens: PreparedCheck<RefreshToken>[] = [];
-  readonly #settings: (PreparedCheck<JudgedSettings> & { readonly about: string })[] = [];
+  readonly #settings: (PreparedCheck<PolicySettings> & { readonly about: string })[] = [];
   readonly #exceptions: PreparedCheck<Exception>[] = [];
   readonly #policy: Policy;
   readonly #rules: readonly RuleName[];
   readonly #excused = new Map<RuleName, number>();
 
-  constructor({ policy, facts, rules }: JudgeOptions) {
+  constructor({ policy, facts, rules }: PolicyEvaluatorOptions) {
     this.#now = facts.now;
     this.#policy = policy;
     this.#rules = rules;
-    const appliedAtAll = new Set<string>(appliedRules(policy));
+    const appliedAtAll = new Set<string>(enabledRules(policy));
     const applied = (rule: string) => appliedAtAll.has(rule);
     for (const name of rules) {
       const setting = policy[name];
-      const exceptions = setting.exceptions.filter((exception) => !hasRunOut(exception, facts.now));
+      const exceptions = setting.exceptions.filter((exception) => !isExpiredException(exception, facts.now));
       const prepared = { rule: name, severity: setting.severity, exceptions };
       this.#prepare(ruleOf(name), prepared, { setting, facts, applied });
     }
@@ -131,16 +131,16 @@ export class Judge {
   token(token: Token, into: Finding[]): void {
     const expired = hasExpired(token, this.#now);
     for (const each of expired ? this.#expired : this.#live) {
-      if (each.check.breaks(token)) this.#report(each, { kind: 'token', token }, { item: token, into });
+      if (each.check.violates(token)) this.#report(each, { kind: 'token', token }, { item: token, into });
     }
     if (expired) return;
-    for (const { sum } of this.#sums) sum.add(token);
+    for (const { aggregate } of this.#aggregates) aggregate.add(token);
   }
 
   /** Judges what only shows once every token was there. */
-  sums(into: Finding[]): void {
-    for (const { sum, rule, severity, exceptions } of this.#sums) {
-      for (const { subject, message } of sum.breaches()) {
+  aggregates(into: Finding[]): void {
+    for (const { aggregate, rule, severity, exceptions } of this.#aggregates) {
+      for (const { subject, message } of aggregate.violations()) {
         if (!this.#isExcused(rule, exceptions, subject)) into.push({ rule, severity, subject, message });
       }
     }
@@ -148,21 +148,21 @@ export class Judge {
 
   application(application: Application, into: Finding[]): void {
     for (const each of this.#applications) {
-      if (!each.check.breaks(application)) continue;
+      if (!each.check.violates(application)) continue;
       this.#report(each, { kind: 'application', application }, { item: application, into });
     }
   }
 
   refreshToken(refreshToken: RefreshToken, into: Finding[]): void {
     for (const each of this.#refreshTokens) {
-      if (!each.check.breaks(refreshToken)) continue;
+      if (!each.check.violates(refreshToken)) continue;
       this.#report(each, { kind: 'refreshToken', refreshToken }, { item: refreshToken, into });
     }
   }
 
-  settings(settings: JudgedSettings, into: Finding[]): void {
+  settings(settings: PolicySettings, into: Finding[]): void {
     for (const each of this.#settings) {
-      if (!each.check.breaks(settings)) continue;
+      if (!each.check.violates(settings)) continue;
       this.#report(each, { kind: 'setting', setting: each.about }, { item: settings, into });
     }
   }
@@ -172,7 +172,7 @@ export class Judge {
     for (const each of this.#exceptions) {
       for (const rule of this.#rules) {
         this.#policy[rule].exceptions.forEach((exception, index) => {
-          if (!each.check.breaks(exception)) return;
+          if (!each.check.violates(exception)) return;
           const reference = { rule, number: index + 1, reason: exception.reason };
           this.#report(each, { kind: 'exception', exception: reference }, { item: exception, into });
         });
@@ -186,25 +186,25 @@ export class Judge {
     { item, into }: { readonly item: Item; readonly into: Finding[] },
   ): void {
     if (this.#isExcused(each.rule, each.exceptions, subject)) return;
-    into.push(new CheckedFinding(each, subject, item));
+    into.push(new LazyFinding(each, subject, item));
   }
 
   #isExcused(rule: RuleName, exceptions: readonly Exception[], subject: Subject): boolean {
-    if (!exceptions.some((exception) => isMeant(exception, subject))) return false;
+    if (!exceptions.some((exception) => exceptionMatches(exception, subject))) return false;
     this.#excused.set(rule, (this.#excused.get(rule) ?? 0) + 1);
     return true;
   }
 
   #prepare(rule: Rule, prepared: Prepared, given: Parameters<Rule['prepare']>[0]): void {
-    switch (rule.judges) {
+    switch (rule.appliesTo) {
       case 'tokens': {
         const each = { ...prepared, check: rule.prepare(given) };
         if (rule.tokens !== 'expired') this.#live.push(each);
         if (rule.tokens !== 'live') this.#expired.push(each);
         break;
       }
-      case 'sums':
-        this.#sums.push({ ...prepared, sum: rule.prepare(given) });
+      case 'aggregates':
+        this.#aggregates.push({ ...prepared, aggregate: rule.prepare(given) });
         break;
       case 'applications':
         this.#applications.push({ ...prepared, check: rule.prepare(given) });

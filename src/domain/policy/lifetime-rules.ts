@@ -1,12 +1,12 @@
 import { refreshTokenState, type Token } from '../token.ts';
 import {
-  type Breach,
+  type AggregateRule,
   DAY,
   daysBetween,
   daysText,
   type RefreshTokenRule,
-  type SumRule,
   type TokenRule,
+  type Violation,
   type WithDays,
   type WithShare,
 } from './rule.ts';
@@ -15,7 +15,7 @@ const HUNDRED_YEARS = 36_525 * DAY;
 
 /** Finds tokens that outlive everybody: the controller's default lifetime is a thousand years. */
 export const neverExpires: TokenRule = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'live',
   defaults: { enabled: true, severity: 'high', exceptions: [] },
   needs: [],
@@ -30,7 +30,7 @@ export const neverExpires: TokenRule = {
   prepare({ facts }) {
     const limit = facts.now.getTime() + HUNDRED_YEARS;
     return {
-      breaks: ({ expires }) => expires.getTime() > limit,
+      violates: ({ expires }) => expires.getTime() > limit,
       message: ({ expires }) => `It expires in the year ${expires.getUTCFullYear()}: never.`,
     };
   },
@@ -46,7 +46,7 @@ export function expiresNever(token: Pick<Token, 'expires'>, now: Date): boolean 
  * that name while that is applied: one fault, one finding.
  */
 export const lifetimeOver: TokenRule<WithDays> = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'live',
   defaults: { enabled: true, severity: 'medium', days: 366, exceptions: [] },
   needs: [],
@@ -60,7 +60,7 @@ export const lifetimeOver: TokenRule<WithDays> = {
   prepare({ setting: { days }, facts, applied }) {
     const otherFindsEndless = applied('never-expires');
     return {
-      breaks: (token) =>
+      violates: (token) =>
         token.expires.getTime() - token.created.getTime() > days * DAY &&
         !(otherFindsEndless && expiresNever(token, facts.now)),
       message: ({ created, expires }) =>
@@ -71,7 +71,7 @@ export const lifetimeOver: TokenRule<WithDays> = {
 
 /** Finds expired tokens: nothing removes them until `cleanup_tokens` runs, if it does. */
 export const expiredPresent: TokenRule = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'expired',
   defaults: { enabled: true, severity: 'low', exceptions: [] },
   needs: [],
@@ -83,7 +83,7 @@ export const expiredPresent: TokenRule = {
     reference: 'NIST SP 800-53 IA-5: authenticators are removed at the end of their lifetime',
   },
   prepare: ({ facts }) => ({
-    breaks: () => true,
+    violates: () => true,
     message: ({ expires }) =>
       `It expired ${daysText(daysBetween(expires, facts.now))} ago and is still there.`,
   }),
@@ -94,7 +94,7 @@ export const expiredPresent: TokenRule = {
  * a refresh token's life from its creation, which is the access token's. One that is over is no fault.
  */
 export const refreshOutlivesAccess: TokenRule = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'all',
   defaults: { enabled: false, severity: 'low', exceptions: [] },
   needs: ['settings', 'token_lifetimes'],
@@ -110,7 +110,7 @@ export const refreshOutlivesAccess: TokenRule = {
     const lifetime = (facts.settings?.OAUTH2_PROVIDER?.REFRESH_TOKEN_EXPIRE_SECONDS ?? 0) * 1000;
     const end = ({ created }: Token) => created.getTime() + lifetime;
     return {
-      breaks: (token) =>
+      violates: (token) =>
         token.hasRefreshToken && end(token) > facts.now.getTime() && end(token) > token.expires.getTime(),
       message: (token) =>
         `Its refresh token is good for ${daysText(daysBetween(token.expires, new Date(end(token))))} after it has expired.`,
@@ -120,7 +120,7 @@ export const refreshOutlivesAccess: TokenRule = {
 
 /** Finds refresh tokens whose access token is gone: they mint new ones, and the clean-up never sees them. */
 export const refreshOrphaned: RefreshTokenRule = {
-  judges: 'refreshTokens',
+  appliesTo: 'refreshTokens',
   defaults: { enabled: true, severity: 'high', exceptions: [] },
   needs: ['refresh_tokens'],
   help: {
@@ -132,15 +132,15 @@ export const refreshOrphaned: RefreshTokenRule = {
     reference: 'RFC 7009, section 2.1: revoking a token ends the grant that it belongs to',
   },
   prepare: ({ facts }) => ({
-    breaks: (token) => refreshTokenState(token) === 'orphaned',
+    violates: (token) => refreshTokenState(token) === 'orphaned',
     message: ({ created }) =>
       `It was made ${daysText(daysBetween(created, facts.now))} ago, its access token is gone, and it mints new ones.`,
   }),
 };
 
 /** Finds days on which many tokens expire together: the day on which everything stops. */
-export const expiryCliff: SumRule<WithShare> = {
-  judges: 'sums',
+export const expiryCliff: AggregateRule<WithShare> = {
+  appliesTo: 'aggregates',
   defaults: { enabled: true, severity: 'low', tokens: 20, percent: 10, exceptions: [] },
   needs: [],
   help: {
@@ -163,7 +163,7 @@ export const expiryCliff: SumRule<WithShare> = {
         const day = Math.floor(token.expires.getTime() / DAY);
         days.set(day, (days.get(day) ?? 0) + 1);
       },
-      *breaches(): Iterable<Breach> {
+      *violations(): Iterable<Violation> {
         for (const [number, tokens] of [...days].sort(([one], [other]) => one - other)) {
           if (tokens < atLeast || tokens * 100 < live * percent) continue;
           const day = new Date(number * DAY).toISOString().slice(0, 10);

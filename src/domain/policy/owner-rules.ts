@@ -7,7 +7,7 @@ import { matchesAny } from './subject.ts';
  * somebody who leaves does not end their access.
  */
 export const ownerInactive: TokenRule = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'live',
   defaults: { enabled: true, severity: 'critical', exceptions: [] },
   needs: ['inactive_users'],
@@ -19,7 +19,7 @@ export const ownerInactive: TokenRule = {
     reference: 'OWASP Non-Human Identities Top 10, NHI1: improper offboarding',
   },
   prepare: ({ facts }) => ({
-    breaks: ({ user }) => user !== null && facts.inactiveUserIds.has(user.id),
+    violates: ({ user }) => user !== null && facts.inactiveUserIds.has(user.id),
     message: ({ user }) =>
       `Its owner ${user?.username ?? ''} is deactivated, and the token may work nevertheless.`,
   }),
@@ -27,7 +27,7 @@ export const ownerInactive: TokenRule = {
 
 /** Finds tokens of superusers: whoever holds one holds the controller, or may read all of it. */
 export const ownerSuperuser: TokenRule = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'live',
   defaults: { enabled: true, severity: 'medium', exceptions: [] },
   needs: ['users'],
@@ -38,7 +38,7 @@ export const ownerSuperuser: TokenRule = {
     reference: 'NIST SP 800-53 AC-6: least privilege',
   },
   prepare: ({ facts }) => ({
-    breaks: ({ user }) => user !== null && facts.superuserIds.has(user.id),
+    violates: ({ user }) => user !== null && facts.superuserIds.has(user.id),
     message: (token) =>
       `Its owner ${token.user?.username ?? ''} is a superuser: it may ${allowsWriting(token) ? 'do' : 'see'} everything.`,
   }),
@@ -50,7 +50,7 @@ export const ownerSuperuser: TokenRule = {
  * alive. Where the setting allows them, they are as they should be.
  */
 export const ownerExternal: TokenRule = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'live',
   defaults: { enabled: true, severity: 'medium', exceptions: [] },
   needs: ['users', 'settings'],
@@ -66,7 +66,7 @@ export const ownerExternal: TokenRule = {
   prepare({ facts }) {
     const forbidden = facts.settings?.ALLOW_OAUTH2_FOR_EXTERNAL_USERS === false;
     return {
-      breaks: ({ user }) => forbidden && user !== null && facts.externalUsers.has(user.id),
+      violates: ({ user }) => forbidden && user !== null && facts.externalUsers.has(user.id),
       message: ({ user }) =>
         `Its owner ${user?.username ?? ''} signs in by ${facts.externalUsers.get(user?.id ?? 0) ?? 'a provider'}, which cannot end this token.`,
     };
@@ -75,7 +75,7 @@ export const ownerExternal: TokenRule = {
 
 /** Finds personal access tokens of accounts that a machine works under. */
 export const personalTokenOfServiceAccount: TokenRule<WithUsers> = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'live',
   defaults: { enabled: true, severity: 'low', users: [], exceptions: [] },
   needs: [],
@@ -88,9 +88,9 @@ export const personalTokenOfServiceAccount: TokenRule<WithUsers> = {
     parameters: { users: 'The names of the service accounts, each a name or a pattern such as ci-*.' },
   },
   prepare({ setting: { users } }) {
-    const isServiceAccount = rememberedMatch(users);
+    const isServiceAccount = cachedMatcher(users);
     return {
-      breaks: ({ application, user }) =>
+      violates: ({ application, user }) =>
         application === null && user !== null && isServiceAccount(user.username),
       message: ({ user }) =>
         `It is personal, and ${user?.username ?? ''} is a service account: nothing says which program uses it.`,
@@ -99,7 +99,7 @@ export const personalTokenOfServiceAccount: TokenRule<WithUsers> = {
 };
 
 /** Whether a name matches one of the patterns; each name is compared once. */
-function rememberedMatch(patterns: readonly string[]): (name: string) => boolean {
+function cachedMatcher(patterns: readonly string[]): (name: string) => boolean {
   const known = new Map<string, boolean>();
   return (name) => {
     let match = known.get(name);
@@ -113,7 +113,7 @@ function rememberedMatch(patterns: readonly string[]): (name: string) => boolean
 
 /** Finds application tokens that belong to a person, where programs are to have accounts of their own. */
 export const applicationTokenOfPerson: TokenRule<WithUsers> = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'live',
   defaults: { enabled: false, severity: 'low', users: [], exceptions: [] },
   needs: [],
@@ -126,9 +126,9 @@ export const applicationTokenOfPerson: TokenRule<WithUsers> = {
     parameters: { users: 'The names of the service accounts, each a name or a pattern such as ci-*.' },
   },
   prepare({ setting: { users } }) {
-    const isServiceAccount = rememberedMatch(users);
+    const isServiceAccount = cachedMatcher(users);
     return {
-      breaks: ({ application, user }) =>
+      violates: ({ application, user }) =>
         application !== null && user !== null && !isServiceAccount(user.username),
       message: ({ application, user }) =>
         `${application?.name ?? ''} acts as ${user?.username ?? ''}, who is no service account.`,

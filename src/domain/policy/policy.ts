@@ -24,7 +24,7 @@ import {
   personalTokenOfServiceAccount,
 } from './owner-rules.ts';
 import type { ExceptionRule, Rule } from './rule.ts';
-import { hasRunOut } from './subject.ts';
+import { isExpiredException } from './subject.ts';
 import {
   duplicatePurpose,
   neverUsedRule,
@@ -37,7 +37,7 @@ import {
 
 /** Finds exceptions of the policy that have run out: what they were for is found again, or is settled. */
 const exceptionExpired: ExceptionRule = {
-  judges: 'exceptions',
+  appliesTo: 'exceptions',
   defaults: { enabled: true, severity: 'medium', exceptions: [] },
   needs: [],
   help: {
@@ -47,7 +47,7 @@ const exceptionExpired: ExceptionRule = {
     reference: 'ISO/IEC 27001:2022, clause 10.2: nonconformities are followed up',
   },
   prepare: ({ facts }) => ({
-    breaks: (exception) => hasRunOut(exception, facts.now),
+    violates: (exception) => isExpiredException(exception, facts.now),
     message: ({ until, reason }) => `It held until ${until ?? ''}, for this reason: ${reason}`,
   }),
 };
@@ -102,7 +102,7 @@ export function ruleOf(name: RuleName): Rule {
 }
 
 /** The rules that a policy applies: enabled, and told what they need to know. */
-export function appliedRules(policy: Policy): RuleName[] {
+export function enabledRules(policy: Policy): RuleName[] {
   return ruleNames.filter((name) => {
     const setting = policy[name];
     return setting.enabled && !('users' in setting && setting.users.length === 0);

@@ -22,7 +22,7 @@ export interface RuleHelp {
 }
 
 /** What a rule is made ready with. */
-interface Given<Setting> {
+interface RuleContext<Setting> {
   readonly setting: Setting;
   readonly facts: Facts;
   /** Whether another rule is applied as well, which then finds what both would. */
@@ -31,7 +31,7 @@ interface Given<Setting> {
 
 /** A rule that is ready to judge. Both functions are pure; a message is only asked for about what breaks. */
 export interface Check<Item> {
-  breaks(item: Item): boolean;
+  violates(item: Item): boolean;
   /** What is wrong with it, as a sentence. */
   message(item: Item): string;
 }
@@ -45,58 +45,64 @@ interface RuleBase<Setting extends RuleSetting> {
 
 /** A rule about tokens, each judged by itself. */
 export interface TokenRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
-  readonly judges: 'tokens';
+  readonly appliesTo: 'tokens';
   /** An expired token authenticates nothing, so that most rules leave it alone. */
   readonly tokens: 'live' | 'expired' | 'all';
-  prepare(given: Given<Setting>): Check<Token>;
+  prepare(given: RuleContext<Setting>): Check<Token>;
 }
 
 /** A rule about many tokens together. It sees those that have not expired. */
-export interface SumRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
-  readonly judges: 'sums';
-  prepare(given: Given<Setting>): Sum;
+export interface AggregateRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
+  readonly appliesTo: 'aggregates';
+  prepare(given: RuleContext<Setting>): Aggregate;
 }
 
 /** Tokens being counted: keeps no tokens, only numbers and names. */
-export interface Sum {
+export interface Aggregate {
   add(token: Token): void;
   /** What is wrong, once every token was added. */
-  breaches(): Iterable<Breach>;
+  violations(): Iterable<Violation>;
 }
 
 /** What a sum finds. */
-export interface Breach {
+export interface Violation {
   readonly subject: Subject;
   readonly message: string;
 }
 
 /** A rule about OAuth2 applications. */
 export interface ApplicationRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
-  readonly judges: 'applications';
-  prepare(given: Given<Setting>): Check<Application>;
+  readonly appliesTo: 'applications';
+  prepare(given: RuleContext<Setting>): Check<Application>;
 }
 
 /** A rule about refresh tokens. */
 export interface RefreshTokenRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
-  readonly judges: 'refreshTokens';
-  prepare(given: Given<Setting>): Check<RefreshToken>;
+  readonly appliesTo: 'refreshTokens';
+  prepare(given: RuleContext<Setting>): Check<RefreshToken>;
 }
 
 /** A rule about one of the controller's settings. */
 export interface SettingsRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
-  readonly judges: 'settings';
-  readonly about: keyof JudgedSettings;
-  prepare(given: Given<Setting>): Check<JudgedSettings>;
+  readonly appliesTo: 'settings';
+  readonly about: keyof PolicySettings;
+  prepare(given: RuleContext<Setting>): Check<PolicySettings>;
 }
 
 /** The rule about the policy's own exceptions. */
 export interface ExceptionRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
-  readonly judges: 'exceptions';
-  prepare(given: Given<Setting>): Check<Exception>;
+  readonly appliesTo: 'exceptions';
+  prepare(given: RuleContext<Setting>): Check<Exception>;
 }
 
 /** Any rule. */
-export type Rule = TokenRule | SumRule | ApplicationRule | RefreshTokenRule | SettingsRule | ExceptionRule;
+export type Rule =
+  | TokenRule
+  | AggregateRule
+  | ApplicationRule
+  | RefreshTokenRule
+  | SettingsRule
+  | ExceptionRule;
 
 /** A day in milliseconds. */
 export const DAY = 86_400_000;
@@ -153,12 +159,12 @@ export function atLeast(severity: Severity, threshold: Severity): boolean {
 }
 
 /** A count of nothing yet for each severity. */
-export function noneBySeverity(): Record<Severity, number> {
+export function zeroBySeverity(): Record<Severity, number> {
   return { low: 0, medium: 0, high: 0, critical: 0 };
 }
 
 /** The settings that rules judge, in the controller's names. Times are in seconds; null is what a target has not. */
-export interface JudgedSettings {
+export interface PolicySettings {
   readonly AUTH_BASIC_ENABLED: boolean;
   readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean;
   readonly SESSION_COOKIE_AGE: number;
@@ -186,7 +192,7 @@ export interface Facts {
   /** When a user last changed anything by the activity stream; none for who never did. */
   readonly lastChanges: ReadonlyMap<number, Date>;
   /** Null where no applied rule needs them. */
-  readonly settings: JudgedSettings | null;
+  readonly settings: PolicySettings | null;
 }
 
 /** Some ids, as far as asking about one goes. */

@@ -132,12 +132,12 @@ export interface Exception {
 }
 
 /** Whether an exception's last day is over. */
-export function hasRunOut({ until }: Exception, now: Date): boolean {
+export function isExpiredException({ until }: Exception, now: Date): boolean {
   return until !== undefined && now.toISOString().slice(0, 10) > until;
 }
 
 /** Whether an exception is meant for a subject; not whether it still holds. */
-export function isMeant(exception: Exception, subject: Subject): boolean {
+export function exceptionMatches(exception: Exception, subject: Subject): boolean {
   const { user, application, description } = exception;
   return (
     (user === undefined || matches(ownerOf(subject)?.username, user)) &&

@@ -1,13 +1,13 @@
 import { HashCounter, textHash } from '../compact-collections.ts';
 import { allowsWriting, type Token, type UserReference } from '../token.ts';
 import {
-  type Breach,
+  type AggregateRule,
   DAY,
   daysBetween,
   daysText,
   type Facts,
-  type SumRule,
   type TokenRule,
+  type Violation,
   type WithDays,
   type WithTokens,
 } from './rule.ts';
@@ -15,7 +15,7 @@ import type { Purpose } from './subject.ts';
 
 /** Finds tokens that were made some days ago and have never authenticated anything. */
 export const neverUsedRule: TokenRule<WithDays> = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'live',
   defaults: { enabled: true, severity: 'medium', days: 30, exceptions: [] },
   needs: ['never_used_tokens'],
@@ -29,7 +29,7 @@ export const neverUsedRule: TokenRule<WithDays> = {
   prepare({ setting: { days }, facts }) {
     const since = facts.now.getTime() - days * DAY;
     return {
-      breaks: (token) => token.created.getTime() < since && neverUsed(token, facts),
+      violates: (token) => token.created.getTime() < since && neverUsed(token, facts),
       message: ({ created }) =>
         `It was made ${daysText(daysBetween(created, facts.now))} ago and has never been used.`,
     };
@@ -42,7 +42,7 @@ export const neverUsedRule: TokenRule<WithDays> = {
  * target's own selection decides (`Facts.unusedTokenIds`).
  */
 export const unusedFor: TokenRule<WithDays> = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'live',
   defaults: { enabled: true, severity: 'medium', days: 90, exceptions: [] },
   needs: ['unused_tokens'],
@@ -57,7 +57,7 @@ export const unusedFor: TokenRule<WithDays> = {
     const since = facts.now.getTime() - days * DAY;
     const otherFindsNeverUsed = applied('never-used');
     return {
-      breaks: (token) => {
+      violates: (token) => {
         if (otherFindsNeverUsed && neverUsed(token, facts)) return false;
         const { id, lastUsed, created } = token;
         if (lastUsed === undefined) return facts.unusedTokenIds.has(id);
@@ -82,7 +82,7 @@ function unusedText({ created, lastUsed }: Token, { days, now }: { days: number;
 
 /** Finds tokens that may change things: all that are made without naming a scope. */
 export const writeScope: TokenRule = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'live',
   defaults: { enabled: true, severity: 'low', exceptions: [] },
   needs: [],
@@ -94,7 +94,7 @@ export const writeScope: TokenRule = {
       'Where reading is enough, replace it by a token of scope read. write-unneeded says where that is likely.',
     reference: 'RFC 9700, section 2.3: access token privilege restriction',
   },
-  prepare: () => ({ breaks: allowsWriting, message: () => 'It may change whatever its owner may change.' }),
+  prepare: () => ({ violates: allowsWriting, message: () => 'It may change whatever its owner may change.' }),
 };
 
 /**
@@ -102,7 +102,7 @@ export const writeScope: TokenRule = {
  * read only, as far as the activity stream tells. What is younger than that is given the time.
  */
 export const writeUnneeded: TokenRule<WithDays> = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'live',
   defaults: { enabled: false, severity: 'medium', days: 90, exceptions: [] },
   needs: ['last_changes', 'never_used_tokens'],
@@ -119,7 +119,7 @@ export const writeUnneeded: TokenRule<WithDays> = {
   prepare({ setting: { days }, facts }) {
     const since = facts.now.getTime() - days * DAY;
     return {
-      breaks: (token) =>
+      violates: (token) =>
         token.user !== null &&
         allowsWriting(token) &&
         token.created.getTime() < since &&
@@ -143,7 +143,7 @@ function idle(user: Token['user'], { lastChanges, now }: Facts): string {
 
 /** Finds personal access tokens without a description. An application's token has the application's name. */
 export const noDescription: TokenRule = {
-  judges: 'tokens',
+  appliesTo: 'tokens',
   tokens: 'live',
   defaults: { enabled: true, severity: 'low', exceptions: [] },
   needs: [],
@@ -154,7 +154,7 @@ export const noDescription: TokenRule = {
     reference: 'NIST SP 800-53 AC-2: the purpose of accounts is on record',
   },
   prepare: () => ({
-    breaks: ({ application, description }) => application === null && description.trim() === '',
+    violates: ({ application, description }) => application === null && description.trim() === '',
     message: () => 'Nothing says what it is for.',
   }),
 };
@@ -164,8 +164,8 @@ export const noDescription: TokenRule = {
  * purpose, and what it is only of those that came twice: among a million purposes, two that differ are taken
  * for one once in about ten thousand audits.
  */
-export const duplicatePurpose: SumRule = {
-  judges: 'sums',
+export const duplicatePurpose: AggregateRule = {
+  appliesTo: 'aggregates',
   defaults: { enabled: true, severity: 'low', exceptions: [] },
   needs: [],
   help: {
@@ -183,7 +183,7 @@ export const duplicatePurpose: SumRule = {
         const hash = textHash(description, Math.imul(user.id, 31) ^ Math.imul(application?.id ?? 0, 8191));
         if (counter.add(hash) === 2) repeated.set(hash, { user, application, description });
       },
-      *breaches(): Iterable<Breach> {
+      *violations(): Iterable<Violation> {
         for (const [hash, purpose] of repeated) {
           yield { subject: { kind: 'purpose', purpose }, message: sentence(purpose, counter.count(hash)) };
         }
@@ -198,8 +198,8 @@ function sentence({ user, application, description }: Purpose, tokens: number): 
 }
 
 /** Finds users who own more tokens than anybody keeps an eye on. */
-export const tooManyPerUser: SumRule<WithTokens> = {
-  judges: 'sums',
+export const tooManyPerUser: AggregateRule<WithTokens> = {
+  appliesTo: 'aggregates',
   defaults: { enabled: true, severity: 'low', tokens: 20, exceptions: [] },
   needs: [],
   help: {
@@ -218,7 +218,7 @@ export const tooManyPerUser: SumRule<WithTokens> = {
         if (count === undefined) counts.set(user.id, { user, tokens: 1 });
         else count.tokens += 1;
       },
-      *breaches(): Iterable<Breach> {
+      *violations(): Iterable<Violation> {
         for (const { user, tokens } of counts.values()) {
           if (tokens <= limit) continue;
           yield {

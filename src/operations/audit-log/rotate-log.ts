@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { TokenctlError } from '../../domain/errors.ts';
 import { neededSince } from '../../domain/incident/incident.ts';
-import { readBooks } from '../incident/recorded-incidents.ts';
+import { readIncidentHistories } from '../incident/recorded-incidents.ts';
 import type { AuditLog, EntryDraft, Pruning, Rotation } from '../ports/audit-log.ts';
 
 /** Which log, by whom. */
@@ -35,7 +35,7 @@ export async function pruneLog({
   before,
 }: RotateLogOptions & { readonly before: Date }): Promise<Pruning | null> {
   if (log.prune === undefined) throw noFile();
-  const incidents = [...(await readBooks(log)).values()].flatMap((book) => book.incidents);
+  const incidents = [...(await readIncidentHistories(log)).values()].flatMap((history) => history.incidents);
   const needed = neededSince(incidents);
   const earliest = needed === null ? before : new Date(Math.min(before.getTime(), Date.parse(needed)));
   return await log.prune(earliest, { actor, run: randomUUID() });

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../domain/plan.ts';
 import { type BatchStep, batchesOf, type FailedToken, OutcomeTally, runBatches } from '../journal/batches.ts';
 import { Journal } from '../journal/journal.ts';
-import { type Change, type Stopped, Work } from '../journal/operation-run.ts';
+import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
 import { type CleanupKind, type CleanupPlan, cleanupKinds } from './plan-cleanup.ts';
 
@@ -61,7 +61,7 @@ export async function cleanupTokens(options: CleanupTokensOptions): Promise<Clea
   const journal = new Journal({ ...options, operation: 'tokens.cleanup' });
   await reconcile(options);
   using _held = await journal.hold();
-  const work = new Work({ target, journal, signal });
+  const work = new OperationRun({ target, journal, signal });
   const tallies = tallied((kind) => new OutcomeTally(plan.counts[kind]));
   const intent = await journal.opening({ step: 'operation', planned: plan.total, ...plan.counts });
   for (const kind of cleanupKinds) {
@@ -78,7 +78,7 @@ export async function cleanupTokens(options: CleanupTokensOptions): Promise<Clea
     limited: plan.limited,
     notPossible: plan.notPossible,
     interrupted: work.interrupted && cleanupKinds.some((kind) => byKind[kind].notTried > 0),
-    stopped: work.told,
+    stopped: work.stopReason,
     run: journal.run,
     seconds: (clock.now().getTime() - started.getTime()) / 1000,
   };

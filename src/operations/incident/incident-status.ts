@@ -1,10 +1,10 @@
 import type { Incident, LockValue } from '../../domain/incident/incident.ts';
-import { type Hold, IncidentBook } from '../../domain/incident/incident-history.ts';
+import { type Hold, IncidentHistory } from '../../domain/incident/incident-history.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { AuthenticationSettings, Target, TargetDescription } from '../ports/target.ts';
 import { settingNamed } from './lock-settings.ts';
-import { readBooks } from './recorded-incidents.ts';
+import { readIncidentHistories } from './recorded-incidents.ts';
 import { readUsers, selectorOf } from './scope-selection.ts';
 
 /** Something that an incident set, and what it is now. */
@@ -78,11 +78,11 @@ export async function incidentStatus(options: {
   readonly all: boolean;
 }): Promise<Incidents> {
   const { target, description, log, clock, all } = options;
-  const books = await readBooks(log);
-  const book = books.get(description.address) ?? new IncidentBook();
-  const values = await heldValues(target, book);
+  const histories = await readIncidentHistories(log);
+  const history = histories.get(description.address) ?? new IncidentHistory();
+  const values = await heldValues(target, history);
   const found: IncidentStatus[] = [];
-  for (const incident of meant(book, all)) {
+  for (const incident of meant(history, all)) {
     const isOpen = incident.state !== 'lifted';
     const mine = values.filter(({ incidents }) => incidents.includes(incident.id));
     const tokens = isOpen ? await aliveTokens(target, incident) : { aliveCount: 0, alive: [] };
@@ -94,7 +94,7 @@ export async function incidentStatus(options: {
       holds: isOpen && tokens.aliveCount === 0 && mine.every(({ holds }) => holds),
     });
   }
-  const elsewhere = [...books]
+  const elsewhere = [...histories]
     .filter(([address]) => address !== description.address)
     .flatMap(([address, other]) =>
       meant(other, all).map((incident) => ({
@@ -106,8 +106,8 @@ export async function incidentStatus(options: {
   return { incidents: found, elsewhere };
 }
 
-function meant(book: IncidentBook, all: boolean): readonly Incident[] {
-  return all ? book.incidents : book.open;
+function meant(history: IncidentHistory, all: boolean): readonly Incident[] {
+  return all ? history.incidents : history.open;
 }
 
 function isOverdue(incident: Incident, now: Date): boolean {
@@ -120,8 +120,8 @@ export function isDue({ until }: Pick<Incident, 'until'>, now: Date): boolean {
 }
 
 /** Everything that incidents hold, with what it is now. */
-async function heldValues(target: Target, book: IncidentBook): Promise<readonly HeldValue[]> {
-  const holds = new Set(book.open.flatMap(({ id }) => book.heldBy(id)));
+async function heldValues(target: Target, history: IncidentHistory): Promise<readonly HeldValue[]> {
+  const holds = new Set(history.open.flatMap(({ id }) => history.heldBy(id)));
   const settings = [...holds].some(({ lock }) => lock.what === 'setting')
     ? await target.settings.read()
     : null;

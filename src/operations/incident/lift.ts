@@ -1,7 +1,7 @@
 import type { Incident, LockValue } from '../../domain/incident/incident.ts';
-import type { IncidentBook } from '../../domain/incident/incident-history.ts';
+import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
 import { Journal } from '../journal/journal.ts';
-import { type Change, type Stopped, Work } from '../journal/operation-run.ts';
+import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
@@ -9,7 +9,7 @@ import type { Target, TargetDescription } from '../ports/target.ts';
 import { activeUsers, foundOf, isDue } from './incident-status.ts';
 import { changeTo, settingNamed } from './lock-settings.ts';
 import { requireIncident } from './plan-lockdown.ts';
-import { readIncidents } from './recorded-incidents.ts';
+import { readIncidentHistory } from './recorded-incidents.ts';
 import { setUsers } from './set-users.ts';
 import { type StepReport, stage, takeStep } from './step.ts';
 
@@ -44,7 +44,7 @@ export async function liftIncident(options: Change & { readonly incident: string
   if (incident.state === 'lifted') return { ...none, result: 'unchanged', run: null };
   const journal = new Journal({ ...options, operation: 'incident.lift' });
   using _held = await journal.hold();
-  const work = new Work({ target, journal, signal });
+  const work = new OperationRun({ target, journal, signal });
   const opening = await journal.opening(openingOf({ incident, items }));
   const restored = items.filter(({ action }) => action === 'restore');
   const steps: StepReport[] = [];
@@ -65,7 +65,7 @@ export async function liftIncident(options: Change & { readonly incident: string
     steps,
     left: items.filter(({ action }) => action !== 'restore'),
     interrupted: work.interrupted && !whole,
-    stopped: work.told,
+    stopped: work.stopReason,
     run: journal.run,
   };
   const { left, run: _run, ...stated } = report;
@@ -110,7 +110,7 @@ function part(item: LiftItem | undefined): boolean {
 }
 
 async function restore(
-  work: Work,
+  work: OperationRun,
   group: Group & { readonly title: string; readonly incident: string },
 ): Promise<readonly StepReport[]> {
   const { items, incident, title } = group;
@@ -185,9 +185,9 @@ export async function planLift(options: {
   readonly incident: string;
 }): Promise<LiftPlan> {
   const { target, description, log } = options;
-  const book = await readIncidents({ log, address: description.address });
-  const incident = requireIncident(book, options.incident);
-  return { incident, items: await itemsOf(target, book, incident.id) };
+  const history = await readIncidentHistory({ log, address: description.address });
+  const incident = requireIncident(history, options.incident);
+  return { incident, items: await itemsOf(target, history, incident.id) };
 }
 
 /**
@@ -201,12 +201,12 @@ export async function dueIncidents(options: {
   readonly clock: Clock;
 }): Promise<readonly string[]> {
   const { description, log, clock } = options;
-  const book = await readIncidents({ log, address: description.address });
-  return book.open.filter((incident) => isDue(incident, clock.now())).map(({ id }) => id);
+  const history = await readIncidentHistory({ log, address: description.address });
+  return history.open.filter((incident) => isDue(incident, clock.now())).map(({ id }) => id);
 }
 
-async function itemsOf(target: Target, book: IncidentBook, incident: string): Promise<LiftItem[]> {
-  const holds = book.heldBy(incident).toReversed();
+async function itemsOf(target: Target, history: IncidentHistory, incident: string): Promise<LiftItem[]> {
+  const holds = history.heldBy(incident).toReversed();
   const settings = holds.some(({ lock }) => lock.what === 'setting') ? await target.settings.read() : null;
   const names = holds.flatMap(({ lock }) => (lock.what === 'user' ? [lock.name] : []));
   const active = await activeUsers(target, names);

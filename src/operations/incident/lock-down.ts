@@ -1,19 +1,19 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { Journal } from '../journal/journal.ts';
-import { type Change, type Stopped, Work } from '../journal/operation-run.ts';
+import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
 import type { AuthenticationSettings, Target } from '../ports/target.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
-import { doorLocks, lifetimeLocks, lockSettings } from './lock-settings.ts';
-import type { ByHand } from './manual-steps.ts';
+import { lifetimeLocks, lockSettings, switchLocks } from './lock-settings.ts';
+import type { ManualStep } from './manual-steps.ts';
 import { type LockdownPlan, userLocks } from './plan-lockdown.ts';
-import { readIncidents } from './recorded-incidents.ts';
-import { clearRooms } from './revoke-all-access.ts';
+import { readIncidentHistory } from './recorded-incidents.ts';
+import { revokeAllAccess } from './revoke-all-access.ts';
 import { selectorOf } from './scope-selection.ts';
 import { setUsers } from './set-users.ts';
 import { type SnapshotFiles, takeSnapshot } from './snapshot.ts';
 import { type StepReport, stage } from './step.ts';
-import { type Door, verifyDoors } from './verify-access-paths.ts';
+import { type AccessPath, verifyAccessPaths } from './verify-access-paths.ts';
 
 /** What to lock down, and who says so. */
 export interface LockDownOptions extends Change, RevocationListeners {
@@ -30,8 +30,8 @@ export interface LockdownReport {
   readonly result: 'locked' | 'partly';
   readonly until: Date | null;
   readonly steps: readonly StepReport[];
-  readonly doors: readonly Door[];
-  readonly byHand: readonly ByHand[];
+  readonly accessPaths: readonly AccessPath[];
+  readonly manualSteps: readonly ManualStep[];
   /** Ids of the caller's own tokens, which live on. */
   readonly kept: readonly number[];
   readonly interrupted: boolean;
@@ -42,7 +42,7 @@ export interface LockdownReport {
 }
 
 /**
- * Carries out a lockdown: closes what killed runs left open, records the intent, shuts the doors (switches,
+ * Carries out a lockdown: closes what killed runs left open, records the intent, shuts the accessPaths (switches,
  * users), writes down what there is, clears the rooms (refresh tokens, access tokens, sessions), shortens
  * lifetimes, and finds out whether the doors are shut. What is written down is what was there before: shutting
  * doors changes settings and users, whose values from before stand in the log and in the snapshot, and no token. A step that fails keeps no other from being taken. Running it again finishes
@@ -58,7 +58,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   const journal = new Journal({ ...options, operation: 'incident.lockdown' });
   await reconcile(options);
   using _held = await journal.hold();
-  const work = new Work({ target, journal, signal });
+  const work = new OperationRun({ target, journal, signal });
   const kept = plan.revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
   const opening = await journal.opening(openingOf(plan, kept));
   const settings = await settingsBefore(target);
@@ -72,21 +72,21 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   };
 
   await take('settings', 'Stopping the issuing of tokens', async () => {
-    if (plan.doors.length === 0) return [];
+    if (plan.switches.length === 0) return [];
     const title = 'Stopping the issuing of tokens';
     return [
       await lockSettings(work, {
         name: 'settings',
         title,
         incident,
-        locks: (now) => doorLocks(now, measures),
+        locks: (now) => switchLocks(now, measures),
       }),
     ];
   });
   await take('users', 'Deactivating users', async () => {
     if (!measures.deactivate) return [];
-    const book = await readIncidents({ log: options.log, address: options.description.address });
-    const { locks: users } = await userLocks({ ...options, scope, measures, book });
+    const history = await readIncidentHistory({ log: options.log, address: options.description.address });
+    const { locks: users } = await userLocks({ ...options, scope, measures, history });
     return [await setUsers(work, { users, active: false, common: { incident }, key: 'locks' })];
   });
   await take('snapshot', 'The snapshot', async () => {
@@ -96,8 +96,9 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   await take('tokens', 'Revoking tokens', async () => {
     const sessions = options.description.capabilities.sessions && scope.kind !== 'applications';
     const selector = () => selectorOf(scope, target);
-    return (await clearRooms(work, { ...options, change: options, selector, sessions, common: { incident } }))
-      .steps;
+    return (
+      await revokeAllAccess(work, { ...options, change: options, selector, sessions, common: { incident } })
+    ).steps;
   });
   await take('lifetimes', 'Shortening lifetimes', async () => {
     if (plan.lifetimes.length === 0) return [];
@@ -111,10 +112,10 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
       }),
     ];
   });
-  let doors: readonly Door[] = [];
+  let accessPaths: readonly AccessPath[] = [];
   await take('verify', 'Finding out whether the doors are shut', async () => {
     const { capabilities } = options.description;
-    doors = await verifyDoors(
+    accessPaths = await verifyAccessPaths(
       work,
       { ...plan, probe: incident },
       { capabilities, ownTokens: await target.ownTokenIds() },
@@ -123,17 +124,17 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   });
 
   const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
-  const shut = doors.every(({ state }) => state !== 'open');
+  const closed = accessPaths.every(({ state }) => state !== 'open');
   const report: LockdownReport = {
     incident,
-    result: whole && shut && !work.over ? 'locked' : 'partly',
+    result: whole && closed && !work.shouldStop ? 'locked' : 'partly',
     until: plan.until,
     steps,
-    doors,
-    byHand: plan.byHand,
+    accessPaths,
+    manualSteps: plan.manualSteps,
     kept,
     interrupted: work.interrupted && !whole,
-    stopped: work.told,
+    stopped: work.stopReason,
     run: journal.run,
     seconds: (clock.now().getTime() - started.getTime()) / 1000,
   };
@@ -153,7 +154,7 @@ async function settingsBefore(target: Target): Promise<AuthenticationSettings | 
 }
 
 function openingOf(plan: LockdownPlan, kept: readonly number[]) {
-  const { incident, scope, measures, selection, until, doors, users, lifetimes, revocation } = plan;
+  const { incident, scope, measures, selection, until, switches, users, lifetimes, revocation } = plan;
   const { continues, counted } = plan;
   return {
     step: 'operation',
@@ -165,7 +166,7 @@ function openingOf(plan: LockdownPlan, kept: readonly number[]) {
     ...(until !== null && { until: until.toISOString() }),
     kept,
     planned: {
-      settings: [...doors, ...lifetimes].map(({ name, before, locked }) => ({ name, before, locked })),
+      settings: [...switches, ...lifetimes].map(({ name, before, locked }) => ({ name, before, locked })),
       users: users.length,
       ...(counted && {
         tokens: revocation?.tokenIds.length ?? 0,
@@ -177,14 +178,14 @@ function openingOf(plan: LockdownPlan, kept: readonly number[]) {
 }
 
 function closingOf(report: LockdownReport) {
-  const { incident, result, steps, doors, byHand, interrupted, stopped, seconds } = report;
+  const { incident, result, steps, accessPaths, manualSteps, interrupted, stopped, seconds } = report;
   return {
     step: 'operation',
     incident,
     result,
     steps: steps.map(({ step, result: each }) => ({ step, result: each })),
-    doors: doors.map(({ door, state }) => ({ door, state })),
-    byHand: byHand.map(({ what }) => what),
+    accessPaths: accessPaths.map(({ path, state }) => ({ path, state })),
+    manualSteps: manualSteps.map(({ what }) => what),
     interrupted,
     stopped,
     seconds,

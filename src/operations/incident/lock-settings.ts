@@ -1,5 +1,5 @@
 import type { Lock, LockValue, Measures } from '../../domain/incident/incident.ts';
-import type { Work } from '../journal/operation-run.ts';
+import type { OperationRun } from '../journal/operation-run.ts';
 import type { AuthenticationSettings, TokenLifetimes } from '../ports/target.ts';
 import { type StepReport, takeStep } from './step.ts';
 
@@ -18,9 +18,9 @@ export interface SettingsStep {
  *
  * @throws TokenctlError as {@link takeStep}; what reading the settings throws before anything was recorded.
  */
-export async function lockSettings(work: Work, step: SettingsStep): Promise<StepReport | null> {
+export async function lockSettings(work: OperationRun, step: SettingsStep): Promise<StepReport | null> {
   const { name, title, incident } = step;
-  if (work.over) return { step: name, result: 'not_tried', message: `${title}: not tried.` };
+  if (work.shouldStop) return { step: name, result: 'not_tried', message: `${title}: not tried.` };
   const before = await work.target.settings.read();
   const locks = step.locks(before);
   if (locks.length === 0) return null;
@@ -57,7 +57,7 @@ function settingsText(
 }
 
 /** The settings that a lockdown sets before it revokes anything: whoever is out stays out. */
-const DOORS = ['AUTH_BASIC_ENABLED', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS'] as const;
+const SWITCHES = ['AUTH_BASIC_ENABLED', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS'] as const;
 
 /** The most that new tokens and codes live while an incident is open, in seconds. */
 const SHORT: TokenLifetimes = {
@@ -67,12 +67,12 @@ const SHORT: TokenLifetimes = {
 };
 
 /** The locks on switches that stop the issuing of tokens, as the settings are now. */
-export function doorLocks(settings: AuthenticationSettings, measures: Measures): readonly Lock[] {
+export function switchLocks(settings: AuthenticationSettings, measures: Measures): readonly Lock[] {
   const wanted = {
     AUTH_BASIC_ENABLED: measures.basicAuthentication,
     ALLOW_OAUTH2_FOR_EXTERNAL_USERS: measures.externalTokens,
   };
-  return DOORS.filter((name) => wanted[name]).map((name) => ({
+  return SWITCHES.filter((name) => wanted[name]).map((name) => ({
     what: 'setting',
     name,
     before: settings[name],

@@ -4,7 +4,7 @@ import type { RevocationPlan } from '../../domain/plan.ts';
 import type { TargetDescription } from '../ports/target.ts';
 
 /** Something that stays open because this target cannot close it, or because it was not asked for. */
-export interface ByHand {
+export interface ManualStep {
   /** What, as a noun. */
   readonly what: string;
   readonly why: string;
@@ -13,14 +13,14 @@ export interface ByHand {
 }
 
 /** What a lockdown does not close, with the command or the page that does. */
-export function byHand(options: {
+export function manualSteps(options: {
   readonly scope: LockdownScope;
   readonly measures: Measures;
   readonly description: TargetDescription;
   /** What is locked of the lifetimes: nothing where they are no settings. */
   readonly lifetimes: readonly Lock[];
   readonly revocation: RevocationPlan | null;
-}): readonly ByHand[] {
+}): readonly ManualStep[] {
   const { scope, measures, description, revocation } = options;
   const { capabilities } = description;
   const left = (revocation?.staysAlive ?? [])
@@ -56,7 +56,7 @@ const NAMES = {
 } as const;
 
 /** Where tokens were not counted, nothing told of them. */
-function refreshTokens({ dialect }: TargetDescription): ByHand {
+function refreshTokens({ dialect }: TargetDescription): ManualStep {
   const { revokeTokens } = managementCommands(dialect);
   return {
     what: NAMES.refresh_tokens,
@@ -65,7 +65,7 @@ function refreshTokens({ dialect }: TargetDescription): ByHand {
   };
 }
 
-function application({ address, dialect }: TargetDescription): ByHand {
+function application({ address, dialect }: TargetDescription): ManualStep {
   const page = `${address}/${dialect === 'gateway' ? 'access' : '#'}/applications`;
   return {
     what: 'the application itself',
@@ -74,7 +74,7 @@ function application({ address, dialect }: TargetDescription): ByHand {
   };
 }
 
-function passwords(deactivates: boolean): ByHand {
+function passwords(deactivates: boolean): ManualStep {
   return {
     what: 'logging in',
     why: 'Users stay active: whoever has a password, or an account at the identity provider, can log in anew and make tokens.',
@@ -85,7 +85,7 @@ function passwords(deactivates: boolean): ByHand {
 }
 
 /** A platform gateway reads them from a file. */
-function lifetimes(): ByHand {
+function lifetimes(): ManualStep {
   return {
     what: 'how long new tokens live',
     why: 'It is no setting here: a platform gateway reads it from its settings file.',
@@ -94,7 +94,7 @@ function lifetimes(): ByHand {
 }
 
 /** Whom turning Basic authentication off keeps out besides. */
-function localAccounts({ dialect }: TargetDescription): readonly ByHand[] {
+function localAccounts({ dialect }: TargetDescription): readonly ManualStep[] {
   const why = basicAuthCaution(dialect);
   if (why === null) return [];
   const remedy =
@@ -103,7 +103,7 @@ function localAccounts({ dialect }: TargetDescription): readonly ByHand[] {
 }
 
 /** Until a setting holds that was written, tokens are issued as before. */
-function delay(holds: TargetDescription['capabilities']['settingsHold']): readonly ByHand[] {
+function delay(holds: TargetDescription['capabilities']['settingsHold']): readonly ManualStep[] {
   if (holds === 'at_once') return [];
   const isGateway = holds === 'within_five_minutes';
   return [

@@ -1,19 +1,19 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
-import { eitherOf } from '../../domain/selector.ts';
+import { formatAlternatives } from '../../domain/selector.ts';
 import { Journal } from '../journal/journal.ts';
-import { type Change, type Stopped, Work } from '../journal/operation-run.ts';
+import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Capabilities, Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
-import { clearRooms } from './revoke-all-access.ts';
+import { revokeAllAccess } from './revoke-all-access.ts';
 import { readUsers } from './scope-selection.ts';
 import { setUsers, type UsersStep } from './set-users.ts';
 import { type StepReport, stage } from './step.ts';
-import { type Door, verifyDoors } from './verify-access-paths.ts';
+import { type AccessPath, verifyAccessPaths } from './verify-access-paths.ts';
 
 /** What users would lose. */
 export interface UserOffboardingPlan {
@@ -31,7 +31,7 @@ export interface UserOffboardingReport {
   /** `done` where nothing of theirs was found when reading again, and they are deactivated. */
   readonly result: 'done' | 'partly';
   readonly steps: readonly StepReport[];
-  readonly doors: readonly Door[];
+  readonly accessPaths: readonly AccessPath[];
   readonly staysActive: boolean;
   readonly staysAlive: RevocationPlan['staysAlive'];
   readonly interrupted: boolean;
@@ -97,7 +97,7 @@ export async function offboardUsers(
   const journal = new Journal({ ...options, operation: 'users.offboard' });
   await reconcile(options);
   using _held = await journal.hold();
-  const work = new Work({ target, journal, signal });
+  const work = new OperationRun({ target, journal, signal });
   const common = { users };
   const planned = { deactivate: plan.deactivate.length, tokens: plan.revocation.tokenIds.length };
   const opening = await journal.opening({ step: 'operation', ...common, planned });
@@ -105,38 +105,38 @@ export async function offboardUsers(
   const take = async (name: string, title: string, act: () => Promise<readonly StepReport[]>) =>
     steps.push(...(await stage(work, { name, title }, act)));
 
-  await take('users', `Deactivating ${eitherOf(users)}`, async () => {
+  await take('users', `Deactivating ${formatAlternatives(users)}`, async () => {
     const step = await setUsers(work, { users: plan.deactivate, active: false, common: {}, key: 'users' });
     return step === null ? [] : [step];
   });
   await take('tokens', 'Revoking tokens', async () => {
     const { sessions } = description.capabilities;
     const selector = () => Promise.resolve({ users });
-    return (await clearRooms(work, { ...options, change: options, selector, sessions, common })).steps;
+    return (await revokeAllAccess(work, { ...options, change: options, selector, sessions, common })).steps;
   });
-  let doors: readonly Door[] = [];
+  let accessPaths: readonly AccessPath[] = [];
   await take('verify', 'Finding out whether anything is left', async () => {
-    const shut = {
+    const closed = {
       scope: { kind: 'users', names: users },
-      doors: [],
+      switches: [],
       users: plan.deactivate,
       probe: null,
     } as const;
-    doors = await verifyDoors(work, shut, { ...description, ownTokens: [] });
+    accessPaths = await verifyAccessPaths(work, closed, { ...description, ownTokens: [] });
     return [];
   });
 
   const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
-  const shut = doors.every(({ state }) => state !== 'open');
+  const closed = accessPaths.every(({ state }) => state !== 'open');
   const report: UserOffboardingReport = {
     users,
-    result: whole && shut && !plan.staysActive && work.stopped === null ? 'done' : 'partly',
+    result: whole && closed && !plan.staysActive && work.stopped === null ? 'done' : 'partly',
     steps,
-    doors,
+    accessPaths,
     staysActive: plan.staysActive,
     staysAlive: plan.revocation.staysAlive,
     interrupted: work.interrupted && !whole,
-    stopped: work.told,
+    stopped: work.stopReason,
     run: journal.run,
   };
   const { staysAlive, run: _run, ...stated } = report;
@@ -144,7 +144,7 @@ export async function offboardUsers(
     step: 'operation',
     ...stated,
     steps: steps.map(({ step, result }) => ({ step, result })),
-    doors: doors.map(({ door, state }) => ({ door, state })),
+    accessPaths: accessPaths.map(({ path, state }) => ({ path, state })),
     staysAlive: staysAlive.map(({ what }) => what),
   });
   if (work.stopped !== null && !work.acted) throw work.stopped;

@@ -8,7 +8,7 @@ import {
   type LockdownScope,
   type Measures,
 } from '../../domain/incident/incident.ts';
-import { IncidentBook } from '../../domain/incident/incident-history.ts';
+import { IncidentHistory } from '../../domain/incident/incident-history.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import type { Selector } from '../../domain/selector.ts';
@@ -17,9 +17,9 @@ import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { refuseLockout } from '../settings/change-setting.ts';
-import { doorLocks, lifetimeLocks } from './lock-settings.ts';
-import { type ByHand, byHand } from './manual-steps.ts';
-import { readBooks } from './recorded-incidents.ts';
+import { lifetimeLocks, switchLocks } from './lock-settings.ts';
+import { type ManualStep, manualSteps } from './manual-steps.ts';
+import { readIncidentHistories } from './recorded-incidents.ts';
 import { type KnownUser, selectorOf, usersOf } from './scope-selection.ts';
 
 /** What a lockdown is planned from. */
@@ -57,7 +57,7 @@ export interface LockdownPlan {
   /** When it is to be lifted; null for not by itself. */
   readonly until: Date | null;
   /** What is set first, those included that are so already. */
-  readonly doors: readonly Lock[];
+  readonly switches: readonly Lock[];
   /** The users to deactivate. */
   readonly users: readonly Lock[];
   /** Names of users that are meant and stay active. */
@@ -68,7 +68,7 @@ export interface LockdownPlan {
   readonly counted: boolean;
   /** What is revoked and ended; null where the scope means nobody. */
   readonly revocation: RevocationPlan | null;
-  readonly byHand: readonly ByHand[];
+  readonly manualSteps: readonly ManualStep[];
 }
 
 /**
@@ -82,28 +82,34 @@ export interface LockdownPlan {
 export async function planLockdown(options: PlanLockdownOptions): Promise<LockdownPlan> {
   const { target, description, scope, measures, lasts, clock } = options;
   if (measures.basicAuthentication) refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
-  const books = await readBooks(options.log);
-  const book = books.get(description.address) ?? new IncidentBook();
-  const same = book.open.find((incident) => isSame(incident, { scope, measures }));
-  const { doors, lifetimes } = await settingLocks(target, measures);
-  const { locks: users, kept: usersKept } = await userLocks({ target, description, scope, measures, book });
+  const histories = await readIncidentHistories(options.log);
+  const history = histories.get(description.address) ?? new IncidentHistory();
+  const same = history.open.find((incident) => isSame(incident, { scope, measures }));
+  const { switches, lifetimes } = await settingLocks(target, measures);
+  const { locks: users, kept: usersKept } = await userLocks({
+    target,
+    description,
+    scope,
+    measures,
+    history,
+  });
   const selector = await selectorOf(scope, target);
   const counted = options.count !== false || same?.state === 'locked';
   const revocation = selector === null ? null : await (counted ? counting : notCounting)(options, selector);
   return {
-    incident: same?.id ?? freeId(book, sharedIdOf(options, [...books.values()])),
+    incident: same?.id ?? freeId(history, sharedIdOf(options, [...histories.values()])),
     continues: same !== undefined,
     scope,
     measures,
     selection: describeScope(scope),
     until: lasts === null ? untilOf(same) : new Date(clock.now().getTime() + lasts),
-    doors,
+    switches,
     users,
     usersKept,
     lifetimes,
     counted,
     revocation,
-    byHand: byHand({ scope, measures, description, lifetimes, revocation }),
+    manualSteps: manualSteps({ scope, measures, description, lifetimes, revocation }),
   };
 }
 
@@ -136,12 +142,12 @@ async function notCounting(
 async function settingLocks(
   target: Target,
   measures: Measures,
-): Promise<Pick<LockdownPlan, 'doors' | 'lifetimes'>> {
+): Promise<Pick<LockdownPlan, 'switches' | 'lifetimes'>> {
   if (!measures.basicAuthentication && !measures.externalTokens && !measures.lifetimes) {
-    return { doors: [], lifetimes: [] };
+    return { switches: [], lifetimes: [] };
   }
   const settings = await target.settings.read();
-  return { doors: doorLocks(settings, measures), lifetimes: lifetimeLocks(settings, measures) };
+  return { switches: switchLocks(settings, measures), lifetimes: lifetimeLocks(settings, measures) };
 }
 
 function untilOf(incident: Incident | undefined): Date | null {
@@ -156,16 +162,18 @@ export function newIncidentId(): string {
 /** The id that an incident has at other targets, where this is one of them. */
 function sharedIdOf(
   { sharedId, scope, measures }: PlanLockdownOptions,
-  books: readonly IncidentBook[],
+  histories: readonly IncidentHistory[],
 ): string | undefined {
   if (sharedId === undefined) return undefined;
-  const open = books.flatMap((book) => book.open.filter((incident) => isSame(incident, { scope, measures })));
+  const open = histories.flatMap((history) =>
+    history.open.filter((incident) => isSame(incident, { scope, measures })),
+  );
   return open.at(-1)?.id ?? sharedId;
 }
 
-function freeId(book: IncidentBook, proposed = newIncidentId()): string {
-  const taken = book.incidents.some(({ id }) => id === proposed);
-  return taken ? freeId(book) : proposed;
+function freeId(history: IncidentHistory, proposed = newIncidentId()): string {
+  const taken = history.incidents.some(({ id }) => id === proposed);
+  return taken ? freeId(history) : proposed;
 }
 
 /**
@@ -173,8 +181,8 @@ function freeId(book: IncidentBook, proposed = newIncidentId()): string {
  *
  * @throws TokenctlError `not_found`.
  */
-export function requireIncident(book: IncidentBook, id: string): Incident {
-  const found = book.incidents.filter((incident) => incident.id.startsWith(id));
+export function requireIncident(history: IncidentHistory, id: string): Incident {
+  const found = history.incidents.filter((incident) => incident.id.startsWith(id));
   const exact = found.find((incident) => incident.id === id) ?? (found.length === 1 ? found[0] : undefined);
   if (exact !== undefined) return exact;
   throw new TokenctlError(
@@ -206,9 +214,9 @@ export async function userLocks(options: {
   readonly description: TargetDescription;
   readonly scope: LockdownScope;
   readonly measures: Measures;
-  readonly book: IncidentBook;
+  readonly history: IncidentHistory;
 }): Promise<UserLocks> {
-  const { target, description, scope, measures, book } = options;
+  const { target, description, scope, measures, history } = options;
   if (!measures.deactivate) return { locks: [], kept: [] };
   if (!description.capabilities.deactivateUsers) throw cannotDeactivate();
   const users = await usersOf(scope, target);
@@ -218,7 +226,7 @@ export async function userLocks(options: {
     locks: users
       .filter((user) => !keeps(user))
       .map(lockOf)
-      .filter((lock) => lock.before === true || book.holdOn(lock) !== null),
+      .filter((lock) => lock.before === true || history.holdOn(lock) !== null),
     kept: users.filter(keeps).map(({ username }) => username),
   };
 }

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { incidentOperations } from '../../domain/incident/incident.ts';
-import { IncidentBook } from '../../domain/incident/incident-history.ts';
+import { IncidentHistory } from '../../domain/incident/incident-history.ts';
 import { Journal, type JournalOptions } from '../journal/journal.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import { requireIncident } from './plan-lockdown.ts';
@@ -11,28 +11,30 @@ import { requireIncident } from './plan-lockdown.ts';
  * @returns The book of each target that has any, by its address.
  * @throws TokenctlError `log_broken`, `audit_unavailable` where it cannot be read.
  */
-export async function readBooks(log: Pick<AuditLog, 'entries'>): Promise<ReadonlyMap<string, IncidentBook>> {
-  const books = new Map<string, IncidentBook>();
+export async function readIncidentHistories(
+  log: Pick<AuditLog, 'entries'>,
+): Promise<ReadonlyMap<string, IncidentHistory>> {
+  const histories = new Map<string, IncidentHistory>();
   for await (const entry of log.entries(1, { operations: incidentOperations })) {
     const address = entry.target['address'] ?? '';
-    const book = books.get(address) ?? new IncidentBook();
-    books.set(address, book);
-    book.add(entry);
+    const history = histories.get(address) ?? new IncidentHistory();
+    histories.set(address, history);
+    history.add(entry);
   }
-  return books;
+  return histories;
 }
 
 /**
  * Reads the incidents of one target out of the audit log.
  *
  * @param options `address` as of the target's description.
- * @throws TokenctlError as {@link readBooks}.
+ * @throws TokenctlError as {@link readIncidentHistories}.
  */
-export async function readIncidents(options: {
+export async function readIncidentHistory(options: {
   readonly log: Pick<AuditLog, 'entries'>;
   readonly address: string;
-}): Promise<IncidentBook> {
-  return (await readBooks(options.log)).get(options.address) ?? new IncidentBook();
+}): Promise<IncidentHistory> {
+  return (await readIncidentHistories(options.log)).get(options.address) ?? new IncidentHistory();
 }
 
 /**
@@ -49,8 +51,8 @@ export async function extendIncident(
   },
 ): Promise<string> {
   const { log, until } = options;
-  const book = await readIncidents({ log, address: options.description.address });
-  const { id, state } = requireIncident(book, options.incident);
+  const history = await readIncidentHistory({ log, address: options.description.address });
+  const { id, state } = requireIncident(history, options.incident);
   if (state === 'lifted') {
     throw new TokenctlError('usage', `${id} is lifted`, { hint: 'Lock down again where that is needed.' });
   }

@@ -2,12 +2,12 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { BatchOutcome } from '../journal/batches.ts';
-import type { Change, Stopped, Work } from '../journal/operation-run.ts';
+import type { Change, OperationRun, Stopped } from '../journal/operation-run.ts';
 import type { Capabilities, Target } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import type { RevocationListeners, RevocationReport } from '../revocation/revocation-report.ts';
 import { revokeTokens } from '../revocation/revoke-tokens.ts';
-import { endsWork, type Step, type StepReport, type StepResult, takeStep } from './step.ts';
+import { endsRun, type Step, type StepReport, type StepResult, takeStep } from './step.ts';
 
 /** How often it is looked again for tokens that were made meanwhile. */
 const MOST_PASSES = 12;
@@ -35,10 +35,10 @@ export interface Cleared {
  *
  * @throws TokenctlError as {@link takeStep}.
  */
-export async function clearRooms(work: Work, clearing: Clearing): Promise<Cleared> {
+export async function revokeAllAccess(work: OperationRun, clearing: Clearing): Promise<Cleared> {
   const steps: StepReport[] = [];
   let last: RevocationPlan | null = null;
-  for (let pass = 1; pass <= MOST_PASSES && !work.over; pass += 1) {
+  for (let pass = 1; pass <= MOST_PASSES && !work.shouldStop; pass += 1) {
     const selector = await clearing.selector();
     if (selector === null) break;
     last = await planRevocation({
@@ -70,7 +70,7 @@ export async function clearRooms(work: Work, clearing: Clearing): Promise<Cleare
     // What fails again and again is not tried forever.
     if (progress === 0) break;
     if (plan.reach.refreshTokens) {
-      const chase = await chaseRefreshes(work, selector);
+      const chase = await drainRefreshTokens(work, selector);
       if (chase !== null) steps.push(chase);
     }
   }
@@ -98,9 +98,9 @@ function progressOf({ revoked, unchanged, refreshTokens, sessions }: RevocationR
   return revoked + unchanged + refresh + (sessions?.ended ?? 0);
 }
 
-function stopAt(work: Work, { code, message, hint }: Stopped): void {
+function stopAt(work: OperationRun, { code, message, hint }: Stopped): void {
   const error = new TokenctlError(code, message, hint === undefined ? {} : { hint });
-  if (endsWork(error)) work.stop(error);
+  if (endsRun(error)) work.stop(error);
 }
 
 function listeners({ onProgress, onOutcome }: Clearing): RevocationListeners {
@@ -144,10 +144,10 @@ const ROUND = 1000;
  * @throws TokenctlError `audit_unavailable` where the log fails before anything was tried, and
  * `outcome_unrecorded` where it fails later.
  */
-export async function chaseRefreshes(work: Work, selector: Selector): Promise<StepReport | null> {
+export async function drainRefreshTokens(work: OperationRun, selector: Selector): Promise<StepReport | null> {
   const until = performance.now() + LONGEST;
   let [revoked, tries, left] = [0, 0, 0];
-  while (!work.over && performance.now() < until) {
+  while (!work.shouldStop && performance.now() < until) {
     const ids = await liveRefreshTokens(work.target, selector);
     left = ids.length;
     if (left === 0) break;
@@ -186,7 +186,7 @@ interface Round {
 }
 
 /** One round of tries between an intent and its outcome. */
-async function recordedRound(work: Work, chase: Chase): Promise<Round> {
+async function recordedRound(work: OperationRun, chase: Chase): Promise<Round> {
   let round: Round = { revoked: 0, tries: 0, left: chase.ids.length, isStuck: true };
   await work.part(async () => {
     const { users, applications } = chase.selector;
@@ -212,14 +212,14 @@ async function recordedRound(work: Work, chase: Chase): Promise<Round> {
 
 /** Lists and revokes until none is live, or it is time to tell the log. */
 async function tries(
-  work: Work,
+  work: OperationRun,
   chase: Chase & { readonly outcome: BatchOutcome; readonly touched: number[] },
 ): Promise<Round> {
   const { target } = work;
   const until = Math.min(chase.until, performance.now() + ROUND);
   let [revoked, count, isStuck] = [0, 0, false];
   let ids = await liveRefreshTokens(target, chase.selector);
-  while (ids.length > 0 && !isStuck && !work.over && (count === 0 || performance.now() < until)) {
+  while (ids.length > 0 && !isStuck && !work.shouldStop && (count === 0 || performance.now() < until)) {
     let failed = 0;
     for await (const each of target.revokeRefreshTokens(ids)) {
       work.acted = true;

@@ -2,7 +2,7 @@ import type { LockdownScope } from '../../domain/incident/incident.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { User } from '../../domain/token.ts';
 import type { Target, UserSelector } from '../ports/target.ts';
-import { requireNamed } from '../resolve-names.ts';
+import { resolveNames } from '../resolve-names.ts';
 
 /**
  * The users that a scope means now: those of an identity provider may be others in a minute, since it makes
@@ -12,7 +12,7 @@ import { requireNamed } from '../resolve-names.ts';
  */
 export async function usersOf(scope: LockdownScope, target: Target): Promise<readonly KnownUser[]> {
   if (scope.kind === 'applications') return [];
-  if (scope.kind === 'users') await requireNamed(target, { users: scope.names });
+  if (scope.kind === 'users') await resolveNames(target, { users: scope.names });
   const users = await readUsers(target, scope.kind === 'users' ? { names: scope.names } : {});
   return users.filter((user) => isMeant(user, scope));
 }

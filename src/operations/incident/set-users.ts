@@ -1,8 +1,8 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Lock } from '../../domain/incident/incident.ts';
-import type { Work } from '../journal/operation-run.ts';
+import type { OperationRun } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
-import { endsWork, isRefusal, type StepReport, type StepResult, takeStep } from './step.ts';
+import { endsRun, isRefusal, type StepReport, type StepResult, takeStep } from './step.ts';
 
 /** Users that share one intent and one outcome in the audit log. */
 const TOGETHER = 200;
@@ -27,7 +27,7 @@ export interface UsersStep {
  * @returns What became of them together; null for nobody.
  * @throws TokenctlError as {@link takeStep}.
  */
-export async function setUsers(work: Work, step: UsersStep): Promise<StepReport | null> {
+export async function setUsers(work: OperationRun, step: UsersStep): Promise<StepReport | null> {
   const { users, active, common, key } = step;
   if (users.length === 0) return null;
   const title = active ? 'Activating users' : 'Deactivating users';
@@ -49,7 +49,11 @@ interface Outcomes {
   readonly failed: { readonly id: number; readonly reason: string }[];
 }
 
-async function setEach({ target }: Work, users: UsersStep['users'], active: boolean): Promise<StepResult> {
+async function setEach(
+  { target }: OperationRun,
+  users: UsersStep['users'],
+  active: boolean,
+): Promise<StepResult> {
   const outcomes: Outcomes = { changed: [], unchanged: [], refused: [], failed: [] };
   const waiting = users.values();
   let ending: TokenctlError | null = null;
@@ -75,9 +79,9 @@ function note(
   { id, name, error }: { readonly id: number; readonly name: string; readonly error: unknown },
 ): TokenctlError | null {
   if (!(error instanceof TokenctlError)) throw error;
-  if (isRefusal(error) && !endsWork(error)) outcomes.refused.push(id);
+  if (isRefusal(error) && !endsRun(error)) outcomes.refused.push(id);
   outcomes.failed.push({ id, reason: `${name}: ${error.message}` });
-  return endsWork(error) ? error : null;
+  return endsRun(error) ? error : null;
 }
 
 function resultOf(outcomes: Outcomes, users: number, active: boolean): StepResult {

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Selector } from '../../domain/selector.ts';
-import type { Work } from '../journal/operation-run.ts';
+import type { OperationRun } from '../journal/operation-run.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { AuthenticationSettings, Target, TargetDescription } from '../ports/target.ts';
 import { type StepReport, type StepResult, takeStep } from './step.ts';
@@ -53,7 +53,7 @@ export interface Snapshot {
  *
  * @throws TokenctlError as {@link takeStep}.
  */
-export function takeSnapshot(work: Work, snapshot: Snapshot): Promise<StepReport> {
+export function takeSnapshot(work: OperationRun, snapshot: Snapshot): Promise<StepReport> {
   const { incident, files, clock, description } = snapshot;
   return takeStep(work, {
     name: 'snapshot',

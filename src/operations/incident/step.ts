@@ -1,5 +1,5 @@
 import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
-import type { Work } from '../journal/operation-run.ts';
+import type { OperationRun } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
 
 /** What became of one step of a lockdown, a lift or an offboarding. */
@@ -33,7 +33,7 @@ export interface Step {
 const ENDINGS: ReadonlySet<TokenctlErrorCode> = new Set(['credentials_refused', 'target_unreachable']);
 
 /** Whether nothing further can be tried at the target after this. */
-export function endsWork(error: TokenctlError): boolean {
+export function endsRun(error: TokenctlError): boolean {
   return ENDINGS.has(error.code);
 }
 
@@ -64,16 +64,16 @@ export function isRefusal(error: TokenctlError): boolean {
  * @throws TokenctlError as {@link takeStep}.
  */
 export async function stage(
-  work: Work,
+  work: OperationRun,
   { name, title }: Pick<Step, 'name' | 'title'>,
   act: () => Promise<readonly StepReport[]>,
 ): Promise<readonly StepReport[]> {
-  if (work.over) return [{ step: name, result: 'not_tried', message: `${title}: not tried.` }];
+  if (work.shouldStop) return [{ step: name, result: 'not_tried', message: `${title}: not tried.` }];
   try {
     return await act();
   } catch (error) {
     if (!(error instanceof TokenctlError) || OF_THE_LOG.has(error.code)) throw error;
-    if (endsWork(error)) work.stop(error);
+    if (endsRun(error)) work.stop(error);
     return [{ step: name, result: 'failed', message: `${title}: ${error.message}.` }];
   }
 }
@@ -82,11 +82,11 @@ export async function stage(
  * Takes one step, recorded before and after. One that the target refuses is reported, so that the next is
  * taken nevertheless; where it cannot be reached, `work` stops.
  *
- * @throws TokenctlError as {@link Work.part} does.
+ * @throws TokenctlError as {@link OperationRun.part} does.
  */
-export async function takeStep(work: Work, step: Step): Promise<StepReport> {
+export async function takeStep(work: OperationRun, step: Step): Promise<StepReport> {
   const { name, title, common } = step;
-  if (work.over) return { step: name, result: 'not_tried', message: `${title}: not tried.` };
+  if (work.shouldStop) return { step: name, result: 'not_tried', message: `${title}: not tried.` };
   let report: StepReport = { step: name, result: 'not_tried', message: '' };
   await work.part(async () => {
     const intent = await work.journal.intent({ step: name, ...common, ...step.intent });
@@ -97,7 +97,7 @@ export async function takeStep(work: Work, step: Step): Promise<StepReport> {
       await work.journal.outcome(intent, { step: name, ...common, result: result.result, ...data });
     } catch (error) {
       if (!(error instanceof TokenctlError) || OF_THE_LOG.has(error.code)) throw error;
-      if (endsWork(error)) work.stop(error);
+      if (endsRun(error)) work.stop(error);
       const result = isRefusal(error) ? 'refused' : 'unknown';
       report = { step: name, result: 'failed', message: `${title}: ${error.message}.` };
       await work.journal.outcome(intent, { step: name, ...common, result, reason: error.message });

@@ -1,9 +1,9 @@
 import type { Activity, RefreshToken, Token } from '../../domain/token.ts';
-import { numberSince } from '../audit-log/number-since.ts';
+import { numberSince } from '../audit-log/list-log.ts';
 import { intendedIds } from '../journal/batches.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import { requireNamed } from '../resolve-names.ts';
+import { resolveNames } from '../resolve-names.ts';
 
 /** Whose or which token's deeds are meant. */
 export type TimelineSubject = { readonly user: string } | { readonly tokenId: number };
@@ -59,7 +59,7 @@ export async function timeline(options: TimelineOptions): Promise<readonly Timel
 }
 
 async function idOf(target: Target, user: string): Promise<number | null> {
-  const { userIds } = await requireNamed(target, { users: [user] });
+  const { userIds } = await resolveNames(target, { users: [user] });
   return userIds?.get(user) ?? null;
 }
 

@@ -1,14 +1,14 @@
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
 import type { Secret } from '../../domain/secret.ts';
-import type { Work } from '../journal/operation-run.ts';
+import type { OperationRun } from '../journal/operation-run.ts';
 import type { Capabilities, Target } from '../ports/target.ts';
 import { settingNamed } from './lock-settings.ts';
 import { readUsers, selectorOf, usersOf } from './scope-selection.ts';
 import { takeStep } from './step.ts';
 
-/** Whether one way in is shut, and how that was found out. */
-export interface Door {
-  readonly door:
+/** Whether one way in is closed, and how that was found out. */
+export interface AccessPath {
+  readonly path:
     | 'access_tokens'
     | 'revoked_token'
     | 'refresh_tokens'
@@ -16,33 +16,33 @@ export interface Door {
     | 'basic_authentication'
     | 'external_tokens'
     | 'users';
-  readonly state: 'shut' | 'open' | 'not_tried';
+  readonly state: 'closed' | 'open' | 'not_tried';
   /** As a sentence. */
   readonly how: string;
 }
 
-/** What was shut. */
-export interface Shut {
+/** What was closed. */
+export interface ClosedPaths {
   readonly scope: LockdownScope;
-  readonly doors: readonly Lock[];
+  readonly switches: readonly Lock[];
   readonly users: readonly Pick<Lock, 'name'>[];
   /** The incident that a token is made and revoked for; null to try none. */
   readonly probe: string | null;
 }
 
 /**
- * Finds out whether what a lockdown shut is shut: reads again what can be read, has a token made and revoked and
+ * Finds out whether what a lockdown shut is closed: reads again what can be read, has a token made and revoked and
  * presents it, and says of the rest that it could not be tried.
  *
  * @throws TokenctlError whatever the target and the log throw.
  */
-export async function verifyDoors(
-  work: Work,
-  shut: Shut,
+export async function verifyAccessPaths(
+  work: OperationRun,
+  closed: ClosedPaths,
   { capabilities, ownTokens }: { readonly capabilities: Capabilities; readonly ownTokens: readonly number[] },
-): Promise<readonly Door[]> {
+): Promise<readonly AccessPath[]> {
   const { target } = work;
-  const { scope, probe } = shut;
+  const { scope, probe } = closed;
   return [
     await accessTokens(target, scope, ownTokens),
     ...(probe !== null && capabilities.identifies === 'by_trying' && capabilities.createTokens
@@ -54,24 +54,24 @@ export async function verifyDoors(
     ...(scope.kind === 'applications'
       ? []
       : [capabilities.sessions ? await sessions(target, scope) : notTried('sessions', capabilities)]),
-    ...(await switches(target, shut)),
-    ...(shut.users.length > 0 ? [await users(target, shut)] : []),
+    ...(await switches(target, closed)),
+    ...(closed.users.length > 0 ? [await users(target, closed)] : []),
   ];
 }
 
-function door(
-  name: Door['door'],
+function checked(
+  name: AccessPath['path'],
   open: number,
-  texts: { readonly shut: string; readonly open: string },
-): Door {
-  return { door: name, state: open === 0 ? 'shut' : 'open', how: open === 0 ? texts.shut : texts.open };
+  texts: { readonly closed: string; readonly open: string },
+): AccessPath {
+  return { path: name, state: open === 0 ? 'closed' : 'open', how: open === 0 ? texts.closed : texts.open };
 }
 
 async function accessTokens(
   target: Target,
   scope: LockdownScope,
   ownTokens: readonly number[],
-): Promise<Door> {
+): Promise<AccessPath> {
   const selector = await selectorOf(scope, target);
   const own = new Set(ownTokens);
   let [left, kept] = [0, 0];
@@ -82,13 +82,13 @@ async function accessTokens(
     }
   }
   const but = kept === 0 ? '' : ' but what may be your own';
-  return door('access_tokens', left, {
-    shut: `Read again, there is none${but}.`,
+  return checked('access_tokens', left, {
+    closed: `Read again, there is none${but}.`,
     open: `Read again, there are ${left}.`,
   });
 }
 
-async function refreshTokens(target: Target, scope: LockdownScope): Promise<Door> {
+async function refreshTokens(target: Target, scope: LockdownScope): Promise<AccessPath> {
   const selector = await selectorOf(scope, target);
   let left = 0;
   if (selector !== null) {
@@ -96,53 +96,53 @@ async function refreshTokens(target: Target, scope: LockdownScope): Promise<Door
     const of = { ...(users && { users }), ...(applications && { applications }) };
     for await (const _token of target.refreshTokens({ ...of, states: ['live', 'orphaned'] })) left += 1;
   }
-  return door('refresh_tokens', left, {
-    shut: 'Read again, none of them is live: no refresh can mint another.',
+  return checked('refresh_tokens', left, {
+    closed: 'Read again, none of them is live: no refresh can mint another.',
     open: `Read again, ${left} are live.`,
   });
 }
 
-async function sessions(target: Target, scope: LockdownScope): Promise<Door> {
+async function sessions(target: Target, scope: LockdownScope): Promise<AccessPath> {
   const userIds = scope.kind === 'all' ? null : (await usersOf(scope, target)).map(({ id }) => id);
   let left = 0;
   if (userIds === null) for await (const _session of target.sessions({ all: true })) left += 1;
   else if (userIds.length > 0) for await (const _session of target.sessions({ userIds })) left += 1;
-  return door('sessions', left, {
-    shut: 'Read again, there is none.',
+  return checked('sessions', left, {
+    closed: 'Read again, there is none.',
     open: `Read again, there are ${left}: somebody has logged in.`,
   });
 }
 
-async function switches(target: Target, { doors }: Shut): Promise<readonly Door[]> {
-  if (doors.length === 0) return [];
+async function switches(target: Target, { switches: locks }: ClosedPaths): Promise<readonly AccessPath[]> {
+  if (locks.length === 0) return [];
   const settings = await target.settings.read();
-  return doors.map(({ name }) => {
+  return locks.map(({ name }) => {
     const isBasic = name === 'AUTH_BASIC_ENABLED';
     const untried = isBasic ? ' No password is at hand to try it with.' : '';
-    return door(
+    return checked(
       isBasic ? 'basic_authentication' : 'external_tokens',
       settingNamed(settings, name) === false ? 0 : 1,
       {
-        shut: `Read again, ${name} is off.${untried}`,
+        closed: `Read again, ${name} is off.${untried}`,
         open: `Read again, ${name} is on.`,
       },
     );
   });
 }
 
-async function users(target: Target, shut: Shut): Promise<Door> {
-  const names = shut.users.map(({ name }) => name);
+async function users(target: Target, closed: ClosedPaths): Promise<AccessPath> {
+  const names = closed.users.map(({ name }) => name);
   const active = (await readUsers(target, { names })).filter(({ isActive }) => isActive).length;
-  return door('users', active, {
-    shut: `Read again, all ${names.length} are deactivated.`,
+  return checked('users', active, {
+    closed: `Read again, all ${names.length} are deactivated.`,
     open: `Read again, ${active} of ${names.length} are active.`,
   });
 }
 
-function notTried(name: 'refresh_tokens' | 'sessions', { identifies }: Capabilities): Door {
+function notTried(name: 'refresh_tokens' | 'sessions', { identifies }: Capabilities): AccessPath {
   const what = name === 'sessions' ? 'sessions' : 'refresh tokens';
   const where = identifies === 'by_trying' ? 'over the REST API' : 'with the rights of this role';
-  return { door: name, state: 'not_tried', how: `Not tried: ${what} cannot be listed ${where}.` };
+  return { path: name, state: 'not_tried', how: `Not tried: ${what} cannot be listed ${where}.` };
 }
 
 /**
@@ -152,10 +152,10 @@ function notTried(name: 'refresh_tokens' | 'sessions', { identifies }: Capabilit
  *
  * @throws TokenctlError as `takeStep`.
  */
-export async function probeToken(work: Work, incident: string): Promise<Door> {
+export async function probeToken(work: OperationRun, incident: string): Promise<AccessPath> {
   const { target } = work;
   const description = `tokenctl: probe of ${incident}`;
-  let door = doorOf('not_tried', 'Not tried: no token could be made for it.');
+  let path = revokedTokenPath('not_tried', 'Not tried: no token could be made for it.');
   await takeStep(work, {
     name: 'probe',
     title: 'Trying a revoked token',
@@ -166,16 +166,16 @@ export async function probeToken(work: Work, incident: string): Promise<Door> {
       const left = token.user === null ? [] : await probesOf(target, token.user.username, description);
       const ids = [...new Set([...left, token.id])];
       const problem = await revoked(target, ids);
-      if (problem === null) door = await presented(target, value);
-      else door = doorOf('not_tried', `Not tried: the token for it was not revoked: ${problem}.`);
+      if (problem === null) path = await presented(target, value);
+      else path = revokedTokenPath('not_tried', `Not tried: the token for it was not revoked: ${problem}.`);
       return {
-        result: door.state === 'shut' ? 'done' : 'partly',
-        message: door.how,
-        data: { tokens: ids, accepted: door.state === 'open' },
+        result: path.state === 'closed' ? 'done' : 'partly',
+        message: path.how,
+        data: { tokens: ids, accepted: path.state === 'open' },
       };
     },
   });
-  return door;
+  return path;
 }
 
 async function probesOf(target: Target, user: string, description: string): Promise<number[]> {
@@ -195,13 +195,13 @@ async function revoked(target: Target, ids: readonly number[]): Promise<string |
   return problem;
 }
 
-async function presented(target: Target, value: Secret): Promise<Door> {
+async function presented(target: Target, value: Secret): Promise<AccessPath> {
   for await (const { live } of target.identify([value])) {
-    if (live) return doorOf('open', 'A token that was made for it, and revoked, was accepted.');
+    if (live) return revokedTokenPath('open', 'A token that was made for it, and revoked, was accepted.');
   }
-  return doorOf('shut', 'A token that was made for it, and revoked, is refused.');
+  return revokedTokenPath('closed', 'A token that was made for it, and revoked, is refused.');
 }
 
-function doorOf(state: Door['state'], how: string): Door {
-  return { door: 'revoked_token', state, how };
+function revokedTokenPath(state: AccessPath['state'], how: string): AccessPath {
+  return { path: 'revoked_token', state, how };
 }

@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
-import type { Work } from './operation-run.ts';
+import type { OperationRun } from './operation-run.ts';
 
 /** Tokens that share one intent and one outcome in the audit log. */
 interface Batch {
@@ -40,11 +40,11 @@ interface BatchRun {
  * @throws TokenctlError `audit_unavailable` where the log fails before anything was tried, and
  * `outcome_unrecorded` where it fails later; either after the batches under way have ended.
  */
-export async function runBatches(work: Work, run: BatchRun): Promise<void> {
+export async function runBatches(work: OperationRun, run: BatchRun): Promise<void> {
   const waiting = run.batches[Symbol.iterator]();
   let failure: { readonly error: unknown } | null = null;
   const worker = async () => {
-    while (failure === null && !work.over) {
+    while (failure === null && !work.shouldStop) {
       const next = waiting.next();
       if (next.done === true) return;
       try {
@@ -66,7 +66,7 @@ export async function runBatches(work: Work, run: BatchRun): Promise<void> {
   );
 }
 
-async function runBatch(batch: Batch, run: BatchRun & { readonly work: Work }): Promise<void> {
+async function runBatch(batch: Batch, run: BatchRun & { readonly work: OperationRun }): Promise<void> {
   const { work, step, tally } = run;
   const intent = await work.journal.intent(batchIntent(step, batch));
   const outcome = new BatchOutcome(step, batch);

@@ -25,7 +25,7 @@ export class Journal {
 
   /** Takes the run, so that nobody else closes its intents while this process lives. */
   hold(): Promise<Disposable> {
-    return this.#options.log.holdRun(this.run);
+    return this.#options.log.lockRun(this.run);
   }
 
   /**

@@ -26,7 +26,7 @@ export interface Stopped {
 }
 
 /** What the parts of one run share: where they act and record, and whether to go on. */
-export class Work {
+export class OperationRun {
   readonly target: Target;
   readonly journal: Journal;
   readonly #signal: AbortSignal | undefined;
@@ -60,12 +60,12 @@ export class Work {
   }
 
   /** Whether nothing further is to be begun. */
-  get over(): boolean {
+  get shouldStop(): boolean {
     return this.interrupted || this.#stopped !== null;
   }
 
   /** `stopped` as a report states it. */
-  get told(): Stopped | null {
+  get stopReason(): Stopped | null {
     if (this.#stopped === null) return null;
     const { code, message, hint } = this.#stopped;
     return { code, message, ...(hint === undefined ? {} : { hint }) };

@@ -47,9 +47,9 @@ async function findOut({ operation, data }: Entry, target: Target): Promise<Entr
     case 'batch':
       return { step, ...(await since(data, (ids) => stillAlive(target, ids))) };
     case 'refresh_tokens':
-      return { step, ...(await since(data, (ids) => stillAliveRefreshTokens(target, ids))) };
+      return { step, ...(await since(data, (ids) => findLiveRefreshTokens(target, ids))) };
     case 'refresh_token_rows':
-      return { step, ...(await since(data, (ids) => stillAliveRefreshTokens(target, ids, ANY_STATE))) };
+      return { step, ...(await since(data, (ids) => findLiveRefreshTokens(target, ids, ANY_STATE))) };
     case 'sessions':
       return { step, alive: (await planSessions(target, userIds(data))).count };
     default:
@@ -99,7 +99,7 @@ export function stillAlive(target: Target, ids: readonly number[]): Promise<numb
  *
  * @throws Whatever the target throws.
  */
-export function stillAliveRefreshTokens(
+export function findLiveRefreshTokens(
   target: Target,
   ids: readonly number[],
   states: readonly RefreshTokenState[] = ALIVE,

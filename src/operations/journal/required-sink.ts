@@ -42,7 +42,7 @@ export function withRequiredSink(log: AuditLog, { sink, format }: RequiredSink):
     entries: (from, only) => log.entries(from, only),
     head: () => log.head(),
     verify: (observer) => log.verify(observer),
-    holdRun: (run) => log.holdRun(run),
+    lockRun: (run) => log.lockRun(run),
     abandonedIntents: () => log.abandonedIntents(),
     ...(rotate !== undefined && { rotate }),
     ...(prune !== undefined && { prune }),

@@ -125,7 +125,7 @@ export interface AuditLog {
    * Marks a run as being worked on, until disposed of or until the process ends, however it ends. Taken
    * before the run's first intent.
    */
-  holdRun(run: string): Promise<Disposable>;
+  lockRun(run: string): Promise<Disposable>;
   /** The intents without an outcome whose run nobody holds: what a killed process left behind. */
   abandonedIntents(): Promise<readonly Entry[]>;
   /**

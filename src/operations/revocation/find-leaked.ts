@@ -52,7 +52,7 @@ export async function findLeaked(options: {
   let lines = 0;
   for await (const line of options.lines) {
     lines += 1;
-    for (const value of tokenValuesIn(line)) {
+    for (const value of findTokenValues(line)) {
       const known = candidates.get(value.reveal());
       if (known === undefined) candidates.set(value.reveal(), { value, lines: [lines] });
       else if (known.lines.length < LINES && known.lines.at(-1) !== lines) known.lines.push(lines);
@@ -134,7 +134,7 @@ const ALONE = /^[A-Za-z0-9\-._~+/]{16,256}=*$/;
  *
  * Other secrets of other lengths are left alone on purpose: a target that tries values must not be shown them.
  */
-export function tokenValuesIn(line: string): readonly Secret[] {
+export function findTokenValues(line: string): readonly Secret[] {
   const text = line.trim();
   const found = new Set<string>();
   if (ALONE.test(text)) found.add(text);

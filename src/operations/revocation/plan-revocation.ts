@@ -2,11 +2,11 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions, Reach, RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import type { RuleName } from '../../domain/policy/policy.ts';
-import { describeSelector, requireMeaning, type Selector } from '../../domain/selector.ts';
+import { describeSelector, type Selector, validateSelector } from '../../domain/selector.ts';
 import type { Token, User } from '../../domain/token.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Capabilities, RefreshTokenSelector, Target } from '../ports/target.ts';
-import { requireNamed } from '../resolve-names.ts';
+import { resolveNames } from '../resolve-names.ts';
 import { noSessions, planSessions } from '../sessions/sessions.ts';
 
 /** What to plan. */
@@ -41,9 +41,9 @@ export interface PlanRevocationOptions {
  */
 export async function planRevocation(options: PlanRevocationOptions): Promise<RevocationPlan> {
   const { target, selector, findings } = options;
-  requireMeaning(selector);
+  validateSelector(selector);
   const reach = await reachOf(options);
-  const { userIds } = await requireNamed(target, selector);
+  const { userIds } = await resolveNames(target, selector);
   const builder = new PlanBuilder({
     selection:
       describeSelector(selector) + (findings ? `, by the finding ${findings.rules.join(' or ')}` : ''),
@@ -93,7 +93,7 @@ async function reachOf(options: PlanRevocationOptions): Promise<Reach> {
  * `all` only orphaned ones: any other is beside an access token, and every access token is selected.
  */
 function refreshTokensAlone(selector: Selector): RefreshTokenSelector | null {
-  return selector.all === true ? { states: ['orphaned'] } : refreshTokensMeant(selector);
+  return selector.all === true ? { states: ['orphaned'] } : refreshTokenSelector(selector);
 }
 
 function ascending(userIds: 'all' | number[]): PlannedSessions['userIds'] {
@@ -116,7 +116,7 @@ function refuseTooLarge(planned: number, atMost: number | undefined): void {
  * The refresh tokens, alive, that a selector of access tokens means as well: null where it has a criterion
  * that only an access token can meet, so that none are meant but those beside the selected ones.
  */
-export function refreshTokensMeant(selector: Selector): RefreshTokenSelector | null {
+export function refreshTokenSelector(selector: Selector): RefreshTokenSelector | null {
   const { all: _all, users, applications, ...others } = selector;
   if (Object.values(others).some((value) => value !== undefined)) return null;
   return {

@@ -3,11 +3,11 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Kept, Outcome, RevocationPlan, StaysAlive } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { type FailedToken, type OutcomeCounts, OutcomeTally } from '../journal/batches.ts';
-import type { Stopped, Work } from '../journal/operation-run.ts';
+import type { OperationRun, Stopped } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
 import type { RefreshTokenSelector, Target } from '../ports/target.ts';
 import type { EndedSessions } from '../sessions/end-sessions.ts';
-import { refreshTokensMeant } from './plan-revocation.ts';
+import { refreshTokenSelector } from './plan-revocation.ts';
 
 /**
  * What became of the refresh tokens of a revocation. What is not tried or gone already is counted of those by
@@ -170,11 +170,11 @@ export interface MadeSince {
  * and with criteria that a new token cannot meet or only by chance.
  */
 export async function countMadeSince(
-  work: Work,
+  work: OperationRun,
   { plan, selector }: { readonly plan: RevocationPlan; readonly selector: Selector | undefined },
 ): Promise<MadeSince | null> {
-  if (selector === undefined || !plan.reach.refreshTokens || work.over) return null;
-  const meant = refreshTokensMeant(selector);
+  if (selector === undefined || !plan.reach.refreshTokens || work.shouldStop) return null;
+  const meant = refreshTokenSelector(selector);
   if (meant === null) return null;
   try {
     return await count(work.target, { plan, selector, meant });

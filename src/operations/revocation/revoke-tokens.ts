@@ -3,8 +3,8 @@ import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { batchesOf, runBatches } from '../journal/batches.ts';
 import { Journal } from '../journal/journal.ts';
-import { type Change, Work } from '../journal/operation-run.ts';
-import { reconcile, stillAlive, stillAliveRefreshTokens } from '../journal/reconcile.ts';
+import { type Change, OperationRun } from '../journal/operation-run.ts';
+import { findLiveRefreshTokens, reconcile, stillAlive } from '../journal/reconcile.ts';
 import { type EndedSessions, endSessions, verifySessions } from '../sessions/end-sessions.ts';
 import {
   closingOf,
@@ -46,7 +46,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   const journal = new Journal({ ...options, operation: 'tokens.revoke' });
   await reconcile(options);
   using _held = await journal.hold();
-  const work = new Work({ target, journal, signal });
+  const work = new OperationRun({ target, journal, signal });
   const tally = new RevocationTally(plan, options);
   const intent = await journal.opening(openingOf(plan));
 
@@ -79,7 +79,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
     kept: plan.kept,
     staysAlive: plan.staysAlive,
     interrupted: work.interrupted && unfinished,
-    stopped: work.told,
+    stopped: work.stopReason,
     run: journal.run,
     seconds: (clock.now().getTime() - started.getTime()) / 1000,
   };
@@ -90,7 +90,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
 
 /** Revokes the refresh tokens that are planned by themselves. */
 async function revokeAlone(
-  work: Work,
+  work: OperationRun,
   options: { readonly plan: RevocationPlan; readonly tally: RevocationTally; readonly size: number },
 ): Promise<void> {
   const { plan, tally, size } = options;
@@ -106,7 +106,7 @@ async function revokeAlone(
 
 /** Revokes a stretch of the plan's access tokens. */
 async function revokeStretch(
-  work: Work,
+  work: OperationRun,
   options: {
     readonly plan: RevocationPlan;
     readonly tally: RevocationTally;
@@ -175,7 +175,7 @@ export function markOf({ access }: RevocationTally): Mark {
  * Reads again which of the tokens tried still exist, before the caller's own credential is revoked. Where
  * that fails, the work stops: a target that cannot be asked is none to go on with.
  */
-export async function verifyOthers(work: Work, tally: RevocationTally): Promise<Verification> {
+export async function verifyOthers(work: OperationRun, tally: RevocationTally): Promise<Verification> {
   if (work.stopped !== null) return UNKNOWN;
   const { access, refresh } = tally;
   try {
@@ -193,7 +193,11 @@ export async function verifyOthers(work: Work, tally: RevocationTally): Promise<
  *
  * @param since Where the tally stood before; nothing is read where it was not tried.
  */
-export async function verifyOwn(work: Work, tally: RevocationTally, since: Mark): Promise<Verification> {
+export async function verifyOwn(
+  work: OperationRun,
+  tally: RevocationTally,
+  since: Mark,
+): Promise<Verification> {
   const ids = tally.access.tried.slice(since.access);
   if (ids.length === 0) return { alive: [], refreshAlive: [], ownAccessEnded: false };
   if (work.stopped !== null && work.stopped.code !== 'credentials_refused') return UNKNOWN;
@@ -216,12 +220,12 @@ export function together(one: Verification, other: Verification): Verification {
 }
 
 async function readAgain(
-  { target }: Work,
+  { target }: OperationRun,
   ids: readonly number[],
   refreshIds: readonly number[],
 ): Promise<Verification> {
   const alive = await stillAlive(target, ids);
-  const refreshAlive = await stillAliveRefreshTokens(target, refreshIds);
+  const refreshAlive = await findLiveRefreshTokens(target, refreshIds);
   return { alive, refreshAlive, ownAccessEnded: false };
 }
 

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
-import type { Work } from '../journal/operation-run.ts';
+import type { OperationRun } from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
 import { sessionSelector, sessionsOf } from './sessions.ts';
 
@@ -26,15 +26,15 @@ export interface EndedSessions {
  * that it cannot go on (then in `work.stopped`).
  *
  * @returns How many ended, and whether the turn came of every user.
- * @throws TokenctlError as a {@link Work.part}.
+ * @throws TokenctlError as a {@link OperationRun.part}.
  */
 export async function endSessions(
-  work: Work,
+  work: OperationRun,
   { userIds }: PlannedSessions,
 ): Promise<{ readonly ended: number; readonly complete: boolean }> {
   let ended = 0;
   for (const users of together(userIds)) {
-    if (work.over) return { ended, complete: false };
+    if (work.shouldStop) return { ended, complete: false };
     await work.part(
       async () => {
         ended += await endOf(work, users);
@@ -53,7 +53,7 @@ function* together(userIds: PlannedSessions['userIds']): Generator<PlannedSessio
     }
 }
 
-async function endOf(work: Work, users: PlannedSessions['userIds']): Promise<number> {
+async function endOf(work: OperationRun, users: PlannedSessions['userIds']): Promise<number> {
   const intent = await work.journal.intent({ step: 'sessions', users });
   const fingerprints: string[] = [];
   let ended = 0;
@@ -79,7 +79,7 @@ async function endOf(work: Work, users: PlannedSessions['userIds']): Promise<num
  * fails, the work stops.
  */
 export async function verifySessions(
-  work: Work,
+  work: OperationRun,
   { userIds }: PlannedSessions,
   started: Date,
 ): Promise<Pick<EndedSessions, 'stillAlive' | 'begunSince'>> {

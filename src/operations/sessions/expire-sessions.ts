@@ -1,11 +1,11 @@
 import type { PlannedSessions, Tally } from '../../domain/plan.ts';
-import { Counted } from '../../domain/plan-builder.ts';
-import { eitherOf } from '../../domain/selector.ts';
+import { NameCounter } from '../../domain/plan-builder.ts';
+import { formatAlternatives } from '../../domain/selector.ts';
 import { Journal } from '../journal/journal.ts';
-import { type Change, type Stopped, Work } from '../journal/operation-run.ts';
+import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
 import type { Target } from '../ports/target.ts';
-import { requireNamed } from '../resolve-names.ts';
+import { resolveNames } from '../resolve-names.ts';
 import { type EndedSessions, endSessions, verifySessions } from './end-sessions.ts';
 import { sessionsOf } from './sessions.ts';
 
@@ -29,16 +29,16 @@ export async function planSessionExpiry(options: {
   readonly users?: readonly string[];
 }): Promise<SessionExpiryPlan> {
   const { target, users } = options;
-  const named = await requireNamed(target, users === undefined ? {} : { users });
+  const named = await resolveNames(target, users === undefined ? {} : { users });
   const userIds = named.userIds === null ? 'all' : [...named.userIds.values()].sort((a, b) => a - b);
-  const byUser = new Counted();
+  const byUser = new NameCounter();
   let count = 0;
   for await (const { user } of sessionsOf(target, userIds)) {
     byUser.add(user?.username ?? '(no user known)');
     count += 1;
   }
   return {
-    selection: users === undefined ? 'every session' : `sessions of ${eitherOf(users)}`,
+    selection: users === undefined ? 'every session' : `sessions of ${formatAlternatives(users)}`,
     sessions: { userIds, count },
     byUser: byUser.tallies(),
   };
@@ -77,7 +77,7 @@ export async function expireSessions(options: ExpireSessionsOptions): Promise<Se
   const journal = new Journal({ ...options, operation: 'sessions.expire' });
   await reconcile(options);
   using _held = await journal.hold();
-  const work = new Work({ target, journal, signal });
+  const work = new OperationRun({ target, journal, signal });
   const intent = await journal.opening({
     step: 'operation',
     selection: plan.selection,
@@ -92,7 +92,7 @@ export async function expireSessions(options: ExpireSessionsOptions): Promise<Se
     ...found,
     verified: found.stillAlive === 0,
     interrupted: work.interrupted && !complete,
-    stopped: work.told,
+    stopped: work.stopReason,
     run: journal.run,
     seconds: (clock.now().getTime() - started.getTime()) / 1000,
   };

@@ -3,7 +3,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
 import type { Session } from '../../domain/token.ts';
 import type { SessionSelector, Target, TargetDescription } from '../ports/target.ts';
-import { requireNamed } from '../resolve-names.ts';
+import { resolveNames } from '../resolve-names.ts';
 
 /**
  * Streams the sessions of these users, or every one without names. Reads only.
@@ -16,7 +16,7 @@ export async function* listSessions(options: {
   readonly users?: readonly string[];
 }): AsyncIterable<Session> {
   const { target, users } = options;
-  const { userIds } = await requireNamed(target, users === undefined ? {} : { users });
+  const { userIds } = await resolveNames(target, users === undefined ? {} : { users });
   yield* sessionsOf(target, userIds === null ? 'all' : [...userIds.values()]);
 }
 

@@ -1,7 +1,7 @@
 import { IdSet } from '../../domain/compact-collections.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
-import { DAY, type Fact, type Facts, type JudgedSettings } from '../../domain/policy/rule.ts';
+import { DAY, type Fact, type Facts, type PolicySettings } from '../../domain/policy/rule.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { type Application, allowsWriting } from '../../domain/token.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
@@ -81,8 +81,8 @@ class Gathering implements Record<Fact, () => Promise<void>> {
   readonly #superusers = new IdSet();
   readonly #external = new Map<number, string>();
   #lastChanges: ReadonlyMap<number, Date> = new Map();
-  #settings: JudgedSettings | null = null;
-  #reading: Promise<JudgedSettings> | undefined;
+  #settings: PolicySettings | null = null;
+  #reading: Promise<PolicySettings> | undefined;
   #description: Promise<TargetDescription> | undefined;
   found: readonly Application[] = [];
 
@@ -165,7 +165,7 @@ class Gathering implements Record<Fact, () => Promise<void>> {
   }
 
   /** Read once, also where the first question for them was refused. */
-  #readSettings(): Promise<JudgedSettings> {
+  #readSettings(): Promise<PolicySettings> {
     this.#reading ??= this.#wanted.target.settings.read();
     return this.#reading;
   }

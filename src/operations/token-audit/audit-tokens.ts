@@ -1,12 +1,12 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Baseline, type Finding, findingKey, Judge } from '../../domain/policy/judge.ts';
-import { appliedRules, type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
-import { type Facts, noneBySeverity, type Rule, type Severity } from '../../domain/policy/rule.ts';
-import { requireMeaning, type Selector } from '../../domain/selector.ts';
+import { type Baseline, type Finding, findingKey, PolicyEvaluator } from '../../domain/policy/judge.ts';
+import { enabledRules, type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
+import { type Facts, type Rule, type Severity, zeroBySeverity } from '../../domain/policy/rule.ts';
+import { type Selector, validateSelector } from '../../domain/selector.ts';
 import { TokenStatistics } from '../../domain/token-statistics.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { RefreshTokenSelector, Target } from '../ports/target.ts';
-import { requireNamed } from '../resolve-names.ts';
+import { resolveNames } from '../resolve-names.ts';
 import { type Gathered, gatherFacts, isRefusal, type NotChecked } from './audit-facts.ts';
 
 /** What an audit counted. */
@@ -29,7 +29,7 @@ export interface AuditSummary {
 export interface Audit {
   /** The policy it judges by. */
   readonly policy: Policy;
-  /** The instant at which it judges. */
+  /** The instant at which it appliesTo. */
   readonly now: Date;
   /** Streams what is found, to be read once: what is read is counted, and nothing is kept. */
   readonly findings: AsyncIterable<Finding>;
@@ -66,10 +66,10 @@ export interface AuditTokensOptions {
  */
 export async function auditTokens(options: AuditTokensOptions): Promise<Audit> {
   const { target, selector, policy } = options;
-  requireMeaning(selector);
-  await requireNamed(target, selector);
+  validateSelector(selector);
+  await resolveNames(target, selector);
   const now = options.clock.now();
-  const rules = rulesFor(selector, options.rules ?? appliedRules(policy));
+  const rules = rulesFor(selector, options.rules ?? enabledRules(policy));
   const gathered = await gatherFacts({ target, selector, policy, rules, now });
   const statistics =
     options.statistics === true
@@ -85,8 +85,8 @@ class AuditRun {
   readonly #gathered: Gathered;
   readonly #facts: Facts;
   readonly #statistics: TokenStatistics | null;
-  readonly #judge: Judge;
-  readonly #bySeverity = noneBySeverity();
+  readonly #evaluator: PolicyEvaluator;
+  readonly #bySeverity = zeroBySeverity();
   readonly #byRule: Map<RuleName, number>;
   readonly #notChecked: NotChecked[];
   #tokensRead = 0;
@@ -98,7 +98,11 @@ class AuditRun {
     this.#gathered = gathered;
     this.#facts = gathered.facts;
     this.#statistics = gathered.statistics;
-    this.#judge = new Judge({ policy: options.policy, facts: gathered.facts, rules: gathered.rules });
+    this.#evaluator = new PolicyEvaluator({
+      policy: options.policy,
+      facts: gathered.facts,
+      rules: gathered.rules,
+    });
     this.#byRule = new Map(gathered.rules.map((rule) => [rule, 0]));
     this.#notChecked = [...gathered.notChecked];
   }
@@ -106,19 +110,19 @@ class AuditRun {
   async *findings(): AsyncIterable<Finding> {
     // One list for all tokens: a list for each would be the most that the judging costs.
     const found: Finding[] = [];
-    this.#judge.exceptions(found);
-    if (this.#facts.settings !== null) this.#judge.settings(this.#facts.settings, found);
-    for (const application of this.#gathered.applications) this.#judge.application(application, found);
+    this.#evaluator.exceptions(found);
+    if (this.#facts.settings !== null) this.#evaluator.settings(this.#facts.settings, found);
+    for (const application of this.#gathered.applications) this.#evaluator.application(application, found);
     yield* this.#counted(found);
     for await (const token of this.#options.target.tokens(this.#options.selector)) {
       this.#tokensRead += 1;
       this.#statistics?.add(token);
-      this.#judge.token(token, found);
+      this.#evaluator.token(token, found);
       if (found.length === 0) continue;
       // Not `yield*`, which takes several turns of the event loop for each of them.
       for (const finding of this.#counted(found)) yield finding;
     }
-    this.#judge.sums(found);
+    this.#evaluator.aggregates(found);
     yield* this.#counted(found);
     yield* this.#refreshTokens(found);
   }
@@ -128,7 +132,7 @@ class AuditRun {
     if (!this.#byRule.has('refresh-orphaned') || orphans === null) return;
     try {
       for await (const refreshToken of this.#options.target.refreshTokens(orphans)) {
-        this.#judge.refreshToken(refreshToken, found);
+        this.#evaluator.refreshToken(refreshToken, found);
         if (found.length > 0) yield* this.#counted(found);
       }
     } catch (error) {
@@ -164,7 +168,7 @@ class AuditRun {
       found: this.#found,
       bySeverity: { ...this.#bySeverity },
       byRule: Object.fromEntries(this.#byRule),
-      excused: Object.fromEntries(this.#judge.excused),
+      excused: Object.fromEntries(this.#evaluator.excused),
       known: this.#options.baseline === undefined ? null : this.#known,
       notChecked: this.#notChecked,
     };
@@ -179,10 +183,10 @@ export function rulesFor(selector: Selector, rules: readonly RuleName[]): RuleNa
   return rules.filter((name) => isFor(selector, ruleOf(name)));
 }
 
-function isFor(selector: Selector, { judges }: Rule): boolean {
+function isFor(selector: Selector, { appliesTo }: Rule): boolean {
   if (selector.all === true) return true;
-  if (judges === 'refreshTokens') return orphansOf(selector) !== null;
-  return judges === 'tokens' || judges === 'sums' || judges === 'exceptions';
+  if (appliesTo === 'refreshTokens') return orphansOf(selector) !== null;
+  return appliesTo === 'tokens' || appliesTo === 'aggregates' || appliesTo === 'exceptions';
 }
 
 /**
@@ -235,12 +239,12 @@ export async function findingSelector(options: FindingSelectorOptions): Promise<
  * @throws TokenctlError `usage`
  */
 export function requireUsable(rule: RuleName, policy: Policy): void {
-  if (ruleOf(rule).judges !== 'tokens') {
+  if (ruleOf(rule).appliesTo !== 'tokens') {
     throw new TokenctlError('usage', `The rule ${rule} is not about single tokens: it selects none`, {
       hint: `tokenctl tokens audit --explain ${rule} says what to do about it.`,
     });
   }
-  if (!appliedRules(policy).includes(rule)) {
+  if (!enabledRules(policy).includes(rule)) {
     throw new TokenctlError('usage', `The policy does not apply the rule ${rule}: it finds nothing`, {
       hint: 'Enable it in the policy section of the configuration, or in a file for --policy.',
     });

@@ -1,7 +1,7 @@
-import { requireMeaning, type Selector } from '../../domain/selector.ts';
+import { type Selector, validateSelector } from '../../domain/selector.ts';
 import type { RefreshToken, Token } from '../../domain/token.ts';
 import type { RefreshTokenSelector, Target } from '../ports/target.ts';
-import { requireNamed } from '../resolve-names.ts';
+import { resolveNames } from '../resolve-names.ts';
 
 /**
  * Streams the tokens that the selector names, a page of the target at a time.
@@ -11,8 +11,8 @@ import { requireNamed } from '../resolve-names.ts';
  */
 export async function* listTokens(options: { target: Target; selector: Selector }): AsyncIterable<Token> {
   const { target, selector } = options;
-  requireMeaning(selector);
-  await requireNamed(target, selector);
+  validateSelector(selector);
+  await resolveNames(target, selector);
   yield* target.tokens(selector);
 }
 
@@ -27,6 +27,6 @@ export async function* listRefreshTokens(options: {
   readonly selector: RefreshTokenSelector;
 }): AsyncIterable<RefreshToken> {
   const { target, selector } = options;
-  await requireNamed(target, selector);
+  await resolveNames(target, selector);
   yield* target.refreshTokens(selector);
 }

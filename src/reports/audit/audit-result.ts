@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Finding } from '../../domain/policy/judge.ts';
 import { type Policy, ruleNames } from '../../domain/policy/policy.ts';
-import { atLeast, noneBySeverity, type Severity, severities } from '../../domain/policy/rule.ts';
+import { atLeast, type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { applicationOf, ownerOf } from '../../domain/policy/subject.ts';
 import type { Audit, AuditSummary } from '../../operations/token-audit/audit-tokens.ts';
 import { csvLines } from '../tables/listing.ts';
@@ -157,7 +157,7 @@ export async function grouped(findings: AsyncIterable<Finding>, by: Grouping): P
     const name = nameOf(finding, by);
     let group = groups.get(name);
     if (group === undefined) {
-      group = { findings: 0, bySeverity: noneBySeverity() };
+      group = { findings: 0, bySeverity: zeroBySeverity() };
       groups.set(name, group);
     }
     group.findings += 1;

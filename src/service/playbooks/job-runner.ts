@@ -14,12 +14,14 @@ import {
   keepJobs,
   type RunnableJob,
 } from '../store/running-jobs.ts';
-import { renderInventory } from './inventory.ts';
-import { JobOutput } from './job-output.ts';
-import { JobProblem } from './job-problem.ts';
-import { outcomeOf, STOPPED } from './outcome.ts';
-import { findPlaybook } from './playbook-path.ts';
-import { type PlaybookEnd, runPlaybook } from './playbook-process.ts';
+import type { PlaybookEnd } from './playbook-process.ts';
+import {
+  findPlaybook,
+  JobProblem,
+  type PlaybookEnd,
+  renderInventory,
+  runPlaybook,
+} from './playbook-process.ts';
 
 /** What a runner works with. */
 export interface JobRunnerOptions {
@@ -190,5 +192,92 @@ export class JobRunner {
     } catch (error) {
       log.error({ err: error, job: id }, 'the end of a job could not be written');
     }
+  }
+}
+
+/** Why a run is to end before its time. */
+type StopReason = 'canceled' | 'stopped' | 'too long';
+
+/** What a job says whose service was stopped. */
+export const STOPPED = 'The service was stopped while this job waited or ran.';
+
+const ENDED_EARLY: Readonly<Record<StopReason, readonly [JobStatus, explanation: string]>> = {
+  canceled: ['canceled', ''],
+  stopped: ['canceled', STOPPED],
+  'too long': ['failed', 'The job ran for longer than six hours.'],
+};
+
+/**
+ * What became of a job, and why where that is not plain.
+ *
+ * @param end How the process ended, null where there was none.
+ * @param stop Aborted with a {@link StopReason} where it was made to end.
+ */
+export function outcomeOf(
+  end: PlaybookEnd | null,
+  stop: AbortSignal,
+): { readonly status: JobStatus; readonly explanation: string } {
+  if (stop.aborted) {
+    const [status, explanation] = ENDED_EARLY[stop.reason as StopReason];
+    return { status, explanation };
+  }
+  if (end?.code === 0) return { status: 'successful', explanation: '' };
+  const signal = end?.signal ?? null;
+  return {
+    status: 'failed',
+    explanation: signal === null ? '' : `ansible-playbook was ended by ${signal}.`,
+  };
+}
+
+const PIECE = 32_768;
+const LATEST_MS = 250;
+
+/**
+ * Collects what a job prints and writes it in pieces, a quarter of a second late at the most. What exceeds
+ * `most` characters is dropped, and a line says so.
+ */
+export class JobOutput {
+  readonly #write: (number: number, content: string) => Promise<void>;
+  readonly #most: number;
+  #kept = 0;
+  #number = 0;
+  #waiting = '';
+  #timer: NodeJS.Timeout | undefined;
+  #written: Promise<void> = Promise.resolve();
+
+  /** @param write Stores one piece; pieces come one after the other, numbered from 0. */
+  constructor(write: (number: number, content: string) => Promise<void>, most: number) {
+    this.#write = write;
+    this.#most = most;
+  }
+
+  /** Takes text. Resolves when more may come; rejects once pieces cannot be stored. */
+  async add(text: string): Promise<void> {
+    if (this.#kept >= this.#most) return;
+    // A text column cannot hold NUL.
+    const clean = text.replaceAll('\0', '\u{fffd}').slice(0, this.#most - this.#kept);
+    this.#kept += clean.length;
+    this.#waiting += clean;
+    if (this.#kept >= this.#most) {
+      this.#waiting += `\n[Output beyond ${this.#most} characters is not kept.]\n`;
+    }
+    if (this.#waiting.length >= PIECE) return this.flush();
+    this.#timer ??= setTimeout(() => {
+      this.flush().catch(() => undefined);
+    }, LATEST_MS);
+  }
+
+  /** Writes what waits. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#written = this.#written.then(async () => {
+      const content = this.#waiting;
+      this.#waiting = '';
+      if (content !== '') await this.#write(this.#number++, content);
+    });
+    // Whoever adds or flushes next hears of a failure; until then nobody may listen.
+    this.#written.catch(() => undefined);
+    return this.#written;
   }
 }

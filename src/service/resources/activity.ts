@@ -3,15 +3,15 @@ import { maySeeToken, visibleActivity } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, type Handler, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
+import type { FieldSet } from '../listing/fields.ts';
 import { allOf, type Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
+import type { ActivityRecord } from '../store/activity.ts';
 import { ACTIVITY_COLUMNS, ACTIVITY_FROM, type ActivityRecord, findActivity } from '../store/activity.ts';
 import { findToken } from '../store/tokens.ts';
-import { activityFields } from './activity-fields.ts';
-import { activityJson } from './activity-json.ts';
 import { seenApplication } from './applications.ts';
 import { seenOrganization } from './organizations.ts';
-import { pathId } from './path-id.ts';
+import { pathId } from './text-field.ts';
 import { seenUser } from './users.ts';
 
 /** `/api/v2/activity_stream/`, its `N/`, and what it holds about one token, application, user or organization. */
@@ -83,4 +83,215 @@ async function seenTokenId({ service, caller, params }: Exchange): Promise<numbe
   if (token === null) throw notFound();
   if (!maySeeToken(caller.user, token)) throw forbidden();
   return token.id;
+}
+
+/**
+ * The fields of an entry of the activity stream. Of what an entry is about, only what the entry shows of it
+ * can be filtered by: who sees the entry need not see all of that.
+ */
+export const activityFields: FieldSet = {
+  type: 'activity_stream',
+  fields: {
+    id: { type: 'integer', label: 'ID', helpText: 'Database ID of this entry.', column: 's.id' },
+    type: {
+      type: 'choice',
+      label: 'Type',
+      helpText: 'What kind of record this is.',
+      choices: [['activity_stream', 'Activity stream']],
+    },
+    url: { type: 'string', label: 'Url', helpText: 'Address of this entry.' },
+    related: { type: 'object', label: 'Related', helpText: 'Addresses of what it is about.' },
+    summary_fields: { type: 'object', label: 'Summary fields', helpText: 'What it is about, in short.' },
+    timestamp: {
+      type: 'datetime',
+      label: 'Timestamp',
+      helpText: 'When it happened.',
+      column: 's.timestamp',
+    },
+    operation: {
+      type: 'choice',
+      label: 'Operation',
+      helpText: 'What was done.',
+      column: 's.operation',
+      choices: [
+        ['create', 'Entity Created'],
+        ['update', 'Entity Updated'],
+        ['delete', 'Entity Deleted'],
+        ['associate', 'Entity Associated with another Entity'],
+        ['disassociate', 'Entity was Disassociated with another Entity'],
+      ],
+    },
+    changes: {
+      type: 'object',
+      label: 'Changes',
+      helpText: 'New and changed values; secrets are masked.',
+      column: 's.changes',
+    },
+    object1: {
+      type: 'string',
+      label: 'Object1',
+      helpText: 'What kind of thing was changed.',
+      column: 's.object1',
+    },
+    object2: {
+      type: 'string',
+      label: 'Object2',
+      helpText: 'What kind of thing it was associated with.',
+      column: 's.object2',
+    },
+    object_association: {
+      type: 'field',
+      label: 'Object association',
+      helpText: 'As what the two were associated.',
+    },
+    action_node: {
+      type: 'string',
+      label: 'Action node',
+      helpText: 'The node that did it.',
+      column: 's.action_node',
+    },
+    object_type: { type: 'field', label: 'Object type', helpText: 'Whose association it is.' },
+    actor: { type: 'id', label: 'Actor', column: 's.actor_id', hidden: true },
+    user: { type: 'id', label: 'User', column: 'b.id', hidden: true },
+    organization: { type: 'id', label: 'Organization', column: 'o.id', hidden: true },
+    o_auth2_access_token: { type: 'id', label: 'Access token', column: 't.id', hidden: true },
+    o_auth2_application: { type: 'id', label: 'Application', column: 'a.id', hidden: true },
+    object_relationship_type: {
+      type: 'string',
+      label: 'Relationship',
+      column: 's.object_relationship_type',
+      hidden: true,
+    },
+  },
+  relations: {
+    actor: person('u'),
+    user: person('b'),
+    organization: named('o'),
+    o_auth2_application: named('a'),
+    o_auth2_access_token: {
+      searchFields: ['description'],
+      fields: {
+        id: { type: 'integer', label: 'ID', column: 't.id' },
+        description: { type: 'string', label: 'Description', column: 't.description' },
+        scope: { type: 'string', label: 'Scope', column: 't.scope' },
+        user: { type: 'id', label: 'User', column: 't.user_id' },
+        application: { type: 'id', label: 'Application', column: 't.application_id' },
+        token: { type: 'string', label: 'Token', column: 't.token', secret: true },
+      },
+    },
+  },
+  searchFields: ['changes'],
+  order: ['id'],
+};
+
+function person(alias: 'u' | 'b'): FieldSet['relations'][string] {
+  return {
+    searchFields: ['username', 'first_name', 'last_name'],
+    fields: {
+      id: { type: 'integer', label: 'ID', column: `${alias}.id` },
+      username: { type: 'string', label: 'Username', column: `${alias}.username` },
+      first_name: { type: 'string', label: 'First name', column: `${alias}.first_name` },
+      last_name: { type: 'string', label: 'Last name', column: `${alias}.last_name` },
+      password: { type: 'string', label: 'Password', column: `${alias}.password`, secret: true },
+    },
+  };
+}
+
+function named(alias: 'o' | 'a'): FieldSet['relations'][string] {
+  return {
+    searchFields: ['name', 'description'],
+    fields: {
+      id: { type: 'integer', label: 'ID', column: `${alias}.id` },
+      name: { type: 'string', label: 'Name', column: `${alias}.name` },
+      description: { type: 'string', label: 'Description', column: `${alias}.description` },
+    },
+  };
+}
+
+/** An entry of the activity stream as the API shows it. What was deleted since is no longer referred to. */
+export function activityJson(entry: ActivityRecord): Record<string, unknown> {
+  return {
+    id: entry.id,
+    type: 'activity_stream',
+    url: `/api/v2/activity_stream/${entry.id}/`,
+    related: related(entry),
+    summary_fields: summary(entry),
+    timestamp: entry.timestamp,
+    operation: entry.operation,
+    changes: JSON.parse(entry.changes) as unknown,
+    object1: entry.object1,
+    object2: entry.object2,
+    object_association: association(entry.object_relationship_type),
+    action_node: entry.action_node,
+    object_type: objectType(entry.object_relationship_type),
+  };
+}
+
+function related(entry: ActivityRecord): Record<string, unknown> {
+  const one = (name: string, collection: string, id: number | null) =>
+    id === null ? {} : { [name]: [`/api/v2/${collection}/${id}/`] };
+  return {
+    ...(entry.actor_id !== null && { actor: `/api/v2/users/${entry.actor_id}/` }),
+    ...('category' in entry.setting && { setting: `/api/v2/settings/${entry.setting['category']}/` }),
+    ...one('o_auth2_access_token', 'tokens', entry.token_id),
+    ...one('o_auth2_application', 'applications', entry.application_id),
+    ...one('user', 'users', entry.about_user_id),
+    ...one('organization', 'organizations', entry.organization_id),
+  };
+}
+
+function summary(entry: ActivityRecord): Record<string, unknown> {
+  const one = (name: string, id: number | null, more: Record<string, unknown>) =>
+    id === null ? {} : { [name]: [{ id, ...more }] };
+  const named = (name: string | null, description: string | null) => ({ name, description });
+  return {
+    ...one('o_auth2_access_token', entry.token_id, {
+      user_id: entry.token_user_id,
+      description: entry.token_description,
+      ...(entry.token_application_id !== null && { application_id: entry.token_application_id }),
+      scope: entry.token_scope,
+    }),
+    ...one(
+      'o_auth2_application',
+      entry.application_id,
+      named(entry.application_name, entry.application_description),
+    ),
+    ...one('user', entry.about_user_id, {
+      username: entry.about_username,
+      first_name: entry.about_first_name,
+      last_name: entry.about_last_name,
+    }),
+    ...one(
+      'organization',
+      entry.organization_id,
+      named(entry.organization_name, entry.organization_description),
+    ),
+    ...actor(entry),
+    ...(Object.keys(entry.setting).length > 0 && { setting: [entry.setting] }),
+  };
+}
+
+/** Who did it. Of a user who is gone, the names stay and the id, which leads nowhere, does not. */
+function actor(entry: ActivityRecord): Record<string, unknown> {
+  if (entry.actor_id === null) {
+    return entry.deleted_actor === null ? {} : { actor: { ...entry.deleted_actor, id: null } };
+  }
+  return {
+    actor: {
+      id: entry.actor_id,
+      username: entry.actor_username,
+      first_name: entry.actor_first_name,
+      last_name: entry.actor_last_name,
+    },
+  };
+}
+
+/** Roles are called just that; the kinds of a role are in `changes`. */
+function association(relationship: string): string {
+  return relationship.endsWith('_role') ? 'role' : '';
+}
+
+/** Of `awx.main.models.organization.Organization.admin_role` the `organization`. */
+function objectType(relationship: string): string {
+  return relationship.split('.').at(-2)?.toLowerCase() ?? '';
 }

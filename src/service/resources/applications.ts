@@ -13,20 +13,17 @@ import {
   findApplication,
   findApplicationId,
 } from '../store/applications.ts';
-import { applicationFields } from './application-fields.ts';
-import { applicationJson } from './application-json.ts';
+import { applicationFields, applicationJson } from './application-json.ts';
 import {
   changeApplication,
   createApplication,
   removeApplication,
   type WrittenApplication,
 } from './change-application.ts';
-import { issueToken } from './issue-token.ts';
-import { namesIn } from './named-url.ts';
 import { seenOrganization } from './organizations.ts';
-import { pathId } from './path-id.ts';
-import { tokenFields } from './token-fields.ts';
-import { listTokens } from './tokens.ts';
+import { namesIn, pathId } from './text-field.ts';
+import { tokenFields } from './token-json.ts';
+import { issueToken, listTokens } from './tokens.ts';
 
 /** `/api/v2/applications/`, `/applications/N/` and `/tokens/` below it, and where else applications are listed. */
 export function serveApplications(app: FastifyInstance, service: ServiceContext): void {

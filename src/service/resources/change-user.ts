@@ -1,23 +1,22 @@
 import type { Queryable } from '../../db/database.ts';
-import { mayChangeUser } from '../access.ts';
+import { externalAccount, mayChangeUser } from '../access.ts';
 import { hashPassword, unusablePassword } from '../auth/password.ts';
 import type { Exchange } from '../endpoint.ts';
-import { forbidden, invalid, notFound } from '../failure.ts';
-import { currentSettings, type Settings } from '../settings/settings.ts';
+import { forbidden, forbidden, invalid, invalid, notFound, notFound, unauthenticated } from '../failure.ts';
+import type { Settings } from '../settings/definitions.ts';
+import { currentSettings, type Settings } from '../settings/definitions.ts';
 import { insertActivity } from '../store/activity.ts';
 import { deleteSessionsOf } from '../store/sessions.ts';
+import type { UserRecord } from '../store/users.ts';
 import {
-  findUser,
-  insertUser,
+  findUser,findUser, 
+  insertUser,lockUsers, 
   setSystemAuditor,
-  type UserRecord,
+  type UserRecord,type UserRecord, 
   updateUser,
-  usernameTaken,
+  usernameTaken
 } from '../store/users.ts';
-import { lockUser } from './lock-user.ts';
-import { readPassword } from './read-password.ts';
-import { booleanField, type Problems, textField } from './text-field.ts';
-import { refuseEscalation, refuseForeignPassword } from './user-guards.ts';
+import { booleanField, type Problems, type Problems, textField, textField } from './text-field.ts';
 
 /** A user as a request wants it; `password` in clear where it is to be set, null where it stays. */
 interface WantedUser {
@@ -179,4 +178,77 @@ async function noteChange(
     node: service.node,
     userId: user.id,
   });
+}
+
+/** What makes a user more than others, or nobody. */
+type Powers = Pick<UserRecord, 'is_superuser' | 'is_system_auditor' | 'is_active'>;
+
+/** Only a superuser makes superusers and auditors, or deactivates; nobody deactivates oneself. */
+export function refuseEscalation(
+  caller: UserRecord,
+  before: Powers & { readonly id?: number },
+  wanted: Powers,
+): void {
+  const privilege =
+    before.is_superuser !== wanted.is_superuser || before.is_system_auditor !== wanted.is_system_auditor;
+  const activity = before.is_active !== wanted.is_active;
+  if ((privilege || activity) && !caller.is_superuser) throw forbidden();
+  if (caller.id === before.id && (activity || (before.is_superuser && !wanted.is_superuser))) {
+    throw forbidden('You cannot take your own access away.');
+  }
+}
+
+/** An identity provider's user gets no password here: with one, the account would count as a local one. */
+export function refuseForeignPassword(user: UserRecord, wanted: { readonly password: string | null }): void {
+  if (wanted.password !== null && externalAccount(user) !== null) {
+    throw invalid({ password: ['The password of this user is kept by an identity provider.'] });
+  }
+}
+
+/**
+ * Reads the password of a user out of a body, and checks it by the rules in force; what is wrong goes into
+ * `problems`.
+ *
+ * @returns Null where it is to stay as it is: not given, empty, or as the API shows it.
+ */
+export function readPassword(
+  body: Readonly<Record<string, unknown>>,
+  options: { readonly settings: Settings; readonly problems: Problems; readonly required: boolean },
+): string | null {
+  const { settings, problems, required } = options;
+  const given = textField(body, 'password', { rule: { fallback: '', maxLength: 4096 }, problems });
+  if (problems['password'] !== undefined) return null;
+  if (given === '' || given === '$encrypted$') {
+    if (required) problems['password'] = ['Password required for new User.'];
+    return null;
+  }
+  const counted: readonly [string, number, number][] = [
+    ['characters', given.length, settings.LOCAL_PASSWORD_MIN_LENGTH],
+    ['digits', given.replace(/\D/g, '').length, settings.LOCAL_PASSWORD_MIN_DIGITS],
+    ['upper-case letters', given.replace(/\P{Lu}/gu, '').length, settings.LOCAL_PASSWORD_MIN_UPPER],
+    ['special characters', given.replace(/[\p{L}\p{N}]/gu, '').length, settings.LOCAL_PASSWORD_MIN_SPECIAL],
+  ];
+  const short = counted.filter(([, has, needs]) => has < needs);
+  if (short.length > 0)
+    problems['password'] = short.map(([what, , needs]) => `Needs at least ${needs} ${what}.`);
+  return given;
+}
+
+/**
+ * Locks a user, and the one who is about to change or delete this user, and reads both as they are now: what
+ * is decided and written then holds, even where the caller was deactivated or lost a privilege after the
+ * request began.
+ *
+ * @throws RequestFailure 401 where the caller is gone or inactive, 404 where the user is gone.
+ */
+export async function lockUser(
+  transaction: Queryable,
+  { caller, id }: { readonly caller: UserRecord; readonly id: number },
+): Promise<{ readonly caller: UserRecord; readonly user: UserRecord }> {
+  await lockUsers(transaction, [caller.id, id]);
+  const changer = await findUser(transaction, caller.id);
+  if (changer === null || !changer.is_active) throw unauthenticated();
+  const user = changer.id === id ? changer : await findUser(transaction, id);
+  if (user === null) throw notFound();
+  return { caller: changer, user };
 }

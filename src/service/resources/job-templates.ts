@@ -1,24 +1,28 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
-import { administersOrganization, seesEverything, visibleByOrganization } from '../access.ts';
+import { administersOrganization, administersOrganization, seesEverything, visibleByOrganization } from '../access.ts';
+import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
+import type { Exchange } from '../endpoint.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { forbidden, invalid, notFound } from '../failure.ts';
+import { forbidden, forbidden, invalid, invalid, notFound } from '../failure.ts';
+import type { FieldSet } from '../listing/fields.ts';
 import { list } from '../listing/listing.ts';
+import { limitProblem, playbookProblem } from '../playbooks/playbook-process.ts';
+import { jsonObject } from '../request.ts';
 import { insertActivity } from '../store/activity.ts';
+import { findInventory } from '../store/inventory.ts';
+import type { JobTemplateRecord } from '../store/job-templates.ts';
 import {
   deleteJobTemplate,
-  findJobTemplate,
+  findJobTemplate,findProject, 
   insertJobTemplate,
   JOB_TEMPLATE_COLUMNS,
   JOB_TEMPLATE_FROM,
-  type JobTemplateRecord,
-  updateJobTemplate,
+  type JobTemplateRecord,type JobTemplateRecord, type NewJobTemplate, 
+  updateJobTemplate
 } from '../store/job-templates.ts';
-import { jobTemplateFields } from './job-template-fields.ts';
-import { jobTemplateJson } from './job-template-json.ts';
-import { pathId } from './path-id.ts';
-import { readJobTemplate } from './read-job-template.ts';
+import { booleanField, integerField, type Problems, pathId, textField } from './text-field.ts';
 
 /** `/api/v2/job_templates/` and `/api/v2/job_templates/N/`. */
 export function serveJobTemplates(app: FastifyInstance, service: ServiceContext): void {
@@ -124,4 +128,184 @@ function note(
     actorId: caller.user.id,
     node: service.node,
   });
+}
+
+const name = { type: 'string', label: 'Name' } as const;
+
+/** The fields of a job template. */
+export const jobTemplateFields: FieldSet = {
+  type: 'job_template',
+  fields: {
+    id: { type: 'integer', label: 'ID', column: 'x.id' },
+    type: { type: 'choice', label: 'Type', choices: [['job_template', 'Job template']] },
+    url: { type: 'string', label: 'Url' },
+    related: { type: 'object', label: 'Related' },
+    summary_fields: { type: 'object', label: 'Summary fields' },
+    created: { type: 'datetime', label: 'Created', column: 'x.created' },
+    modified: { type: 'datetime', label: 'Modified', column: 'x.modified' },
+    name: {
+      ...name,
+      column: 'x.name',
+      writable: 'change',
+      required: true,
+      maxLength: 512,
+    },
+    description: {
+      type: 'string',
+      label: 'Description',
+      column: 'x.description',
+      writable: 'change',
+      defaultValue: '',
+    },
+    job_type: { type: 'choice', label: 'Job type', choices: [['run', 'Run']] },
+    inventory: {
+      type: 'id',
+      label: 'Inventory',
+      helpText: 'The hosts that it runs on.',
+      column: 'x.inventory_id',
+      writable: 'change',
+      required: true,
+    },
+    project: {
+      type: 'id',
+      label: 'Project',
+      helpText: 'Where the playbook is. Its organization is the job template’s.',
+      column: 'x.project_id',
+      writable: 'change',
+      required: true,
+    },
+    organization: { type: 'id', label: 'Organization', column: 'x.organization_id' },
+    playbook: {
+      type: 'string',
+      label: 'Playbook',
+      helpText: 'A path within the project.',
+      column: 'x.playbook',
+      writable: 'change',
+      required: true,
+      maxLength: 1024,
+    },
+    limit: {
+      type: 'string',
+      label: 'Limit',
+      helpText: 'A host pattern; empty for all hosts of the inventory.',
+      column: 'x."limit"',
+      writable: 'change',
+      defaultValue: '',
+      maxLength: 1024,
+    },
+    ask_limit_on_launch: {
+      type: 'boolean',
+      label: 'Ask for the limit on launch',
+      helpText: 'Whether who launches it may give another limit.',
+      column: 'x.ask_limit_on_launch',
+      writable: 'change',
+      defaultValue: false,
+    },
+  },
+  relations: {
+    organization: { searchFields: ['name'], fields: { name: { ...name, column: 'o.name' } } },
+    inventory: { searchFields: ['name'], fields: { name: { ...name, column: 'i.name' } } },
+    project: { searchFields: ['name'], fields: { name: { ...name, column: 'p.name' } } },
+  },
+  searchFields: ['name', 'description'],
+  order: ['name'],
+};
+
+/** A reference to another resource, as `summary_fields` shows it; nothing where there is none. */
+export function named(
+  relation: string,
+  { id, name }: { readonly id: number | null; readonly name: string | null },
+): Record<string, { id: number; name: string | null }> {
+  return id === null ? {} : { [relation]: { id, name } };
+}
+
+/** A job template as the API shows it to a caller. */
+export function jobTemplateJson(template: JobTemplateRecord, caller: Caller): Record<string, unknown> {
+  const { id, organization_id, inventory_id, project_id } = template;
+  const url = `/api/v2/job_templates/${id}/`;
+  const may = caller.mayWrite && administersOrganization(caller.user, organization_id);
+  return {
+    id,
+    type: 'job_template',
+    url,
+    related: {
+      ...(organization_id !== null && { organization: `/api/v2/organizations/${organization_id}/` }),
+      ...(inventory_id !== null && { inventory: `/api/v2/inventories/${inventory_id}/` }),
+      launch: `${url}launch/`,
+      jobs: `/api/v2/jobs/?job_template=${id}`,
+    },
+    summary_fields: {
+      ...named('organization', { id: organization_id, name: template.organization_name }),
+      ...named('inventory', { id: inventory_id, name: template.inventory_name }),
+      ...named('project', { id: project_id, name: template.project_name }),
+      user_capabilities: { edit: may, delete: may, start: may },
+    },
+    created: template.created,
+    modified: template.modified,
+    name: template.name,
+    description: template.description,
+    job_type: 'run',
+    inventory: inventory_id,
+    project: project_id,
+    organization: organization_id,
+    playbook: template.playbook,
+    limit: template.limit,
+    ask_limit_on_launch: template.ask_limit_on_launch,
+  };
+}
+
+/**
+ * Reads a job template from a request's body and checks it. The inventory and the project must be of
+ * organizations that the caller administers; the project's is the job template's.
+ *
+ * @param current The template that is changed, null for a new one; `replace` for PUT, which keeps nothing.
+ * @throws RequestFailure 400 and 403
+ */
+export async function readJobTemplate(
+  { service, caller, request }: Exchange,
+  current: { readonly before: JobTemplateRecord; readonly replace: boolean } | null,
+): Promise<NewJobTemplate> {
+  const body = jsonObject(request);
+  const problems: Problems = {};
+  const kept = current === null || current.replace ? null : current.before;
+  const text = (name: 'name' | 'description' | 'playbook' | 'limit', maxLength: number, required = false) =>
+    textField(body, name, {
+      rule: {
+        fallback: kept?.[name] ?? '',
+        required: required && (kept === null || body[name] !== undefined),
+        maxLength,
+      },
+      problems,
+    });
+  const read = {
+    name: text('name', 512, true),
+    description: text('description', 10_000),
+    playbook: text('playbook', 1024, true),
+    limit: text('limit', 1024),
+    ask_limit_on_launch: booleanField(body, 'ask_limit_on_launch', {
+      fallback: kept?.ask_limit_on_launch ?? false,
+      problems,
+    }),
+  };
+  const id = (name: 'inventory' | 'project') =>
+    integerField(body, name, { least: 1, fallback: kept?.[`${name}_id`] ?? 0, problems });
+  const inventory = await findInventory(service.database, id('inventory'));
+  const project = await findProject(service.database, id('project'));
+  if (inventory === null) problems['inventory'] ??= ['Expected the id of an inventory.'];
+  if (project === null) problems['project'] ??= ['Expected the id of a project.'];
+  const badPlaybook = playbookProblem(read.playbook);
+  if (badPlaybook !== null) problems['playbook'] ??= [badPlaybook];
+  const badLimit = limitProblem(read.limit);
+  if (badLimit !== null) problems['limit'] ??= [badLimit];
+  if (inventory === null || project === null || Object.keys(problems).length > 0) throw invalid(problems);
+  for (const { organization_id } of [inventory, project]) {
+    if (!administersOrganization(caller.user, organization_id)) throw forbidden();
+  }
+  return {
+    ...read,
+    organizationId: project.organization_id,
+    inventoryId: inventory.id,
+    projectId: project.id,
+    at: service.now(),
+  };
 }

@@ -1,13 +1,19 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, seesEverything, visibleByOrganization } from '../access.ts';
+import { administersOrganization, administersOrganization, seesEverything, visibleByOrganization } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
+import type { Exchange } from '../endpoint.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { forbidden, notFound, RequestFailure } from '../failure.ts';
+import { badRequest, badRequest, forbidden, forbidden, invalid, notFound, notFound, RequestFailure, tooManyRequests } from '../failure.ts';
+import type { FieldSet } from '../listing/fields.ts';
 import { list } from '../listing/listing.ts';
-import { cancelJob, findJob, JOB_COLUMNS, JOB_FROM, type JobRecord } from '../store/jobs.ts';
-import { jobFields } from './job-fields.ts';
-import { jobJson } from './job-json.ts';
-import { pathId } from './path-id.ts';
+import { escapeHtml } from '../pages/page.ts';
+import { limitProblem } from '../playbooks/playbook-process.ts';
+import { jsonObject, parseTarget } from '../request.ts';
+import type { JobTemplateRecord } from '../store/job-templates.ts';
+import type { JobRecord } from '../store/jobs.ts';
+import { cancelJob, findJob, findJob, insertJob, JOB_COLUMNS, JOB_FROM, type JobRecord, readOutput } from '../store/jobs.ts';
+import { named, seenJobTemplate } from './job-templates.ts';
+import { type Problems, pathId, textField } from './text-field.ts';
 
 /** `/api/v2/jobs/`, `/api/v2/jobs/N/` and its `cancel/`. */
 export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
@@ -72,4 +78,262 @@ async function cancel(exchange: Exchange): Promise<unknown> {
   }
   await service.jobs.look();
   return reply.code(202).send({});
+}
+
+const name = { type: 'string', label: 'Name' } as const;
+const STATUSES = ['pending', 'running', 'successful', 'failed', 'error', 'canceled'];
+
+/** The fields of a job. None can be written: a job is made by launching a template. */
+export const jobFields: FieldSet = {
+  type: 'job',
+  fields: {
+    id: { type: 'integer', label: 'ID', column: 'x.id' },
+    type: { type: 'choice', label: 'Type', choices: [['job', 'Job']] },
+    url: { type: 'string', label: 'Url' },
+    related: { type: 'object', label: 'Related' },
+    summary_fields: { type: 'object', label: 'Summary fields' },
+    created: { type: 'datetime', label: 'Created', column: 'x.created' },
+    modified: { type: 'datetime', label: 'Modified', column: 'x.modified' },
+    name: { ...name, column: 'x.name' },
+    description: { type: 'string', label: 'Description', column: 'x.description' },
+    launch_type: { type: 'choice', label: 'Launch type', choices: [['manual', 'Manual']] },
+    status: {
+      type: 'choice',
+      label: 'Status',
+      column: 'x.status',
+      choices: STATUSES.map((status) => [status, `${status[0]?.toUpperCase()}${status.slice(1)}`]),
+    },
+    failed: {
+      type: 'boolean',
+      label: 'Failed',
+      column: "(x.status IN ('failed', 'error', 'canceled'))",
+    },
+    started: { type: 'datetime', label: 'Started', column: 'x.started' },
+    finished: { type: 'datetime', label: 'Finished', column: 'x.finished' },
+    elapsed: { type: 'integer', label: 'Elapsed', helpText: 'Seconds that it has run.' },
+    job_explanation: { type: 'string', label: 'Explanation', column: 'x.job_explanation' },
+    execution_node: { type: 'string', label: 'Execution node', column: 'x.execution_node' },
+    job_type: { type: 'choice', label: 'Job type', choices: [['run', 'Run']] },
+    playbook: { type: 'string', label: 'Playbook', column: 'x.playbook' },
+    limit: { type: 'string', label: 'Limit', column: 'x."limit"' },
+    job_template: { type: 'id', label: 'Job template', column: 'x.job_template_id' },
+    inventory: { type: 'id', label: 'Inventory', column: 'x.inventory_id' },
+    project: { type: 'id', label: 'Project', column: 'x.project_id' },
+    organization: { type: 'id', label: 'Organization', column: 'x.organization_id' },
+    created_by: { type: 'id', label: 'Created by', column: 'x.created_by_id', hidden: true },
+  },
+  relations: {
+    job_template: { searchFields: ['name'], fields: { name: { ...name, column: 'j.name' } } },
+    organization: { searchFields: ['name'], fields: { name: { ...name, column: 'o.name' } } },
+    inventory: { searchFields: ['name'], fields: { name: { ...name, column: 'i.name' } } },
+    project: { searchFields: ['name'], fields: { name: { ...name, column: 'p.name' } } },
+    created_by: {
+      searchFields: ['username'],
+      fields: { username: { type: 'string', label: 'Username', column: 'u.username' } },
+    },
+  },
+  searchFields: ['name', 'description'],
+  order: ['id'],
+};
+
+/** A job as the API shows it to a caller. */
+export function jobJson(job: JobRecord, { service, caller }: Exchange): Record<string, unknown> {
+  const { id, organization_id, inventory_id, project_id, job_template_id, created_by_id } = job;
+  const url = `/api/v2/jobs/${id}/`;
+  const { status, started, finished } = job;
+  const may = caller.mayWrite && administersOrganization(caller.user, organization_id);
+  const failed = status === 'failed' || status === 'error' || status === 'canceled';
+  return {
+    id,
+    type: 'job',
+    url,
+    related: {
+      ...(created_by_id !== null && { created_by: `/api/v2/users/${created_by_id}/` }),
+      ...(organization_id !== null && { organization: `/api/v2/organizations/${organization_id}/` }),
+      ...(inventory_id !== null && { inventory: `/api/v2/inventories/${inventory_id}/` }),
+      ...(job_template_id !== null && {
+        job_template: `/api/v2/job_templates/${job_template_id}/`,
+        unified_job_template: `/api/v2/job_templates/${job_template_id}/`,
+      }),
+      stdout: `${url}stdout/`,
+      cancel: `${url}cancel/`,
+    },
+    summary_fields: {
+      ...named('organization', { id: organization_id, name: job.organization_name }),
+      ...named('inventory', { id: inventory_id, name: job.inventory_name }),
+      ...named('project', { id: project_id, name: job.project_name }),
+      ...named('job_template', { id: job_template_id, name: job.job_template_name }),
+      ...(created_by_id !== null && {
+        created_by: {
+          id: created_by_id,
+          username: job.created_by_username,
+          first_name: job.created_by_first_name,
+          last_name: job.created_by_last_name,
+        },
+      }),
+      user_capabilities: { start: may, delete: false },
+    },
+    created: job.created,
+    modified: job.modified,
+    name: job.name,
+    description: job.description,
+    unified_job_template: job_template_id,
+    launch_type: 'manual',
+    status,
+    failed,
+    started,
+    finished,
+    canceled_on: status === 'canceled' ? finished : null,
+    elapsed: started === null ? 0 : elapsed(started, finished ?? service.now()),
+    job_explanation: job.job_explanation,
+    execution_node: job.execution_node,
+    job_type: 'run',
+    inventory: inventory_id,
+    project: project_id,
+    playbook: job.playbook,
+    limit: job.limit,
+    organization: organization_id,
+    job_template: job_template_id,
+  };
+}
+
+/** Seconds, to the millisecond. */
+function elapsed(from: Date, to: Date): number {
+  return Math.max(0, (to.getTime() - from.getTime()) / 1000);
+}
+
+/** `/api/v2/jobs/N/stdout/`. */
+export function serveJobOutput(app: FastifyInstance, service: ServiceContext): void {
+  serveEndpoint(app, service, {
+    path: '/api/v2/jobs/:id(^\\d+$)/stdout/',
+    name: 'Output of a job',
+    description: 'What it printed so far: `format` is txt, txt_download, ansi, json or html.',
+    handlers: { GET: show },
+  });
+}
+
+/** The controller's formats. What a job prints holds no colours, so that `ansi` is the same as `txt`. */
+async function show(exchange: Exchange): Promise<unknown> {
+  const { service, request, reply } = exchange;
+  const job = await seenJob(exchange);
+  const format = new URLSearchParams(parseTarget(request.url).query).get('format') ?? formatFor(exchange);
+  const content = await readOutput(service.database, job.id);
+  const lines = content === '' ? 0 : content.split('\n').length;
+  switch (format) {
+    case 'json':
+      return { range: { start: 0, end: lines, absolute_end: lines }, content };
+    case 'txt':
+    case 'ansi':
+      return reply.type('text/plain; charset=utf-8').send(content);
+    case 'txt_download':
+    case 'ansi_download':
+      reply.header('Content-Disposition', `attachment; filename="job_${job.id}.txt"`);
+      return reply.type('text/plain; charset=utf-8').send(content);
+    case 'html':
+    case 'api':
+      return reply
+        .type('text/html; charset=utf-8')
+        .header('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
+        .send(`<!doctype html><title>Job ${job.id}</title><pre>${escapeHtml(content)}</pre>`);
+    default:
+      throw badRequest('format: expected txt, txt_download, ansi, ansi_download, json or html.');
+  }
+}
+
+function formatFor({ request }: Exchange): string {
+  return (request.headers.accept ?? '').startsWith('text/plain') ? 'txt' : 'json';
+}
+
+/** What the controller can ask for on launch. Of these, the service's templates ask for the limit at the most. */
+const PROMPTS = [
+  ...['limit', 'extra_vars', 'inventory', 'credentials', 'job_type', 'job_tags', 'skip_tags', 'verbosity'],
+  ...['diff_mode', 'scm_branch', 'execution_environment', 'labels', 'forks', 'job_slice_count', 'timeout'],
+  'instance_groups',
+];
+
+const WAIT_SECONDS = 10;
+
+/** `/api/v2/job_templates/N/launch/` (specification, section 4). */
+export function serveLaunch(app: FastifyInstance, service: ServiceContext): void {
+  serveEndpoint(app, service, {
+    path: '/api/v2/job_templates/:id(^\\d+$)/launch/',
+    name: 'Launch',
+    description:
+      'GET says what a launch asks for. POST launches a job; `limit` is taken where it is asked for.',
+    fields: {
+      type: 'job_template',
+      fields: {
+        limit: {
+          type: 'string',
+          label: 'Limit',
+          helpText: 'A host pattern instead of the template’s, where the template asks for it.',
+          writable: 'create',
+          maxLength: 1024,
+        },
+      },
+      relations: {},
+      searchFields: [],
+      order: [],
+    },
+    handlers: { GET: async (exchange) => asked(await seenJobTemplate(exchange)), POST: launch },
+  });
+}
+
+function asked(template: JobTemplateRecord): Record<string, unknown> {
+  const { id, name, description, inventory_id } = template;
+  return {
+    can_start_without_user_input: inventory_id !== null,
+    passwords_needed_to_start: [],
+    ask_variables_on_launch: false,
+    ask_inventory_on_launch: false,
+    ask_credential_on_launch: false,
+    ask_limit_on_launch: template.ask_limit_on_launch,
+    survey_enabled: false,
+    variables_needed_to_start: [],
+    credential_needed_to_start: false,
+    inventory_needed_to_start: inventory_id === null,
+    job_template_data: { name, id, description },
+    defaults: {
+      limit: template.limit,
+      inventory: inventory_id === null ? {} : { id: inventory_id, name: template.inventory_name },
+    },
+  };
+}
+
+async function launch(exchange: Exchange): Promise<unknown> {
+  const { service, caller, request, reply } = exchange;
+  const template = await seenJobTemplate(exchange);
+  if (!administersOrganization(caller.user, template.organization_id)) throw forbidden();
+  const { limit, ignored } = readLaunch(jsonObject(request), template);
+  if (template.inventory_id === null) throw badRequest('The inventory of this job template is gone.');
+  if (template.project_id === null) throw badRequest('The project of this job template is gone.');
+  if (!service.jobs.hasRoom) throw tooManyRequests('Too many jobs wait for their turn.', WAIT_SECONDS);
+  const id = await insertJob(service.database, {
+    templateId: template.id,
+    limit,
+    createdBy: caller.user.id,
+    runner: service.jobs.id,
+    node: service.node,
+    at: service.now(),
+  });
+  const job = id === null ? null : await findJob(service.database, id);
+  if (job === null) throw notFound();
+  service.jobs.enqueue(job.id);
+  reply.code(201).header('Location', `/api/v2/jobs/${job.id}/`);
+  return { job: job.id, ignored_fields: ignored, ...jobJson(job, exchange) };
+}
+
+function readLaunch(
+  body: Readonly<Record<string, unknown>>,
+  template: JobTemplateRecord,
+): { readonly limit: string; readonly ignored: Record<string, unknown> } {
+  const given = Object.entries(body).filter(([name]) => PROMPTS.includes(name));
+  const ignored = given.filter(([name]) => name !== 'limit' || !template.ask_limit_on_launch);
+  if (!template.ask_limit_on_launch) return { limit: template.limit, ignored: Object.fromEntries(ignored) };
+  const problems: Problems = {};
+  const limit = textField(body, 'limit', { rule: { fallback: template.limit }, problems });
+  const problem = limitProblem(limit);
+  if (problem !== null) problems['limit'] ??= [problem];
+  if (Object.keys(problems).length > 0) throw invalid(problems);
+  return { limit, ignored: Object.fromEntries(ignored) };
 }

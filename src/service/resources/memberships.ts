@@ -1,20 +1,18 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
 import { administersOrganization, mayEnlist, visibleOrganizations, visibleUsers } from '../access.ts';
-import { jsonObject } from '../body.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden } from '../failure.ts';
 import { allOf } from '../listing/filters.ts';
+import { jsonObject } from '../request.ts';
 import { insertActivity } from '../store/activity.ts';
 import { grantRole, type OrganizationRole, withdrawRole } from '../store/organizations.ts';
 import { findUser } from '../store/users.ts';
-import { lockUser } from './lock-user.ts';
-import { organizationFields } from './organization-fields.ts';
-import { listOrganizations, seenOrganization } from './organizations.ts';
+import { lockUser } from './change-user.ts';
+import { listOrganizations, organizationFields, seenOrganization } from './organizations.ts';
 import { integerField, type Problems } from './text-field.ts';
-import { userFields } from './user-fields.ts';
-import { listUsers, seenUser } from './users.ts';
+import { listUsers, seenUser, userFields } from './users.ts';
 
 /** A role in an organization that a user gets or loses. */
 interface RoleChange {

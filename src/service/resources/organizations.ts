@@ -1,22 +1,32 @@
 import type { FastifyInstance } from 'fastify';
-import { seesEverything, visibleOrganizations } from '../access.ts';
+import type { Queryable } from '../../db/database.ts';
+import { administersOrganization, seesEverything, visibleOrganizations } from '../access.ts';
+import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
+import type { Exchange } from '../endpoint.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { forbidden, notFound } from '../failure.ts';
+import { forbidden, forbidden, invalid, notFound, notFound } from '../failure.ts';
+import type { FieldSet } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
+import { jsonObject } from '../request.ts';
+import { insertActivity } from '../store/activity.ts';
+import { noteEndOfApplications, noteEndOfTokens } from '../store/cascade-activity.ts';
+import type { OrganizationRecord } from '../store/organizations.ts';
 import {
+  deleteOrganization,
+  findOrganization,
   findOrganization,
   findOrganizationId,
+  insertOrganization,
+  lockOrganization,
   ORGANIZATION_COLUMNS,
   ORGANIZATION_FROM,
   type OrganizationRecord,
+  type OrganizationRecord,
+  updateOrganization,
 } from '../store/organizations.ts';
-import { changeOrganization, createOrganization, removeOrganization } from './change-organization.ts';
-import { namesIn } from './named-url.ts';
-import { organizationFields } from './organization-fields.ts';
-import { organizationJson } from './organization-json.ts';
-import { pathId } from './path-id.ts';
+import { integerField, namedSegment, namesIn, type Problems, pathId, textField } from './text-field.ts';
 
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */
 export function serveOrganizations(app: FastifyInstance, service: ServiceContext): void {
@@ -90,4 +100,227 @@ async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
 async function remove(exchange: Exchange): Promise<undefined> {
   const { id } = await seenOrganization(exchange);
   return removeOrganization(exchange, id);
+}
+
+/** The fields of an organization. */
+export const organizationFields: FieldSet = {
+  type: 'organization',
+  fields: {
+    id: { type: 'integer', label: 'ID', helpText: 'Database ID of this organization.', column: 'o.id' },
+    type: {
+      type: 'choice',
+      label: 'Type',
+      helpText: 'What kind of record this is.',
+      choices: [['organization', 'Organization']],
+    },
+    url: { type: 'string', label: 'Url', helpText: 'Address of this organization.' },
+    related: { type: 'object', label: 'Related', helpText: 'Addresses of what belongs to it.' },
+    summary_fields: { type: 'object', label: 'Summary fields', helpText: 'Who made and changed it.' },
+    created: { type: 'datetime', label: 'Created', helpText: 'When it was made.', column: 'o.created' },
+    modified: {
+      type: 'datetime',
+      label: 'Modified',
+      helpText: 'When it was last changed.',
+      column: 'o.modified',
+    },
+    name: {
+      type: 'string',
+      label: 'Name',
+      helpText: 'Name of this organization.',
+      column: 'o.name',
+      writable: 'change',
+      required: true,
+      maxLength: 512,
+    },
+    description: {
+      type: 'string',
+      label: 'Description',
+      helpText: 'What it is for.',
+      column: 'o.description',
+      writable: 'change',
+      defaultValue: '',
+    },
+    max_hosts: {
+      type: 'integer',
+      label: 'Max hosts',
+      helpText: 'How many hosts it may have; 0 sets no limit.',
+      column: 'o.max_hosts',
+      writable: 'change',
+      defaultValue: 0,
+    },
+  },
+  relations: {},
+  searchFields: ['name', 'description'],
+  order: ['name'],
+};
+
+/** An organization as the API shows it to a caller. */
+export function organizationJson(
+  organization: OrganizationRecord,
+  caller: Caller,
+  detail = false,
+): Record<string, unknown> {
+  const url = `/api/v2/organizations/${organization.id}/`;
+  const maker = person(organization, 'created_by');
+  const changer = person(organization, 'modified_by');
+  const mayEdit = caller.mayWrite && administersOrganization(caller.user, organization.id);
+  return {
+    id: organization.id,
+    type: 'organization',
+    url,
+    related: {
+      ...(detail && { named_url: `/api/v2/organizations/${namedSegment([organization.name])}/` }),
+      ...(maker && { created_by: `/api/v2/users/${maker.id}/` }),
+      ...(changer && { modified_by: `/api/v2/users/${changer.id}/` }),
+      users: `${url}users/`,
+      admins: `${url}admins/`,
+      auditors: `${url}auditors/`,
+      applications: `${url}applications/`,
+      activity_stream: `${url}activity_stream/`,
+    },
+    summary_fields: {
+      ...(maker && { created_by: maker }),
+      ...(changer && { modified_by: changer }),
+      user_capabilities: { edit: mayEdit, delete: mayEdit },
+    },
+    created: organization.created,
+    modified: organization.modified,
+    name: organization.name,
+    description: organization.description,
+    max_hosts: organization.max_hosts,
+    custom_virtualenv: null,
+    default_environment: null,
+  };
+}
+
+/** Who made or changed it; null for nobody. */
+export function person(
+  organization: OrganizationRecord,
+  role: 'created_by' | 'modified_by',
+): { id: number; username: string | null; first_name: string | null; last_name: string | null } | null {
+  const id = organization[`${role}_id`];
+  if (id === null) return null;
+  return {
+    id,
+    username: organization[`${role}_username`],
+    first_name: organization[`${role}_first_name`],
+    last_name: organization[`${role}_last_name`],
+  };
+}
+
+type Wanted = Pick<OrganizationRecord, 'name' | 'description' | 'max_hosts'>;
+
+const BLANK: Wanted = { name: '', description: '', max_hosts: 0 };
+const LOGGED = ['name', 'description', 'max_hosts'] as const;
+const NAME_TAKEN = { name: ['Organization with this Name already exists.'] };
+
+/** Makes the organization that the request's body describes. Throws 400 by field, 403. */
+export async function createOrganization(exchange: Exchange): Promise<OrganizationRecord> {
+  const { service, caller } = exchange;
+  if (!caller.user.is_superuser) throw forbidden();
+  const wanted = readOrganization(exchange, BLANK);
+  return service.database.transaction(async (transaction) => {
+    const id = await insertOrganization(transaction, {
+      ...wanted,
+      createdBy: caller.user.id,
+      at: service.now(),
+    });
+    if (id === null) throw invalid(NAME_TAKEN);
+    await note(exchange, transaction, {
+      operation: 'create',
+      changes: { ...facts(wanted), id },
+      organizationId: id,
+    });
+    return written(transaction, id);
+  });
+}
+
+/** Changes an organization as the request's body says. Throws 400 by field, 403, 404. */
+export async function changeOrganization(
+  exchange: Exchange,
+  id: number,
+  replace: boolean,
+): Promise<OrganizationRecord> {
+  const { service, caller } = exchange;
+  return service.database.transaction(async (transaction) => {
+    const before = await changeable(exchange, transaction, id);
+    const wanted = readOrganization(exchange, replace ? BLANK : before);
+    const done = await updateOrganization(transaction, {
+      ...wanted,
+      id,
+      modifiedBy: caller.user.id,
+      at: service.now(),
+    });
+    if (!done) throw invalid(NAME_TAKEN);
+    const changed = LOGGED.filter((name) => before[name] !== wanted[name]);
+    if (changed.length > 0) {
+      const changes = Object.fromEntries(changed.map((name) => [name, [before[name], wanted[name]]]));
+      await note(exchange, transaction, { operation: 'update', changes, organizationId: id });
+    }
+    return written(transaction, id);
+  });
+}
+
+/** Deletes an organization with its applications; their tokens end, each with its entry. Throws 403, 404. */
+export async function removeOrganization(exchange: Exchange, id: number): Promise<undefined> {
+  const { service, caller } = exchange;
+  await service.database.transaction(async (transaction) => {
+    const organization = await changeable(exchange, transaction, id);
+    const by = { actorId: caller.user.id, at: service.now(), node: service.node };
+    await noteEndOfTokens(transaction, { organizationId: id }, by);
+    await noteEndOfApplications(transaction, id, by);
+    if (!(await deleteOrganization(transaction, id))) throw notFound();
+    await note(exchange, transaction, { operation: 'delete', changes: { ...facts(organization), id } });
+  });
+}
+
+/** The organization, locked, if the caller may change it. */
+async function changeable(
+  { caller }: Exchange,
+  transaction: Queryable,
+  id: number,
+): Promise<OrganizationRecord> {
+  const organization = await lockOrganization(transaction, id);
+  if (organization === null) throw notFound();
+  if (!administersOrganization(caller.user, id)) throw forbidden();
+  return organization;
+}
+
+async function written(transaction: Queryable, id: number): Promise<OrganizationRecord> {
+  const organization = await findOrganization(transaction, id);
+  if (organization === null) throw new Error('an organization vanished inside the transaction that wrote it');
+  return organization;
+}
+
+function readOrganization(exchange: Exchange, base: Wanted): Wanted {
+  const body = jsonObject(exchange.request);
+  const problems: Problems = {};
+  const required = base.name === '' || body['name'] !== undefined;
+  const name = textField(body, 'name', { rule: { fallback: base.name, required, maxLength: 512 }, problems });
+  const description = textField(body, 'description', { rule: { fallback: base.description }, problems });
+  const most = integerField(body, 'max_hosts', { least: 0, fallback: base.max_hosts, problems });
+  if (Object.keys(problems).length > 0) throw invalid(problems);
+  return { name, description, max_hosts: most };
+}
+
+function facts(organization: Wanted): Record<string, unknown> {
+  return Object.fromEntries(LOGGED.map((name) => [name, organization[name]]));
+}
+
+function note(
+  { service, caller }: Exchange,
+  transaction: Queryable,
+  entry: {
+    readonly operation: 'create' | 'update' | 'delete';
+    readonly changes: Readonly<Record<string, unknown>>;
+    readonly organizationId?: number;
+  },
+): Promise<void> {
+  return insertActivity(transaction, {
+    ...entry,
+    at: service.now(),
+    object1: 'organization',
+    actorId: caller.user.id,
+    node: service.node,
+  });
 }

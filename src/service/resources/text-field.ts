@@ -1,3 +1,6 @@
+import { notFound } from '../failure.ts';
+import { parseTarget } from '../request.ts';
+
 /** Collects what is wrong with a body, by field, until all of it has been looked at. */
 export type Problems = Record<string, readonly string[]>;
 
@@ -65,4 +68,41 @@ export function integerField(
   }
   problems[name] = ['A valid integer is required.'];
   return fallback;
+}
+
+const LARGEST_ID = 2_147_483_647;
+
+/** The id that a path names. Throws 404 for what cannot be one. */
+export function pathId(text: string | undefined): number {
+  const id = Number(text);
+  if (!Number.isSafeInteger(id) || id < 1 || id > LARGEST_ID) throw notFound();
+  return id;
+}
+
+/** What would end or divide a path segment, or start an escape in it. A space stays, as on the controller. */
+const RESERVED = /[;/?:@=&[\]%#\\]/g;
+
+/** The path segment of the controller's named URLs: the names in order, `++` between, a plus sign as `[+]`. */
+export function namedSegment(names: readonly string[]): string {
+  const encode = (name: string) => name.replace(RESERVED, encodeURIComponent).replaceAll('+', '[+]');
+  return names.map(encode).join('++');
+}
+
+/**
+ * The names in a named URL, read from the target itself: once decoded, a plus sign of a name could not be
+ * told from a separator.
+ *
+ * @param url The request's target; its fourth segment (`/api/v2/<collection>/<names>/`) is read.
+ * @returns Null where the segment is not well encoded.
+ */
+export function namesIn(url: string): readonly string[] | null {
+  const segment = parseTarget(url).path.split('/')[4] ?? '';
+  try {
+    return segment
+      .replaceAll(/\[\+\]|%5B(\+|%2B)%5D/gi, '%2B')
+      .split('++')
+      .map(decodeURIComponent);
+  } catch {
+    return null;
+  }
 }

@@ -1,3 +1,4 @@
+import type { FieldSet } from '../listing/fields.ts';
 import type { TokenRecord } from '../store/tokens.ts';
 
 const MASK = '************';
@@ -55,3 +56,111 @@ export function tokenFacts(token: TokenRecord): Record<string, unknown> {
     token: MASK,
   };
 }
+
+/** The fields of an access token, and those of its relations that can be filtered by. */
+export const tokenFields: FieldSet = {
+  type: 'o_auth2_access_token',
+  fields: {
+    id: { type: 'integer', label: 'ID', helpText: 'Database ID of this token.', column: 't.id' },
+    type: {
+      type: 'choice',
+      label: 'Type',
+      helpText: 'What kind of record this is.',
+      choices: [['o_auth2_access_token', 'OAuth2 access token']],
+    },
+    url: { type: 'string', label: 'Url', helpText: 'Address of this token.' },
+    related: { type: 'object', label: 'Related', helpText: 'Addresses of what belongs to it.' },
+    summary_fields: {
+      type: 'object',
+      label: 'Summary fields',
+      helpText: 'The owner and application in short.',
+    },
+    created: { type: 'datetime', label: 'Created', helpText: 'When it was made.', column: 't.created' },
+    modified: {
+      type: 'datetime',
+      label: 'Modified',
+      helpText: 'When it was last changed.',
+      column: 't.modified',
+    },
+    description: {
+      type: 'string',
+      label: 'Description',
+      helpText: 'What it is for, in the words of its owner.',
+      column: 't.description',
+      writable: 'change',
+      defaultValue: '',
+    },
+    user: { type: 'id', label: 'User', helpText: 'Whose token it is.', column: 't.user_id' },
+    token: { type: 'string', label: 'Token', column: 't.token', secret: true },
+    refresh_token: { type: 'field', label: 'Refresh token', column: 'f.id', unannounced: true },
+    application: { type: 'id', label: 'Application', column: 't.application_id', writable: 'create' },
+    expires: { type: 'datetime', label: 'Expires', column: 't.expires' },
+    scope: {
+      type: 'string',
+      label: 'Scope',
+      helpText: 'What it allows: read, write, or both separated by a space.',
+      column: 't.scope',
+      writable: 'change',
+      defaultValue: 'write',
+    },
+    last_used: { type: 'datetime', label: 'Last used', column: 't.last_used', hidden: true },
+  },
+  relations: {
+    // `a` is the token's application, `g` the same where the caller sees it: more than the name stays hidden.
+    application: {
+      searchFields: ['name', 'description'],
+      fields: {
+        id: { type: 'integer', label: 'ID', column: 'a.id' },
+        name: { type: 'string', label: 'Name', column: 'a.name' },
+        description: { type: 'string', label: 'Description', column: 'g.description' },
+        client_id: { type: 'string', label: 'Client ID', column: 'g.client_id', secret: true },
+        client_type: { type: 'string', label: 'Client type', column: 'g.client_type' },
+        authorization_grant_type: {
+          type: 'string',
+          label: 'Grant type',
+          column: 'g.authorization_grant_type',
+        },
+        organization: { type: 'id', label: 'Organization', column: 'g.organization_id' },
+        client_secret: { type: 'string', label: 'Client secret', column: 'g.client_secret', secret: true },
+      },
+      relations: {
+        organization: {
+          searchFields: ['name', 'description'],
+          fields: {
+            id: { type: 'integer', label: 'ID', column: 'o.id' },
+            name: { type: 'string', label: 'Name', column: 'o.name' },
+            description: { type: 'string', label: 'Description', column: 'o.description' },
+          },
+        },
+      },
+    },
+    // Announced by the controller, but without a text to search: of OpenID Connect, which nothing here issues.
+    id_token: { searchFields: [], fields: {} },
+    source_refresh_token: { searchFields: [], fields: {} },
+    refresh_token: {
+      searchFields: [],
+      fields: {
+        id: { type: 'integer', label: 'ID', column: 'f.id' },
+        revoked: { type: 'datetime', label: 'Revoked', column: 'f.revoked' },
+        created: { type: 'datetime', label: 'Created', column: 'f.created' },
+        token: { type: 'string', label: 'Token', column: 'f.token', secret: true },
+      },
+    },
+    user: {
+      searchFields: ['username', 'first_name', 'last_name', 'email'],
+      fields: {
+        id: { type: 'integer', label: 'ID', column: 'u.id' },
+        username: { type: 'string', label: 'Username', column: 'u.username' },
+        first_name: { type: 'string', label: 'First name', column: 'u.first_name' },
+        last_name: { type: 'string', label: 'Last name', column: 'u.last_name' },
+        email: { type: 'string', label: 'Email', column: 'u.email' },
+        is_superuser: { type: 'boolean', label: 'Superuser', column: 'u.is_superuser' },
+        is_active: { type: 'boolean', label: 'Active', column: 'u.is_active' },
+        last_login: { type: 'datetime', label: 'Last login', column: 'u.last_login' },
+        password: { type: 'string', label: 'Password', column: 'u.password', secret: true },
+      },
+    },
+  },
+  searchFields: ['description'],
+  order: ['id'],
+};

@@ -1,22 +1,21 @@
 import type { FastifyInstance } from 'fastify';
-import { mayDeleteUser, seesEverything, visibleTokens, visibleUsers } from '../access.ts';
-import { jsonObject } from '../body.ts';
+import { externalAccount, mayChangeUser, mayDeleteUser, mayDeleteUser, seesEverything, visibleTokens, visibleUsers } from '../access.ts';
+import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
+import type { FieldSet } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
+import { jsonObject } from '../request.ts';
 import { insertActivity, keepDeletedActor } from '../store/activity.ts';
 import { noteEndOfTokens } from '../store/cascade-activity.ts';
+import type { UserRecord } from '../store/users.ts';
 import { deleteUser, findUser, findUserByName, USER_COLUMNS, type UserRecord } from '../store/users.ts';
-import { changeUser, createUser } from './change-user.ts';
-import { issueToken } from './issue-token.ts';
-import { lockUser } from './lock-user.ts';
-import { pathId } from './path-id.ts';
-import { tokenFields } from './token-fields.ts';
-import { listTokens } from './tokens.ts';
-import { userFields } from './user-fields.ts';
-import { userJson } from './user-json.ts';
+import { changeUser, createUser, lockUser } from './change-user.ts';
+import { namedSegment, pathId } from './text-field.ts';
+import { tokenFields } from './token-json.ts';
+import { issueToken, listTokens } from './tokens.ts';
 
 /** `/api/v2/me/`, `/api/v2/users/`, `/api/v2/users/N/` and the tokens of a user. */
 export function serveUsers(app: FastifyInstance, service: ServiceContext): void {
@@ -173,3 +172,134 @@ async function remove(exchange: Exchange): Promise<undefined> {
     });
   });
 }
+
+/** A user as the API shows it to a caller. The password shows only that there is a local one. */
+export function userJson(user: UserRecord, caller: Caller, detail = false): Record<string, unknown> {
+  const url = `/api/v2/users/${user.id}/`;
+  const external = externalAccount(user);
+  return {
+    id: user.id,
+    type: 'user',
+    url,
+    related: {
+      ...(detail && { named_url: `/api/v2/users/${namedSegment([user.username])}/` }),
+      organizations: `${url}organizations/`,
+      admin_of_organizations: `${url}admin_of_organizations/`,
+      activity_stream: `${url}activity_stream/`,
+      tokens: `${url}tokens/`,
+      authorized_tokens: `${url}authorized_tokens/`,
+      personal_tokens: `${url}personal_tokens/`,
+    },
+    summary_fields: {
+      user_capabilities: {
+        edit: caller.mayWrite && mayChangeUser(caller.user, user),
+        delete: caller.mayWrite && mayDeleteUser(caller.user, user),
+      },
+    },
+    created: user.date_joined,
+    modified: user.last_login,
+    username: user.username,
+    first_name: user.first_name,
+    last_name: user.last_name,
+    email: user.email,
+    is_superuser: user.is_superuser,
+    is_system_auditor: user.is_system_auditor,
+    ...(external === null && { password: '$encrypted$' }),
+    ldap_dn: user.ldap_dn,
+    last_login: user.last_login,
+    external_account: external,
+    auth: user.social_accounts,
+  };
+}
+
+/** The fields of a user. */
+export const userFields: FieldSet = {
+  type: 'user',
+  fields: {
+    id: { type: 'integer', label: 'ID', helpText: 'Database ID of this user.', column: 'u.id' },
+    type: {
+      type: 'choice',
+      label: 'Type',
+      helpText: 'What kind of record this is.',
+      choices: [['user', 'User']],
+    },
+    url: { type: 'string', label: 'Url', helpText: 'Address of this user.' },
+    related: { type: 'object', label: 'Related', helpText: 'Addresses of what belongs to the user.' },
+    summary_fields: { type: 'object', label: 'Summary fields', helpText: 'What you may do with this user.' },
+    created: {
+      type: 'datetime',
+      label: 'Created',
+      helpText: 'When the account was made.',
+      column: 'u.date_joined',
+    },
+    modified: { type: 'datetime', label: 'Modified', helpText: 'When the user last logged in.' },
+    username: {
+      type: 'string',
+      label: 'Username',
+      helpText: 'Up to 150 letters, digits and @ . + - _.',
+      column: 'u.username',
+      writable: 'change',
+      required: true,
+      maxLength: 150,
+    },
+    first_name: {
+      type: 'string',
+      label: 'First name',
+      column: 'u.first_name',
+      writable: 'change',
+      maxLength: 150,
+    },
+    last_name: {
+      type: 'string',
+      label: 'Last name',
+      column: 'u.last_name',
+      writable: 'change',
+      maxLength: 150,
+    },
+    email: { type: 'string', label: 'Email address', column: 'u.email', writable: 'change', maxLength: 254 },
+    is_superuser: {
+      type: 'boolean',
+      label: 'Superuser status',
+      helpText: 'May do everything.',
+      column: 'u.is_superuser',
+      writable: 'change',
+      defaultValue: false,
+    },
+    is_system_auditor: {
+      type: 'boolean',
+      label: 'System auditor',
+      helpText: 'May see everything and change nothing.',
+      writable: 'change',
+      defaultValue: false,
+    },
+    password: {
+      type: 'string',
+      label: 'Password',
+      helpText: 'Set or changed by writing it; never shown.',
+      column: 'u.password',
+      secret: true,
+      writable: 'change',
+      defaultValue: '',
+    },
+    ldap_dn: { type: 'string', label: 'LDAP DN', helpText: 'Name in the directory the account comes from.' },
+    last_login: { type: 'datetime', label: 'Last login', column: 'u.last_login' },
+    external_account: {
+      type: 'field',
+      label: 'External account',
+      helpText: 'Set where the account is managed elsewhere: ldap, social or enterprise.',
+    },
+    auth: { type: 'list', label: 'Auth', helpText: 'Linked accounts at identity providers.' },
+    is_active: {
+      type: 'boolean',
+      label: 'Active',
+      column: 'u.is_active',
+      hidden: true,
+      writable: 'change',
+      defaultValue: true,
+    },
+    date_joined: { type: 'datetime', label: 'Date joined', column: 'u.date_joined', hidden: true },
+  },
+  relations: {},
+  searchFields: ['username', 'first_name', 'last_name', 'email'],
+  order: ['username'],
+};

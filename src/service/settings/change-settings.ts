@@ -3,15 +3,15 @@ import type { Queryable } from '../../db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import type { Exchange } from '../endpoint.ts';
 import { invalid } from '../failure.ts';
+import { configurationDigest, ssoConfiguration } from '../sso/configuration.ts';
 import { insertActivity } from '../store/activity.ts';
+import { superuserOf } from '../store/linked-accounts.ts';
 import { endLocalCredentials } from '../store/local-credentials.ts';
 import { deleteSettings, lockSettings, writeSetting } from '../store/settings.ts';
-import { ALL_DEFINITIONS, shown } from './all-settings.ts';
-import type { SettingDefinition } from './definitions.ts';
-import { requireOtherLogin, requireSomeLogin } from './local-accounts.ts';
-import { MASK } from './secret-box.ts';
-import { currentSettings } from './settings.ts';
-import { type Checked, checkSetting, type SettingProblem } from './validation.ts';
+import { successes } from '../store/sso-logins.ts';
+import { type Checked, checkSetting, type SettingProblem } from './checks.ts';
+import { ALL_DEFINITIONS, currentSettings, type SettingDefinition, shown } from './definitions.ts';
+import { MASK } from './secrets.ts';
 
 /** What a request wants of settings. */
 interface WantedSettings {
@@ -147,4 +147,50 @@ function noteChange(
     node: service.node,
     setting: { name: change.definition.key, category: change.definition.category },
   });
+}
+
+/**
+ * Makes sure that somebody can still log in while local accounts are off: through a provider that is
+ * configured, has logged somebody in as it is configured now, and knows an active superuser. To be called
+ * where DISABLE_LOCAL_AUTH is turned on.
+ *
+ * @throws RequestFailure 400.
+ */
+async function requireOtherLogin(service: ServiceContext, transaction: Queryable): Promise<void> {
+  const { backends } = await ssoConfiguration(service, transaction);
+  if (backends.length === 0) {
+    throw refused('no identity provider is configured, and nobody could log in');
+  }
+  const seen = await successes(transaction);
+  const working = backends.filter((each) => seen.get(each.backend) === configurationDigest(each));
+  if (working.length === 0) {
+    throw refused(
+      'nobody has logged in yet through an identity provider as it is configured now. Try it first',
+    );
+  }
+  const providers = working.map(({ backend }) => backend);
+  if (!(await superuserOf(transaction, providers))) {
+    throw refused('no superuser could log in. Make a user of an identity provider a superuser first');
+  }
+}
+
+/**
+ * Makes sure that a change of settings leaves a way to log in. To be called after it was written.
+ *
+ * @throws RequestFailure 400, which takes the change back.
+ */
+async function requireSomeLogin(service: ServiceContext, transaction: Queryable): Promise<void> {
+  const { DISABLE_LOCAL_AUTH } = await currentSettings(transaction);
+  if (!DISABLE_LOCAL_AUTH) return;
+  const { backends } = await ssoConfiguration(service, transaction);
+  if (backends.length > 0) return;
+  throw invalid({
+    __all__: [
+      'Local accounts are turned off, and after this change no identity provider would be configured.',
+    ],
+  });
+}
+
+function refused(why: string): Error {
+  return invalid({ __all__: [`Local accounts cannot be turned off: ${why}.`] });
 }

@@ -1,6 +1,10 @@
+import type { Queryable } from '../../db/database.ts';
+import type { ServiceContext } from '../context.ts';
 import type { Backend } from '../sso/backends.ts';
-import { SHARED_SSO_DEFINITIONS } from './shared-sso-definitions.ts';
-import type { Checked } from './validation.ts';
+import { readSettings } from '../store/settings.ts';
+import type { Checked } from './checks.ts';
+import { MASK } from './secrets.ts';
+import { SHARED_SSO_DEFINITIONS, SSO_DEFINITIONS } from './sso-definitions.ts';
 
 /** The groups that settings are read and written in. */
 export type SettingCategory = 'authentication' | 'system' | Backend;
@@ -69,7 +73,7 @@ const passwordMinimum = (key: string, what: string): SettingDefinition =>
   });
 
 /** The settings that every request may depend on, in the order in which the controller lists them. */
-export const DEFINITIONS: readonly SettingDefinition[] = [
+const DEFINITIONS: readonly SettingDefinition[] = [
   authentication({
     key: 'SESSION_COOKIE_AGE',
     type: 'integer',
@@ -164,3 +168,68 @@ export const DEFINITIONS: readonly SettingDefinition[] = [
     readOnly: true,
   },
 ];
+
+/** Every setting the service knows. */
+export const ALL_DEFINITIONS: readonly SettingDefinition[] = [...DEFINITIONS, ...SSO_DEFINITIONS];
+
+/** The settings of single sign-on: those of all providers, and those of each. */
+export const SSO_SETTINGS: readonly SettingDefinition[] = ALL_DEFINITIONS.filter(({ key }) =>
+  key.startsWith('SOCIAL_AUTH_'),
+);
+
+/**
+ * The settings of single sign-on as they are in force, by name: what the environment fixes goes before what
+ * is stored. A secret that cannot be opened with the service's key is null.
+ */
+export async function ssoSettings(
+  service: Pick<ServiceContext, 'fixedSettings' | 'secrets'>,
+  database: Queryable,
+): Promise<ReadonlyMap<string, unknown>> {
+  const stored = await readSettings(database);
+  return new Map(
+    SSO_SETTINGS.map(({ key, secret, defaultValue }) => {
+      if (service.fixedSettings.has(key)) return [key, service.fixedSettings.get(key)];
+      const value = stored.has(key) ? stored.get(key) : defaultValue;
+      return [
+        key,
+        secret && typeof value === 'string' && value !== '' ? service.secrets.open(key, value) : value,
+      ];
+    }),
+  );
+}
+
+/** A value as the API shows it. */
+export function shown({ secret }: Pick<SettingDefinition, 'secret'>, value: unknown): unknown {
+  return secret && value !== '' ? MASK : value;
+}
+
+/** The settings as they are in force, by their names. */
+export interface Settings {
+  readonly SESSION_COOKIE_AGE: number;
+  readonly SESSIONS_PER_USER: number;
+  readonly DISABLE_LOCAL_AUTH: boolean;
+  readonly AUTH_BASIC_ENABLED: boolean;
+  readonly OAUTH2_PROVIDER: OAuth2Lifetimes;
+  readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean;
+  readonly LOGIN_REDIRECT_OVERRIDE: string;
+  readonly ALLOW_METRICS_FOR_ANONYMOUS_USERS: boolean;
+  readonly LOCAL_PASSWORD_MIN_LENGTH: number;
+  readonly LOCAL_PASSWORD_MIN_DIGITS: number;
+  readonly LOCAL_PASSWORD_MIN_UPPER: number;
+  readonly LOCAL_PASSWORD_MIN_SPECIAL: number;
+  readonly INSTALL_UUID: string;
+}
+
+/**
+ * Reads the settings from the database, every time: a change holds for the next request, on every replica.
+ * A stored OAUTH2_PROVIDER that lacks a key, as a real controller's database may hold, is completed.
+ */
+export async function currentSettings(database: Queryable): Promise<Settings> {
+  const stored = await readSettings(database);
+  const values = DEFINITIONS.map(({ key, defaultValue }) => [
+    key,
+    stored.has(key) ? stored.get(key) : defaultValue,
+  ]);
+  const settings = Object.fromEntries(values) as unknown as Settings;
+  return { ...settings, OAUTH2_PROVIDER: { ...DEFAULT_LIFETIMES, ...settings.OAUTH2_PROVIDER } };
+}

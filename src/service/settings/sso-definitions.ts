@@ -1,16 +1,159 @@
-import { checkCertificate, checkedBy, checkIssuer, checkPrivateKey } from './checks.ts';
+import { z } from 'zod';
+import { type Backend, LABELS, PREFIXES } from '../sso/backends.ts';
+import {
+  checkAddress,
+  checkCertificate,
+  checkedBy,
+  checkIssuer,
+  checkLine,
+  checkNames,
+  checkPrivateKey,
+} from './checks.ts';
 import type { SettingDefinition } from './definitions.ts';
 import {
-  address,
-  callbackUrl,
-  extraArguments,
-  line,
-  mappings,
-  names,
-  ofBackend,
-  secret,
-} from './provider-definitions.ts';
-import { enabledIdps, securityConfig } from './sso-schemas.ts';
+  enabledIdps,
+  ORGANIZATION_EXAMPLE,
+  organizationMap,
+  securityConfig,
+  TEAM_EXAMPLE,
+  teamMap,
+  userFlags,
+} from './sso-schemas.ts';
+
+/** A setting of one backend, by the end of its name. */
+type Part = Omit<SettingDefinition, 'key' | 'category'>;
+
+/** The definition of a setting of a backend. */
+function ofBackend(backend: Backend, name: string, part: Part): SettingDefinition {
+  return { key: `${PREFIXES[backend]}_${name}`, category: backend, ...part };
+}
+
+/** A line of text, empty unless it is set. */
+function line(label: string, helpText: string): Part {
+  return { type: 'string', label, helpText, defaultValue: '', check: checkLine };
+}
+
+/** A text that is stored encrypted. */
+function secret(label: string, helpText: string): Part {
+  return { ...line(label, helpText), secret: true };
+}
+
+/** The address of a provider. */
+function address(label: string, options: { readonly helpText: string; readonly defaultValue: string }): Part {
+  return { type: 'string', label, ...options, check: checkAddress };
+}
+
+/** A list of names, empty unless it is set. */
+function names(label: string, helpText: string): Part {
+  return { type: 'list', label, helpText, defaultValue: [], child: 'strings', check: checkNames };
+}
+
+/** Parameters that are sent along with a request for authorization. */
+function extraArguments(): Part {
+  return {
+    type: 'nested object',
+    label: 'Extra parameters',
+    helpText: 'Parameters that are sent along when a user is sent to the provider, by name.',
+    defaultValue: {},
+    placeholder: { prompt: 'select_account' },
+    check: checkedBy(z.record(z.string().regex(/^[a-z_]{1,64}$/), z.string().max(256))),
+  };
+}
+
+/** The address that the provider sends users back to: it is derived, and registered with the provider. */
+function callbackUrlSetting(backend: Backend): SettingDefinition {
+  return ofBackend(backend, 'CALLBACK_URL', {
+    type: 'string',
+    label: 'Callback URL',
+    helpText: `To be registered with ${LABELS[backend]}: where users are sent back to.`,
+    defaultValue: '',
+    readOnly: true,
+  });
+}
+
+/** How attributes of a backend's users become roles and flags here. */
+function mappings(backend: Backend): readonly SettingDefinition[] {
+  const map = (check: SettingDefinition['check'], placeholder: unknown) => ({
+    type: 'nested object' as const,
+    defaultValue: null,
+    nullable: true as const,
+    child: 'map' as const,
+    placeholder,
+    ...(check && { check }),
+  });
+  return [
+    ofBackend(backend, 'ORGANIZATION_MAP', {
+      ...map(checkedBy(organizationMap), ORGANIZATION_EXAMPLE),
+      label: 'Organizations',
+      helpText: `Who of ${LABELS[backend]} has which role in which organization, instead of SOCIAL_AUTH_ORGANIZATION_MAP.`,
+    }),
+    ofBackend(backend, 'TEAM_MAP', {
+      ...map(checkedBy(teamMap), TEAM_EXAMPLE),
+      label: 'Teams',
+      helpText: 'Whose teams belong to which organization, instead of SOCIAL_AUTH_TEAM_MAP.',
+    }),
+    ofBackend(backend, 'USER_FLAGS_BY_ATTR', {
+      type: 'nested object',
+      label: 'Superusers and auditors',
+      helpText: 'Which attribute or claim, and which values of it, make a superuser or a system auditor.',
+      defaultValue: {},
+      placeholder: { is_superuser_attr: 'groups', is_superuser_value: ['automation-admins'] },
+      check: checkedBy(userFlags),
+    }),
+  ];
+}
+
+/** The settings of single sign-on that hold for all providers, in the order of the controller. */
+export const SHARED_SSO_DEFINITIONS: readonly SettingDefinition[] = [
+  {
+    category: 'authentication',
+    key: 'SOCIAL_AUTH_ORGANIZATION_MAP',
+    type: 'nested object',
+    label: 'Organizations of external users',
+    helpText:
+      'Who has which role in which organization, at each login through an identity provider. The map of a ' +
+      'provider, where it has one, takes the place of this one.',
+    defaultValue: null,
+    nullable: true,
+    child: 'map',
+    placeholder: ORGANIZATION_EXAMPLE,
+    check: checkedBy(organizationMap),
+  },
+  {
+    category: 'authentication',
+    key: 'SOCIAL_AUTH_TEAM_MAP',
+    type: 'nested object',
+    label: 'Teams of external users',
+    helpText: 'Whose teams belong to which organization: their users become members of it at each login.',
+    defaultValue: null,
+    nullable: true,
+    child: 'map',
+    placeholder: TEAM_EXAMPLE,
+    check: checkedBy(teamMap),
+  },
+  {
+    category: 'authentication',
+    key: 'SOCIAL_AUTH_USER_FIELDS',
+    type: 'list',
+    label: 'Fields taken from an identity provider',
+    helpText:
+      'Which fields of a user come from the provider: username, email, first_name, last_name; all of them ' +
+      'unless it is set. An empty list lets nobody in who has no account here yet.',
+    defaultValue: null,
+    nullable: true,
+    child: 'strings',
+    placeholder: ['username', 'first_name', 'last_name'],
+    check: checkedBy(z.array(z.enum(['username', 'email', 'first_name', 'last_name'])).max(4)),
+  },
+  {
+    category: 'authentication',
+    key: 'SOCIAL_AUTH_USERNAME_IS_FULL_EMAIL',
+    type: 'boolean',
+    label: 'E-mail address as user name',
+    helpText: 'Whether new external users are named by their whole address, not by the part before the @.',
+    defaultValue: false,
+  },
+];
 
 const google = (name: string, part: Parameters<typeof ofBackend>[2]) =>
   ofBackend('google-oauth2', name, part);
@@ -20,7 +163,7 @@ const github = (name: string, part: Parameters<typeof ofBackend>[2]) => ofBacken
 const saml = (name: string, part: Parameters<typeof ofBackend>[2]) => ofBackend('saml', name, part);
 
 const GOOGLE: readonly SettingDefinition[] = [
-  callbackUrl('google-oauth2'),
+  callbackUrlSetting('google-oauth2'),
   google('KEY', line('Client ID', 'The client ID of the web application registered with Google.')),
   google('SECRET', secret('Client secret', 'The client secret that goes with it.')),
   google(
@@ -39,7 +182,7 @@ const GOOGLE: readonly SettingDefinition[] = [
 ];
 
 const AZURE: readonly SettingDefinition[] = [
-  callbackUrl('azuread-oauth2'),
+  callbackUrlSetting('azuread-oauth2'),
   azure('KEY', line('Application ID', 'The application (client) ID of the registration in Microsoft Entra.')),
   azure('SECRET', secret('Client secret', 'The value of a client secret of the registration.')),
   azure(
@@ -66,7 +209,7 @@ const AZURE: readonly SettingDefinition[] = [
 ];
 
 const GITHUB: readonly SettingDefinition[] = [
-  callbackUrl('github'),
+  callbackUrlSetting('github'),
   github('KEY', line('Client ID', 'The client ID of the OAuth app registered with GitHub.')),
   github('SECRET', secret('Client secret', 'A client secret of the OAuth app.')),
   github('ORG_NAME', line('Organization', 'Only members of this organization; everybody where it is empty.')),
@@ -89,7 +232,7 @@ const GITHUB: readonly SettingDefinition[] = [
 ];
 
 const SAML: readonly SettingDefinition[] = [
-  callbackUrl('saml'),
+  callbackUrlSetting('saml'),
   saml('METADATA_URL', {
     type: 'string',
     label: 'Metadata URL',

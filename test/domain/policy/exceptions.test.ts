@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Finding, findingKey, Judge } from '../../../src/domain/policy/judge.ts';
-import { appliedRules } from '../../../src/domain/policy/policy.ts';
+import { type Finding, findingKey, PolicyEvaluator } from '../../../src/domain/policy/judge.ts';
+import { enabledRules } from '../../../src/domain/policy/policy.ts';
 import type { Exception } from '../../../src/domain/policy/subject.ts';
 import type { Token } from '../../../src/domain/token.ts';
 import { facts, judged, policyWith } from './facts.ts';
@@ -36,7 +36,7 @@ describe('an exception holds where every criterion of it does', () => {
 
 test('what is excused is counted, by rule', () => {
   const policy = excepting({ user: 'alice', reason: 'agreed' });
-  const judge = new Judge({ policy, facts: facts(), rules: appliedRules(policy) });
+  const judge = new PolicyEvaluator({ policy, facts: facts(), rules: enabledRules(policy) });
   const found: Finding[] = [];
   judge.token({ ...tokenOf(writing) }, found);
   judge.token({ ...tokenOf(writing) }, found);
@@ -49,7 +49,7 @@ describe('an exception that has run out', () => {
 
   function exceptionFindings(policy = excepting(holding, overdue)): Finding[] {
     const found: Finding[] = [];
-    new Judge({ policy, facts: facts(), rules: appliedRules(policy) }).exceptions(found);
+    new PolicyEvaluator({ policy, facts: facts(), rules: enabledRules(policy) }).exceptions(found);
     return found;
   }
 

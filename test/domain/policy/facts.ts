@@ -1,11 +1,11 @@
-import { type Finding, Judge } from '../../../src/domain/policy/judge.ts';
+import { type Finding, PolicyEvaluator } from '../../../src/domain/policy/judge.ts';
 import {
-  appliedRules,
   defaultPolicy,
+  enabledRules,
   type Policy,
   type RuleName,
 } from '../../../src/domain/policy/policy.ts';
-import type { Facts, JudgedSettings } from '../../../src/domain/policy/rule.ts';
+import type { Facts, PolicySettings } from '../../../src/domain/policy/rule.ts';
 import type { Application, Token } from '../../../src/domain/token.ts';
 import { token } from '../tokens.ts';
 
@@ -13,7 +13,7 @@ import { token } from '../tokens.ts';
 export const now = new Date('2026-11-20T00:00:00Z');
 
 /** The settings of a controller as it is installed. */
-export const installedSettings: JudgedSettings = {
+export const installedSettings: PolicySettings = {
   AUTH_BASIC_ENABLED: true,
   ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false,
   SESSION_COOKIE_AGE: 1800,
@@ -56,10 +56,10 @@ export function judged(
   tokens: readonly Partial<Token>[],
   { policy = defaultPolicy, known = facts() }: { policy?: Policy; known?: Facts } = {},
 ): Finding[] {
-  const judge = new Judge({ policy, facts: known, rules: appliedRules(policy) });
+  const judge = new PolicyEvaluator({ policy, facts: known, rules: enabledRules(policy) });
   const found: Finding[] = [];
   for (const each of tokens) judge.token(token(each), found);
-  judge.sums(found);
+  judge.aggregates(found);
   return found;
 }
 

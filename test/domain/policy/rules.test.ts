@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { type Finding, Judge } from '../../../src/domain/policy/judge.ts';
+import { type Finding, PolicyEvaluator } from '../../../src/domain/policy/judge.ts';
 import {
-  appliedRules,
   defaultPolicy,
+  enabledRules,
   type Policy,
   ruleNames,
   rules,
@@ -127,10 +127,10 @@ describe('rules that know service accounts by name', () => {
   });
 
   test('they are not applied without names', () => {
-    expect(appliedRules(policyWith({ 'application-token-of-person': { enabled: true } }))).not.toContain(
+    expect(enabledRules(policyWith({ 'application-token-of-person': { enabled: true } }))).not.toContain(
       'application-token-of-person',
     );
-    expect(appliedRules(defaultPolicy)).not.toContain('personal-token-of-service-account');
+    expect(enabledRules(defaultPolicy)).not.toContain('personal-token-of-service-account');
   });
 });
 
@@ -222,7 +222,11 @@ describe('rules on many tokens', () => {
 });
 
 describe('rules on applications, refresh tokens and settings', () => {
-  const judge = new Judge({ policy: defaultPolicy, facts: known, rules: appliedRules(defaultPolicy) });
+  const judge = new PolicyEvaluator({
+    policy: defaultPolicy,
+    facts: known,
+    rules: enabledRules(defaultPolicy),
+  });
   const broken = (ask: (found: Finding[]) => void) => {
     const found: Finding[] = [];
     ask(found);
@@ -307,7 +311,7 @@ test('limits, severities and messages come from the policy', () => {
 
 test('a rule that is switched off is not applied', () => {
   const off = policyWith(Object.fromEntries(ruleNames.map((name) => [name, { enabled: false }])));
-  expect(appliedRules(off)).toEqual([]);
+  expect(enabledRules(off)).toEqual([]);
 });
 
 test.each(ruleNames)('%s says what it finds, why that matters and what to do', (name) => {

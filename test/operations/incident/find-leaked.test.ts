@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { findLeaked, planLeaked, tokenValuesIn } from '../../../src/operations/revocation/find-leaked.ts';
+import { findLeaked, findTokenValues, planLeaked } from '../../../src/operations/revocation/find-leaked.ts';
 import { revokeTokens } from '../../../src/operations/revocation/revoke-tokens.ts';
 import { incidentFixture } from './incident-fixture.ts';
 
 const VALUE = 'abcdefghijABCDEFGHIJ0123456789';
 const OTHER = 'ZZZZZefghijABCDEFGHIJ012345678';
-const values = (line: string) => tokenValuesIn(line).map((value) => value.reveal());
+const values = (line: string) => findTokenValues(line).map((value) => value.reveal());
 
 async function* lines(...texts: readonly string[]) {
   for (const text of texts) yield await Promise.resolve(text);

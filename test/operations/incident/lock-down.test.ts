@@ -19,13 +19,13 @@ describe('a lockdown of everything', () => {
       ['tokens', 'done'],
       ['lifetimes', 'done'],
     ]);
-    expect(report.doors.map(({ door, state }) => [door, state])).toEqual([
-      ['access_tokens', 'shut'],
-      ['refresh_tokens', 'shut'],
-      ['sessions', 'shut'],
-      ['basic_authentication', 'shut'],
-      ['external_tokens', 'shut'],
-      ['users', 'shut'],
+    expect(report.accessPaths.map(({ path, state }) => [path, state])).toEqual([
+      ['access_tokens', 'closed'],
+      ['refresh_tokens', 'closed'],
+      ['sessions', 'closed'],
+      ['basic_authentication', 'closed'],
+      ['external_tokens', 'closed'],
+      ['users', 'closed'],
     ]);
     expect(at.target.alive.size).toBe(0);
     expect([...at.target.refresh.rows.values()].every(({ revoked }) => revoked !== null)).toBe(true);
@@ -91,12 +91,12 @@ describe('a lockdown of everything', () => {
       ['alice', false],
       ['bob', false],
     ]);
-    const doors = Object.fromEntries(report.doors.map(({ door, state }) => [door, state]));
-    expect(doors).toMatchObject({
-      revoked_token: 'shut',
+    const paths = Object.fromEntries(report.accessPaths.map(({ path, state }) => [path, state]));
+    expect(paths).toMatchObject({
+      revoked_token: 'closed',
       refresh_tokens: 'not_tried',
       sessions: 'not_tried',
-      access_tokens: 'shut',
+      access_tokens: 'closed',
     });
   });
 
@@ -111,7 +111,9 @@ describe('a lockdown of everything', () => {
     };
     const report = await at.lockDown();
     expect(report.result).toBe('partly');
-    expect(report.doors).toContainEqual(expect.objectContaining({ door: 'revoked_token', state: 'open' }));
+    expect(report.accessPaths).toContainEqual(
+      expect.objectContaining({ path: 'revoked_token', state: 'open' }),
+    );
   });
 
   test('is refused to who signs in with a password, before anything is done', async () => {
@@ -151,7 +153,7 @@ describe('a lockdown of everything', () => {
   test('planned only changes nothing and records nothing', async () => {
     await using at = await incidentFixture('database');
     const plan = await at.plan();
-    expect(plan).toMatchObject({ continues: false, users: { length: 3 }, doors: { length: 2 } });
+    expect(plan).toMatchObject({ continues: false, users: { length: 3 }, switches: { length: 2 } });
     expect(plan.revocation?.tokenIds).toHaveLength(5);
     expect(await at.entries()).toEqual([]);
     expect(at.target.alive.size).toBe(5);
@@ -258,15 +260,15 @@ describe('a lockdown that meets resistance', () => {
     const report = await at.lockDown();
     expect(report.result).toBe('partly');
     expect(report.steps.find(({ step }) => step === 'users')).toMatchObject({ result: 'partly' });
-    expect(report.doors).toContainEqual(expect.objectContaining({ door: 'users', state: 'open' }));
+    expect(report.accessPaths).toContainEqual(expect.objectContaining({ path: 'users', state: 'open' }));
   });
 
   test('tells of settings that are lost', async () => {
     await using at = await incidentFixture('database');
     at.target.forgetful = true;
     const report = await at.lockDown();
-    expect(report.doors).toContainEqual(
-      expect.objectContaining({ door: 'basic_authentication', state: 'open' }),
+    expect(report.accessPaths).toContainEqual(
+      expect.objectContaining({ path: 'basic_authentication', state: 'open' }),
     );
   });
 

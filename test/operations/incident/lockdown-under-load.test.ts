@@ -94,7 +94,9 @@ test('over REST nobody but the operator is, with users deactivated', { timeout: 
   const { report, ended, lift } = await lockEverything(target, true);
   expect(report.steps.filter(({ result }) => result !== 'done' && result !== 'unchanged')).toEqual([]);
   expect(report).toMatchObject({ result: 'locked' });
-  expect(report.doors).toContainEqual(expect.objectContaining({ door: 'revoked_token', state: 'shut' }));
+  expect(report.accessPaths).toContainEqual(
+    expect.objectContaining({ path: 'revoked_token', state: 'closed' }),
+  );
   await pause(1000);
   await load.stop();
   expect(load.acceptedAfter(ended)).toEqual([]);

@@ -30,11 +30,11 @@ describe('offboarding a user', () => {
       ['users', 'done'],
       ['tokens', 'done'],
     ]);
-    expect(report.doors.map(({ door, state }) => [door, state])).toEqual([
-      ['access_tokens', 'shut'],
-      ['refresh_tokens', 'shut'],
-      ['sessions', 'shut'],
-      ['users', 'shut'],
+    expect(report.accessPaths.map(({ path, state }) => [path, state])).toEqual([
+      ['access_tokens', 'closed'],
+      ['refresh_tokens', 'closed'],
+      ['sessions', 'closed'],
+      ['users', 'closed'],
     ]);
     expect([...at.target.alive.keys()]).toEqual([9]);
     expect(at.target.people.map(({ isActive }) => isActive)).toEqual([true, false, true]);
