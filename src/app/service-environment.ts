@@ -2,9 +2,8 @@ import { readFileSync, statSync } from 'node:fs';
 import type { Environment } from '../config/paths.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
-import { SSO_SETTINGS } from '../service/settings/all-settings.ts';
-import type { SettingDefinition } from '../service/settings/definitions.ts';
-import { checkSetting } from '../service/settings/validation.ts';
+import { checkSetting, type SettingDefinition } from '../service/settings/checks.ts';
+import { SSO_SETTINGS } from '../service/settings/settings.ts';
 
 const SECRET_KEY = 'TOKENCTL_SERVICE_SECRET_KEY';
 /** Bits of a mode that let anybody but the owner in. */

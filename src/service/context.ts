@@ -1,12 +1,12 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../db/database.ts';
-import type { CredentialCache } from './auth/credential-cache.ts';
-import type { PasswordLimits } from './limits/password-limits.ts';
-import type { Lookups } from './lookups/lookups.ts';
-import type { Metrics } from './metrics/metrics.ts';
+import type { CredentialCache } from './auth/secret-hashes.ts';
+import type { PasswordLimits } from './limits/limits.ts';
+import type { Lookups } from './lookups.ts';
+import type { Metrics } from './metrics.ts';
 import type { JobRunner } from './playbooks/job-runner.ts';
-import type { SecretBox } from './settings/secret-box.ts';
-import type { Discoveries } from './sso/discoveries.ts';
+import type { SecretBox } from './settings/secrets.ts';
+import type { Discoveries } from './sso/provider-client.ts';
 
 /** What every part of the service works with: made once at the start, never changed. */
 export interface ServiceContext {

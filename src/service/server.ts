@@ -1,24 +1,21 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { hostname } from 'node:os';
-import type { Logger } from 'pino';
+import { type Logger, pino } from 'pino';
 import type { Database } from '../db/database.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
 import { buildApp } from './app.ts';
-import { CredentialCache } from './auth/credential-cache.ts';
-import { randomText } from './auth/password.ts';
-import { watchConnections } from './connections.ts';
+import { CredentialCache, randomText } from './auth/secret-hashes.ts';
 import type { ServiceContext } from './context.ts';
-import { prepareFirstStart } from './first-start.ts';
-import { PasswordLimits } from './limits/password-limits.ts';
-import { baseUrl, cannotListen, refuseClearText } from './listen-address.ts';
-import { lookupsOf } from './lookups/lookups.ts';
-import { Metrics } from './metrics/metrics.ts';
-import { openDatabase, type Place } from './open-database.ts';
+import { PasswordLimits } from './limits/limits.ts';
+import { lookupsOf } from './lookups.ts';
+import { Metrics } from './metrics.ts';
 import { JobRunner } from './playbooks/job-runner.ts';
-import { openProjects } from './projects-folder.ts';
-import { type LogLevel, serviceLog } from './service-log.ts';
-import { SecretBox } from './settings/secret-box.ts';
-import { secretKey } from './settings/secret-key.ts';
-import { Discoveries } from './sso/discoveries.ts';
+import { openProjects } from './playbooks/projects-folder.ts';
+import { openDatabase, type Place, prepareFirstStart } from './service-database.ts';
+import { SecretBox, secretKey } from './settings/secrets.ts';
+import { Discoveries } from './sso/provider-client.ts';
 import { deleteCodes } from './store/grants.ts';
 import { deleteExpiredSessions } from './store/sessions.ts';
 import { deleteOldLogins } from './store/sso-logins.ts';
@@ -177,4 +174,101 @@ function sweep({ database, log, now }: ServiceContext): void {
       'expired sessions and codes could not be deleted; it is tried again in an hour',
     );
   });
+}
+
+/** A request may be on its way on a connection that was made just now. */
+const ARRIVAL_MS = 300;
+
+/** The connections of a server, told apart by whether something is under way on them. */
+export interface Connections {
+  /**
+   * Closes each connection as soon as nothing is under way on it, and after `patience` milliseconds those
+   * that are left as well.
+   */
+  drain(patience: number): void;
+}
+
+/**
+ * Watches the connections of a server. A server that is closed waits for all of them, also for those that
+ * browsers keep open in case they need one, and Node.js closes none that was never used.
+ */
+export function watchConnections(server: Server): Connections {
+  const underWay = new Map<Socket, number>();
+  let draining = false;
+  const count = (socket: Socket, change: number) => {
+    const left = (underWay.get(socket) ?? 0) + change;
+    underWay.set(socket, left);
+    if (draining && left === 0) socket.end();
+  };
+  for (const event of ['connection', 'secureConnection']) {
+    server.on(event, (socket: Socket) => {
+      // Under TLS the bare connection comes first; what is under way is counted on the one above it.
+      if (event === 'secureConnection' || !('setSecureContext' in server)) underWay.set(socket, 0);
+      socket.once('close', () => underWay.delete(socket));
+    });
+  }
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    count(socket, 1);
+    response.once('close', () => {
+      if (underWay.has(socket)) count(socket, -1);
+    });
+  });
+  return {
+    drain(patience) {
+      draining = true;
+      setTimeout(() => {
+        for (const [socket, requests] of underWay) if (requests === 0) socket.destroy();
+      }, ARRIVAL_MS).unref();
+      setTimeout(() => {
+        for (const socket of underWay.keys()) socket.destroy();
+      }, patience).unref();
+    },
+  };
+}
+
+type ListenAddress = Pick<ServiceOptions, 'host' | 'port' | 'tls' | 'behindProxy'>;
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
+
+/** Refuses an address at which passwords and tokens would travel in clear. Throws TokenctlError `usage`. */
+export function refuseClearText({ host, tls, behindProxy }: ListenAddress): void {
+  if (LOOPBACK.test(host) || tls !== undefined || behindProxy) return;
+  throw new TokenctlError(
+    'usage',
+    `Listening on ${host} would send passwords and tokens through the network in clear`,
+    { hint: 'Give --tls-cert and --tls-key, or --behind-proxy where a proxy in front speaks TLS.' },
+  );
+}
+
+/** Why the service cannot listen, in words. */
+export function cannotListen({ host, port }: ListenAddress, cause: unknown): TokenctlError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+  const why: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'the port is taken',
+    EACCES: 'this user may not use that port',
+    EADDRNOTAVAIL: 'this machine has no such address',
+    ENOTFOUND: 'there is no host of that name',
+  };
+  return new TokenctlError('usage', `The service cannot listen on ${host}:${port}: ${why[code] ?? code}`, {
+    cause,
+    hint: 'Choose another --port or --host.',
+  });
+}
+
+/** The base URL of a service that listens, without a slash at the end. */
+export function baseUrl({ host, tls }: ListenAddress, port: number): string {
+  const name = host.includes(':') ? `[${host}]` : host;
+  return `${tls === undefined ? 'http' : 'https'}://${name}:${port}`;
+}
+
+/** What is logged: the level named and all above it. */
+export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug';
+
+/** Logs to stderr, with everything left out that may hold a credential: headers, and the values of a statement. */
+export function serviceLog(level: LogLevel): Logger {
+  const redact = [
+    ...['req.headers.authorization', 'req.headers.cookie', 'res.headers["set-cookie"]'],
+    ...['err.params', 'err.detail', 'err.cause.params', 'err.cause.detail'],
+  ];
+  return pino({ level, redact, base: null }, pino.destination(2));
 }

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Relation } from '../../src/service/listing/fields.ts';
-import { activityFields } from '../../src/service/resources/activity-fields.ts';
-import { applicationFields } from '../../src/service/resources/application-fields.ts';
-import { organizationFields } from '../../src/service/resources/organization-fields.ts';
-import { tokenFields } from '../../src/service/resources/token-fields.ts';
-import { userFields } from '../../src/service/resources/user-fields.ts';
+import { activityFields } from '../../src/service/resources/activity.ts';
+import { applicationFields } from '../../src/service/resources/application-json.ts';
+import { organizationFields } from '../../src/service/resources/organizations.ts';
+import { tokenFields } from '../../src/service/resources/token-json.ts';
+import { userFields } from '../../src/service/resources/users.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { bearer, Client, DATABASES, startTestService } from '../support/service.ts';
 import {

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RequestFailure } from '../../src/service/failure.ts';
-import { Buckets } from '../../src/service/limits/buckets.ts';
 import { clientNetwork } from '../../src/service/limits/client-network.ts';
-import { PasswordLimits } from '../../src/service/limits/password-limits.ts';
+import { Buckets, PasswordLimits } from '../../src/service/limits/limits.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
 

@@ -4,8 +4,8 @@ import { authenticate } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { redirectWithoutSlash } from '../endpoint.ts';
 import { forbidden, unauthenticated } from '../failure.ts';
+import { routePattern } from '../metrics.ts';
 import { currentSettings } from '../settings/settings.ts';
-import { routePattern } from './route-pattern.ts';
 
 /**
  * `/metrics`, and `/api/v2/metrics/` as the controller has it: for superusers and system auditors, or for

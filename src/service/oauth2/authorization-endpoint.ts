@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isExternal } from '../access.ts';
-import { csrfProblem, csrfToken } from '../auth/csrf.ts';
-import { storedForm } from '../auth/digest.ts';
-import { prolongSession, sessionOf } from '../auth/session.ts';
+import { hashToken } from '../auth/secret-hashes.ts';
+import { csrfProblem, csrfToken, prolongSession, sessionOf } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { redirectWithoutSlash } from '../endpoint.ts';
 import type { RouteDescription } from '../openapi/route-description.ts';
@@ -202,7 +201,7 @@ async function issueCode({ service, user, address, asked }: Consent): Promise<{ 
   const code = newValue();
   const created = service.now();
   await insertCode(service.database, {
-    storedForm: storedForm(code),
+    storedForm: hashToken(code),
     created,
     expires: new Date(created.getTime() + OAUTH2_PROVIDER.AUTHORIZATION_CODE_EXPIRE_SECONDS * 1000),
     applicationId: address.client.id,

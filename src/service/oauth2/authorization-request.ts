@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { sameText } from '../auth/digest.ts';
+import { sameText } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
+import { parseTarget } from '../request.ts';
 import { type ClientRecord, findClient } from '../store/clients.ts';
-import { parseTarget } from '../target.ts';
 import {
   OAuthError,
   type Parameters,

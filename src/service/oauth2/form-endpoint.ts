@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify';
-import { storedForm } from '../auth/digest.ts';
+import { hashToken } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
 import { redirectWithoutSlash } from '../endpoint.ts';
 import type { RouteDescription } from '../openapi/route-description.ts';
@@ -96,7 +96,7 @@ export function serveFormEndpoint(
 
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
 /** Compared with the secret of an unknown client. Requests with a NUL character are rejected earlier. */
-const NO_SECRET = storedForm('\0');
+const NO_SECRET = hashToken('\0');
 
 /** Client credentials as presented. A public client presents no secret. */
 interface ClientCredentials {
@@ -157,7 +157,7 @@ function basicCredentials(authorization: string): ClientCredentials | null {
 }
 
 function matchesStored(secret: string, stored: string): boolean {
-  const digest = Buffer.from(storedForm(secret));
+  const digest = Buffer.from(hashToken(secret));
   const known = Buffer.from(stored);
   return digest.length === known.length && timingSafeEqual(digest, known);
 }

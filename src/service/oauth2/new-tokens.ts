@@ -1,5 +1,4 @@
-import { storedForm } from '../auth/digest.ts';
-import { randomText } from '../auth/password.ts';
+import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { ClientRecord } from '../store/clients.ts';
@@ -40,7 +39,7 @@ export function newPair(facts: TokenFacts): {
   const { pair, response } = newAccessToken(facts);
   const refreshToken = newValue();
   return {
-    pair: { ...pair, refreshToken: storedForm(refreshToken) },
+    pair: { ...pair, refreshToken: hashToken(refreshToken) },
     response: { ...response, refresh_token: refreshToken },
   };
 }
@@ -55,7 +54,7 @@ export function newAccessToken(facts: TokenFacts): { pair: NewPair; response: To
     pair: {
       at,
       node: service.node,
-      accessToken: storedForm(value),
+      accessToken: hashToken(value),
       refreshToken: null,
       expires: new Date(at.getTime() + lifetime * 1000),
       client,

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { parseTarget } from '../target.ts';
+import { parseTarget } from '../request.ts';
 
 /** Parameters by name. A parameter without a value counts as omitted (RFC 6749 §3.1 and §3.2). */
 export type Parameters = ReadonlyMap<string, string>;

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { storedForm } from '../auth/digest.ts';
+import { hashToken } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
 import { currentSettings } from '../settings/settings.ts';
 import {
@@ -23,7 +23,7 @@ export function serveRevocationEndpoint(app: FastifyInstance, service: ServiceCo
     const parameters = endpointParameters(request);
     const client = await authenticateClient(service, request, parameters);
     const value = required(parameters, 'token');
-    const token = await findPresented(service.database, storedForm(value));
+    const token = await findPresented(service.database, hashToken(value));
     if (token === null) return undefined;
     requireOwnership(token, client.id);
     await revoke(service, token);
@@ -62,7 +62,7 @@ export function serveIntrospectionEndpoint(app: FastifyInstance, service: Servic
     if (client.client_type !== 'confidential') throw new OAuthError('invalid_client');
     const value = required(parameters, 'token');
     const at = service.now();
-    const token = await findLive(service.database, storedForm(value), at);
+    const token = await findLive(service.database, hashToken(value), at);
     if (token === null) return { active: false };
     const expires = await expiryOf(service, token);
     const foreign = token.kind === 'refresh_token' && token.application_id !== client.id;

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { isExternal } from '../access.ts';
-import { userWithPassword } from '../auth/basic.ts';
-import { storedForm } from '../auth/digest.ts';
+import { userWithPassword } from '../auth/authenticate.ts';
+import { hashToken } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { ClientRecord } from '../store/clients.ts';
@@ -118,7 +118,7 @@ async function authorizationCodeGrant({
   client,
   parameters,
 }: TokenRequest): Promise<TokenResponse> {
-  const presented = storedForm(required(parameters, 'code'));
+  const presented = hashToken(required(parameters, 'code'));
   const code = await findCode(service.database, presented);
   if (code === null || code.application_id !== client.id) throw new OAuthError('invalid_grant');
   if (code.used !== null) throw await codeReused(service, code);
@@ -156,7 +156,7 @@ function codeReused(service: ServiceContext, code: CodeRecord): Promise<OAuthErr
  * concurrent requests of the client itself count as reuse as well.
  */
 async function refreshGrant({ service, settings, client, parameters }: TokenRequest): Promise<TokenResponse> {
-  const presented = storedForm(required(parameters, 'refresh_token'));
+  const presented = hashToken(required(parameters, 'refresh_token'));
   const token = await service.lookups.refreshTokens.find(presented);
   if (token === null || token.application_id !== client.id) throw new OAuthError('invalid_grant');
   if (token.revoked !== null) throw await refreshTokenReused(service, token);

@@ -1,8 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Credentials, userWithPassword } from '../auth/basic.ts';
-import { csrfProblem, csrfToken } from '../auth/csrf.ts';
-import { finishLogin, localPath, NO_STORE } from '../auth/finish-login.ts';
-import { endSession, prolongSession, sessionOf } from '../auth/session.ts';
+import { type Credentials, userWithPassword } from '../auth/authenticate.ts';
+import {
+  csrfProblem,
+  csrfToken,
+  endSession,
+  finishLogin,
+  localPath,
+  NO_STORE,
+  prolongSession,
+  sessionOf,
+} from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { redirectWithoutSlash } from '../endpoint.ts';
 import { RequestFailure } from '../failure.ts';

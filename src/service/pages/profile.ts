@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { csrfToken } from '../auth/csrf.ts';
-import { prolongSession, sessionOf } from '../auth/session.ts';
+import { csrfToken, prolongSession, sessionOf } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { redirectWithoutSlash } from '../endpoint.ts';
 import type { RouteDescription } from '../openapi/route-description.ts';

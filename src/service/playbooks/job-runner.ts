@@ -14,14 +14,7 @@ import {
   keepJobs,
   type RunnableJob,
 } from '../store/running-jobs.ts';
-import type { PlaybookEnd } from './playbook-process.ts';
-import {
-  findPlaybook,
-  JobProblem,
-  type PlaybookEnd,
-  renderInventory,
-  runPlaybook,
-} from './playbook-process.ts';
+import { findPlaybook, JobProblem, type PlaybookEnd, renderInventory, runPlaybook } from './playbook.ts';
 
 /** What a runner works with. */
 export interface JobRunnerOptions {

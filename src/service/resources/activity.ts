@@ -6,12 +6,11 @@ import { forbidden, notFound } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import { allOf, type Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
-import type { ActivityRecord } from '../store/activity.ts';
 import { ACTIVITY_COLUMNS, ACTIVITY_FROM, type ActivityRecord, findActivity } from '../store/activity.ts';
 import { findToken } from '../store/tokens.ts';
 import { seenApplication } from './applications.ts';
 import { seenOrganization } from './organizations.ts';
-import { pathId } from './text-field.ts';
+import { pathId } from './request-values.ts';
 import { seenUser } from './users.ts';
 
 /** `/api/v2/activity_stream/`, its `N/`, and what it holds about one token, application, user or organization. */

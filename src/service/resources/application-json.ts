@@ -3,7 +3,7 @@ import type { Caller } from '../auth/authenticate.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import type { ApplicationTokens } from '../store/application-tokens.ts';
 import type { ApplicationFacts, ApplicationRecord } from '../store/applications.ts';
-import { namedSegment } from './text-field.ts';
+import { namedSegment } from './request-values.ts';
 
 const MASK = '************';
 

@@ -21,7 +21,7 @@ import {
   type WrittenApplication,
 } from './change-application.ts';
 import { seenOrganization } from './organizations.ts';
-import { namesIn, pathId } from './text-field.ts';
+import { namesIn, pathId } from './request-values.ts';
 import { tokenFields } from './token-json.ts';
 import { issueToken, listTokens } from './tokens.ts';
 

@@ -1,14 +1,13 @@
 import type { Queryable } from '../../db/database.ts';
 import { administersOrganization } from '../access.ts';
-import { storedForm } from '../auth/digest.ts';
-import { randomText } from '../auth/password.ts';
+import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import type { Exchange } from '../endpoint.ts';
-import { forbidden, forbidden, invalid, invalid, notFound } from '../failure.ts';
+import { forbidden, invalid, notFound } from '../failure.ts';
 import type { Field } from '../listing/fields.ts';
 import { jsonObject } from '../request.ts';
 import { insertActivity } from '../store/activity.ts';
-import type { ApplicationFacts } from '../store/applications.ts';
 import {
+  type ApplicationFacts,
   type ApplicationRecord,
   deleteApplication,
   findApplication,
@@ -20,7 +19,7 @@ import { noteEndOfTokens } from '../store/cascade-activity.ts';
 import { findOrganization } from '../store/organizations.ts';
 import type { UserRecord } from '../store/users.ts';
 import { applicationFacts, applicationFields } from './application-json.ts';
-import { booleanField, type Problems, textField } from './text-field.ts';
+import { booleanField, type Problems, textField } from './request-values.ts';
 
 const CLIENT_ID_LENGTH = 40;
 const SECRET_LENGTH = 128;
@@ -52,7 +51,7 @@ export async function createApplication(
   const secret = randomText(SECRET_LENGTH);
   const client = {
     id: randomText(CLIENT_ID_LENGTH),
-    storedSecret: storedForm(secret),
+    storedSecret: hashToken(secret),
     created: service.now(),
   };
   return service.database.transaction(async (transaction) => {
@@ -94,7 +93,7 @@ export async function changeApplication(
     const done = await updateApplication(transaction, {
       ...facts,
       id,
-      storedSecret: secret === null ? null : storedForm(secret),
+      storedSecret: secret === null ? null : hashToken(secret),
       modified: service.now(),
     });
     if (!done) throw invalid(NAME_TAKEN);

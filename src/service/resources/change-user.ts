@@ -1,22 +1,21 @@
 import type { Queryable } from '../../db/database.ts';
 import { externalAccount, mayChangeUser } from '../access.ts';
-import { hashPassword, unusablePassword } from '../auth/password.ts';
+import { hashPassword, unusablePassword } from '../auth/secret-hashes.ts';
 import type { Exchange } from '../endpoint.ts';
-import { forbidden, forbidden, invalid, invalid, notFound, notFound, unauthenticated } from '../failure.ts';
-import type { Settings } from '../settings/definitions.ts';
-import { currentSettings, type Settings } from '../settings/definitions.ts';
+import { forbidden, invalid, notFound, unauthenticated } from '../failure.ts';
+import { currentSettings, type Settings } from '../settings/settings.ts';
 import { insertActivity } from '../store/activity.ts';
 import { deleteSessionsOf } from '../store/sessions.ts';
-import type { UserRecord } from '../store/users.ts';
 import {
-  findUser,findUser, 
-  insertUser,lockUsers, 
+  findUser,
+  insertUser,
+  lockUsers,
   setSystemAuditor,
-  type UserRecord,type UserRecord, 
+  type UserRecord,
   updateUser,
-  usernameTaken
+  usernameTaken,
 } from '../store/users.ts';
-import { booleanField, type Problems, type Problems, textField, textField } from './text-field.ts';
+import { booleanField, type Problems, textField } from './request-values.ts';
 
 /** A user as a request wants it; `password` in clear where it is to be set, null where it stays. */
 interface WantedUser {

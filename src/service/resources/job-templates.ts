@@ -1,28 +1,28 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
-import { administersOrganization, administersOrganization, seesEverything, visibleByOrganization } from '../access.ts';
+import { administersOrganization, seesEverything, visibleByOrganization } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
-import type { Exchange } from '../endpoint.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { forbidden, forbidden, invalid, invalid, notFound } from '../failure.ts';
+import { forbidden, invalid, notFound } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import { list } from '../listing/listing.ts';
-import { limitProblem, playbookProblem } from '../playbooks/playbook-process.ts';
+import { limitProblem, playbookProblem } from '../playbooks/playbook.ts';
 import { jsonObject } from '../request.ts';
 import { insertActivity } from '../store/activity.ts';
 import { findInventory } from '../store/inventory.ts';
-import type { JobTemplateRecord } from '../store/job-templates.ts';
 import {
   deleteJobTemplate,
-  findJobTemplate,findProject, 
+  findJobTemplate,
+  findProject,
   insertJobTemplate,
   JOB_TEMPLATE_COLUMNS,
   JOB_TEMPLATE_FROM,
-  type JobTemplateRecord,type JobTemplateRecord, type NewJobTemplate, 
-  updateJobTemplate
+  type JobTemplateRecord,
+  type NewJobTemplate,
+  updateJobTemplate,
 } from '../store/job-templates.ts';
-import { booleanField, integerField, type Problems, pathId, textField } from './text-field.ts';
+import { booleanField, integerField, type Problems, pathId, textField } from './request-values.ts';
 
 /** `/api/v2/job_templates/` and `/api/v2/job_templates/N/`. */
 export function serveJobTemplates(app: FastifyInstance, service: ServiceContext): void {

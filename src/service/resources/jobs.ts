@@ -1,19 +1,25 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, administersOrganization, seesEverything, visibleByOrganization } from '../access.ts';
+import { administersOrganization, seesEverything, visibleByOrganization } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
-import type { Exchange } from '../endpoint.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { badRequest, badRequest, forbidden, forbidden, invalid, notFound, notFound, RequestFailure, tooManyRequests } from '../failure.ts';
+import { badRequest, forbidden, invalid, notFound, RequestFailure, tooManyRequests } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import { list } from '../listing/listing.ts';
 import { escapeHtml } from '../pages/page.ts';
-import { limitProblem } from '../playbooks/playbook-process.ts';
+import { limitProblem } from '../playbooks/playbook.ts';
 import { jsonObject, parseTarget } from '../request.ts';
 import type { JobTemplateRecord } from '../store/job-templates.ts';
-import type { JobRecord } from '../store/jobs.ts';
-import { cancelJob, findJob, findJob, insertJob, JOB_COLUMNS, JOB_FROM, type JobRecord, readOutput } from '../store/jobs.ts';
+import {
+  cancelJob,
+  findJob,
+  insertJob,
+  JOB_COLUMNS,
+  JOB_FROM,
+  type JobRecord,
+  readOutput,
+} from '../store/jobs.ts';
 import { named, seenJobTemplate } from './job-templates.ts';
-import { type Problems, pathId, textField } from './text-field.ts';
+import { type Problems, pathId, textField } from './request-values.ts';
 
 /** `/api/v2/jobs/`, `/api/v2/jobs/N/` and its `cancel/`. */
 export function serveJobs(app: FastifyInstance, service: ServiceContext): void {

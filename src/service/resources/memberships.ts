@@ -11,7 +11,7 @@ import { grantRole, type OrganizationRole, withdrawRole } from '../store/organiz
 import { findUser } from '../store/users.ts';
 import { lockUser } from './change-user.ts';
 import { listOrganizations, organizationFields, seenOrganization } from './organizations.ts';
-import { integerField, type Problems } from './text-field.ts';
+import { integerField, type Problems } from './request-values.ts';
 import { listUsers, seenUser, userFields } from './users.ts';
 
 /** A role in an organization that a user gets or loses. */

@@ -1,15 +1,14 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, administersOrganization, visibleByOrganization } from '../access.ts';
+import { administersOrganization, visibleByOrganization } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
-import type { Exchange } from '../endpoint.ts';
 import { type Exchange, type Handler, serveEndpoint } from '../endpoint.ts';
-import { forbidden, forbidden, invalid, invalid, notFound } from '../failure.ts';
+import { forbidden, invalid, notFound } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import { list, type Page } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { findHost, findInventory, insertHost, insertNamed, type NamedRecord } from '../store/inventory.ts';
 import { findOrganization } from '../store/organizations.ts';
-import { booleanField, integerField, pathId, integerField, type Problems, type Problems, textField, textField } from './text-field.ts';
+import { booleanField, integerField, type Problems, pathId, textField } from './request-values.ts';
 
 /** A kind of resource that is listed and shown by name, and belongs to an organization. */
 interface Kind {

@@ -3,19 +3,16 @@ import type { Queryable } from '../../db/database.ts';
 import { administersOrganization, seesEverything, visibleOrganizations } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
-import type { Exchange } from '../endpoint.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { forbidden, forbidden, invalid, notFound, notFound } from '../failure.ts';
+import { forbidden, invalid, notFound } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { insertActivity } from '../store/activity.ts';
 import { noteEndOfApplications, noteEndOfTokens } from '../store/cascade-activity.ts';
-import type { OrganizationRecord } from '../store/organizations.ts';
 import {
   deleteOrganization,
-  findOrganization,
   findOrganization,
   findOrganizationId,
   insertOrganization,
@@ -23,10 +20,9 @@ import {
   ORGANIZATION_COLUMNS,
   ORGANIZATION_FROM,
   type OrganizationRecord,
-  type OrganizationRecord,
   updateOrganization,
 } from '../store/organizations.ts';
-import { integerField, namedSegment, namesIn, type Problems, pathId, textField } from './text-field.ts';
+import { integerField, namedSegment, namesIn, type Problems, pathId, textField } from './request-values.ts';
 
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */
 export function serveOrganizations(app: FastifyInstance, service: ServiceContext): void {

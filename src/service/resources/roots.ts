@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import { csrfToken } from '../auth/csrf.ts';
+import { csrfToken } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { serveEndpoint, servePublic } from '../endpoint.ts';
 import { issuerOf } from '../oauth2/metadata.ts';
-import { currentSettings } from '../settings/definitions.ts';
+import { currentSettings } from '../settings/settings.ts';
 import { loginProviders } from '../sso/configuration.ts';
 
 /** `/api/`, `/api/v2/`, `/api/v2/ping/`, `/api/v2/auth/` and `/api/v2/config/`. */

@@ -7,12 +7,22 @@ import { forbidden, notFound } from '../failure.ts';
 import { issuerOf } from '../oauth2/metadata.ts';
 import { jsonObject } from '../request.ts';
 import { changeSettings, resetSettings } from '../settings/change-settings.ts';
-import type { SettingCategory, SettingDefinition } from '../settings/definitions.ts';
-import { ALL_DEFINITIONS, currentSettings, type SettingDefinition, shown } from '../settings/definitions.ts';
+import type { SettingCategory, SettingDefinition } from '../settings/checks.ts';
+import { ALL_DEFINITIONS, currentSettings, shown } from '../settings/settings.ts';
 import { BACKENDS, PREFIXES } from '../sso/backends.ts';
 import { ssoConfiguration } from '../sso/configuration.ts';
 import { callbackUrl } from '../sso/login.ts';
 import { readSettings } from '../store/settings.ts';
+
+/** What the categories of settings are called. */
+const CATEGORY_NAMES: Readonly<Record<SettingCategory, string>> = {
+  authentication: 'Authentication',
+  'azuread-oauth2': 'Azure AD OAuth2',
+  github: 'GitHub OAuth2',
+  'google-oauth2': 'Google OAuth2',
+  saml: 'SAML',
+  system: 'System',
+};
 
 const CATEGORIES: Readonly<Record<string, string>> = {
   all: 'All',
@@ -116,16 +126,6 @@ async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
 async function reset(exchange: Exchange): Promise<undefined> {
   await resetSettings(exchange, writable(exchange));
 }
-
-/** What the categories of settings are called. */
-export const CATEGORY_NAMES: Readonly<Record<SettingCategory, string>> = {
-  authentication: 'Authentication',
-  'azuread-oauth2': 'Azure AD OAuth2',
-  github: 'GitHub OAuth2',
-  'google-oauth2': 'Google OAuth2',
-  saml: 'SAML',
-  system: 'System',
-};
 
 /** What OPTIONS says of settings: how each is presented, and to a superuser how it is written. */
 export function describeSettings(

@@ -1,30 +1,37 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
-import { isExternal, mayChangeToken, maySeeToken, seesApplications, visibleApplications, visibleTokens } from '../access.ts';
-import { storedForm } from '../auth/digest.ts';
-import { randomText } from '../auth/password.ts';
+import {
+  isExternal,
+  mayChangeToken,
+  maySeeToken,
+  seesApplications,
+  visibleApplications,
+  visibleTokens,
+} from '../access.ts';
+import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
-import type { Exchange } from '../endpoint.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { badRequest, forbidden, forbidden, invalid, invalid, notFound } from '../failure.ts';
+import { badRequest, forbidden, invalid, notFound } from '../failure.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { scopeProblem } from '../oauth2/oauth-request.ts';
 import { jsonObject } from '../request.ts';
-import { currentSettings } from '../settings/definitions.ts';
+import { currentSettings } from '../settings/settings.ts';
 import { insertActivity } from '../store/activity.ts';
 import { findApplication } from '../store/applications.ts';
 import {
   deleteToken,
-  findToken,findToken, insertRefreshToken, insertToken, 
+  findToken,
+  insertRefreshToken,
+  insertToken,
   lockToken,
   TOKEN_COLUMNS,
   TOKEN_FROM,
-  type TokenRecord,type TokenRecord, 
-  updateToken
+  type TokenRecord,
+  updateToken,
 } from '../store/tokens.ts';
-import { type Problems, pathId, textField } from './text-field.ts';
-import { type IssuedValues, tokenFacts, tokenFacts, tokenFields, tokenJson, tokenJson } from './token-json.ts';
+import { type Problems, pathId, textField } from './request-values.ts';
+import { type IssuedValues, tokenFacts, tokenFields, tokenJson } from './token-json.ts';
 
 /** `/api/v2/tokens/` and `/api/v2/tokens/N/`. */
 export function serveTokens(app: FastifyInstance, service: ServiceContext): void {
@@ -234,7 +241,7 @@ function store(
   const userId = caller.user.id;
   return service.database.transaction(async (transaction) => {
     const id = await insertToken(transaction, {
-      storedForm: storedForm(issued.token),
+      storedForm: hashToken(issued.token),
       expires: new Date(created.getTime() + lifetime * 1000),
       scope: asked.scope,
       description: asked.description,
@@ -244,7 +251,7 @@ function store(
     });
     if (asked.application !== null && issued.refreshToken !== null) {
       await insertRefreshToken(transaction, {
-        storedForm: storedForm(issued.refreshToken),
+        storedForm: hashToken(issued.refreshToken),
         accessTokenId: id,
         applicationId: asked.application.id,
         userId,

@@ -1,5 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import { externalAccount, mayChangeUser, mayDeleteUser, mayDeleteUser, seesEverything, visibleTokens, visibleUsers } from '../access.ts';
+import {
+  externalAccount,
+  mayChangeUser,
+  mayDeleteUser,
+  seesEverything,
+  visibleTokens,
+  visibleUsers,
+} from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
@@ -10,10 +17,9 @@ import { list } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { insertActivity, keepDeletedActor } from '../store/activity.ts';
 import { noteEndOfTokens } from '../store/cascade-activity.ts';
-import type { UserRecord } from '../store/users.ts';
 import { deleteUser, findUser, findUserByName, USER_COLUMNS, type UserRecord } from '../store/users.ts';
 import { changeUser, createUser, lockUser } from './change-user.ts';
-import { namedSegment, pathId } from './text-field.ts';
+import { namedSegment, pathId } from './request-values.ts';
 import { tokenFields } from './token-json.ts';
 import { issueToken, listTokens } from './tokens.ts';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Database, Queryable } from '../../db/database.ts';
-import { storedForm } from '../auth/digest.ts';
+import { hashToken } from '../auth/secret-hashes.ts';
 import type { SampleEstate, SampleToken, SampleUser } from './estate.ts';
 
 const BATCH = 2000;
@@ -86,7 +86,7 @@ async function insertApplications(transaction: Queryable, { applications }: Samp
       applications.map((application) => application.grant),
       applications.map((application) => application.client),
       applications.map(() => randomBytes(20).toString('hex')),
-      applications.map(() => storedForm(randomBytes(64).toString('hex'))),
+      applications.map(() => hashToken(randomBytes(64).toString('hex'))),
     ],
   );
   return rows.map((row) => row.id);

@@ -9,9 +9,9 @@ import { superuserOf } from '../store/linked-accounts.ts';
 import { endLocalCredentials } from '../store/local-credentials.ts';
 import { deleteSettings, lockSettings, writeSetting } from '../store/settings.ts';
 import { successes } from '../store/sso-logins.ts';
-import { type Checked, checkSetting, type SettingProblem } from './checks.ts';
-import { ALL_DEFINITIONS, currentSettings, type SettingDefinition, shown } from './definitions.ts';
+import { type Checked, checkSetting, type SettingDefinition, type SettingProblem } from './checks.ts';
 import { MASK } from './secrets.ts';
+import { ALL_DEFINITIONS, currentSettings, shown } from './settings.ts';
 
 /** What a request wants of settings. */
 interface WantedSettings {

@@ -1,11 +1,63 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
-import {
-  DEFAULT_LIFETIMES,
-  LONGEST_LIFETIME,
-  type OAuth2Lifetimes,
-  type SettingDefinition,
-} from './definitions.ts';
+import type { Backend } from '../sso/backends.ts';
+
+/** The groups that settings are read and written in. */
+export type SettingCategory = 'authentication' | 'system' | Backend;
+
+/** How one setting is described, checked and presented. */
+export interface SettingDefinition {
+  readonly key: string;
+  readonly category: SettingCategory;
+  readonly type: 'integer' | 'boolean' | 'string' | 'nested object' | 'list';
+  readonly label: string;
+  readonly helpText: string;
+  readonly defaultValue: unknown;
+  /** Must be given in a PUT, which replaces the whole category. */
+  readonly required?: true;
+  /** What this version of the service does not let anybody change. */
+  readonly readOnly?: true;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly unit?: string;
+  readonly warningText?: string;
+  /** Stored encrypted, and never shown. */
+  readonly secret?: true;
+  /** May be null: then it is not set. */
+  readonly nullable?: true;
+  /** An example of a value. */
+  readonly placeholder?: unknown;
+  /** What a list or an object is made of: two levels of objects with any values, for a map. */
+  readonly child?: 'strings' | 'map';
+  /** Checks and normalises a value, where the type alone does not say how. */
+  readonly check?: (value: unknown) => Checked;
+}
+
+/** The three lifetimes of OAUTH2_PROVIDER, in seconds. */
+export interface OAuth2Lifetimes {
+  readonly ACCESS_TOKEN_EXPIRE_SECONDS: number;
+  readonly AUTHORIZATION_CODE_EXPIRE_SECONDS: number;
+  readonly REFRESH_TOKEN_EXPIRE_SECONDS: number;
+}
+
+/** The keys of OAUTH2_PROVIDER, and the defaults of the controller 24.6.1. */
+export const DEFAULT_LIFETIMES: OAuth2Lifetimes = {
+  ACCESS_TOKEN_EXPIRE_SECONDS: 31_536_000_000,
+  AUTHORIZATION_CODE_EXPIRE_SECONDS: 600,
+  REFRESH_TOKEN_EXPIRE_SECONDS: 2_628_000,
+};
+
+/**
+ * The longest lifetime that is accepted, in seconds: some 7,900 years, so that an expiry made today stays
+ * within the four-digit years of RFC 3339. The controller accepts more and then answers 500.
+ */
+export const MAX_LIFETIME = 250_000_000_000;
+
+/** What is wrong with a value: messages, or for an object messages by key. */
+export type SettingProblem = readonly string[] | Readonly<Record<string, readonly string[]>>;
+
+/** A value as it is to be stored, or what is wrong with it. */
+export type Checked = { readonly value: unknown } | { readonly problem: SettingProblem };
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
@@ -90,12 +142,6 @@ export function certificatePem(text: string): string | null {
   }
 }
 
-/** What is wrong with a value: messages, or for an object messages by key. */
-export type SettingProblem = readonly string[] | Readonly<Record<string, readonly string[]>>;
-
-/** A value as it is to be stored, or what is wrong with it. */
-export type Checked = { readonly value: unknown } | { readonly problem: SettingProblem };
-
 /** Checks and normalises one value. `current` is what the setting holds now; OAUTH2_PROVIDER merges with it. */
 export function checkSetting(definition: SettingDefinition, value: unknown, current: unknown): Checked {
   if (value === null) {
@@ -154,7 +200,7 @@ function checkLifetimes(value: unknown, current: OAuth2Lifetimes): Checked {
     const checked: Checked =
       seconds === null
         ? { problem: ['This field may not be null.'] }
-        : checkInteger(seconds, 1, LONGEST_LIFETIME);
+        : checkInteger(seconds, 1, MAX_LIFETIME);
     if ('value' in checked) merged[key] = checked.value;
     else problems[key] = checked.problem as readonly string[];
   }

@@ -8,8 +8,8 @@ import {
   checkLine,
   checkNames,
   checkPrivateKey,
+  type SettingDefinition,
 } from './checks.ts';
-import type { SettingDefinition } from './definitions.ts';
 import {
   enabledIdps,
   ORGANIZATION_EXAMPLE,

@@ -1,10 +1,10 @@
-/** The ways to log in through an identity provider, by the controller's names. */
+/** The ways to log in through an identity provider, by the controller's names (python-social-auth's backends). */
 export const BACKENDS = ['google-oauth2', 'azuread-oauth2', 'github', 'saml'] as const;
 
-/** One of them. */
+/** The name of a backend. */
 export type Backend = (typeof BACKENDS)[number];
 
-/** How the settings of a backend begin. */
+/** The prefix of a backend's settings. */
 export const PREFIXES: Readonly<Record<Backend, string>> = {
   'google-oauth2': 'SOCIAL_AUTH_GOOGLE_OAUTH2',
   'azuread-oauth2': 'SOCIAL_AUTH_AZUREAD_OAUTH2',
@@ -12,7 +12,7 @@ export const PREFIXES: Readonly<Record<Backend, string>> = {
   saml: 'SOCIAL_AUTH_SAML',
 };
 
-/** What people call a backend. */
+/** The text on a backend's login button. */
 export const LABELS: Readonly<Record<Backend, string>> = {
   'google-oauth2': 'Google',
   'azuread-oauth2': 'Microsoft',
@@ -25,27 +25,27 @@ export function backendOf(name: string | undefined): Backend | null {
   return BACKENDS.find((backend) => backend === name) ?? null;
 }
 
-/** Who somebody is at an identity provider, as far as that was verified. */
+/** The verified identity of a user at an identity provider. */
 export interface Identity {
   readonly backend: Backend;
-  /** The account's one name there that never changes, and is nobody else's. */
+  /** The account's permanent, unique id at the provider. */
   readonly uid: string;
-  /** What the user may be called here, if it is free. */
+  /** The preferred user name. It may already be taken here. */
   readonly username: string;
-  /** A verified address; empty where there is none. */
+  /** A verified address, or empty. */
   readonly email: string;
   readonly firstName: string;
   readonly lastName: string;
-  /** Names and addresses that the provider vouches for: what maps are compared with. */
+  /** Names and addresses that the provider has verified. Maps are compared with these. */
   readonly names: readonly string[];
-  /** Attributes or claims, each with its values as text. */
+  /** Attributes or claims, each with a list of values. */
   readonly attributes: ReadonlyMap<string, readonly string[]>;
 }
 
-/** The longest name of an account that the table of links holds. */
-export const LONGEST_UID = 255;
+/** The longest uid that the table of linked accounts holds. */
+export const MAX_UID_LENGTH = 255;
 
-/** Attributes from claims: texts, numbers and booleans, and lists of them. Everything else is left out. */
+/** Converts claims to attributes: strings, numbers, booleans, and lists of them. Other values are left out. */
 export function attributesOf(
   claims: Readonly<Record<string, unknown>>,
 ): ReadonlyMap<string, readonly string[]> {
@@ -59,28 +59,28 @@ export function attributesOf(
   );
 }
 
-/** Why a login through an identity provider did not come about: what the user is told. */
+/** Why a login through an identity provider failed. The error page explains each reason to the user. */
 export type SsoReason =
-  /** The provider is not set up here. */
+  /** The provider is not configured. */
   | 'not_configured'
-  /** What is set up cannot be used: a key is wrong, or metadata make no sense. */
+  /** The configuration cannot be used, for example because of a wrong key. */
   | 'misconfigured'
-  /** The provider could not be reached, or did not answer in time. */
+  /** The provider could not be reached, or timed out. */
   | 'unreachable'
-  /** No such login was begun in this browser; it took too long, or was answered before. */
+  /** This browser has no pending login with this state: it never started one, it expired, or it was completed. */
   | 'no_such_login'
-  /** The provider itself says no. */
+  /** The provider refused the login. */
   | 'refused_by_provider'
-  /** What came back could not be verified. */
+  /** The provider's response could not be verified. */
   | 'unverified'
-  /** The account at the provider is none of those that may log in here. */
+  /** The account at the provider may not log in here. */
   | 'not_allowed'
-  /** There is no account here yet, and none is made. */
+  /** The user has no account here, and creating accounts is off. */
   | 'no_new_users'
-  /** The account here is deactivated. */
+  /** The user's account here is deactivated. */
   | 'deactivated';
 
-/** A login through an identity provider that ends here. The detail is for the log, and holds no secret. */
+/** A failed login through an identity provider. The message is for the log and contains no secrets. */
 export class SsoFailure extends Error {
   override readonly name = 'SsoFailure';
   readonly reason: SsoReason;

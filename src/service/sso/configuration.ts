@@ -1,27 +1,26 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
 import type { ServiceContext } from '../context.ts';
-import { ssoSettings } from '../settings/all-settings.ts';
+import { ssoSettings } from '../settings/settings.ts';
 import type { OrganizationMap, SamlIdp, SamlSecurity, TeamMap, UserFlags } from '../settings/sso-schemas.ts';
 import { BACKENDS, type Backend, LABELS, PREFIXES } from './backends.ts';
 
-/** How the users of a backend are made and what they become here. */
+/** How accounts are created for a backend's users, and which roles they get. */
 export interface UserRules {
   readonly organizations: OrganizationMap | null;
   readonly teams: TeamMap | null;
   readonly flags: UserFlags;
-  /** The fields taken from the provider; null for all, none for no new users. */
+  /** The fields taken from the provider. Null means all; an empty list means that no accounts are created. */
   readonly fields: readonly string[] | null;
   readonly usernameIsEmail: boolean;
 }
 
-/** What is needed to be a client of an OAuth2 provider. */
 interface ClientConfiguration {
   readonly clientId: string;
   readonly clientSecret: string;
 }
 
-/** Google, or another issuer in its place. */
+/** Google, or another OpenID provider in its place. */
 export interface GoogleConfiguration extends ClientConfiguration {
   readonly backend: 'google-oauth2';
   readonly issuer: string;
@@ -33,13 +32,13 @@ export interface GoogleConfiguration extends ClientConfiguration {
 export interface AzureConfiguration extends ClientConfiguration {
   readonly backend: 'azuread-oauth2';
   readonly issuer: string;
-  /** Whether users of several tenants can come through this issuer. */
+  /** Whether users of several tenants can log in through this issuer. */
   readonly severalTenants: boolean;
   readonly tenants: readonly string[];
   readonly extra: Readonly<Record<string, string>>;
 }
 
-/** GitHub, or a GitHub Enterprise. */
+/** GitHub or GitHub Enterprise. */
 export interface GithubConfiguration extends ClientConfiguration {
   readonly backend: 'github';
   readonly url: string;
@@ -48,7 +47,7 @@ export interface GithubConfiguration extends ClientConfiguration {
   readonly team: string;
 }
 
-/** SAML, with all its identity providers. */
+/** SAML and its identity providers. */
 export interface SamlConfiguration {
   readonly backend: 'saml';
   readonly entityId: string;
@@ -58,23 +57,23 @@ export interface SamlConfiguration {
   readonly idps: Readonly<Record<string, SamlIdp>>;
 }
 
-/** A backend that can be logged in with. */
+/** The configuration of one backend. */
 export type BackendConfiguration =
   | GoogleConfiguration
   | AzureConfiguration
   | GithubConfiguration
   | SamlConfiguration;
 
-/** Single sign-on as it is configured. */
+/** The configuration of single sign-on. */
 interface SsoConfiguration {
-  /** The backends that are set up, in the order of their buttons. */
+  /** The configured backends, in the order of their buttons. */
   readonly backends: readonly BackendConfiguration[];
-  /** Those whose secrets cannot be decrypted with the service's key. */
+  /** The backends whose secrets cannot be decrypted with the service's key. */
   readonly sealed: readonly Backend[];
   rules(backend: Backend): UserRules;
 }
 
-/** Reads the configuration from the settings, which may have changed with every request. */
+/** Reads the configuration from the current settings. */
 export async function ssoConfiguration(
   service: Pick<ServiceContext, 'fixedSettings' | 'secrets'>,
   database: Queryable,
@@ -106,7 +105,7 @@ export async function ssoConfiguration(
   };
 }
 
-/** Names a configuration by a digest, so that it can be told whether it changed. */
+/** A SHA-256 digest of a configuration, in hex: a login counts as proof only for the configuration it was made with. */
 export function configurationDigest(configuration: BackendConfiguration): string {
   return createHash('sha256').update(JSON.stringify(configuration)).digest('hex');
 }
@@ -167,7 +166,7 @@ function saml(value: Values): SamlConfiguration | null {
   const entityId = text(value, 'SP_ENTITY_ID');
   const idps = value('ENABLED_IDPS') as Record<string, SamlIdp>;
   if (entityId === '' || Object.keys(idps).length === 0) return null;
-  // A key that cannot be decrypted: neither signed nor encrypted messages could be dealt with.
+  // Null means that the key cannot be decrypted.
   if (value('SP_PRIVATE_KEY') === null) return null;
   return {
     backend: 'saml',
@@ -179,24 +178,24 @@ function saml(value: Values): SamlConfiguration | null {
   };
 }
 
-/** A provider to log in with. */
+/** A button on the login page. */
 export interface LoginProvider {
   readonly backend: Backend;
-  /** With SAML: which identity provider. */
+  /** The name of the SAML identity provider; null for other backends. */
   readonly idp: string | null;
   readonly label: string;
-  /** Where the login begins, without a query of `next`. */
+  /** The path that starts the login, without the `next` parameter. */
   readonly path: string;
 }
 
-/** The providers that are set up, in the order of their buttons. */
+/** The configured providers, in the order of their buttons. */
 export async function loginProviders(service: ServiceContext): Promise<readonly LoginProvider[]> {
   const { backends } = await ssoConfiguration(service, service.database);
   return backends.flatMap((configuration): readonly LoginProvider[] => {
     const { backend } = configuration;
     const path = `/sso/login/${backend}/`;
     if (configuration.backend !== 'saml') return [{ backend, idp: null, label: LABELS[backend], path }];
-    // The database keeps the names in an order of its own.
+    // jsonb does not keep the order of keys.
     return Object.keys(configuration.idps)
       .sort()
       .map((idp) => ({

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
-import { randomText, unusablePassword } from '../auth/password.ts';
+import { randomText, unusablePassword } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
 import { insertActivity } from '../store/activity.ts';
 import { findLinkedUser, linkAccount, markEnterprise, updateProfile } from '../store/linked-accounts.ts';
@@ -11,10 +11,9 @@ import {
   setSystemAuditor,
   type UserRecord,
 } from '../store/users.ts';
-import { applyRoles } from './apply-mapping.ts';
 import { type Identity, SsoFailure } from './backends.ts';
 import type { UserRules } from './configuration.ts';
-import { mappedFlags, mappedRoles } from './mapping.ts';
+import { applyRoles, mappedFlags, mappedRoles } from './role-mapping.ts';
 
 const LONGEST_NAME = 150;
 const NUMBERED = 20;

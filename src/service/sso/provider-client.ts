@@ -1,9 +1,9 @@
-import type { Configuration } from 'openid-client';
+import type { Configuration, CustomFetch } from 'openid-client';
 import { isLoopback } from '../settings/checks.ts';
-import { fetchBounded } from './provider-fetch.ts';
+import { SsoFailure } from './backends.ts';
 
 /** What is needed to be a client of an issuer. */
-export interface Client {
+interface Client {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
@@ -60,4 +60,38 @@ async function discover({ issuer, clientId, clientSecret }: Client): Promise<Con
       ],
     },
   );
+}
+
+/** The longest answer of a provider that is read, in bytes: a hundred teams with all that GitHub says of them. */
+const LONGEST = 4 * 1024 * 1024;
+
+/** Asks a provider, and reads no more of the answer than any provider has to say. */
+export const fetchBounded: CustomFetch = async (url, options) => {
+  const response = await fetch(url, options as RequestInit);
+  let left = LONGEST;
+  const bounded = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      left -= chunk.byteLength;
+      if (left < 0) controller.error(new Error('the answer is too long'));
+      else controller.enqueue(chunk);
+    },
+  });
+  return response.body === null ? response : new Response(response.body.pipeThrough(bounded), response);
+};
+
+/** What `openid-client` throws, in this service's words. Of an error only its message and code are kept: its cause may hold claims. */
+export function libraryFailure(error: unknown): Error {
+  if (error instanceof SsoFailure) return error;
+  if (!(error instanceof Error)) return new Error('a library threw what is no error');
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const detail = `${error.message}${code === '' ? '' : ` (${code})`}`;
+  if (error.name === 'AuthorizationResponseError') {
+    const said = 'error' in error && typeof error.error === 'string' ? error.error : 'an error';
+    return new SsoFailure('refused_by_provider', `the provider answered ${said.slice(0, 100)}`);
+  }
+  const unreached = error instanceof TypeError && error.message === 'fetch failed';
+  if (unreached || code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT' || error.name === 'TimeoutError') {
+    return new SsoFailure('unreachable', detail);
+  }
+  return new SsoFailure('unverified', detail);
 }

@@ -1,20 +1,17 @@
 import type { FastifyRequest } from 'fastify';
-import { storedForm } from '../auth/digest.ts';
-import { localPath } from '../auth/finish-login.ts';
+import { z } from 'zod';
+import { hashToken } from '../auth/secret-hashes.ts';
+import { localPath } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
+import type { SamlIdp } from '../settings/sso-schemas.ts';
 import { useAssertion } from '../store/sso-logins.ts';
-import { SsoFailure } from './backends.ts';
-import { callbackUrl } from './callback-url.ts';
-import type { Completed } from './complete-login.ts';
+import { attributesOf, type Identity, MAX_UID_LENGTH, SsoFailure } from './backends.ts';
 import type { SamlConfiguration } from './configuration.ts';
-import { CLOCK_TOLERANCE } from './discoveries.ts';
-import { configured } from './login.ts';
-import { takeLoginOf } from './login-state.ts';
-import { idpOf } from './saml.ts';
-import type { AskedRequest } from './saml-client.ts';
-import { samlIdentity } from './saml-identity.ts';
-import { checkSubject } from './saml-subject.ts';
+import { type Completed, callbackUrl, configured, takeLoginOf } from './login.ts';
+import { CLOCK_TOLERANCE } from './provider-client.ts';
+import { type AskedRequest, idpOf } from './saml-client.ts';
 import type { SamlThread } from './saml-thread.ts';
+import type { VerifiedAssertion } from './saml-worker.ts';
 
 /** The service, with a thread to verify answers in. */
 type SamlService = ServiceContext & { readonly thread: SamlThread };
@@ -91,7 +88,7 @@ async function identify(
     skew: CLOCK_TOLERANCE * 1000,
   });
   const first = await useAssertion(database, {
-    digest: storedForm(`${idp.entity_id}\n${id}`),
+    digest: hashToken(`${idp.entity_id}\n${id}`),
     expires: until,
   });
   if (!first) throw new SsoFailure('unverified', 'the assertion was used before');
@@ -105,4 +102,129 @@ function read(body: unknown): Posted {
     throw new SsoFailure('no_such_login', 'there is no answer of an identity provider');
   }
   return { response, relayState: typeof relayState === 'string' ? relayState : '' };
+}
+
+const BEARER = 'urn:oasis:names:tc:SAML:2.0:cm:bearer';
+
+const TEXT = z.union([z.string(), z.object({ _: z.string() }).transform(({ _ }) => _)]);
+const CONFIRMATION = z.object({
+  $: z.object({ Method: z.string() }),
+  SubjectConfirmationData: z
+    .array(
+      z.object({
+        $: z.object({
+          Recipient: z.string().optional(),
+          NotOnOrAfter: z.string().optional(),
+          NotBefore: z.string().optional(),
+          InResponseTo: z.string().optional(),
+        }),
+      }),
+    )
+    .length(1),
+});
+const ASSERTION = z.object({
+  $: z.object({ ID: z.string().min(1) }),
+  Issuer: z.array(TEXT).length(1),
+  Subject: z.array(z.object({ SubjectConfirmation: z.array(z.unknown()).min(1) })).length(1),
+  AuthnStatement: z.array(z.unknown()).min(1),
+});
+
+/** What a verified assertion has to say beyond what the library looks at. */
+interface ExpectedSubject {
+  readonly issuer: string;
+  readonly recipient: string;
+  /** The id of the request that it answers; null where nobody asked. */
+  readonly inResponseTo: string | null;
+  readonly now: Date;
+  /** How far clocks may be apart, in milliseconds. */
+  readonly skew: number;
+}
+
+/**
+ * Checks who made a verified assertion and to whom it was sent (SAML 2.0 Profiles, section 4.1.4.3): the
+ * library looks at the signature, audience and times, but not at the issuer and the recipient, and at
+ * `InResponseTo` only where there is one.
+ *
+ * @returns Its id, and until when it could be used.
+ * @throws SsoFailure `unverified`.
+ */
+export function checkSubject(
+  element: unknown,
+  expected: ExpectedSubject,
+): { readonly id: string; readonly until: Date } {
+  const parsed = ASSERTION.safeParse(element);
+  if (!parsed.success) throw refused('is not made as an assertion for a login is');
+  const { $, Issuer: issuers, Subject: subjects } = parsed.data;
+  if (issuers[0] !== expected.issuer) throw refused('was made by another issuer');
+  const confirmations = subjects.flatMap((subject) => subject.SubjectConfirmation);
+  const until = confirmations.flatMap((confirmation) => confirmedUntil(confirmation, expected) ?? []);
+  if (until.length === 0) throw refused('was not sent here, for this login and this time');
+  // Of several confirmations the last one to expire: until then it must be remembered as used.
+  return { id: $.ID, until: new Date(Math.max(...until.map(Number))) };
+}
+
+function confirmedUntil(confirmation: unknown, expected: ExpectedSubject): Date | null {
+  const parsed = CONFIRMATION.safeParse(confirmation);
+  if (!parsed.success || parsed.data.$.Method !== BEARER) return null;
+  const data = parsed.data.SubjectConfirmationData[0]?.$;
+  if (data?.NotOnOrAfter === undefined || data.NotBefore !== undefined) return null;
+  const until = new Date(new Date(data.NotOnOrAfter).getTime() + expected.skew);
+  const meant =
+    data.Recipient === expected.recipient && (data.InResponseTo ?? null) === expected.inResponseTo;
+  return meant && until > expected.now ? until : null;
+}
+
+function refused(why: string): SsoFailure {
+  return new SsoFailure('unverified', `the assertion ${why}`);
+}
+
+const TRANSIENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient';
+const NAME_ID = 'name_id';
+
+/** What attributes are called where the configuration does not say: eduPerson's object identifiers, and plain names. */
+const NAMES = {
+  attr_email: ['urn:oid:0.9.2342.19200300.100.1.3', 'mail', 'email'],
+  attr_username: ['urn:oid:0.9.2342.19200300.100.1.1', 'uid', 'username'],
+  attr_first_name: ['urn:oid:2.5.4.42', 'givenName', 'first_name'],
+  attr_last_name: ['urn:oid:2.5.4.4', 'sn', 'last_name'],
+} as const;
+
+/**
+ * Who the user of a verified assertion is: the identity provider's short name and the NameID, or the
+ * attribute that is configured as permanent.
+ *
+ * @throws SsoFailure `unverified` where nothing names the user for good.
+ */
+function samlIdentity(
+  { name, idp }: { readonly name: string; readonly idp: SamlIdp },
+  { nameId, nameIdFormat, attributes: claims }: VerifiedAssertion,
+): Identity {
+  const attributes = attributesOf(claims);
+  const one = (attribute: string) =>
+    attribute === NAME_ID ? nameId : (attributes.get(attribute)?.[0] ?? '').trim();
+  const of = (key: keyof typeof NAMES) =>
+    (idp[key] === undefined ? NAMES[key] : [idp[key]]).map(one).find((value) => value !== '') ?? '';
+  const permanent = idp.attr_user_permanent_id ?? NAME_ID;
+  if (permanent === NAME_ID && nameIdFormat === TRANSIENT) {
+    throw new SsoFailure(
+      'misconfigured',
+      'the NameID is transient, and no attr_user_permanent_id is configured',
+    );
+  }
+  const uid = one(permanent);
+  if (uid === '') throw new SsoFailure('unverified', 'the assertion does not say who the user is');
+  if (uid.length + name.length + 1 > MAX_UID_LENGTH)
+    throw new SsoFailure('unverified', 'the subject is too long');
+  const email = of('attr_email').toLowerCase();
+  const username = of('attr_username');
+  return {
+    backend: 'saml',
+    uid: `${name}:${uid}`,
+    username: username || (email || nameId).split('@')[0] || '',
+    email,
+    firstName: of('attr_first_name'),
+    lastName: of('attr_last_name'),
+    names: [...new Set([username, email, nameId])].filter((value) => value !== ''),
+    attributes,
+  };
 }

@@ -3,18 +3,22 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { tooManyRequests } from '../failure.ts';
 import { SsoFailure } from './backends.ts';
-import { refuseMonsters, type SamlAnswer, type SamlVerdict, type VerifiedAssertion } from './verify-saml.ts';
+import type { SamlAnswer, SamlVerdict, VerifiedAssertion } from './saml-worker.ts';
 
-/** How long the verification of one answer may take, in milliseconds: a few, and the start of the thread. */
-const PATIENCE_MS = 10_000;
-/** So many answers may wait for those before them. */
-const MOST_WAITING = 50;
-/** More memory than any answer takes, in MiB. */
-const MEMORY_MB = 256;
+/** The longest response that is parsed, in characters of base64: a thousand groups fit in. */
+const MAX_RESPONSE_LENGTH = 262_144;
+/** The most tags and comments in a response. The library's time grows with the square of their number. */
+const MAX_MARKUP = 5_000;
+/** How long one verification may take, in milliseconds. It usually takes a few, and the start of the thread more. */
+const TIMEOUT_MS = 10_000;
+/** How many responses may wait for their turn. */
+const MAX_WAITING = 50;
+/** The thread's memory limit in MiB: more than any valid response needs. */
+const MEMORY_MIB = 256;
 
 /**
- * Verifies SAML answers in a thread, so that one that is made to take long holds up nothing but other
- * answers, and these for seconds. The thread begins with the first answer and stays.
+ * Verifies SAML responses in a thread, so that one that takes long delays only other SAML logins, and these for
+ * seconds. The thread starts with the first response and stays.
  */
 export class SamlThread {
   #worker: Worker | null = null;
@@ -22,20 +26,20 @@ export class SamlThread {
   #waiting = 0;
 
   /**
-   * Verifies an answer when those before it are done.
+   * Verifies a response after those before it.
    *
-   * @throws SsoFailure as it was refused; `unverified` where it takes too long.
-   * @throws RequestFailure 429 where too many are waiting.
+   * @throws SsoFailure with the reason of the refusal; `unverified` after a timeout.
+   * @throws RequestFailure 429 if too many are waiting.
    */
   async verify(answer: SamlAnswer): Promise<VerifiedAssertion> {
-    refuseMonsters(answer.response);
-    if (this.#waiting >= MOST_WAITING) throw tooManyRequests('Too many logins are being verified.', 5);
+    rejectOversizedResponse(answer.response);
+    if (this.#waiting >= MAX_WAITING) throw tooManyRequests('Too many logins are being verified.', 5);
     this.#waiting += 1;
-    const verdict = this.#last.then(() => this.#ask(answer));
-    this.#last = verdict.finally(() => (this.#waiting -= 1)).catch(() => undefined);
-    const said = await verdict;
-    if ('verified' in said) return said.verified;
-    throw new SsoFailure(said.refused, said.detail);
+    const pending = this.#last.then(() => this.#ask(answer));
+    this.#last = pending.finally(() => (this.#waiting -= 1)).catch(() => undefined);
+    const verdict = await pending;
+    if ('verified' in verdict) return verdict.verified;
+    throw new SsoFailure(verdict.refused, verdict.detail);
   }
 
   /** Ends the thread. */
@@ -49,21 +53,21 @@ export class SamlThread {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     try {
-      const verdict = once(worker, 'message', { signal: AbortSignal.timeout(PATIENCE_MS) });
+      const reply = once(worker, 'message', { signal: AbortSignal.timeout(TIMEOUT_MS) });
       worker.postMessage(answer);
-      const [said] = (await verdict) as [SamlVerdict];
-      return said;
+      const [verdict] = (await reply) as [SamlVerdict];
+      return verdict;
     } catch (error) {
       await this.end();
-      const why = error instanceof Error && error.name === 'AbortError' ? 'took too long' : 'failed';
-      return { refused: 'unverified', detail: `the verification of the answer ${why}` };
+      const isTimeout = error instanceof Error && error.name === 'AbortError';
+      return { refused: 'unverified', detail: `the verification ${isTimeout ? 'timed out' : 'failed'}` };
     }
   }
 
   #start(): Worker {
     const program = new URL(`./saml-worker${extname(import.meta.url)}`, import.meta.url);
-    const worker = new Worker(program, { resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB } });
-    // What ends it is seen by whoever waits for it; the next answer gets another one.
+    const worker = new Worker(program, { resourceLimits: { maxOldGenerationSizeMb: MEMORY_MIB } });
+    // #ask sees why the thread ended; the next response starts a new one.
     worker.on('error', () => undefined);
     worker.once('exit', () => {
       if (this.#worker === worker) this.#worker = null;
@@ -71,4 +75,16 @@ export class SamlThread {
     worker.unref();
     return worker;
   }
+}
+
+/**
+ * Refuses, before any parsing, a response of a size that no identity provider sends, and one with a document type,
+ * which can define entities and which SAML does not use.
+ */
+function rejectOversizedResponse(response: string): void {
+  const refused = (why: string) => new SsoFailure('unverified', `the response ${why}`);
+  if (response.length > MAX_RESPONSE_LENGTH) throw refused('is too long');
+  const text = Buffer.from(response, 'base64').toString('utf8');
+  if (/<!DOCTYPE/i.test(text)) throw refused('has a document type');
+  if (text.split('<').length > MAX_MARKUP) throw refused('has too many elements');
 }

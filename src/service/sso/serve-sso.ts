@@ -1,21 +1,19 @@
 import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { finishLogin, NO_STORE } from '../auth/finish-login.ts';
+import { finishLogin, NO_STORE } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { redirectWithoutSlash } from '../endpoint.ts';
 import { tooManyRequests } from '../failure.ts';
-import { Buckets } from '../limits/buckets.ts';
+import { Buckets } from '../limits/limits.ts';
+import type { RouteDescription } from '../openapi/route-description.ts';
 import { errorPath, sendSsoError } from '../pages/sso-error.ts';
 import { noteSuccess } from '../store/sso-logins.ts';
 import { type Backend, backendOf, SsoFailure } from './backends.ts';
-import { callbackUrl } from './callback-url.ts';
-import { type Completed, completeLogin } from './complete-login.ts';
-import { completeSaml } from './complete-saml.ts';
 import { configurationDigest, ssoConfiguration } from './configuration.ts';
 import { linkedUser } from './link-user.ts';
-import { beginLogin, configured } from './login.ts';
-import { BEGIN, COMPLETE, COMPLETE_SAML, ERROR, METADATA } from './route-descriptions.ts';
-import { samlMetadata } from './saml-metadata.ts';
+import { beginLogin, type Completed, callbackUrl, completeLogin, configured } from './login.ts';
+import { samlMetadata } from './saml-client.ts';
+import { completeSaml } from './saml-login.ts';
 import { SamlThread } from './saml-thread.ts';
 
 /** Logins begun from one network: three hundred, then two a second; each is kept for ten minutes. */
@@ -137,3 +135,61 @@ async function orError(
     return reply.code(302).header('Location', errorPath(reason)).type('text/html; charset=utf-8').send('');
   }
 }
+
+/** What `/sso/login/<backend>/` says about itself. */
+const BEGIN: RouteDescription = {
+  summary: 'Log in through an identity provider',
+  description: 'Begins a login with google-oauth2, azuread-oauth2, github or saml.',
+  produces: 'text/html',
+  anonymous: true,
+  query: {
+    next: { description: 'Where to go afterwards: a path of this service.' },
+    idp: { description: 'With SAML: the short name of the identity provider.' },
+  },
+  answers: {
+    302: 'To the provider, or to /sso/error/.',
+    429: 'Too many logins were begun from one network.',
+  },
+};
+
+/** What `/sso/complete/<backend>/` says about itself for OAuth2. */
+const COMPLETE: RouteDescription = {
+  summary: 'Come back from an identity provider',
+  produces: 'text/html',
+  anonymous: true,
+  query: {
+    state: { description: 'What the login was begun with.' },
+    code: { description: 'The authorization code.' },
+  },
+  answers: { 302: 'Logged in, or to /sso/error/.', 429: 'Too many logins from one network were refused.' },
+};
+
+/** What `/sso/complete/saml/` says about itself. */
+const COMPLETE_SAML: RouteDescription = {
+  summary: 'Come back from a SAML identity provider',
+  description: 'The assertion consumer service (SAML 2.0), with the POST binding.',
+  produces: 'text/html',
+  anonymous: true,
+  form: {
+    SAMLResponse: { description: 'The answer, in base64.', required: true },
+    RelayState: { description: 'What the request was sent with.' },
+  },
+  answers: { 302: 'Logged in, or to /sso/error/.', 429: 'Too many logins from one network were refused.' },
+};
+
+/** What `/sso/metadata/saml/` says about itself. */
+const METADATA: RouteDescription = {
+  summary: 'The SAML metadata of this service',
+  produces: 'application/xml',
+  anonymous: true,
+  answers: { 200: 'The metadata.', 302: 'To /sso/error/, where SAML is not set up.' },
+};
+
+/** What `/sso/error/` says about itself. */
+const ERROR: RouteDescription = {
+  summary: 'Why a login through an identity provider failed',
+  produces: 'text/html',
+  anonymous: true,
+  query: { reason: { description: 'A word for what went wrong.' } },
+  answers: { 400: 'The page.', 403: 'The page.', 500: 'The page.', 502: 'The page.' },
+};

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { enableLocalAuth } from '../../../src/app/service-runtime.ts';
+import { enableLocalAuth } from '../../../src/app/run-service.ts';
 import { Secret } from '../../../src/domain/secret.ts';
-import { storedForm } from '../../../src/service/auth/digest.ts';
-import { enableLocalAccounts } from '../../../src/service/enable-local-accounts.ts';
+import { hashToken } from '../../../src/service/auth/secret-hashes.ts';
 import type { RunningService } from '../../../src/service/server.ts';
+import { enableLocalAccounts } from '../../../src/service/service-database.ts';
 import { findLive } from '../../../src/service/store/presented-tokens.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../../support/service.ts';
@@ -121,7 +121,7 @@ describe.each(DATABASES)('local accounts on %s', (kind) => {
     );
     expect((await new Client(service.url, bearer('late-token')).get('/api/v2/me/')).status).toBe(401);
     // Nor is anybody told that it lives.
-    expect(await findLive(service.database, storedForm('late-token'), new Date())).toBeNull();
+    expect(await findLive(service.database, hashToken('late-token'), new Date())).toBeNull();
   });
 
   it('come back by hand on the host, with an entry in the activity stream', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
 import { attributesOf, type Identity } from '../../../src/service/sso/backends.ts';
 import type { UserRules } from '../../../src/service/sso/configuration.ts';
-import { mappedFlags, mappedRoles } from '../../../src/service/sso/mapping.ts';
+import { mappedFlags, mappedRoles } from '../../../src/service/sso/role-mapping.ts';
 import type { SamlIdentityProvider } from './saml-identity-provider.ts';
 import { idpFor, logInWithSaml, samlKeys, startSamlService } from './saml-world.ts';
 import { adminOf, set, whoIs } from './world.ts';

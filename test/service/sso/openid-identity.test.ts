@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AzureConfiguration } from '../../../src/service/sso/configuration.ts';
-import { azureIdentity } from '../../../src/service/sso/openid-identity.ts';
+import { azureIdentity } from '../../../src/service/sso/openid.ts';
 
 const TENANT = '99999999-2222-3333-4444-555555555555';
 const CLAIMS = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkSubject } from '../../../src/service/sso/saml-subject.ts';
+import { checkSubject } from '../../../src/service/sso/saml-login.ts';
 
 const NOW = new Date('2030-01-01T00:00:00Z');
 const CALLBACK = 'https://automation.example.org/sso/complete/saml/';

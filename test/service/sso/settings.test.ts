@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fixedSettings, givenSecretKey } from '../../../src/app/service-environment.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService } from '../../../src/service/server.ts';
-import { SecretBox } from '../../../src/service/settings/secret-box.ts';
+import { SecretBox } from '../../../src/service/settings/secrets.ts';
 import { Client, DATABASES, startTestService } from '../../support/service.ts';
 import { Browser } from './browser.ts';
 import { makeKeyPair } from './saml-identity-provider.ts';

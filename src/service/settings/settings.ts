@@ -1,61 +1,8 @@
 import type { Queryable } from '../../db/database.ts';
-import type { ServiceContext } from '../context.ts';
-import type { Backend } from '../sso/backends.ts';
 import { readSettings } from '../store/settings.ts';
-import type { Checked } from './checks.ts';
-import { MASK } from './secrets.ts';
+import { DEFAULT_LIFETIMES, MAX_LIFETIME, type OAuth2Lifetimes, type SettingDefinition } from './checks.ts';
+import { MASK, type SecretBox } from './secrets.ts';
 import { SHARED_SSO_DEFINITIONS, SSO_DEFINITIONS } from './sso-definitions.ts';
-
-/** The groups that settings are read and written in. */
-export type SettingCategory = 'authentication' | 'system' | Backend;
-
-/** How one setting is described, checked and presented. */
-export interface SettingDefinition {
-  readonly key: string;
-  readonly category: SettingCategory;
-  readonly type: 'integer' | 'boolean' | 'string' | 'nested object' | 'list';
-  readonly label: string;
-  readonly helpText: string;
-  readonly defaultValue: unknown;
-  /** Must be given in a PUT, which replaces the whole category. */
-  readonly required?: true;
-  /** What this version of the service does not let anybody change. */
-  readonly readOnly?: true;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly unit?: string;
-  readonly warningText?: string;
-  /** Stored encrypted, and never shown. */
-  readonly secret?: true;
-  /** May be null: then it is not set. */
-  readonly nullable?: true;
-  /** An example of a value. */
-  readonly placeholder?: unknown;
-  /** What a list or an object is made of: two levels of objects with any values, for a map. */
-  readonly child?: 'strings' | 'map';
-  /** Checks and normalises a value, where the type alone does not say how. */
-  readonly check?: (value: unknown) => Checked;
-}
-
-/** The three lifetimes of OAUTH2_PROVIDER, in seconds. */
-export interface OAuth2Lifetimes {
-  readonly ACCESS_TOKEN_EXPIRE_SECONDS: number;
-  readonly AUTHORIZATION_CODE_EXPIRE_SECONDS: number;
-  readonly REFRESH_TOKEN_EXPIRE_SECONDS: number;
-}
-
-/** The keys of OAUTH2_PROVIDER, and the defaults of the controller 24.6.1. */
-export const DEFAULT_LIFETIMES: OAuth2Lifetimes = {
-  ACCESS_TOKEN_EXPIRE_SECONDS: 31_536_000_000,
-  AUTHORIZATION_CODE_EXPIRE_SECONDS: 600,
-  REFRESH_TOKEN_EXPIRE_SECONDS: 2_628_000,
-};
-
-/**
- * The longest lifetime that is accepted, in seconds: some 7,900 years, so that an expiry made today stays
- * within the four-digit years of RFC 3339. The controller accepts more and then answers 500.
- */
-export const LONGEST_LIFETIME = 250_000_000_000;
 
 const authentication = (definition: Omit<SettingDefinition, 'category'>): SettingDefinition => ({
   category: 'authentication',
@@ -119,7 +66,7 @@ const DEFINITIONS: readonly SettingDefinition[] = [
       'AUTHORIZATION_CODE_EXPIRE_SECONDS and REFRESH_TOKEN_EXPIRE_SECONDS. Keys left out keep their value.',
     defaultValue: DEFAULT_LIFETIMES,
     minimum: 1,
-    maximum: LONGEST_LIFETIME,
+    maximum: MAX_LIFETIME,
     unit: 'seconds',
   }),
   authentication({
@@ -182,7 +129,7 @@ export const SSO_SETTINGS: readonly SettingDefinition[] = ALL_DEFINITIONS.filter
  * is stored. A secret that cannot be opened with the service's key is null.
  */
 export async function ssoSettings(
-  service: Pick<ServiceContext, 'fixedSettings' | 'secrets'>,
+  service: { readonly fixedSettings: ReadonlyMap<string, unknown>; readonly secrets: SecretBox },
   database: Queryable,
 ): Promise<ReadonlyMap<string, unknown>> {
   const stored = await readSettings(database);
