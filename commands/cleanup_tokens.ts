@@ -18,7 +18,7 @@ With --json it prints the report of tokens cleanup instead of the lines.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(CleanupTokens);
-    const { managementCleanup } = await import('../src/cli/awx-manage/drop-ins.ts');
+    const { managementCleanup } = await import('../src/cli/awx-manage.ts');
     return await managementCleanup({ runtime: await this.runtime(flags), flags });
   }
 }

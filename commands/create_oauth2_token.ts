@@ -31,7 +31,7 @@ With --json it prints token (as in tokens list) and output, the file.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(CreateOauth2Token);
-    const { managementCreation, requireUserName } = await import('../src/cli/awx-manage/drop-ins.ts');
+    const { managementCreation, requireUserName } = await import('../src/cli/awx-manage.ts');
     const user = requireUserName(flags.user);
     return await managementCreation({ runtime: await this.runtime(flags), flags, user });
   }

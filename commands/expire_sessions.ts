@@ -25,7 +25,7 @@ With --json it prints the report of sessions expire.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(ExpireSessions);
-    const { managementExpiry } = await import('../src/cli/awx-manage/drop-ins.ts');
+    const { managementExpiry } = await import('../src/cli/awx-manage.ts');
     return await managementExpiry({ runtime: await this.runtime(flags), flags });
   }
 }

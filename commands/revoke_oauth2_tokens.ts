@@ -32,7 +32,7 @@ With --json it prints the report of tokens revoke instead of the lines.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(RevokeOauth2Tokens);
     const runtime = await this.runtime(flags);
-    const { managementRevocation } = await import('../src/cli/awx-manage/drop-ins.ts');
+    const { managementRevocation } = await import('../src/cli/awx-manage.ts');
     return await managementRevocation({ runtime, flags, json: this.jsonEnabled() });
   }
 }

@@ -1,8 +1,7 @@
 import { string as stringArgument } from '@oclif/core/args';
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { credentialFlags } from '../../src/cli/contexts/context-flags.ts';
-import { databaseFlags } from '../../src/cli/contexts/database-flags.ts';
+import { credentialFlags, databaseFlags } from '../../src/cli/contexts/context-flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Adds a context. */

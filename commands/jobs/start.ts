@@ -8,7 +8,7 @@ export default class JobsStart extends TokenctlCommand {
     `Any number of them may run, on one machine or on many that share a ledger in PostgreSQL: each tick is run once.
 
 SIGTERM and Ctrl-C begin no further tick, let runs in progress finish what is in flight, and end with 0. SIGHUP reads \
-the configuration anew; one that cannot be meant is refused, and the old one is kept. /healthz, /readyz and /metrics \
+the configuration anew; one that cannot be selectJobs is refused, and the old one is kept. /healthz, /readyz and /metrics \
 are served on a port of the loopback address. It prints nothing with --json: it runs until a signal.`;
 
   static override examples = [

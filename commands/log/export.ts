@@ -1,6 +1,6 @@
 import { boolean, custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { type Moment, parseMoment } from '../../src/cli/instants.ts';
+import { type Moment, parseMoment } from '../../src/cli/flags.ts';
 import { exportFormats } from '../../src/domain/export-format.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 

@@ -35,7 +35,7 @@ With --json it prints verifier (the public key) and seq (the note's number); wit
 
   async run(): Promise<Result> {
     const { flags } = await this.input(LogInit);
-    const { keyFlow } = await import('../../src/cli/audit-log/key-flow.ts');
+    const { keyFlow } = await import('../../src/cli/audit-log/checkpoint-flow.ts');
     return await keyFlow(await this.runtime(flags), flags);
   }
 }

@@ -1,7 +1,6 @@
 import { custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { count, csvFlag } from '../../src/cli/flags.ts';
-import { instantOf, type Moment, parseMoment } from '../../src/cli/instants.ts';
+import { count, csvFlag, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists entries of the audit log. */
@@ -37,7 +36,7 @@ operation, run, actor, target, data, open, closes.`;
     const { flags } = await this.input(LogList);
     const runtime = await this.runtime(flags);
     const { listLog } = await import('../../src/operations/audit-log/list-log.ts');
-    const { entryListing } = await import('../../src/cli/audit-log/entry-view.ts');
+    const { entryListing } = await import('../../src/cli/audit-log/entry-listing.ts');
     const { limit, operation, run, kind, since } = flags;
     return entryListing(
       listLog({

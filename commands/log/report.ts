@@ -1,6 +1,6 @@
 import { custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { type Moment, parseMoment } from '../../src/cli/instants.ts';
+import { type Moment, parseMoment } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 const moment = custom<Moment>({ parse: async (input) => parseMoment(input), helpValue: 'WHEN' });

@@ -24,7 +24,7 @@ With --json it prints archive (the closed file; null where the log has no entrie
 
   async run(): Promise<Result> {
     const { flags } = await this.input(LogRotate);
-    const { rotationFlow } = await import('../../src/cli/audit-log/rotation-flow.ts');
+    const { rotationFlow } = await import('../../src/cli/audit-log/maintenance-flow.ts');
     return await rotationFlow(await this.runtime(flags), flags['remove-older-than']);
   }
 }

@@ -37,7 +37,7 @@ log that a flag, variable or the configuration file names does not exist.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(LogVerify);
     const runtime = await this.runtime(flags);
-    const { verificationFlow } = await import('../../src/cli/audit-log/verification-flow.ts');
+    const { verificationFlow } = await import('../../src/cli/audit-log/maintenance-flow.ts');
     return await verificationFlow(runtime, flags);
   }
 }

@@ -94,7 +94,7 @@ X-Forwarded headers of private addresses are believed. It prints nothing with --
   async run(): Promise<void> {
     const { flags } = await this.input(ServiceStart);
     const { writeNotice: notify } = await import('../../src/cli/output/streams.ts');
-    const { runService } = await import('../../src/app/service-runtime.ts');
+    const { runService } = await import('../../src/app/run-service.ts');
     await runService(
       {
         ...flags,

@@ -39,9 +39,9 @@ Exits with 5 where some are left, with 130 after an interruption.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(SessionsExpire);
     const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
-    const { requireSessions, sessionExpiryFlow } = await import('../../src/cli/sessions/sessions.ts');
+    const { requireSessions, sessionExpiryFlow } = await import('../../src/cli/sessions.ts');
     requireSessions(flags);
-    const consent = consentFrom(flags);
-    return await this.inContexts(flags, consent, (member) => sessionExpiryFlow({ ...member, flags }));
+    const confirmation = consentFrom(flags);
+    return await this.inContexts(flags, confirmation, (member) => sessionExpiryFlow({ ...member, flags }));
   }
 }

@@ -35,7 +35,7 @@ error is on stderr then.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(SessionsList);
     const { listSessions } = await import('../../src/operations/sessions/sessions.ts');
-    const { sessionListing } = await import('../../src/cli/sessions/sessions.ts');
+    const { sessionListing } = await import('../../src/cli/sessions.ts');
     const { user: users } = flags;
     return await this.inContexts(flags, null, async ({ runtime }) =>
       sessionListing(listSessions({ target: await runtime.target(), ...(users !== undefined && { users }) })),

@@ -37,8 +37,8 @@ Exits with 5 where some are left, with 130 after an interruption.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensCleanup);
     const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
-    const { cleanupFlow } = await import('../../src/cli/cleanup/cleanup-flow.ts');
-    const consent = consentFrom(flags);
-    return await this.inContexts(flags, consent, (member) => cleanupFlow({ ...member, flags }));
+    const { cleanupFlow } = await import('../../src/cli/cleanup.ts');
+    const confirmation = consentFrom(flags);
+    return await this.inContexts(flags, confirmation, (member) => cleanupFlow({ ...member, flags }));
   }
 }

@@ -36,9 +36,9 @@ request, output.`;
     const { flags } = await this.input(TokensCreate);
     const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     const { creationFlow } = await import('../../src/cli/tokens/creation-flow.ts');
-    const consent = consentFrom(flags);
+    const confirmation = consentFrom(flags);
     const runtime = await this.runtime(flags);
     const request = { scope: flags.scope, description: flags.description ?? '', user: flags.user };
-    return await creationFlow({ runtime, consent, flags, request, output: flags.output });
+    return await creationFlow({ runtime, confirmation, flags, request, output: flags.output });
   }
 }

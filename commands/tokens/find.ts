@@ -45,10 +45,10 @@ Exits with 5 where a live one is left although --revoke was given.`;
     const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
     const { leakedFlow } = await import('../../src/cli/incident/leaked-flow.ts');
     const { leakedSource } = await import('../../src/cli/incident/leaked-flow.ts');
-    const consent = flags.revoke === true ? consentFrom(flags) : null;
+    const confirmation = flags.revoke === true ? consentFrom(flags) : null;
     const linesFor = leakedSource(flags.leaked);
-    return await this.inContexts(flags, consent, ({ several, runtime, consent }) =>
-      leakedFlow({ runtime, consent, lines: linesFor({ several }), flags }),
+    return await this.inContexts(flags, confirmation, ({ several, runtime, confirmation }) =>
+      leakedFlow({ runtime, confirmation, lines: linesFor({ several }), flags }),
     );
   }
 }

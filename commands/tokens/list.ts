@@ -1,6 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
-import { selectorFlags, selectorOrAllFrom } from '../../src/cli/selector-flags.ts';
+import { allContextsFlag, csvFlag, selectorFlags, selectorOrAllFrom } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists tokens. */

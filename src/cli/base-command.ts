@@ -37,7 +37,7 @@ const globalFlags = {
 };
 
 /** The flags that matter to work in several contexts. */
-interface FleetFlags {
+interface MultiContextFlags {
   readonly 'all-contexts'?: boolean | undefined;
   readonly 'at-most'?: number | undefined;
   readonly 'include-own'?: boolean | undefined;
@@ -107,25 +107,25 @@ export abstract class TokenctlCommand extends Command {
    * them at once: then there is one question, and one result for all. A platform whose gateway and controller both keep
    * tokens is several, too.
    *
-   * @param consent As the command decided to ask; null for what changes nothing.
+   * @param confirmation As the command decided to ask; null for what changes nothing.
    */
   protected async inContexts<Asking extends Confirmation | null>(
-    flags: Input<typeof TokenctlCommand>['flags'] & FleetFlags,
-    consent: Asking,
+    flags: Input<typeof TokenctlCommand>['flags'] & MultiContextFlags,
+    confirmation: Asking,
     work: (member: ContextRun<Asking>) => Promise<Result>,
   ): Promise<Result> {
     const runtime = await this.runtime(flags);
-    const { contextsMeant } = await import('../config/contexts-meant.ts');
+    const { contextsMeant } = await import('../config/contexts.ts');
     const contexts = contextsMeant(runtime.configuration, flags['all-contexts'] === true);
     const { currentContext: current = '' } = runtime.configuration;
     if (contexts === null && (await runtime.components()).length < 2) {
-      return await work({ runtime, consent, context: current, several: false });
+      return await work({ runtime, confirmation, context: current, several: false });
     }
-    const { multiContextFlow: fleetFlow } = await import('./multi-context/multi-context-flow.ts');
-    return await fleetFlow({
+    const { multiContextFlow: multiContextFlow } = await import('./multi-context/multi-context-flow.ts');
+    return await multiContextFlow({
       runtime,
       contexts: contexts ?? [current],
-      consent,
+      confirmation,
       atMost: flags['at-most'],
       includeOwn: flags['include-own'] === true,
       work,

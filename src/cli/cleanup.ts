@@ -1,17 +1,17 @@
-import type { Runtime } from '../../app/runtime.ts';
-import { type CleanupReport, cleanupTokens } from '../../operations/cleanup/cleanup-tokens.ts';
+import type { Runtime } from '../app/runtime.ts';
+import { type CleanupReport, cleanupTokens } from '../operations/cleanup/cleanup-tokens.ts';
 import {
   type CleanupKind,
   type CleanupPlan,
   cleanupKinds,
   planCleanup,
-} from '../../operations/cleanup/plan-cleanup.ts';
-import type { TargetDescription } from '../../operations/ports/target.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
-import { countText, numberText, printable } from '../../reports/tables/text.ts';
-import type { Confirmation } from '../confirmation.ts';
-import { unfinishedWork } from '../errors/failure.ts';
-import type { ChangeFlags } from '../flags.ts';
+} from '../operations/cleanup/plan-cleanup.ts';
+import type { TargetDescription } from '../operations/ports/target.ts';
+import { type Report, report } from '../reports/tables/result.ts';
+import { countText, numberText, printable } from '../reports/tables/text.ts';
+import type { Confirmation } from './confirmation.ts';
+import { unfinishedWork } from './errors/failure.ts';
+import type { ChangeFlags } from './flags.ts';
 
 /** How long revoked refresh tokens are kept unless said otherwise, in milliseconds. */
 export const KEEP_REVOKED_FOR = 30 * 86_400_000;
@@ -19,7 +19,7 @@ export const KEEP_REVOKED_FOR = 30 * 86_400_000;
 /** What a clean-up is asked for with. */
 export interface CleanupRequest {
   readonly runtime: Runtime;
-  readonly consent: Confirmation;
+  readonly confirmation: Confirmation;
   readonly flags: ChangeFlags & {
     /** In milliseconds. */
     readonly 'keep-revoked-for'?: number | undefined;
@@ -32,12 +32,12 @@ export interface CleanupRequest {
  *
  * @throws TokenctlError `not_confirmed`, and whatever the operations throw
  */
-export async function cleanupFlow({ runtime, consent, flags }: CleanupRequest): Promise<Report> {
+export async function cleanupFlow({ runtime, confirmation, flags }: CleanupRequest): Promise<Report> {
   const plan = await planFor(runtime, flags);
   const description = await runtime.description();
   const dryRun = flags['dry-run'] === true;
   if (dryRun || plan.total === 0) return cleanupPlanResult(plan, { description, dryRun });
-  await consent.confirm({
+  await confirmation.confirm({
     plan: cleanupPlanText(plan, description),
     act: `delete ${countText(plan.total, 'row')}`,
     type: String(plan.total),

@@ -37,6 +37,6 @@ function asHelpFlag(argv: string[]): string[] {
 /** The framework's own errors do not say whether the command exists at all. */
 async function explained(error: unknown, argv: readonly string[], url: string): Promise<unknown> {
   if (!(error instanceof CLIError)) return error;
-  const { unknownCommand } = await import('./errors/unknown-command.ts');
+  const { unknownCommand } = await import('./errors/usage-errors.ts');
   return unknownCommand(argv, await Config.load(frameworkOptions(url))) ?? error;
 }

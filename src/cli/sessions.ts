@@ -1,15 +1,19 @@
-import type { Runtime } from '../../app/runtime.ts';
-import { TokenctlError } from '../../domain/errors.ts';
+import type { Runtime } from '../app/runtime.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { Session } from '../domain/token.ts';
+import type { TargetDescription } from '../operations/ports/target.ts';
 import {
   expireSessions,
   planSessionExpiry,
   type SessionExpiryPlan,
-} from '../../operations/sessions/expire-sessions.ts';
-import { countText } from '../../reports/counts.ts';
-import type { Report } from '../../reports/result.ts';
-import type { Confirmation } from '../consent.ts';
-import type { ChangeFlags } from '../flags.ts';
-import { sessionExpiryResult, sessionPlanResult, sessionPlanText } from './session-expiry-result.ts';
+  type SessionExpiryReport,
+} from '../operations/sessions/expire-sessions.ts';
+import { type Listing, listing, type Report, report } from '../reports/tables/result.ts';
+import { countText, dayText, numberText, printable, timeText } from '../reports/tables/text.ts';
+import type { Confirmation } from './confirmation.ts';
+import { unfinishedWork } from './errors/failure.ts';
+import type { ChangeFlags } from './flags.ts';
+import { tallyLines } from './revocation/revocation-plan.ts';
 
 /** The flags that say whose sessions are meant. */
 export interface SessionFlags {
@@ -20,7 +24,7 @@ export interface SessionFlags {
 /** What sessions are asked to be ended with. */
 export interface SessionExpiryRequest {
   readonly runtime: Runtime;
-  readonly consent: Confirmation;
+  readonly confirmation: Confirmation;
   readonly flags: ChangeFlags & SessionFlags;
 }
 
@@ -42,13 +46,13 @@ export function requireSessions({ user, all }: SessionFlags): void {
  * @throws TokenctlError `not_confirmed`, and whatever the operations throw
  */
 export async function sessionExpiryFlow(request: SessionExpiryRequest): Promise<Report> {
-  const { runtime, consent, flags } = request;
+  const { runtime, confirmation, flags } = request;
   const plan = await planFor(runtime, flags.user);
   const description = await runtime.description();
   const dryRun = flags['dry-run'] === true;
   const { count } = plan.sessions;
   if (dryRun || count === 0) return sessionPlanResult(plan, { description, dryRun });
-  await consent.confirm({
+  await confirmation.confirm({
     plan: sessionPlanText(plan, description),
     act: `end ${countText(count, 'session')}`,
     type: String(count),
@@ -60,5 +64,105 @@ async function planFor(runtime: Runtime, users: readonly string[] | undefined): 
   return await planSessionExpiry({
     target: await runtime.target(),
     ...(users !== undefined && { users }),
+  });
+}
+
+/** A plan to end sessions for people. */
+export function sessionPlanText(
+  { selection, sessions, byUser }: SessionExpiryPlan,
+  { address, context, identity }: TargetDescription,
+): string {
+  const lines = [
+    sessions.count === 0
+      ? `Nothing to end: the selection is ${printable.value(selection)}.`
+      : `Would end ${countText(sessions.count, 'session')}: ${printable.value(selection)}.`,
+    `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
+    ...tallyLines('user', byUser, 'session'),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** The same as a command's result: of `--dry-run`, and where there is nothing to do. */
+export function sessionPlanResult(
+  plan: SessionExpiryPlan,
+  { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
+): Report {
+  return report({
+    json: { dryRun, plan },
+    text: () => sessionPlanText(plan, description) + (dryRun ? '\nDry run: nothing was changed.\n' : ''),
+  });
+}
+
+/** Ended sessions as a command's result: in JSON as `SessionExpiryReport` has it. */
+export function sessionExpiryResult(expiry: SessionExpiryReport): Report {
+  const { planned, stillAlive, interrupted, stopped, verified } = expiry;
+  return report({
+    json: expiry,
+    text: () => expiryText(expiry),
+    failure: unfinishedWork({
+      interrupted,
+      stopped,
+      open: !verified,
+      left: leftText(planned, stillAlive),
+    }),
+  });
+}
+
+function leftText(planned: number, stillAlive: number | null): string {
+  const sessions = countText(planned, 'session');
+  return stillAlive === null
+    ? `Of ${sessions}, some may still be alive`
+    : `Of ${sessions}, ${numberText(stillAlive)} ${stillAlive === 1 ? 'is' : 'are'} still alive`;
+}
+
+function expiryText(expiry: SessionExpiryReport): string {
+  const { planned, ended, seconds, run } = expiry;
+  const lines = [
+    `Ended ${numberText(ended)} of ${countText(planned, 'session')}, in ${seconds.toFixed(1)} s.`,
+    verificationText(expiry),
+    `In the audit log as run ${run}.`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function verificationText({ verified, stillAlive, begunSince }: SessionExpiryReport): string {
+  if (stillAlive === null) return 'Not verified: the target could not be read again.';
+  if (!verified) return `Read again, ${countText(stillAlive, 'session is', 'sessions are')} still there.`;
+  const since = begunSince ? ` Begun since: ${countText(begunSince, 'session')}.` : '';
+  return `Verified: read again, and none of them is there.${since}`;
+}
+
+/** The JSON form of a session: times in ISO 8601 UTC. Its key is a secret, and not among it. */
+function sessionToJson({ user, created, expires, fingerprint }: Session): object {
+  return {
+    user: user === null ? null : { id: user.id, username: user.username },
+    created: created?.toISOString() ?? null,
+    expires: expires.toISOString(),
+    fingerprint,
+  };
+}
+
+/** Sessions as a command's result. */
+export function sessionListing(rows: AsyncIterable<Session>): Listing<Session> {
+  return listing({
+    rows,
+    columns: [
+      {
+        name: 'user',
+        cell: ({ user }) => user?.username ?? '(unknown)',
+        csv: ({ user }) => user?.username ?? '',
+        whole: true,
+      },
+      {
+        name: 'created',
+        cell: ({ created }) => (created === null ? '' : timeText(created)),
+        short: ({ created }) => (created === null ? '' : dayText(created)),
+        whole: true,
+      },
+      { name: 'expires', cell: ({ expires }) => timeText(expires), whole: true },
+      { name: 'fingerprint', cell: ({ fingerprint }) => fingerprint, whole: true },
+    ],
+    json: sessionToJson,
+    none: 'No sessions.',
   });
 }

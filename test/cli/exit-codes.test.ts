@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { exitCodeOf } from '../../src/cli/errors/exit-codes.ts';
+import { exitCodeOf } from '../../src/cli/errors/failure.ts';
 import type { TokenctlErrorCode } from '../../src/domain/errors.ts';
 
 // Written out a second time: these numbers are promised, and a change has to be made knowingly.

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { verifyInclusion } from '../../src/operations/audit-log/prove-inclusion.ts';
+import { verifyInclusion } from '../../src/operations/audit-log/checkpoints.ts';
 import { estate } from './estate.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 

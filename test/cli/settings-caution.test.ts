@@ -2,9 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { createRuntime } from '../../src/app/runtime.ts';
-import type { Question } from '../../src/cli/consent.ts';
-import { switchFlow } from '../../src/cli/settings/switch-flow.ts';
-import { basicAuthentication, externalTokens, type Switch } from '../../src/cli/settings/switches.ts';
+import type { Question } from '../../src/cli/confirmation.ts';
+import {
+  basicAuthentication,
+  externalTokens,
+  type Switch,
+  switchFlow,
+} from '../../src/cli/settings/switch-flow.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { Gateway } from '../support/gateway.ts';
@@ -45,7 +49,7 @@ async function gateway() {
 /** Turns a switch, and back; the texts of the question, of the dry run and of the result of the first. */
 async function turned(runtime: ReturnType<typeof createRuntime>, setting: Switch, on: boolean) {
   const asked: Question[] = [];
-  const consent = {
+  const confirmation = {
     asks: true,
     confirm: (question: Question) => {
       asked.push(question);
@@ -54,7 +58,7 @@ async function turned(runtime: ReturnType<typeof createRuntime>, setting: Switch
   };
   const to = async (state: boolean, dryRun = false) => {
     const flags = { 'dry-run': dryRun };
-    const { text } = await switchFlow({ runtime, consent, flags, setting, on: state });
+    const { text } = await switchFlow({ runtime, confirmation, flags, setting, on: state });
     return await text({ width: 100 });
   };
   const rehearsed = await to(on, true);

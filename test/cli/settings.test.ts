@@ -28,8 +28,8 @@ test('settings show prints them under their names for programs, in words for peo
 describe('settings basic-auth', () => {
   test('refuses to saw off the branch that it sits on, also in a dry run', async () => {
     const { run } = home();
-    for (const consent of ['--yes', '--dry-run']) {
-      const { code, stderr } = await run(['settings', 'basic-auth', 'off', consent]);
+    for (const confirmation of ['--yes', '--dry-run']) {
+      const { code, stderr } = await run(['settings', 'basic-auth', 'off', confirmation]);
       expect(code).toBe(2);
       expect(stderr).toContain('tokenctl tokens create');
     }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { entryListing } from '../../src/cli/audit-log/entry-view.ts';
+import { entryListing } from '../../src/cli/audit-log/entry-listing.ts';
 import type { Token } from '../../src/domain/token.ts';
 import { type Listing, listing } from '../../src/reports/tables/result.ts';
 import { tableLines } from '../../src/reports/tables/table.ts';

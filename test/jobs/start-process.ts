@@ -1,5 +1,5 @@
 import { startScheduler } from '../../src/app/jobs/start.ts';
-import { exitCodeOf } from '../../src/cli/errors/exit-codes.ts';
+import { exitCodeOf } from '../../src/cli/errors/failure.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
 
 // Runs the jobs of the configuration at the first argument until a signal, as `jobs start` does.

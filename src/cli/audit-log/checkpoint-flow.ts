@@ -1,10 +1,15 @@
+import { readFileSync } from 'node:fs';
 import type { Runtime } from '../../app/runtime.ts';
-import { makeCheckpoint } from '../../operations/audit-log/make-checkpoint.ts';
-import { proveInclusion } from '../../operations/audit-log/prove-inclusion.ts';
-import { writeReport } from '../../reports/report-file.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import {
+  initLogKey,
+  makeCheckpoint,
+  proveInclusion,
+  rotateLogKey,
+} from '../../operations/audit-log/checkpoints.ts';
+import { pendingFile, writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText } from '../../reports/tables/text.ts';
-import { textFile, textFileIfThere } from './note-file.ts';
 
 /**
  * Signs the log, and keeps the checkpoint in a file or prints it. One that the file has already must be of the
@@ -66,4 +71,66 @@ export async function proofFlow(
 
 async function* once(text: string): AsyncIterable<string> {
   yield text;
+}
+
+/** The flags of making a key. */
+interface KeyFlags {
+  readonly name?: string | undefined;
+  readonly rotate?: boolean | undefined;
+  readonly output?: string | undefined;
+}
+
+/**
+ * Makes the key that signs checkpoints, or replaces it.
+ *
+ * @throws TokenctlError as the operations
+ */
+export async function keyFlow(runtime: Runtime, { name, rotate, output }: KeyFlags): Promise<Report> {
+  const options = { log: await runtime.auditLog(), keys: await runtime.logKeys(), actor: runtime.operator };
+  if (rotate !== true) {
+    const { verifier, entry } = await initLogKey({
+      ...options,
+      name: name ?? `${runtime.operator['host'] ?? 'localhost'}/audit`,
+    });
+    const text = `${verifier}\n\nThis is the public key: give it to whoever is to verify checkpoints. Entry ${entry.seq} says which it is.\n`;
+    return report({ json: { verifier, seq: entry.seq }, text: () => text });
+  }
+  // Made before, so that a checkpoint which nobody can be given again has somewhere to go.
+  const file = output === undefined ? null : pendingFile(output, 'The checkpoint');
+  try {
+    const { verifier, replaced, entry, checkpoint } = await rotateLogKey(options);
+    file?.write(checkpoint);
+    file?.commit();
+    const kept = output === undefined ? `\n${checkpoint}` : ` It is in ${output}.\n`;
+    return report({
+      json: { verifier, replaced, seq: entry.seq, checkpoint },
+      text: () =>
+        `${verifier}\n\nThis public key replaces ${replaced}. Keep the checkpoint that both keys signed: who trusts the old key may trust the new one by it.\n${kept}`,
+    });
+  } finally {
+    file?.discard();
+  }
+}
+
+/**
+ * Reads a small text, such as a checkpoint.
+ *
+ * @param what How the file is called in errors: `The checkpoint`.
+ * @throws TokenctlError `configuration` where it cannot be read
+ */
+export function textFile(path: string, what: string): string {
+  const text = textFileIfThere(path, what);
+  if (text !== undefined) return text;
+  throw new TokenctlError('configuration', `${what} ${path} does not exist`);
+}
+
+/** The same; undefined where there is no such file. */
+export function textFileIfThere(path: string, what: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new TokenctlError('configuration', `${what} ${path} cannot be read (${code})`, { cause });
+  }
 }

@@ -6,7 +6,7 @@ import { type ExportReport, exportLog } from '../../operations/audit-log/export-
 import type { LogSink } from '../../operations/ports/log-sink.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
-import { instantOf, type Moment } from '../instants.ts';
+import { instantOf, type Moment } from '../flags.ts';
 import { writeNotice, writeTo } from '../output/streams.ts';
 
 /** The flags of an export. */

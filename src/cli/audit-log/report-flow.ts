@@ -1,16 +1,15 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { databaseName } from '../../config/database-connection.ts';
+import { databaseName } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type LogReport, reportLog } from '../../operations/audit-log/report-log.ts';
 import { held } from '../../operations/audit-log/verify-log.ts';
-import { type ReportFrame, reportBlocks } from '../../reports/log-report-blocks.ts';
-import { htmlOf } from '../../reports/log-report-html.ts';
-import { markdownOf } from '../../reports/log-report-markdown.ts';
+import { type ReportFrame, reportBlocks } from '../../reports/log-report.ts';
+import { htmlOf, markdownOf } from '../../reports/log-report-formats.ts';
 import { writeReport } from '../../reports/report-file.ts';
 import { IncompleteListing } from '../../reports/tables/listing.ts';
 import { type Result, report, type Streamed } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
-import { instantOf, type Moment } from '../instants.ts';
+import { instantOf, type Moment } from '../flags.ts';
 
 /** The flags of a report. */
 interface ReportFlags {

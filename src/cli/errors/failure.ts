@@ -1,11 +1,10 @@
 import { CLIError, ExitError } from '@oclif/core/errors';
 import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
-import { ManagementError } from '../awx-manage/error.ts';
-import { exitCodeOf, exitCodes } from './exit-codes.ts';
-import { usageMistake } from './usage-mistake.ts';
+import type { Stopped } from '../../operations/journal/operation-run.ts';
+import { usageMistake } from './usage-errors.ts';
 
 /** What the user is told of an error: these fields, and nothing else that the error may carry. */
-export interface Failure {
+interface Failure {
   /** What stands before the message for people. */
   readonly label: string;
   readonly exit: number;
@@ -74,4 +73,90 @@ function sentence(text: string): string {
 
 function errorName(error: unknown): string {
   return error instanceof Error && /^\w{1,40}$/.test(error.name) ? error.name : 'error';
+}
+
+/**
+ * The exit codes of the program, each with one meaning. Scripts rely on them: a number is never given
+ * a second meaning, and it is the same with and without `--json`.
+ */
+export const exitCodes = {
+  /** Done, or nothing to do. */
+  done: 0,
+  /** A bug of tokenctl: anything that no code below stands for. */
+  bug: 1,
+  /** Of the drop-ins for management commands alone: what those end with 1 for. */
+  managementError: 1,
+  /** Flags, arguments, configuration, or a refusal before anything was tried. */
+  usage: 2,
+  /** Findings at or above `--fail-on`. */
+  findings: 3,
+  /** The target refused: credentials, permission, or something it cannot do. */
+  refused: 4,
+  /** Partly done: the report says what is left. */
+  partlyDone: 5,
+  /** The audit log could not be written, or does not hold. */
+  auditLog: 6,
+  /** The target or the database could not be reached, or did not make sense. */
+  unreachable: 7,
+  /** Interrupted, after the batch in flight was finished and recorded. */
+  interrupted: 130,
+} as const;
+
+const byErrorCode: Readonly<Record<TokenctlErrorCode, number>> = {
+  usage: exitCodes.usage,
+  configuration: exitCodes.usage,
+  not_found: exitCodes.usage,
+  lockout_refused: exitCodes.usage,
+  plan_too_large: exitCodes.usage,
+  not_confirmed: exitCodes.usage,
+  findings: exitCodes.findings,
+  credentials_refused: exitCodes.refused,
+  permission_refused: exitCodes.refused,
+  unsupported: exitCodes.refused,
+  partly_done: exitCodes.partlyDone,
+  audit_unavailable: exitCodes.auditLog,
+  outcome_unrecorded: exitCodes.auditLog,
+  log_broken: exitCodes.auditLog,
+  target_unreachable: exitCodes.unreachable,
+  target_misbehaved: exitCodes.unreachable,
+  database_unreachable: exitCodes.unreachable,
+  busy: exitCodes.unreachable,
+  interrupted: exitCodes.interrupted,
+};
+
+/** The exit code that an error of the domain ends the program with. */
+export function exitCodeOf(code: TokenctlErrorCode): number {
+  return byErrorCode[code];
+}
+
+/** How a piece of work ended, as its report says. */
+interface Ending {
+  readonly interrupted: boolean;
+  readonly stopped: Stopped | null;
+  /** What was not tried or not done, as a phrase. */
+  readonly left: string;
+  /** Whether anything else is open: failed, or found when reading again. */
+  readonly open: boolean;
+}
+
+const GO_ON = 'Run the same command again: it goes on with what is left.';
+
+/** What says that not all is done; undefined where all is. */
+export function unfinishedWork({ interrupted, stopped, left, open }: Ending): TokenctlError | undefined {
+  if (interrupted) return new TokenctlError('interrupted', `Interrupted: ${left}`, { hint: GO_ON });
+  if (stopped !== null) {
+    return new TokenctlError('partly_done', `Stopped: ${stopped.message}. ${left}`, {
+      hint: stopped.hint ?? GO_ON,
+    });
+  }
+  return open ? new TokenctlError('partly_done', left, { hint: GO_ON }) : undefined;
+}
+
+/**
+ * A failure in the words of one of the controller's management commands, which end with 1 after it: scripts
+ * that were written for those compare both.
+ */
+export class ManagementError extends TokenctlError {
+  /** What a management command puts before its message on stderr. */
+  static readonly label = 'CommandError';
 }

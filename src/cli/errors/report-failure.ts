@@ -23,7 +23,6 @@ export async function reportFailure(thrown: unknown, argv: readonly string[]): P
     await writeEither([process.stderr], printable.lines(failureToText(failure)));
   }
   if (process.env['TOKENCTL_DEBUG'] === '1') {
-    const { traceOf } = await import('./debug-trace.ts');
     await writeEither([process.stderr], traceOf(error));
   }
   return failure.exit;

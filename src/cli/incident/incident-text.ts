@@ -16,7 +16,7 @@ const MARKS: Readonly<Record<StepReport['result'], string>> = {
 };
 
 const STATES: Readonly<Record<AccessPath['state'], string>> = {
-  closed: 'shut',
+  closed: 'closed',
   open: 'OPEN',
   not_tried: 'not tried',
 };

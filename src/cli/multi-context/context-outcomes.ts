@@ -1,27 +1,41 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { countText } from '../../reports/counts.ts';
+import type { Result } from '../../reports/tables/result.ts';
+import { countText } from '../../reports/tables/text.ts';
 import { failureOf } from '../errors/failure.ts';
 
-/** What a fleet was asked for. */
-interface FleetRequested {
-  /** The names of the contexts, in their order. */
-  readonly contexts: readonly string[];
-  /** Whether something was to be changed. */
+/** How a command ended in one context: with a result or with an error. */
+export interface ContextOutcome {
+  readonly context: string;
+  /** Absent after an error. */
+  readonly result?: Result;
+  readonly error?: unknown;
+}
+
+/** How a command ended in all contexts. */
+export interface MultiContextOutcome {
+  readonly outcomes: readonly ContextOutcome[];
+  /** Whether the command changes anything. */
   readonly changes: boolean;
 }
 
-const GO_ON = 'The same command again goes on with what is left, and leaves alone what is done.';
+/** The request behind the outcomes. */
+interface MultiContextRun {
+  readonly contexts: readonly string[];
+  readonly changes: boolean;
+}
+
+const GO_ON = 'Run the same command again to finish. It skips what is done.';
 
 /**
- * What says in which contexts not all is well; undefined where all is. Where it is the same kind of failure in all
- * of the contexts, it is that; otherwise it is partly done. An interruption, and findings alone, stay what they are.
- * A user or an application that only some of the contexts have is no failure of the others.
+ * The failure that names the contexts in which a command did not complete; undefined if it completed everywhere. It has
+ * the error code that all contexts share, otherwise `partly_done`. `interrupted` and `findings` keep their codes. A user
+ * or an application that only some contexts have is not a failure.
  *
- * @param errors What went wrong, by context.
+ * @param errors The errors by context.
  */
-export function fleetFailure(
+export function multiContextFailure(
   errors: ReadonlyMap<string, unknown>,
-  { contexts, changes }: FleetRequested,
+  { contexts, changes }: MultiContextRun,
 ): TokenctlError | undefined {
   const everywhere = errors.size === contexts.length;
   const failures = contexts
@@ -38,7 +52,7 @@ export function fleetFailure(
   const lines = failures.map(({ context, failure: { message, hint } }) => {
     return `  ${context}: ${message}${hint === undefined ? '' : ` ${hint}`}`;
   });
-  const what = code === 'findings' ? 'Findings' : 'Not done, or not wholly,';
+  const what = code === 'findings' ? 'Findings' : 'Not completed';
   return new TokenctlError(
     code,
     `${what} in ${failures.length} of ${countText(contexts.length, 'context')}:\n${lines.join('\n')}`,
@@ -50,9 +64,14 @@ export function fleetFailure(
   );
 }
 
-/** What was named and is not there; an address that knows nothing of a path is another thing. */
+/** Whether a named object does not exist; an unknown API path has no `kind`. */
 function isNotFound(error: unknown): boolean {
   return (
     error instanceof TokenctlError && error.code === 'not_found' && error.details?.['kind'] !== undefined
   );
+}
+
+/** The heading above one context's part of a text. */
+export function contextHeading(context: string): string {
+  return `== ${context} ==\n`;
 }

@@ -1,22 +1,20 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { countText } from '../../reports/counts.ts';
-import type { Consent, Question } from '../consent.ts';
+import { countText, printable } from '../../reports/tables/text.ts';
+import type { Confirmation, Question } from '../confirmation.ts';
 import { writeNotice } from '../output/streams.ts';
-import { jointQuestion } from './joint-question.ts';
+import { contextHeading } from './context-outcomes.ts';
 
-/** What one answer for several contexts is made from. */
-interface FleetConsentOptions {
+interface JointConfirmationOptions {
   readonly contexts: readonly string[];
-  /** Asks, or was agreed to beforehand. */
-  readonly consent: Consent;
-  /** The most tokens that may be revoked in all contexts together. */
+  readonly confirmation: Confirmation;
+  /** The maximum number of tokens to revoke in all contexts together. */
   readonly atMost: number | undefined;
 }
 
-/** After so many milliseconds it is said what is waited for. */
-const PATIENCE = 2_000;
+/** When to name the contexts whose plans are missing. */
+const NOTICE_AFTER_MS = 2_000;
 
-/** A context whose plan waits for the answer. */
+/** A context whose plan is not yet confirmed. */
 interface Waiting {
   readonly context: string;
   readonly question: Question;
@@ -25,69 +23,71 @@ interface Waiting {
 }
 
 /**
- * One answer for several contexts: it is asked for once each of them has its plan, has nothing to do, or has
- * failed, and then holds for all. What was agreed to beforehand waits for nothing: a context that cannot be
- * reached does not keep the doors of the others open.
+ * One confirmation for several contexts. It asks as soon as each context has a plan, has nothing to do or has failed, and
+ * the answer counts for all. With --yes no context waits for the others, so an unreachable one does not delay a lockdown.
  */
-export class FleetConsent {
-  readonly #options: FleetConsentOptions;
+export class JointConfirmation {
+  readonly #options: JointConfirmationOptions;
   /** The contexts that the next question waits for. */
   readonly #undecided: Set<string>;
   #waiting: Waiting[] = [];
   readonly #failed = new Map<string, string>();
   #tooLarge: unknown;
-  #patience: NodeJS.Timeout | undefined;
+  #noticeTimer: NodeJS.Timeout | undefined;
   #rounds = 0;
-  /** The contexts and parts of contexts, in the order in which they are shown. */
+  /** The contexts and components in display order. */
   readonly #order: string[];
   #refusal: unknown;
 
-  constructor(options: FleetConsentOptions) {
+  constructor(options: JointConfirmationOptions) {
     this.#options = options;
     this.#undecided = new Set(options.contexts);
     this.#order = [...options.contexts];
   }
 
-  /** Why the first answer was no: nothing was done anywhere. Undefined where it was yes, or was not asked for. */
+  /** Why the first question was not confirmed, so that nothing was changed; undefined otherwise. */
   get refusal(): unknown {
     return this.#refusal;
   }
 
-  /** The consent that the work in one context asks for. */
-  member(context: string): Consent {
-    const { consent, atMost } = this.#options;
-    if (!consent.asks && atMost === undefined) {
-      return { asks: false, confirm: (question) => consent.confirm(jointQuestion([{ context, question }])) };
+  /** The confirmation for one context. */
+  member(context: string): Confirmation {
+    const { confirmation, atMost } = this.#options;
+    if (!confirmation.asks && atMost === undefined) {
+      return {
+        asks: false,
+        confirm: (question) => confirmation.confirm(jointQuestion([{ context, question }])),
+      };
     }
     return {
-      asks: consent.asks,
+      asks: confirmation.asks,
       confirm: (question) =>
         new Promise((agreed, refused) => {
           this.#waiting.push({ context, question, agreed, refused });
-          this.#patience ??= setTimeout(() => this.#tellOfWaiting(), PATIENCE).unref();
+          this.#noticeTimer ??= setTimeout(() => this.#showWaiting(), NOTICE_AFTER_MS).unref();
           this.#decided(context);
         }),
     };
   }
 
-  /** Tells that the work in a context is done in parts of it, each with a plan of its own. */
+  /** Replaces a context by its components, each with its own plan. */
   split(context: string, parts: readonly string[]): void {
     if (!this.#undecided.delete(context)) return;
     this.#order.splice(this.#order.indexOf(context), 1, ...parts);
     for (const part of parts) this.#undecided.add(part);
   }
 
-  /** Tells that the work in a context ended, with an error or without. */
+  /** Records that a context has ended, with or without an error. */
   ended(context: string, error?: unknown): void {
     if (this.#undecided.has(context) && error !== undefined) {
-      this.#failed.set(context, error instanceof TokenctlError ? error.message : 'it failed');
-      // What is too large for one is too large for all together.
+      this.#failed.set(context, error instanceof TokenctlError ? error.message : 'the command failed');
+      // A plan that is too large for one context is too large for all together.
       if (error instanceof TokenctlError && error.code === 'plan_too_large') this.#tooLarge = error;
     }
     this.#decided(context);
   }
 
-  #tellOfWaiting(): void {
+  #showWaiting(): void {
     if (this.#undecided.size > 0) writeNotice(`Waiting for the plans of: ${[...this.#undecided].join(', ')}`);
   }
 
@@ -95,12 +95,12 @@ export class FleetConsent {
     if (this.#undecided.delete(context) && this.#undecided.size === 0) void this.#ask();
   }
 
-  /** Asks for all that wait. Whoever is agreed with may come with another question, for which all are waited for anew. */
+  /** Asks about all pending plans. A context may ask again later; then all are collected again. */
   async #ask(): Promise<void> {
-    clearTimeout(this.#patience);
-    this.#patience = undefined;
+    clearTimeout(this.#noticeTimer);
+    this.#noticeTimer = undefined;
     if (this.#waiting.length === 0) return;
-    const { consent, atMost } = this.#options;
+    const { confirmation, atMost } = this.#options;
     const order = (a: Waiting, b: Waiting) => this.#order.indexOf(a.context) - this.#order.indexOf(b.context);
     const waiting = this.#waiting.sort(order);
     this.#waiting = [];
@@ -112,7 +112,7 @@ export class FleetConsent {
         const why = this.#failed.get(context);
         return why === undefined ? [] : [{ context, why }];
       });
-      await consent.confirm(jointQuestion(waiting, failed));
+      await confirmation.confirm(jointQuestion(waiting, failed));
       this.#rounds += 1;
       for (const { agreed } of waiting) agreed();
     } catch (error) {
@@ -127,7 +127,48 @@ function requireAtMost(waiting: readonly Waiting[], atMost: number | undefined):
   if (atMost === undefined || total <= atMost) return;
   throw new TokenctlError(
     'plan_too_large',
-    `The plans of ${countText(waiting.length, 'context')} have ${countText(total, 'token')} together, more than --at-most ${atMost}: nothing was changed`,
-    { hint: 'Select fewer, or raise --at-most.' },
+    `The plans of ${countText(waiting.length, 'context')} contain ${countText(total, 'token')}, more than --at-most ${atMost}. Nothing was changed`,
+    { hint: 'Narrow the selection, or raise --at-most.' },
   );
+}
+
+/** A context and its question. */
+interface Asked {
+  readonly context: string;
+  readonly question: Question;
+}
+
+/**
+ * Joins the questions of several contexts, each under a heading. The answer to type is the total number of tokens; without
+ * tokens, the answer that all questions share; otherwise the number of contexts.
+ *
+ * @param failed Contexts that cannot be changed, with the reason.
+ */
+function jointQuestion(
+  asked: readonly Asked[],
+  failed: readonly { readonly context: string; readonly why: string }[] = [],
+): Question {
+  const plans = asked.map(({ context, question }) => `${contextHeading(context)}${question.plan}`);
+  const missing = failed.map(
+    ({ context, why }) => `${contextHeading(context)}Skipped: ${printable.value(why)}\n`,
+  );
+  const contexts = countText(asked.length, 'context');
+  const questions = asked.map(({ question }) => question);
+  const [first] = questions;
+  const areTokens = questions.every(({ tokens }) => tokens !== undefined);
+  const sameAct = !areTokens && first !== undefined && questions.every(({ act }) => act === first.act);
+  return {
+    plan: [...plans, ...missing].join('\n'),
+    act: `${sameAct ? first.act : 'do all of this'} in ${contexts}`,
+    type: typed(questions) ?? contexts,
+  };
+}
+
+function typed(questions: readonly Question[]): string | undefined {
+  const answers = questions.map(({ type }) => type);
+  const [first] = answers;
+  const areTokens = questions.every(({ tokens }) => tokens !== undefined);
+  if (!areTokens && answers.every((answer) => answer === first)) return first;
+  if (!answers.every((answer) => /^\d{1,15}$/.test(answer))) return undefined;
+  return String(answers.reduce((total, answer) => total + Number(answer), 0));
 }

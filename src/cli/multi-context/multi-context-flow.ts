@@ -1,69 +1,60 @@
-import type { Runtime } from '../../app/runtime.ts';
+import type { Progress, ProgressView, Runtime, ShowProgress } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Result } from '../../reports/result.ts';
-import type { Consent } from '../consent.ts';
-import { FleetConsent } from './fleet-consent.ts';
-import { FleetProgress } from './fleet-progress.ts';
-import { fleetResult } from './fleet-result.ts';
+import { type Report, type Result, report, type Screen } from '../../reports/tables/result.ts';
+import { printable } from '../../reports/tables/text.ts';
+import type { Confirmation } from '../confirmation.ts';
+import { failureOf, failureToJson, failureToText } from '../errors/failure.ts';
+import {
+  type ContextOutcome,
+  contextHeading,
+  type MultiContextOutcome,
+  multiContextFailure,
+} from './context-outcomes.ts';
+import { JointConfirmation } from './joint-confirmation.ts';
+import { multiContextListing, multiContextStream } from './joint-output.ts';
 
-/** What a command does in one context. */
-export interface Member<Asking extends Consent | null> {
+/** The part of a command that runs in one context. */
+export interface ContextRun<Asking extends Confirmation | null> {
   readonly runtime: Runtime;
-  /** Null for what changes nothing. */
-  readonly consent: Asking;
-  /** The context's name; empty where none is chosen. */
+  /** Null for a command that changes nothing. */
+  readonly confirmation: Asking;
+  /** The context's name; empty if no context is selected. */
   readonly context: string;
-  /** Whether it is done in other contexts as well. */
+  /** Whether the command runs in other contexts as well. */
   readonly several: boolean;
 }
 
-/** What a command is to do in several contexts. */
-export interface FleetRequest<Asking extends Consent | null> {
+/** A command that runs in several contexts. */
+export interface MultiContextRequest<Asking extends Confirmation | null> {
   readonly runtime: Runtime;
   readonly contexts: readonly string[];
-  readonly consent: Asking;
-  /** The most tokens that may be revoked in all contexts together. */
+  readonly confirmation: Asking;
+  /** The maximum number of tokens to revoke in all contexts together. */
   readonly atMost: number | undefined;
-  /** Whether the credential that is used may be revoked as well. */
+  /** Whether the credential in use may be revoked as well. */
   readonly includeOwn: boolean;
-  readonly work: (member: Member<Asking>) => Promise<Result>;
-}
-
-/** What came of the work in one context. */
-export interface MemberOutcome {
-  readonly context: string;
-  /** Absent where there is none, because of the error. */
-  readonly result?: Result;
-  readonly error?: unknown;
-}
-
-/** What came of it in all contexts. */
-export interface FleetOutcome {
-  readonly outcomes: readonly MemberOutcome[];
-  /** Whether something was to be changed. */
-  readonly changes: boolean;
+  readonly work: (member: ContextRun<Asking>) => Promise<Result>;
 }
 
 /**
- * Does the same in several contexts at once, each with its own plan and outcome: one that fails does not hold up
- * the others. What needs an answer gets one for all.
+ * Runs a command in several contexts at once, each with its own plan and outcome. A failure in one context does not
+ * stop the others. One answer confirms all plans.
  *
- * @returns One result of all outcomes; its failure says in which contexts it is not done.
- * @throws TokenctlError `not_confirmed`, `interrupted`, `plan_too_large` where the answer was no; and what was wrong
- * where no context has a result.
+ * @returns One result for all contexts; its failure names the contexts in which the command did not complete.
+ * @throws TokenctlError `not_confirmed`, `interrupted` or `plan_too_large` if the plans were not confirmed; the common
+ * error if no context has a result.
  */
-export async function fleetFlow<Asking extends Consent | null>(
-  request: FleetRequest<Asking>,
+export async function multiContextFlow<Asking extends Confirmation | null>(
+  request: MultiContextRequest<Asking>,
 ): Promise<Result> {
-  const { runtime, contexts, consent, atMost, includeOwn, work } = request;
-  const progress = new FleetProgress(runtime.progress);
-  const joint = consent === null ? null : new FleetConsent({ contexts, consent, atMost });
+  const { runtime, contexts, confirmation, atMost, includeOwn, work } = request;
+  const progress = new MultiContextProgress(runtime.progress);
+  const joint = confirmation === null ? null : new JointConfirmation({ contexts, confirmation, atMost });
 
-  /** The outcome in one place; what goes wrong there is part of it. */
   async function attempt(
     label: string,
-    act: () => Promise<readonly MemberOutcome[]>,
-  ): Promise<readonly MemberOutcome[]> {
+    act: () => Promise<readonly ContextOutcome[]>,
+  ): Promise<readonly ContextOutcome[]> {
     try {
       const outcomes = await act();
       joint?.ended(label);
@@ -78,15 +69,15 @@ export async function fleetFlow<Asking extends Consent | null>(
     place: Runtime,
     label: string,
     before: Promise<unknown> = Promise.resolve(),
-  ): Promise<readonly MemberOutcome[]> {
+  ): Promise<readonly ContextOutcome[]> {
     return attempt(label, async () => {
-      const asking = (joint === null ? null : actingAfter(before, joint.member(label))) as Asking;
-      const result = await work({ runtime: place, consent: asking, context: label, several: true });
+      const asking = (joint === null ? null : confirmAfter(before, joint.member(label))) as Asking;
+      const result = await work({ runtime: place, confirmation: asking, context: label, several: true });
       return [{ context: label, result }];
     });
   }
 
-  function workInContext(context: string): Promise<readonly MemberOutcome[]> {
+  function workInContext(context: string): Promise<readonly ContextOutcome[]> {
     return attempt(context, async () => {
       const place = runtime.in({ context, progress: progress.member(context) });
       const components = await place.components();
@@ -100,7 +91,7 @@ export async function fleetFlow<Asking extends Consent | null>(
         runtime.in({ context, component, label, progress: progress.member(label) });
       const [gateway, ...behind] = parts;
       const others = behind.map((part) => workIn(open(part), part.label));
-      // Whoever comes with a token of the gateway comes to nothing behind it once that is revoked.
+      // Revoking a gateway token also cuts off the controller behind it, so the gateway comes last with --include-own.
       const first =
         gateway && workIn(open(gateway), gateway.label, includeOwn ? Promise.all(others) : undefined);
       return (await Promise.all([first ?? [], ...others])).flat();
@@ -109,24 +100,24 @@ export async function fleetFlow<Asking extends Consent | null>(
 
   const outcomes = (await Promise.all(contexts.map(workInContext))).flat();
   if (joint?.refusal !== undefined) throw joint.refusal;
-  const mistake = mistakeIn(outcomes);
-  if (mistake !== undefined) throw mistake;
-  return fleetResult({ outcomes, changes: consent !== null });
+  const error = commonError(outcomes);
+  if (error !== undefined) throw error;
+  return multiContextResult({ outcomes, changes: confirmation !== null });
 }
 
-/** Consent as given, of which use is made once something else is over. */
-function actingAfter(before: Promise<unknown>, consent: Consent): Consent {
+/** Confirms as usual, then waits for `before` to settle. */
+function confirmAfter(before: Promise<unknown>, confirmation: Confirmation): Confirmation {
   return {
-    asks: consent.asks,
+    asks: confirmation.asks,
     async confirm(question) {
-      await consent.confirm(question);
+      await confirmation.confirm(question);
       await before;
     },
   };
 }
 
-/** What was wrong with the request itself, of whichever contexts it was found: none has a result. */
-function mistakeIn(outcomes: readonly MemberOutcome[]): unknown {
+/** The error that all contexts share, or a usage error in any of them; undefined if a context has a result. */
+function commonError(outcomes: readonly ContextOutcome[]): unknown {
   if (outcomes.some(({ result }) => result !== undefined)) return undefined;
   const errors = outcomes.map(({ error }) => error);
   const usage = errors.find((error) => error instanceof TokenctlError && error.code === 'usage');
@@ -140,4 +131,122 @@ function mistakeIn(outcomes: readonly MemberOutcome[]): unknown {
       error.message === first.message,
   );
   return same ? first : undefined;
+}
+
+/** Joins the results of several contexts, as the same kind of result that the command returns in one context. */
+export function multiContextResult(fleet: MultiContextOutcome): Result {
+  const { outcomes, changes } = fleet;
+  if (outcomes.every(({ result }) => result === undefined)) {
+    const errors = new Map(outcomes.map(({ context, error }) => [context, error]));
+    throw multiContextFailure(errors, { contexts: [...errors.keys()], changes });
+  }
+  const kinds = new Set(fleet.outcomes.map(({ result }) => result?.kind));
+  if (kinds.has('listing')) {
+    return multiContextListing(fleet, ({ result }) => (result?.kind === 'listing' ? result : undefined));
+  }
+  return kinds.has('streamed') ? multiContextStream(fleet) : multiContextReport(fleet);
+}
+
+/**
+ * Joins the reports of several contexts. The JSON has one array, `contexts`; each item has the context's name, `result`
+ * (what the command prints in one context) and, after a failure, `error`.
+ */
+export function multiContextReport(fleet: MultiContextOutcome): Report {
+  const { outcomes, changes } = fleet;
+  const problems = new Map<string, unknown>();
+  for (const outcome of outcomes) {
+    const problem = problemOf(outcome);
+    if (problem !== undefined) problems.set(outcome.context, problem);
+  }
+  const rows = outcomes.map((outcome) => reportOf(outcome)?.csv);
+  return report({
+    json: { contexts: outcomes.map(memberJson) },
+    text: async (screen) => (await Promise.all(outcomes.map((each) => memberText(each, screen)))).join('\n'),
+    ...(rows.some((csv) => csv !== undefined) && {
+      csv: multiContextListing(fleet, (outcome) => reportOf(outcome)?.csv),
+    }),
+    failure: multiContextFailure(problems, { contexts: outcomes.map(({ context }) => context), changes }),
+  });
+}
+
+function reportOf({ result }: ContextOutcome): Report | undefined {
+  return result?.kind === 'report' ? result : undefined;
+}
+
+function problemOf(outcome: ContextOutcome): unknown {
+  return outcome.error ?? reportOf(outcome)?.failure;
+}
+
+function memberJson(outcome: ContextOutcome): object {
+  const problem = problemOf(outcome);
+  return {
+    context: outcome.context,
+    result: reportOf(outcome)?.json,
+    ...(problem !== undefined && failureToJson(failureOf(problem))),
+  };
+}
+
+async function memberText(outcome: ContextOutcome, screen: Screen): Promise<string> {
+  const text =
+    (await reportOf(outcome)?.text(screen)) ?? printable.lines(failureToText(failureOf(problemOf(outcome))));
+  return contextHeading(outcome.context) + text;
+}
+
+/** Shows the progress in several contexts on one line: the sum of all contexts that have started. */
+export class MultiContextProgress {
+  readonly #show: ShowProgress;
+  readonly #latest = new Map<string, Progress>();
+  #view: ProgressView | undefined;
+  #open = 0;
+
+  constructor(show: ShowProgress) {
+    this.#show = show;
+  }
+
+  /** The progress of one context. */
+  member(context: string): ShowProgress {
+    return (verb) => {
+      this.#open += 1;
+      return {
+        step: (progress) => {
+          this.#view ??= this.#show(verb);
+          this.#latest.set(context, progress);
+          this.#view.step(sumOf([...this.#latest.values()]));
+        },
+        end: () => {
+          this.#open -= 1;
+          if (this.#open > 0) return;
+          this.#view?.end();
+          this.#view = undefined;
+        },
+      };
+    };
+  }
+}
+
+function sumOf(all: readonly Progress[]): Progress {
+  const sum = (of: (progress: Progress) => number) => all.reduce((total, each) => total + of(each), 0);
+  return {
+    done: sum(({ done }) => done),
+    total: sum(({ total }) => total),
+    failed: sum(({ failed }) => failed),
+  };
+}
+
+/**
+ * Rejects an id when a command runs in several contexts: the same id is a different token in each of them.
+ *
+ * @param flag The flag that takes the id.
+ * @throws TokenctlError `usage` with several contexts, or several components of a platform.
+ */
+export function requireOneContext(
+  { several, context }: { readonly several: boolean; readonly context: string },
+  flag: string,
+): void {
+  if (!several) return;
+  throw new TokenctlError('usage', `${flag} works in one context only: each context has its own ids`, {
+    hint: context.includes('/')
+      ? 'Add a context for one component: `tokenctl context add NAME --component controller`.'
+      : 'Select one context with --context.',
+  });
 }

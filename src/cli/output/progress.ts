@@ -1,5 +1,5 @@
 import type { Progress, ProgressView } from '../../app/runtime.ts';
-import { progressText } from './progress-text.ts';
+import { numberText } from '../../reports/tables/text.ts';
 import { EMPTY_LINE } from './streams.ts';
 
 /** Terminals are redrawn at most this often, in milliseconds. */
@@ -30,4 +30,43 @@ export function progressLine(verb: string, now: () => number = () => performance
       if (last !== undefined) draw(last, '\n');
     },
   };
+}
+
+/** What a progress line is made of besides the counts. */
+export interface ProgressFrame {
+  /** What is being done: `Revoking`. */
+  readonly verb: string;
+  /** How long it has gone on. */
+  readonly seconds: number;
+  /** The width of the terminal; what is longer would wrap, and could not be drawn over. */
+  readonly columns: number;
+}
+
+const WIDEST_BAR = 24;
+/** A shorter bar shows nothing. */
+const NARROWEST_BAR = 6;
+/** Below this the rate means nothing yet, in seconds. */
+const SETTLED = 0.5;
+
+/** The progress as one line that fits: where it is tight the rate goes first, then the bar, then its end. */
+export function progressText(progress: Progress, { verb, seconds, columns }: ProgressFrame): string {
+  // The last column stays free: some terminals wrap as soon as it is filled.
+  const room = columns - 1;
+  const counts = countsText(progress);
+  const rate = seconds > SETTLED ? `, ${numberText(Math.round(progress.done / seconds))} a second` : '';
+  const whole = `${verb} ${barText(progress, WIDEST_BAR)} ${counts}${rate}`;
+  if (whole.length <= room) return whole;
+  const bar = Math.min(WIDEST_BAR, room - verb.length - counts.length - 2);
+  if (bar >= NARROWEST_BAR) return `${verb} ${barText(progress, bar)} ${counts}`;
+  return `${verb} ${counts}`.slice(0, Math.max(0, room));
+}
+
+function countsText({ done, total, failed }: Progress): string {
+  const failures = failed === 0 ? '' : `, ${numberText(failed)} failed`;
+  return `${numberText(done)} of ${numberText(total)}${failures}`;
+}
+
+function barText({ done, total }: Progress, length: number): string {
+  const filled = total === 0 ? length : Math.floor((length * done) / total);
+  return '█'.repeat(filled) + '░'.repeat(length - filled);
 }

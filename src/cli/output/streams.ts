@@ -45,3 +45,9 @@ function unwritten(cause: NodeJS.ErrnoException): TokenctlError {
 export function writeNotice(line: string): void {
   process.stderr.write(`${process.stderr.isTTY ? EMPTY_LINE : ''}${line}\n`);
 }
+
+/** Whether the arguments ask for JSON: `--json` anywhere before a bare `--`. */
+export function wantsJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  return (end === -1 ? argv : argv.slice(0, end)).includes('--json');
+}

@@ -25,7 +25,7 @@ import {
 export interface RevocationRequest {
   readonly runtime: Runtime;
   readonly selector: Selector;
-  readonly consent: Confirmation;
+  readonly confirmation: Confirmation;
   readonly flags: RevocationFlags;
 }
 
@@ -54,7 +54,7 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
   const dryRun = flags['dry-run'] === true;
   const amounts = amountsOf(plan);
   if (dryRun || isNothing(amounts)) return planResult(plan, description, dryRun);
-  await request.consent.confirm({ plan: planText(plan, description, true), ...questionFor(amounts) });
+  await request.confirmation.confirm({ plan: planText(plan, description, true), ...questionFor(amounts) });
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
   // What a rule finds is no selection that could be read again for tokens made since.

@@ -1,8 +1,8 @@
 import type { RevocationPlan, StaysAlive, Tally } from '../../domain/plan.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { countText, numberText } from '../../reports/counts.ts';
-import { printable } from '../../reports/printable.ts';
-import { amountsOf, isNothing, questionFor } from './plan-amounts.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countText, numberText, printable } from '../../reports/tables/text.ts';
+import type { Question } from '../confirmation.ts';
 
 /** Lines shown of a tally before the rest is summed up. */
 const SHOWN = 5;
@@ -131,4 +131,74 @@ export function idsText(ids: readonly number[]): string {
 
 function sum(tallies: readonly Tally[]): number {
   return tallies.reduce((total, { count }) => total + count, 0);
+}
+
+/** How much of what a revocation is about. */
+interface Amounts {
+  readonly accessTokens: number;
+  readonly refreshTokens: number;
+  readonly sessions: number;
+}
+
+/** How much a plan means: its refresh tokens are those beside access tokens and those without one. */
+export function amountsOf(plan: RevocationPlan): Amounts {
+  return {
+    accessTokens: plan.tokenIds.length,
+    refreshTokens: plan.refreshTokensBeside + plan.refreshTokenIds.length,
+    sessions: plan.sessions?.count ?? 0,
+  };
+}
+
+/** Whether there is nothing to do. */
+export function isNothing({ accessTokens, refreshTokens, sessions }: Amounts): boolean {
+  return accessTokens === 0 && refreshTokens === 0 && sessions === 0;
+}
+
+/**
+ * What has to be typed to agree: the number of access tokens; without any the number of what else there is.
+ * And what that does, as a phrase.
+ */
+export function questionFor(amounts: Amounts): Omit<Question, 'plan'> {
+  const { accessTokens, refreshTokens, sessions } = amounts;
+  const first = [accessTokens, refreshTokens, sessions].find((amount) => amount > 0) ?? 0;
+  return { act: actText(amounts), type: String(first), tokens: accessTokens };
+}
+
+function actText({ accessTokens, refreshTokens, sessions }: Amounts): string {
+  const tokens = refreshTokens > 0 ? 'access token' : 'token';
+  const revoked = [
+    ...(accessTokens > 0 ? [countText(accessTokens, tokens)] : []),
+    ...(refreshTokens > 0 ? [countText(refreshTokens, 'refresh token')] : []),
+  ].join(' and ');
+  const ended = sessions > 0 ? [`end ${countText(sessions, 'session')}`] : [];
+  return [...(revoked === '' ? [] : [`revoke ${revoked}`]), ...ended].join(', and ');
+}
+
+/** Tokens up to which a plan in JSON names them: a million ids would be 40 MB that nobody reads. */
+const NAMED = 10_000;
+
+/**
+ * A plan as a command's result: of `--dry-run`, and where there is nothing to do. In JSON it is
+ * `{ dryRun, plan }`.
+ */
+export function planResult(plan: RevocationPlan, description: TargetDescription, dryRun: boolean): Report {
+  return report({
+    json: { dryRun, plan: planToJson(plan) },
+    text: () => planText(plan, description) + (dryRun ? '\nDry run: nothing was changed.\n' : ''),
+  });
+}
+
+/**
+ * The JSON form of a plan: as `RevocationPlan` has it, with how many tokens there are of each kind. In a plan of
+ * more than {@link NAMED} tokens the lists of ids and of their owners are null; its digest stands for them.
+ */
+function planToJson(plan: RevocationPlan): object {
+  const { accessTokens, refreshTokens } = amountsOf(plan);
+  const isNamed = plan.tokenIds.length + plan.refreshTokenIds.length <= NAMED;
+  return {
+    accessTokens,
+    refreshTokens,
+    ...plan,
+    ...(!isNamed && { tokenIds: null, owners: null, refreshTokenIds: null, refreshTokenOwners: null }),
+  };
 }

@@ -17,7 +17,7 @@ export interface LifetimeFlags {
 /** TokenLifetimes that are to be set. */
 export interface LifetimeRequest {
   readonly runtime: Runtime;
-  readonly consent: Confirmation;
+  readonly confirmation: Confirmation;
   readonly flags: ChangeFlags & LifetimeFlags;
 }
 
@@ -53,7 +53,7 @@ export async function lifetimeStatus(runtime: Runtime): Promise<Report> {
  *
  * @throws TokenctlError `not_confirmed`, and whatever the operations throw
  */
-export async function lifetimeFlow({ runtime, consent, flags }: LifetimeRequest): Promise<Report> {
+export async function lifetimeFlow({ runtime, confirmation, flags }: LifetimeRequest): Promise<Report> {
   const { [SETTING]: found } = await readSettings({ target: await runtime.target() });
   const after = merged(found, flags);
   const before = found ?? after; // where there are none, the rehearsal refuses the change
@@ -65,7 +65,7 @@ export async function lifetimeFlow({ runtime, consent, flags }: LifetimeRequest)
   const dryRun = flags['dry-run'] === true;
   const state = { setting: SETTING, lifetimes: after, changed: rehearsed.changed, dryRun, holds };
   if (dryRun || !rehearsed.changed) return lifetimeResult(state);
-  await consent.confirm({
+  await confirmation.confirm({
     plan: `Would set at ${address} (context ${context}):\n${lifetimeLines(after, before)}${delayText(holds)}`,
     act: 'set them',
     type: firstChange(before, after),

@@ -14,7 +14,7 @@ import { delayText, type SettingsHold } from './settings-result.ts';
 /** A switch, and the state that it is to have. */
 export interface SwitchRequest {
   readonly runtime: Runtime;
-  readonly consent: Confirmation;
+  readonly confirmation: Confirmation;
   readonly flags: ChangeFlags;
   readonly setting: Switch;
   readonly on: boolean;
@@ -60,7 +60,7 @@ export async function changeSwitch(request: SwitchRequest): Promise<SwitchState>
   const dryRun = flags['dry-run'] === true;
   if (dryRun || !rehearsed.changed) return { ...state, dryRun };
   const act = setting.acts[side(on)];
-  await request.consent.confirm({
+  await request.confirmation.confirm({
     plan: `Would ${act} at ${address} (context ${context}).\n${await cautionText(request)}${delayText(holds)}`,
     act,
     type: setting.words[side(on)],

@@ -1,6 +1,6 @@
 import type { Runtime } from '../../app/runtime.ts';
+import { policyFile } from '../../config/configuration.ts';
 import { policyFrom } from '../../config/policy.ts';
-import { policyFile } from '../../config/policy-file.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import type { Severity } from '../../domain/policy/rule.ts';

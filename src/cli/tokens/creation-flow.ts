@@ -13,7 +13,7 @@ import type { ChangeFlags } from '../flags.ts';
 /** What a token is created with, and the file for its value. */
 export interface CreationRequest {
   readonly runtime: Runtime;
-  readonly consent: Confirmation;
+  readonly confirmation: Confirmation;
   readonly flags: ChangeFlags;
   readonly request: TokenRequest;
   readonly output: string;
@@ -26,7 +26,7 @@ export interface CreationRequest {
  * @throws TokenctlError `usage` for the file, `partly_done` where the token exists and its value is lost
  */
 export async function creationFlow(creation: CreationRequest): Promise<Report> {
-  const { runtime, consent, flags, request, output } = creation;
+  const { runtime, confirmation, flags, request, output } = creation;
   requireNewFile(output);
   const { address, identity, credential } = await runtime.description();
   requireUser(request, credential);
@@ -38,7 +38,7 @@ export async function creationFlow(creation: CreationRequest): Promise<Report> {
       text: () => `Would create ${what}, its value in ${output}.\n\nDry run: nothing was changed.\n`,
     });
   }
-  await consent.confirm({
+  await confirmation.confirm({
     plan: `Would create ${what}, its value in ${output}.\n`,
     act: 'create it',
     type: request.scope,
@@ -71,7 +71,7 @@ export async function createIntoFile({
   flags,
   request,
   output,
-}: Omit<CreationRequest, 'consent'>): Promise<Token> {
+}: Omit<CreationRequest, 'confirmation'>): Promise<Token> {
   const change = await runtime.change(flags);
   const file = reserveSecretFile(output);
   let created: Awaited<ReturnType<typeof createToken>>;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { confirmation, isNothing } from '../../src/cli/revocation/plan-amounts.ts';
+import { isNothing, questionFor } from '../../src/cli/revocation/revocation-plan.ts';
 
 test.each([
   [{ accessTokens: 12, refreshTokens: 0, sessions: 0 }, '12', 'revoke 12 tokens'],
@@ -8,7 +8,7 @@ test.each([
   [{ accessTokens: 0, refreshTokens: 7, sessions: 3 }, '7', 'revoke 7 refresh tokens, and end 3 sessions'],
   [{ accessTokens: 0, refreshTokens: 0, sessions: 3 }, '3', 'end 3 sessions'],
 ])('%j is confirmed by the first number that is not 0', (amounts, type, act) => {
-  expect(confirmation(amounts)).toEqual({ type, act, tokens: amounts.accessTokens });
+  expect(questionFor(amounts)).toEqual({ type, act, tokens: amounts.accessTokens });
   expect(isNothing(amounts)).toBe(false);
 });
 

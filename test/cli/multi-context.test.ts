@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type FleetHome, fleet } from './fleet.ts';
+import { type FleetHome, fleet } from './multi-context.ts';
 import { typedInto } from './terminal.ts';
 
 const { ships, home } = fleet(8);
