@@ -1,4 +1,4 @@
-import { makeCheckpoint } from '../src/operations/audit-log/make-checkpoint.ts';
+import { makeCheckpoint } from '../src/operations/audit-log/checkpoints.ts';
 import type { Job, LogJobContext } from '../src/operations/jobs/job.ts';
 
 /** What is done with a checkpoint. */

@@ -1,7 +1,6 @@
 import type { Policy, RuleName } from '../src/domain/policy/policy.ts';
-import type { Job, TargetJobContext } from '../src/operations/jobs/job.ts';
+import { type Job, revocationJobReport, type TargetJobContext } from '../src/operations/jobs/job.ts';
 import { planSweep } from '../src/operations/jobs/plan-sweep.ts';
-import { revocationJobReport } from '../src/operations/jobs/revocation-job-report.ts';
 import { reconcile } from '../src/operations/journal/reconcile.ts';
 import { revokeTokens } from '../src/operations/revocation/revoke-tokens.ts';
 

@@ -19,7 +19,7 @@ export interface TokenAuditParameters {
 }
 
 /** So many findings are named in a notice. */
-const NAMED = 20;
+const MAX_NAMED = 20;
 
 /** Judges all tokens by the policy, reports, and tells of what is new. */
 export const tokenAudit: Job<TargetJobContext, TokenAuditParameters> = {
@@ -43,7 +43,7 @@ export const tokenAudit: Job<TargetJobContext, TokenAuditParameters> = {
     const watched = watch(audit, signal, (finding) => {
       if (known?.has(findingKey(finding)) === true || !atLeast(finding.severity, notifyAt)) return;
       grave += 1;
-      if (told.length < NAMED)
+      if (told.length < MAX_NAMED)
         told.push(`${finding.severity}: ${subjectName(finding.subject)}: ${finding.message}`);
     });
     if (report !== null && !dryRun) await files.writeReport(report, watched, description);

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Stage, setStage } from '../src/app/demo/stage.ts';
+import { type DemoService, startDemoService } from '../src/app/demo/stage.ts';
 
 const WIDTH = 112;
 const LINE_HEIGHT = 19;
@@ -18,7 +18,7 @@ interface Line {
 }
 
 /** Runs a command and takes down what both of its streams print, in the order in which they did. */
-async function record(stage: Stage, command: string): Promise<Line[]> {
+async function record(stage: DemoService, command: string): Promise<Line[]> {
   const child = spawn('sh', ['-c', `"$0" "$1" ${command} 2>&1`, process.execPath, `${root}bin/tokenctl.js`], {
     env: { ...stage.environment, COLUMNS: String(WIDTH) },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -65,7 +65,7 @@ ${rows.join('\n')}
 `;
 }
 
-const stage = await setStage('0.1.0', process.env);
+const stage = await startDemoService('0.1.0', process.env);
 try {
   const commands = [
     'tokens audit --summary',

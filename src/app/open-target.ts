@@ -1,8 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
-import type { NamedContext, NamedRestContext } from '../config/contexts.ts';
-import { credentialOf } from '../config/credentials.ts';
-import { databaseConnection } from '../config/database-connection.ts';
+import { credentialOf, type NamedContext, type NamedRestContext } from '../config/contexts.ts';
 import type { Environment } from '../config/paths.ts';
+import { databaseConnection } from '../config/secrets.ts';
 import type { Target, TargetDescription } from '../operations/ports/target.ts';
 
 /** A part of a platform that keeps tokens. */
@@ -35,7 +34,7 @@ interface OpenOptions {
  */
 export async function openTarget(context: NamedContext, options: OpenOptions): Promise<OpenedTarget> {
   if (context.database === undefined) return await openRest(context, options);
-  keepMemoryFlat();
+  limitHeapGrowth();
   const { openDatabaseTarget } = await import('../targets/database/database-target.ts');
   const target = await openDatabaseTarget({
     context: context.name,
@@ -66,7 +65,7 @@ async function openRest(
  * keeps little; V8, left alone, lets the heap grow to several times of what is alive before it collects, and the
  * process would take twice the memory for a few per cent of its time.
  */
-function keepMemoryFlat(): void {
+function limitHeapGrowth(): void {
   // The young generation stays as small as it begins; the old one may grow by that much before it is collected.
   setFlagsFromString('--semi-space-growth-factor=1');
   setFlagsFromString('--heap-growing-percent=30');

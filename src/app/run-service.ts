@@ -4,11 +4,11 @@ import { type Environment, stateFolder } from '../config/paths.ts';
 import { readSecret } from '../config/secrets.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
-import { enableLocalAccounts } from '../service/enable-local-accounts.ts';
 import { type RunningService, type ServiceOptions, startService } from '../service/server.ts';
+import { enableLocalAccounts } from '../service/service-database.ts';
 import { reserveSecretFile } from './secret-file.ts';
 import { fixedSettings, givenSecretKey } from './service-environment.ts';
-import { holdSignals } from './signals.ts';
+import { catchSignals } from './signals.ts';
 
 /** Which database the service has, as the command line says; undefined where it does not. */
 export interface DatabaseRequest {
@@ -31,7 +31,7 @@ export interface ServiceRequest extends DatabaseRequest {
 }
 
 /** What the service is started in. */
-export interface ServiceSurroundings {
+export interface ServiceEnvironment {
   readonly environment: Environment;
   readonly version: string;
   /** Tells the user something: a line on stderr. */
@@ -55,14 +55,14 @@ const DATABASE = 'TOKENCTL_SERVICE_DATABASE';
  *
  * @throws TokenctlError as `startService`; `usage` and `configuration` for what the flags and variables say
  */
-export async function runService(request: ServiceRequest, surroundings: ServiceSurroundings): Promise<void> {
+export async function runService(request: ServiceRequest, surroundings: ServiceEnvironment): Promise<void> {
   const { environment, notify } = surroundings;
   const options = serviceOptions(request, surroundings);
-  const { signal, release } = holdSignals(() => notify('Stopping: requests under way are answered first.'));
+  const { signal, release } = catchSignals(() => notify('Stopping: requests under way are answered first.'));
   try {
     const service = await startService(options);
     const folder = 'folder' in options.database ? options.database.folder : null;
-    tellAdminPassword(service, { ...surroundings, folder: folder ?? stateFolder(environment) });
+    showAdminPassword(service, { ...surroundings, folder: folder ?? stateFolder(environment) });
     notify(`The service listens on ${service.url}. Ctrl-C ends it.`);
     await aborted(signal);
     await service.close();
@@ -84,7 +84,7 @@ export function enableLocalAuth(request: DatabaseRequest, environment: Environme
 
 function serviceOptions(
   request: ServiceRequest,
-  { environment, version }: ServiceSurroundings,
+  { environment, version }: ServiceEnvironment,
 ): ServiceOptions {
   const adminPassword = environment[ADMIN_PASSWORD];
   const tls = tlsOf(request);
@@ -158,9 +158,9 @@ function readPem(path: string): string {
 }
 
 /** Shown once to a person; where nobody reads along, a log must not hold it: it goes into a file. */
-function tellAdminPassword(
+function showAdminPassword(
   { madeAdminPassword: password }: RunningService,
-  { notify, attended, folder }: ServiceSurroundings & { readonly folder: string },
+  { notify, attended, folder }: ServiceEnvironment & { readonly folder: string },
 ): void {
   if (password === null) return;
   if (attended) {

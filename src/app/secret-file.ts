@@ -58,10 +58,11 @@ export function reserveSecretFile(path: string): ReservedFile {
  */
 export function requireNewFile(path: string): void {
   try {
-    if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) throw notMade(path, { code: 'EEXIST' });
+    if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
+      throw cannotCreate(path, { code: 'EEXIST' });
     accessSync(dirname(path), constants.W_OK | constants.X_OK);
   } catch (cause) {
-    throw cause instanceof TokenctlError ? cause : notMade(path, cause);
+    throw cause instanceof TokenctlError ? cause : cannotCreate(path, cause);
   }
 }
 
@@ -69,11 +70,11 @@ function openNew(path: string): number {
   try {
     return openSync(path, 'wx', 0o600);
   } catch (cause) {
-    throw notMade(path, cause);
+    throw cannotCreate(path, cause);
   }
 }
 
-function notMade(path: string, cause: unknown): TokenctlError {
+function cannotCreate(path: string, cause: unknown): TokenctlError {
   const { code } = cause as NodeJS.ErrnoException;
   const why = code === 'EEXIST' ? 'exists already, and is not overwritten' : `cannot be made (${code})`;
   return new TokenctlError('usage', `The file ${path} ${why}`, {

@@ -2,7 +2,7 @@
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Keeps signals from ending the program while it changes something. */
-export interface Interruption {
+export interface SignalTrap {
   /** Aborted by the first signal: what works in batches starts no further one. */
   readonly signal: AbortSignal;
   /** Lets signals end the program again. */
@@ -13,7 +13,7 @@ export interface Interruption {
  * From now on a signal does not end the program but asks it to stop. However often it comes, what is in
  * flight is finished and recorded; only SIGKILL ends it at once, and the next run picks up from there.
  */
-export function holdSignals(notify: (line: string) => void): Interruption {
+export function catchSignals(notify: (line: string) => void): SignalTrap {
   const controller = new AbortController();
   const stop = () => {
     notify(

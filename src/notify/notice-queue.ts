@@ -5,7 +5,7 @@ import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 export interface NoticeQueueOptions {
   readonly notifier: Notifier;
   /** Told of each notice what came of it; the error of the last attempt where it was given up. */
-  readonly onResult: (result: 'delivered' | 'given_up', error: unknown) => void;
+  readonly onResult: (result: 'delivered' | 'abandoned', error: unknown) => void;
   /** Waits between attempts, in milliseconds; a notifier may try a few times by itself in each. */
   readonly pauses?: readonly number[];
 }
@@ -30,7 +30,7 @@ export class NoticeQueue {
   /** Takes a notice. Returns at once. */
   tell(notice: Notice): void {
     if (this.#waiting.length >= WAITING) {
-      this.#options.onResult('given_up', new Error('too many notices wait'));
+      this.#options.onResult('abandoned', new Error('too many notices wait'));
       return;
     }
     this.#waiting.push(notice);
@@ -50,7 +50,7 @@ export class NoticeQueue {
     for (let notice = this.#waiting[0]; notice !== undefined; notice = this.#waiting[0]) {
       const error = await this.#send(notice);
       this.#waiting.shift();
-      this.#options.onResult(error === null ? 'delivered' : 'given_up', error);
+      this.#options.onResult(error === null ? 'delivered' : 'abandoned', error);
     }
   }
 

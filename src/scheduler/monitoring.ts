@@ -1,12 +1,13 @@
 import { fastify } from 'fastify';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { TokenctlError } from '../domain/errors.ts';
 import type { AuditLog, Head } from '../operations/ports/audit-log.ts';
-import type { TickClaims } from '../operations/ports/scheduler.ts';
-import type { SchedulerMetrics } from './scheduler-metrics.ts';
+import type { JobStore, SchedulerClock } from '../operations/ports/scheduler.ts';
+import type { RunEnded, ScheduledJob, SchedulerEvent } from './scheduled-job.ts';
 
 /** What the pages look at. */
-export interface HealthSources {
-  readonly claims: Pick<TickClaims, 'lastSuccesses'>;
+interface HealthSources {
+  readonly store: Pick<JobStore, 'lastSuccesses'>;
   readonly log: Pick<AuditLog, 'head'>;
   readonly metrics: SchedulerMetrics;
   /** What keeps this process from being well: a run that does not end although its time is up. Null for nothing. */
@@ -16,14 +17,14 @@ export interface HealthSources {
 }
 
 /** Where the pages are. */
-export interface HealthAddress {
+interface HealthAddress {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
 }
 
 /** The pages as they are served. */
-export interface HealthServer {
+interface HealthServer {
   /** Their base URL, without a slash at the end. */
   readonly url: string;
   close(): Promise<void>;
@@ -78,9 +79,9 @@ interface Readiness {
   readonly head: Head | null;
 }
 
-async function readiness({ claims, log, draining }: HealthSources): Promise<Readiness> {
+async function readiness({ store, log, draining }: HealthSources): Promise<Readiness> {
   const [ledger, head] = await Promise.all([
-    claims.lastSuccesses().then(
+    store.lastSuccesses().then(
       () => true,
       () => false,
     ),
@@ -97,4 +98,171 @@ async function readiness({ claims, log, draining }: HealthSources): Promise<Read
 
 function reasonOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'it cannot listen there';
+}
+
+/** What the metrics look at when they are read. */
+interface MetricsSources {
+  readonly store: Pick<JobStore, 'lastSuccesses'>;
+  readonly log: Pick<AuditLog, 'head'>;
+  readonly clock: SchedulerClock;
+  readonly jobs: () => readonly ScheduledJob[];
+  readonly version: string;
+}
+
+/**
+ * What the scheduler counts about itself, for Prometheus. Counters are of this process; what is asked of the
+ * ledger (last successes) and of the audit log is the same in every replica. Labels are few by construction:
+ * names of jobs and fixed words.
+ */
+export class SchedulerMetrics {
+  readonly #registry = new Registry();
+  readonly #registers = [this.#registry];
+  readonly #ticks = new Counter({
+    name: 'tokenctl_scheduler_ticks_total',
+    help: 'Ticks by job and by what became of them: run, passed_over, given_up.',
+    labelNames: ['job', 'result'],
+    registers: this.#registers,
+  });
+  readonly #runs = new Counter({
+    name: 'tokenctl_scheduler_runs_total',
+    help: 'Runs that ended, by job and state: completed, failed, interrupted, lost.',
+    labelNames: ['job', 'state'],
+    registers: this.#registers,
+  });
+  readonly #durations = new Histogram({
+    name: 'tokenctl_scheduler_run_duration_seconds',
+    help: 'Seconds that runs took, by job.',
+    labelNames: ['job'],
+    buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600],
+    registers: this.#registers,
+  });
+  readonly #running = new Gauge({
+    name: 'tokenctl_scheduler_running',
+    help: 'Runs in progress, by job.',
+    labelNames: ['job'],
+    registers: this.#registers,
+  });
+  readonly #revoked = new Counter({
+    name: 'tokenctl_scheduler_tokens_revoked_total',
+    help: 'Access tokens that runs revoked, by job.',
+    labelNames: ['job'],
+    registers: this.#registers,
+  });
+  readonly #findings = new Gauge({
+    name: 'tokenctl_scheduler_findings',
+    help: 'Findings of the last audit, by job and severity.',
+    labelNames: ['job', 'severity'],
+    registers: this.#registers,
+  });
+  readonly #errors = new Counter({
+    name: 'tokenctl_scheduler_troubles_total',
+    help: 'What went wrong outside of runs and was tried again, such as a ledger that did not answer, by job.',
+    labelNames: ['job'],
+    registers: this.#registers,
+  });
+  readonly #reloads = new Counter({
+    name: 'tokenctl_scheduler_reloads_total',
+    help: 'Reloads of the configuration, by whether it was taken or refused.',
+    labelNames: ['result'],
+    registers: this.#registers,
+  });
+  readonly #notices = new Counter({
+    name: 'tokenctl_scheduler_notices_total',
+    help: 'Notices by whether they were delivered or given up.',
+    labelNames: ['result'],
+    registers: this.#registers,
+  });
+
+  constructor(sources: MetricsSources) {
+    addGauges(this.#registry, sources);
+  }
+
+  /** Counts what happened. */
+  count(event: SchedulerEvent): void {
+    const job = event.job.name;
+    if (event.kind === 'run_started') this.#running.inc({ job });
+    else if (event.kind === 'run_ended') this.#ended(event);
+    else if (event.kind === 'error') this.#errors.inc({ job });
+    else this.#ticks.inc({ job, result: event.kind });
+  }
+
+  /** Counts a reload. */
+  reloaded(result: 'applied' | 'rejected'): void {
+    this.#reloads.inc({ result });
+  }
+
+  /** Counts a notice. */
+  noticed(result: 'delivered' | 'abandoned'): void {
+    this.#notices.inc({ result });
+  }
+
+  /** All of it in the text format of Prometheus. */
+  async text(): Promise<{ readonly type: string; readonly body: string }> {
+    return { type: this.#registry.contentType, body: await this.#registry.metrics() };
+  }
+
+  #ended({ job: { name: job }, state, seconds, report, retryAt }: RunEnded): void {
+    this.#running.dec({ job });
+    this.#runs.inc({ job, state });
+    if (retryAt === null && state !== 'lost') this.#ticks.inc({ job, result: 'run' });
+    this.#durations.observe({ job }, seconds);
+    if (report?.revoked !== undefined) this.#revoked.inc({ job }, report.revoked);
+    for (const [severity, count] of Object.entries(report?.findings ?? {})) {
+      this.#findings.set({ job, severity }, count);
+    }
+  }
+}
+
+function addGauges(registry: Registry, { store, log, clock, jobs, version }: MetricsSources): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'tokenctl_scheduler_info',
+    help: 'Always 1; the label says what runs.',
+    labelNames: ['version'],
+    registers,
+  }).set({ version }, 1);
+  new Gauge({
+    name: 'tokenctl_scheduler_dry_run',
+    help: '1 for a job that only says what it would do.',
+    labelNames: ['job'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { name, dryRun } of jobs()) this.set({ job: name }, dryRun ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'tokenctl_scheduler_next_tick_timestamp_seconds',
+    help: 'When a job is due next, in seconds since 1970.',
+    labelNames: ['job'],
+    registers,
+    collect() {
+      this.reset();
+      const now = clock.now();
+      for (const { name, schedule } of jobs()) this.set({ job: name }, schedule.next(now).getTime() / 1000);
+    },
+  });
+  new Gauge({
+    name: 'tokenctl_scheduler_last_success_timestamp_seconds',
+    help: 'When a run of a job last completed, in any replica, in seconds since 1970.',
+    labelNames: ['job'],
+    registers,
+    async collect() {
+      const known = new Set(jobs().map(({ name }) => name));
+      // Without an answer the series are left out: a stale value would look like a current one.
+      const successes = await store.lastSuccesses().catch(() => new Map<string, Date>());
+      this.reset();
+      for (const [job, at] of successes) if (known.has(job)) this.set({ job }, at.getTime() / 1000);
+    },
+  });
+  new Gauge({
+    name: 'tokenctl_audit_log_entries',
+    help: 'How many entries the audit log has; left out where it cannot be read.',
+    registers,
+    async collect() {
+      const head = await log.head().catch(() => null);
+      if (head === null) this.remove();
+      else this.set(head.size);
+    },
+  });
 }

@@ -100,26 +100,26 @@ const database = await openPostgres({
   connections: 8,
   applicationName: 'tokenctl scheduler',
 }).catch(startAgain);
-const claims = await openPostgresLedger({ database }).catch(startAgain);
+const store = await openPostgresLedger({ database }).catch(startAgain);
 const scheduler = new Scheduler({
-  claims,
+  store,
   clock,
   holder,
   lease,
   poll: 50 * speed,
-  lossesAtMost: 100,
+  maxLosses: 100,
   keepDays: 4000,
   listener: (event) => {
     if (event.kind === 'run_ended') process.stdout.write(`${event.state} ${event.job.name}\n`);
     if (event.kind === 'run_ended' && event.error !== null)
       process.stdout.write(`# ${String(event.error)}\n`);
-    if (event.kind === 'trouble') process.stdout.write(`# ${String(event.error)}\n`);
+    if (event.kind === 'error') process.stdout.write(`# ${String(event.error)}\n`);
   },
 });
 await scheduler.replace(jobs).catch(startAgain);
 process.once('SIGTERM', async () => {
   await scheduler.drain();
-  await claims.close();
+  await store.close();
   process.stdout.write('drained\n');
   process.exit(0);
 });

@@ -131,9 +131,9 @@ describe(`${REPLICAS} replicas and ${TICKS} ticks, a replica killed every ${KILL
     const ledger = await createDatabase(server.url);
     const estates: string[] = [];
     for (let index = 0; index < ESTATES; index += 1) estates.push(await estate());
-    const claims = await openPostgresLedger({ database: await openOn(ledger) });
+    const store = await openPostgresLedger({ database: await openOn(ledger) });
     const names = estates.map((_, index) => `sweep@estate-${index}`);
-    await claims.register(
+    await store.register(
       names.map((name) => ({ name, schedule: `${SCHEDULE} UTC` })),
       new Date(BEGIN),
     );
@@ -154,15 +154,15 @@ describe(`${REPLICAS} replicas and ${TICKS} ticks, a replica killed every ${KILL
     }
 
     const finished = async () => {
-      const history = await claims.history({ states: ['completed'], limit: TICKS + 100 }).catch(() => []);
+      const history = await store.history({ states: ['completed'], limit: TICKS + 100 }).catch(() => []);
       return history.length >= TICKS;
     };
     while (!(await finished())) await sleep(200);
     await sleep(1000);
     await replicas.endAll('SIGTERM');
 
-    const history = await claims.history({ limit: TICKS * 100 });
-    await claims.close();
+    const history = await store.history({ limit: TICKS * 100 });
+    await store.close();
     const log = openFileLog({ path: auditLog, clock: stillClock });
     const entries = await entriesOf(log);
 

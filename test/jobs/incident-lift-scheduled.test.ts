@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { jobFiles } from '../../src/app/jobs/job-files.ts';
-import { rememberingLog } from '../../src/app/jobs/remembering-log.ts';
 import { scheduledJobs } from '../../src/app/jobs/scheduled-jobs.ts';
+import { cachedAuditLog } from '../../src/app/jobs/start.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { snapshotFiles } from '../../src/cli/incident/snapshot-file.ts';
 import { loadConfiguration } from '../../src/config/configuration.ts';
@@ -62,15 +62,15 @@ test('a lockdown for ten minutes is lifted after ten minutes, and the job that r
     configuration: loadConfiguration({ config: at('tokenctl.yaml') }, environment),
     environment,
     clock,
-    log: rememberingLog(log, { operations: incidentOperations }),
+    log: cachedAuditLog(log, { operations: incidentOperations }),
     files: jobFiles({ environment, version: '0.0.0' }),
     notifiers: new Map(),
   });
-  const claims = await openFileLedger(at('ticks.sqlite'));
-  const { scheduler } = schedulerOn(claims, clock, { poll: MINUTE });
+  const store = await openFileLedger(at('ticks.sqlite'));
+  const { scheduler } = schedulerOn(store, clock, { poll: MINUTE });
   await scheduler.replace(jobs);
   const messages = async (job: string) =>
-    (await claims.history({ job: `${job}@production`, limit: 50 })).map(({ summary }) => summary['message']);
+    (await store.history({ job: `${job}@production`, limit: 50 })).map(({ summary }) => summary['message']);
 
   await clock.passUntil('2026-03-01T00:09:59Z', WAITING);
   expect((await target.settings.read()).AUTH_BASIC_ENABLED).toBe(false);
@@ -87,5 +87,5 @@ test('a lockdown for ten minutes is lifted after ten minutes, and the job that r
   expect(await target.settings.read()).toEqual(before);
   expect((await messages('lift')).slice(0, 2)).toEqual(['No incident is to be lifted', `Lifted ${incident}`]);
   expect((await messages('rehearsal'))[0]).toBe('No incident is to be lifted');
-  await claims.close();
+  await store.close();
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { incidentLift } from '../../jobs/incident-lift.ts';
-import { rememberingLog } from '../../src/app/jobs/remembering-log.ts';
+import { cachedAuditLog } from '../../src/app/jobs/start.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { incidentOperations } from '../../src/domain/incident/incident.ts';
 import type { TargetJobContext } from '../../src/operations/jobs/job.ts';
@@ -150,7 +150,7 @@ describe('a log that remembers the entries of some operations', () => {
     await using folder = await temporaryFolder();
     const file = openFileLog({ path: join(folder.path, 'audit.jsonl'), clock: stillClock });
     const { log, readFrom } = counting(file);
-    const remembering = rememberingLog(log, selection);
+    const remembering = cachedAuditLog(log, selection);
     const numbers = async () => {
       const found: number[] = [];
       for await (const { seq } of remembering.entries(1, selection)) found.push(seq);

@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { Recipients } from '../../src/app/jobs/job-events.ts';
 import { jobFiles } from '../../src/app/jobs/job-files.ts';
-import { Recipients } from '../../src/app/jobs/recipients.ts';
 import { scheduledJobs } from '../../src/app/jobs/scheduled-jobs.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { loadConfiguration } from '../../src/config/configuration.ts';
@@ -126,8 +126,8 @@ describe(`a month of jobs on ${TOKENS} tokens`, () => {
       files: jobFiles({ environment, version: '0.0.0' }),
       notifiers: recipients.notifiers,
     });
-    const claims = await openPostgresLedger({ database: await openOn(url) });
-    const { scheduler, events } = schedulerOn(claims, clock, { poll: DAY });
+    const store = await openPostgresLedger({ database: await openOn(url) });
+    const { scheduler, events } = schedulerOn(store, clock, { poll: DAY });
     await scheduler.replace(jobs);
 
     await clock.passUntil('2026-03-05T12:00:00Z', WAITING);
@@ -140,8 +140,8 @@ describe(`a month of jobs on ${TOKENS} tokens`, () => {
     await writeFile(at('staff.txt'), staff([8, 95]));
     await clock.passUntil(END, WAITING);
     await scheduler.drain();
-    const history = await claims.history({ limit: 5000 });
-    await Promise.all([recipients.close(), claims.close()]);
+    const history = await store.history({ limit: 5000 });
+    await Promise.all([recipients.close(), store.close()]);
 
     expect(
       events.flatMap((event) => ('error' in event && event.error !== null ? [String(event.error)] : [])),

@@ -144,11 +144,11 @@ describe('jobs start', () => {
 
     scheduler.child.kill('SIGTERM');
     expect(await scheduler.exited).toBe(0);
-    const claims = await openFileLedger(join(folder.path, 'ticks.sqlite'));
-    expect(await claims.history({ states: ['running'], limit: 5 })).toEqual([]);
-    const [stopped] = await claims.history({ job: 'sweep@lab', states: ['failed'], limit: 1 });
+    const store = await openFileLedger(join(folder.path, 'ticks.sqlite'));
+    expect(await store.history({ states: ['running'], limit: 5 })).toEqual([]);
+    const [stopped] = await store.history({ job: 'sweep@lab', states: ['failed'], limit: 1 });
     expect(stopped?.summary).toMatchObject({ code: 'plan_too_large', details: { found: 30, tokens: 50 } });
-    await claims.close();
+    await store.close();
     expect(scheduler.said()).not.toContain(ADMIN.password);
   });
 

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { TokenctlError } from '../../src/domain/errors.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import { openEmail } from '../../src/notify/email.ts';
+import { slackMessage } from '../../src/notify/notice-formats.ts';
 import { NoticeQueue } from '../../src/notify/notice-queue.ts';
-import { slackMessage } from '../../src/notify/slack.ts';
 import type { Notice, Notifier } from '../../src/operations/ports/notifier.ts';
 
 const notice: Notice = {
@@ -57,7 +57,7 @@ describe('notices in the background', () => {
     });
     queue.tell(notice);
     while (errors.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    expect(errors).toEqual([['given_up', 'target_unreachable']]);
+    expect(errors).toEqual([['abandoned', 'target_unreachable']]);
     await queue.close();
   });
 
@@ -70,7 +70,7 @@ describe('notices in the background', () => {
     });
     queue.tell(notice);
     await queue.close();
-    expect(results).toEqual(['given_up']);
+    expect(results).toEqual(['abandoned']);
   });
 });
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Claim, TickClaims } from '../../src/operations/ports/scheduler.ts';
+import type { Claim, JobStore } from '../../src/operations/ports/scheduler.ts';
 import { LEDGERS, type LedgerPlace } from './ledgers.ts';
 
 const NOW = new Date('2026-01-01T12:00:00Z');
@@ -11,8 +11,8 @@ const completed = { state: 'completed', retryAt: null, summary: { revoked: 3 }, 
 
 describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
   let place: LedgerPlace;
-  let one: TickClaims;
-  let two: TickClaims;
+  let one: JobStore;
+  let two: JobStore;
   let names = 0;
   const newName = () => {
     names += 1;
@@ -25,8 +25,8 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
   });
   afterAll(() => place[Symbol.asyncDispose]());
 
-  function claimTick(claims: TickClaims, job: string, due = DUE, lease = 60_000): Promise<Claim | null> {
-    return claims.claim({ job, due, kind: 'schedule' }, claimant(claims === one ? 'one' : 'two', lease));
+  function claimTick(store: JobStore, job: string, due = DUE, lease = 60_000): Promise<Claim | null> {
+    return store.claim({ job, due, kind: 'schedule' }, claimant(store === one ? 'one' : 'two', lease));
   }
 
   async function claimed(job: string, lease = 60_000): Promise<Claim> {
@@ -37,10 +37,10 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
 
   it('gives a tick to one replica, of many that want it at the same time', async () => {
     const job = newName();
-    const claims = await Promise.all(
+    const store = await Promise.all(
       Array.from({ length: 20 }, (_, index) => claimTick(index % 2 === 0 ? one : two, job)),
     );
-    expect(claims.filter((claim) => claim !== null)).toHaveLength(1);
+    expect(store.filter((claim) => claim !== null)).toHaveLength(1);
   });
 
   it('gives no second tick of a job while one is open, and the next one after that', async () => {
@@ -56,9 +56,9 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
     const job = newName();
     await one.register([{ name: job, schedule: '0 3 * * *' }], DUE);
     await two.register([{ name: job, schedule: '0 3 * * *' }], NOW);
-    expect(await one.standing(job, NOW)).toEqual({ position: DUE, open: null });
+    expect(await one.tickState(job, NOW)).toEqual({ position: DUE, open: null });
     const claim = await claimTick(one, job, LATER);
-    expect(await two.standing(job, NOW)).toMatchObject({
+    expect(await two.tickState(job, NOW)).toMatchObject({
       position: LATER,
       open: { due: LATER, state: 'running', holder: 'one', run: claim?.run, retryAt: null },
     });
@@ -68,7 +68,7 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
     const job = newName();
     await one.register([{ name: job, schedule: '0 3 * * *' }], DUE);
     await one.register([{ name: job, schedule: '* * * * *' }], NOW);
-    expect((await one.standing(job, NOW)).position).toEqual(NOW);
+    expect((await one.tickState(job, NOW)).position).toEqual(NOW);
   });
 
   it('does not count ticks of the future, that a wrong clock has claimed', async () => {
@@ -76,7 +76,7 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
     await one.register([{ name: job, schedule: '0 3 * * *' }], DUE);
     const claim = await claimTick(one, job, new Date('2099-01-01T00:00:00Z'));
     if (claim !== null) await one.end(claim, completed);
-    expect((await one.standing(job, NOW)).position).toEqual(DUE);
+    expect((await one.tickState(job, NOW)).position).toEqual(DUE);
   });
 
   it('keeps a claim as long as its lease is renewed, and gives it to another after that', async () => {
@@ -88,7 +88,7 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
       expect(await two.takeOver(job, claimant('two'))).toBeNull();
     }
     await sleep(500);
-    expect((await two.standing(job, NOW)).open?.leaseLeft).toBeLessThanOrEqual(0);
+    expect((await two.tickState(job, NOW)).open?.leaseLeft).toBeLessThanOrEqual(0);
     const taken = await two.takeOver(job, claimant('two'));
     expect(taken).toMatchObject({ job, due: DUE, attempt: 2, losses: 1, failures: 0 });
     expect(await one.run(claim.run)).toMatchObject({ state: 'lost', ended: NOW });
@@ -101,7 +101,7 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
     const taken = await two.takeOver(job, claimant('two'));
     expect(await one.renew(claim, 60_000)).toBe(false);
     expect(await one.end(claim, completed)).toBe(false);
-    expect((await two.standing(job, NOW)).open).toMatchObject({ run: taken?.run, state: 'running' });
+    expect((await two.tickState(job, NOW)).open).toMatchObject({ run: taken?.run, state: 'running' });
     if (taken !== null) expect(await two.end(taken, completed)).toBe(true);
     const runs = await one.history({ job, limit: 10 });
     expect(runs.map(({ state }) => state).sort()).toEqual(['completed', 'lost']);
@@ -135,7 +135,7 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
     const claim = await claimed(job);
     const retryAt = new Date(NOW.getTime() + 60_000);
     await one.end(claim, { state: 'failed', retryAt, summary: { code: 'target_unreachable' }, now: NOW });
-    expect((await two.standing(job, NOW)).open).toMatchObject({ state: 'waiting', retryAt });
+    expect((await two.tickState(job, NOW)).open).toMatchObject({ state: 'waiting', retryAt });
     expect(await claimTick(two, job, LATER)).toBeNull();
     expect(await two.takeOver(job, claimant('two'))).toBeNull();
     expect(await two.takeOver(job, { ...claimant('two'), now: retryAt })).toMatchObject({
@@ -148,13 +148,13 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
   it('gives a tick up whose lease ran out, and only then', async () => {
     const job = newName();
     await claimed(job, 200);
-    const { open } = await two.standing(job, NOW);
+    const { open } = await two.tickState(job, NOW);
     if (open === null) throw new Error('no open tick');
     const options = { summary: { message: 'enough' }, now: NOW };
-    expect(await two.giveUp(open, options)).toBe(false);
+    expect(await two.abandon(open, options)).toBe(false);
     await sleep(250);
-    expect(await two.giveUp(open, options)).toBe(true);
-    expect((await two.standing(job, NOW)).open).toBeNull();
+    expect(await two.abandon(open, options)).toBe(true);
+    expect((await two.tickState(job, NOW)).open).toBeNull();
     expect(await two.run(open.run)).toMatchObject({ state: 'lost', summary: { message: 'enough' } });
   });
 
@@ -162,9 +162,9 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
     const job = newName();
     await one.register([{ name: job, schedule: '0 * * * *' }], DUE);
     const options = { summary: { message: 'missed' }, now: NOW };
-    await Promise.all([one, two].map((claims) => claims.passOver({ job, due: LATER }, options)));
-    expect((await one.standing(job, NOW)).position).toEqual(LATER);
-    expect(await one.history({ job, limit: 10 })).toMatchObject([{ state: 'passed_over', due: LATER }]);
+    await Promise.all([one, two].map((store) => store.skip({ job, due: LATER }, options)));
+    expect((await one.tickState(job, NOW)).position).toEqual(LATER);
+    expect(await one.history({ job, limit: 10 })).toMatchObject([{ state: 'skipped', due: LATER }]);
   });
 
   it('shows the newest runs, of a job and in a state, and one by the beginning of its id', async () => {
@@ -193,6 +193,6 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
     await one.register([{ name: job, schedule: '0 * * * *' }], new Date('2020-01-01T00:00:00Z'));
     await one.forget(new Date('2026-01-01T11:00:00Z'));
     expect(await one.history({ job, limit: 5 })).toEqual([]);
-    expect((await one.standing(job, NOW)).position).toEqual(LATER);
+    expect((await one.tickState(job, NOW)).position).toEqual(LATER);
   });
 });

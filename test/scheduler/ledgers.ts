@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
-import type { TickClaims } from '../../src/operations/ports/scheduler.ts';
+import type { JobStore } from '../../src/operations/ports/scheduler.ts';
 import { openFileLedger } from '../../src/scheduler/ledger/file-ledger.ts';
 import { openPostgresLedger } from '../../src/scheduler/ledger/postgres-ledger.ts';
 import { openOn } from '../support/databases.ts';
@@ -10,7 +10,7 @@ import { createDatabase } from '../support/embedded-postgres.ts';
 
 /** A place for a ledger, which several may have open. */
 export interface LedgerPlace extends AsyncDisposable {
-  open(): Promise<TickClaims>;
+  open(): Promise<JobStore>;
 }
 
 /** Both kinds of place, each new and empty. */
@@ -33,16 +33,16 @@ export async function filePlace(): Promise<LedgerPlace> {
   );
 }
 
-function place(open: () => Promise<TickClaims>, remove = async () => undefined as unknown): LedgerPlace {
-  const opened: TickClaims[] = [];
+function place(open: () => Promise<JobStore>, remove = async () => undefined as unknown): LedgerPlace {
+  const opened: JobStore[] = [];
   return {
     async open() {
-      const claims = await open();
-      opened.push(claims);
-      return claims;
+      const store = await open();
+      opened.push(store);
+      return store;
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all(opened.map((claims) => claims.close()));
+      await Promise.all(opened.map((store) => store.close()));
       await remove();
     },
   };

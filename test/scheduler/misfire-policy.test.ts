@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { decide, type MissedTicks } from '../../src/scheduler/missed.ts';
 import { Schedule } from '../../src/scheduler/schedule.ts';
+import { decide, type MisfirePolicy } from '../../src/scheduler/scheduler.ts';
 
 const schedule = new Schedule({ expression: '0 * * * *', timeZone: 'UTC' });
 const WEEK = 7 * 86_400;
 
-function decided(missed: MissedTicks, position: string, now: string) {
-  const { passOver, run } = decide({ schedule, position: new Date(position), now: new Date(now), missed });
-  return [passOver, run].map((tick) => tick?.toISOString().slice(5, 16) ?? null);
+function decided(missed: MisfirePolicy, position: string, now: string) {
+  const { skip, run } = decide({ schedule, position: new Date(position), now: new Date(now), missed });
+  return [skip, run].map((tick) => tick?.toISOString().slice(5, 16) ?? null);
 }
 
 describe('ticks since the last one', () => {

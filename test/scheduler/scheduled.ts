@@ -1,8 +1,7 @@
 import type { JobReport } from '../../src/operations/jobs/job.ts';
-import type { TickClaims } from '../../src/operations/ports/scheduler.ts';
-import type { SchedulerEvent } from '../../src/scheduler/events.ts';
+import type { JobStore } from '../../src/operations/ports/scheduler.ts';
 import { Schedule } from '../../src/scheduler/schedule.ts';
-import type { ScheduledJob } from '../../src/scheduler/scheduled-job.ts';
+import type { ScheduledJob, SchedulerEvent } from '../../src/scheduler/scheduled-job.ts';
 import { Scheduler, type SchedulerOptions } from '../../src/scheduler/scheduler.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
@@ -32,18 +31,18 @@ export function scheduledJob(
 
 /** A scheduler on a clock of the test's, and what it told. */
 export function schedulerOn(
-  claims: TickClaims,
+  store: JobStore,
   clock: VirtualClock,
   other: Partial<SchedulerOptions> = {},
 ): { readonly scheduler: Scheduler; readonly events: SchedulerEvent[] } {
   const events: SchedulerEvent[] = [];
   const scheduler = new Scheduler({
-    claims,
+    store,
     clock,
     holder: 'test',
     lease: 30_000,
     poll: 3_600_000,
-    lossesAtMost: 3,
+    maxLosses: 3,
     keepDays: 400,
     listener: (event) => events.push(event),
     ...other,

@@ -1,11 +1,11 @@
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Environment } from '../../config/paths.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { holdSignals } from '../signals.ts';
-import { type Shell, shell } from './shell.ts';
-import { type Stage, setStage } from './stage.ts';
+import { catchSignals } from '../signals.ts';
+import { type DemoService, startDemoService } from './stage.ts';
 
 /** What the demo is started with. */
 export interface DemoOptions {
@@ -25,7 +25,7 @@ export interface DemoOptions {
  */
 export async function playDemo(options: DemoOptions): Promise<void> {
   const started = performance.now();
-  const stage = await setStage(options.version, options.environment);
+  const stage = await startDemoService(options.version, options.environment);
   try {
     const stageShell = shell(join(options.root, 'bin/tokenctl.js'), stage.environment);
     await findOut(stageShell, stage);
@@ -42,7 +42,7 @@ export async function playDemo(options: DemoOptions): Promise<void> {
   }
 }
 
-async function findOut(run: Shell, { service, estate }: Stage): Promise<void> {
+async function findOut(run: Shell, { service, estate }: DemoService): Promise<void> {
   run.say(
     `An automation service runs at ${service.url}, with ${estate.users.length} users and ` +
       `${estate.tokens.length} tokens: what gathers in some years.\nWho am I there, and what can this tool do?`,
@@ -53,7 +53,7 @@ async function findOut(run: Shell, { service, estate }: Stage): Promise<void> {
 }
 
 /** The deactivated user with the most tokens. */
-function leaver({ estate }: Stage): string {
+function leaver({ estate }: DemoService): string {
   const counts = new Map<string, number>();
   for (const { owner } of estate.tokens) {
     const user = estate.users[owner];
@@ -65,7 +65,7 @@ function leaver({ estate }: Stage): string {
   return first[0];
 }
 
-async function employeeLeft(run: Shell, stage: Stage): Promise<void> {
+async function employeeLeft(run: Shell, stage: DemoService): Promise<void> {
   const user = leaver(stage);
   run.say(
     `${user} has left, and the account is deactivated. The tokens are still there. First look, then act:`,
@@ -78,14 +78,14 @@ async function employeeLeft(run: Shell, stage: Stage): Promise<void> {
 
 async function cleanUp(run: Shell): Promise<void> {
   run.say(
-    'Now what nobody has used for half a year, with a limit in case the selection is wider than meant:',
+    'Now what nobody has used for half a year, with a limit in case the selection is wider than selectJobs:',
   );
   await run.run('tokens revoke --unused-for 180d --at-most 100 --yes', { expected: 2 });
   run.say('It was wider, and nothing was touched. That many are fine:');
   await run.run('tokens revoke --unused-for 180d --at-most 4000 --yes --reason "quarterly clean-up"');
 }
 
-async function laptopStolen(run: Shell, stage: Stage): Promise<void> {
+async function laptopStolen(run: Shell, stage: DemoService): Promise<void> {
   const file = join(stage.folder, 'laptop-token');
   run.say('A token for a laptop: its value goes into a file that only its owner can read, and nowhere else.');
   await run.run(`tokens create --scope write --description "laptop" --output ${file} --yes`);
@@ -97,7 +97,7 @@ async function laptopStolen(run: Shell, stage: Stage): Promise<void> {
   await expectStatus(run, stage, { what: 'The same request now:', token, status: 401 });
 }
 
-async function passwordsOff(run: Shell, stage: Stage): Promise<void> {
+async function passwordsOff(run: Shell, stage: DemoService): Promise<void> {
   run.say(
     'Passwords leaked: basic authentication goes off. But this tool itself uses one, and would lock itself out:',
   );
@@ -113,7 +113,7 @@ async function passwordsOff(run: Shell, stage: Stage): Promise<void> {
   await expectStatus(run, stage, { what: 'And back on:', status: 200 });
 }
 
-async function auditorAsks(run: Shell, stage: Stage): Promise<void> {
+async function auditorAsks(run: Shell, stage: DemoService): Promise<void> {
   run.say('Who did what, and is the record whole?');
   await run.run('log list --limit 6');
   await run.run('log verify');
@@ -130,7 +130,7 @@ function callName(root: string): string {
   return existsSync(join(root, 'tsconfig.json')) ? 'npx tokenctl' : 'tokenctl';
 }
 
-async function keepRunning(run: Shell, { service, folder }: Stage, tokenctl: string): Promise<void> {
+async function keepRunning(run: Shell, { service, folder }: DemoService, tokenctl: string): Promise<void> {
   run.say(
     `The service goes on at ${service.url} until Ctrl-C. In another terminal:\n
   export CONTROLLER_HOST=${service.url} CONTROLLER_USERNAME=admin
@@ -144,7 +144,7 @@ async function keepRunning(run: Shell, { service, folder }: Stage, tokenctl: str
   ${tokenctl} log list\n
 Or log in at ${service.url}/api/login/ in a browser.`,
   );
-  const { signal, release } = holdSignals(() => undefined);
+  const { signal, release } = catchSignals(() => undefined);
   await new Promise<void>((resolve) => {
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
@@ -154,7 +154,7 @@ Or log in at ${service.url}/api/login/ in a browser.`,
 /** Shows what one request to the service answers, which has to be what the story says. */
 async function expectStatus(
   run: Shell,
-  stage: Stage,
+  stage: DemoService,
   expectation: { readonly what: string; readonly status: number; readonly token?: string },
 ): Promise<void> {
   const { what, status, token } = expectation;
@@ -168,7 +168,7 @@ async function expectStatus(
 }
 
 /** A request of the demo's own, with a token or with the superuser's password. */
-function ask({ service, adminPassword }: Stage, path: string, token?: string): Promise<Response> {
+function ask({ service, adminPassword }: DemoService, path: string, token?: string): Promise<Response> {
   const basic = Buffer.from(`admin:${adminPassword.reveal()}`).toString('base64');
   const authorization = token === undefined ? `Basic ${basic}` : `Bearer ${token}`;
   return fetch(`${service.url}${path}`, { headers: { authorization } });
@@ -179,4 +179,46 @@ async function newestId(response: Response): Promise<number> {
   const [newest] = body.results;
   if (newest === undefined) throw new TokenctlError('target_misbehaved', 'The service has no tokens');
   return newest.id;
+}
+
+/** Runs commands as a person would type them, and tells what it does. */
+export interface Shell {
+  /** Prints a paragraph of the story. */
+  say(text: string): void;
+  /**
+   * Shows a command line, runs the program with it and lets it print.
+   *
+   * @param expected The exit code that the story is about.
+   * @throws TokenctlError `target_misbehaved` where it ends with another one: then the story is not true.
+   */
+  run(
+    line: string,
+    options?: { readonly expected?: number; readonly environment?: Environment },
+  ): Promise<void>;
+}
+
+/** Makes a {@link Shell} for the program at `program`, whose commands find their target in `environment`. */
+export function shell(program: string, environment: Environment): Shell {
+  return {
+    say(text) {
+      process.stdout.write(`\n${text}\n`);
+    },
+    async run(line, { expected = 0, environment: further = {} } = {}) {
+      process.stdout.write(`\n$ tokenctl ${line}\n`);
+      const child = spawn(process.execPath, [program, ...words(line)], {
+        stdio: ['ignore', 'inherit', 'inherit'],
+        env: { ...environment, ...further },
+      });
+      const exit = await new Promise<number | null>((resolve, reject) => {
+        child.on('error', reject).on('exit', resolve);
+      });
+      if (exit === expected) return;
+      throw new TokenctlError('target_misbehaved', `The demo expected exit code ${expected} and got ${exit}`);
+    },
+  };
+}
+
+/** Splits a command line at spaces, quoted parts kept whole. */
+function words(line: string): string[] {
+  return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
 }

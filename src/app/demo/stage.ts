@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Environment } from '../../config/paths.ts';
 import { Secret } from '../../domain/secret.ts';
-import { randomText } from '../../service/auth/password.ts';
+import { randomText } from '../../service/auth/secret-hashes.ts';
 import { type SampleEstate, sampleEstate } from '../../service/sample/estate.ts';
 import { storeEstate } from '../../service/sample/store-estate.ts';
 import { type RunningService, startService } from '../../service/server.ts';
@@ -11,7 +11,7 @@ import { type RunningService, startService } from '../../service/server.ts';
 const SIZE = { users: 320, tokens: 5000 } as const;
 
 /** What the demo plays on: a service of its own with a sample estate, and a folder for what commands write. */
-export interface Stage {
+export interface DemoService {
   readonly service: RunningService;
   readonly estate: SampleEstate;
   readonly folder: string;
@@ -24,7 +24,7 @@ export interface Stage {
 }
 
 /** Starts a service in memory, on a free port, with a sample estate in it. */
-export async function setStage(version: string, environment: Environment): Promise<Stage> {
+export async function startDemoService(version: string, environment: Environment): Promise<DemoService> {
   const folder = await mkdtemp(join(tmpdir(), 'tokenctl-demo-'));
   const adminPassword = new Secret(randomText(16));
   const service = await startService({

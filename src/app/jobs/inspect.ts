@@ -1,8 +1,8 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Entry } from '../../operations/ports/audit-log.ts';
-import type { HistorySelector, RunRecord, TickClaims } from '../../operations/ports/scheduler.ts';
+import type { HistorySelector, JobStore, RunRecord } from '../../operations/ports/scheduler.ts';
 import type { Runtime } from '../runtime.ts';
-import { openLedger } from './ledger.ts';
+import { openLedger } from './open-ledger.ts';
 import { type CheckedJob, checkedJobs } from './scheduled-jobs.ts';
 
 /** A job as it stands. */
@@ -19,10 +19,10 @@ export interface JobState extends CheckedJob {
  * @throws TokenctlError `configuration`, and as the ledger.
  */
 export function jobStates(runtime: Runtime): Promise<readonly JobState[]> {
-  return withLedger(runtime, async (claims) => {
+  return withLedger(runtime, async (store) => {
     const states: JobState[] = [];
     for (const job of checkedJobs(runtime.configuration)) {
-      const [last] = await claims.history({ job: job.name, limit: 1 });
+      const [last] = await store.history({ job: job.name, limit: 1 });
       states.push({ ...job, next: job.schedule?.next(runtime.clock.now()) ?? null, last: last ?? null });
     }
     return states;
@@ -35,15 +35,15 @@ export function jobStates(runtime: Runtime): Promise<readonly JobState[]> {
  * @param selector `job` may be a name of the configuration: then runs in all of its contexts are meant.
  */
 export function jobHistory(runtime: Runtime, selector: HistorySelector): Promise<readonly RunRecord[]> {
-  return withLedger(runtime, async (claims) => {
+  return withLedger(runtime, async (store) => {
     const { job, limit } = selector;
-    if (job === undefined || job.includes('@')) return await claims.history(selector);
+    if (job === undefined || job.includes('@')) return await store.history(selector);
     const names = [
       job,
-      ...checkedJobs(runtime.configuration).flatMap(({ name }) => (belongs(name, job) ? [name] : [])),
+      ...checkedJobs(runtime.configuration).flatMap(({ name }) => (matchesJob(name, job) ? [name] : [])),
     ];
     const all: RunRecord[] = [];
-    for (const name of new Set(names)) all.push(...(await claims.history({ ...selector, job: name })));
+    for (const name of new Set(names)) all.push(...(await store.history({ ...selector, job: name })));
     return all.sort((one, other) => other.began.getTime() - one.began.getTime()).slice(0, limit);
   });
 }
@@ -62,7 +62,7 @@ export interface ShownRun {
  * @throws TokenctlError `not_found`, and as the ledger and the log.
  */
 export async function shownRun(runtime: Runtime, id: string): Promise<ShownRun> {
-  const record = await withLedger(runtime, (claims) => claims.run(id));
+  const record = await withLedger(runtime, (store) => store.run(id));
   if (record === null) {
     throw new TokenctlError('not_found', `There is no run "${id}", or there are several that begin so`, {
       hint: '`tokenctl jobs history` lists the runs.',
@@ -76,18 +76,18 @@ export async function shownRun(runtime: Runtime, id: string): Promise<ShownRun> 
 }
 
 /** Whether a name of the ledger is that of a job of the configuration, in one of its contexts. */
-export function belongs(name: string, job: string): boolean {
+export function matchesJob(name: string, job: string): boolean {
   return name === job || name.startsWith(`${job}@`);
 }
 
 async function withLedger<T>(
   { configuration, environment }: Runtime,
-  work: (claims: TickClaims) => Promise<T>,
+  work: (store: JobStore) => Promise<T>,
 ): Promise<T> {
-  const claims = await openLedger(configuration, environment);
+  const store = await openLedger(configuration, environment);
   try {
-    return await work(claims);
+    return await work(store);
   } finally {
-    await claims.close();
+    await store.close();
   }
 }

@@ -1,16 +1,25 @@
+import { createHash } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Configuration } from '../../config/configuration.ts';
+import type { JobSettings, RecipientSettings, SchedulerSettings } from '../../config/jobs.ts';
 import type { Environment } from '../../config/paths.ts';
-import type { RecipientSettings, SchedulerSettings } from '../../config/scheduler.ts';
+import { readSecret } from '../../config/secrets.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { openEmail } from '../../notify/email.ts';
+import { slackMessage } from '../../notify/notice-formats.ts';
 import { NoticeQueue } from '../../notify/notice-queue.ts';
-import type { Notifier } from '../../operations/ports/notifier.ts';
-import type { GradedNotice } from './event-notices.ts';
-import { openNotifier } from './notifiers.ts';
+import { openWebhook } from '../../notify/webhook.ts';
+import type { JobNotice } from '../../operations/jobs/job.ts';
+import type { Notice, Notifier } from '../../operations/ports/notifier.ts';
+import type { SchedulerMetrics } from '../../scheduler/monitoring.ts';
+import type { SchedulerEvent } from '../../scheduler/scheduled-job.ts';
 
-const GRADES = { info: 0, warning: 1, error: 2 } as const;
+const SEVERITY_ORDER = { info: 0, warning: 1, error: 2 } as const;
 
 /** What became of a notice. */
-export interface NoticeResult {
+interface NoticeResult {
   readonly to: string;
-  readonly result: 'delivered' | 'given_up';
+  readonly result: 'delivered' | 'abandoned';
   readonly error: unknown;
 }
 
@@ -38,12 +47,170 @@ export class Recipients {
   }
 
   /** Hands a notice to those for whom it is grave enough. Returns at once. */
-  tell({ notice, severity }: GradedNotice): void {
-    for (const { at, queue } of this.#queues) if (GRADES[severity] >= GRADES[at]) queue.tell(notice);
+  tell({ notice, severity }: NoticeWithSeverity): void {
+    for (const { at, queue } of this.#queues)
+      if (SEVERITY_ORDER[severity] >= SEVERITY_ORDER[at]) queue.tell(notice);
   }
 
   /** Tries what still waits once more, and lets go of connections. */
   async close(): Promise<void> {
     await Promise.all(this.#queues.map(({ queue }) => queue.close()));
   }
+}
+
+/** A notice, and how grave it is: who is told is decided by that. */
+interface NoticeWithSeverity {
+  readonly notice: Notice;
+  readonly severity: JobNotice['severity'];
+}
+
+/** What somebody has to be told of an event: what jobs say themselves, and runs that failed for good. */
+export function noticesOf(
+  event: SchedulerEvent,
+  { settings, at }: { readonly settings: JobSettings | undefined; readonly at: Date },
+): readonly NoticeWithSeverity[] {
+  const job = event.job.name;
+  if (event.kind === 'abandoned') {
+    const subject = `tokenctl: the job ${job} was given up`;
+    return [
+      withSeverity(
+        { subject, text: event.reason, severity: 'error' },
+        { job, key: event.due.toISOString(), at },
+      ),
+    ];
+  }
+  if (event.kind !== 'run_ended') return [];
+  const { claim, summary, report, state, retryAt } = event;
+  const about = { job, run: claim.run, at, data: { due: claim.due.toISOString(), dryRun: event.job.dryRun } };
+  if (state === 'failed' && retryAt === null && settings?.onFailure.notify !== false) {
+    const text = [summary['message'], summary['hint']].filter((line) => typeof line === 'string').join('\n');
+    return [
+      withSeverity(
+        { subject: `tokenctl: the job ${job} failed`, text, severity: 'error' },
+        { ...about, key: 'failed' },
+      ),
+    ];
+  }
+  if (state !== 'completed') return [];
+  return (report?.notices ?? []).map((notice, index) =>
+    withSeverity(
+      { ...notice, subject: `tokenctl: ${job}: ${notice.subject}` },
+      { ...about, key: String(index) },
+    ),
+  );
+}
+
+function withSeverity(
+  { subject, text, severity }: JobNotice,
+  about: {
+    readonly job: string;
+    readonly run?: string;
+    readonly key: string;
+    readonly at: Date;
+    readonly data?: Readonly<Record<string, unknown>>;
+  },
+): NoticeWithSeverity {
+  const { job, run, key, at, data } = about;
+  const id = createHash('sha256')
+    .update(`${job} ${run ?? ''} ${key}`)
+    .digest('hex')
+    .slice(0, 32);
+  const shared = { job, ...(run !== undefined && { run }), severity, subject, text, ...data };
+  return { severity, notice: { id, type: 'job.notice', at, data: shared } };
+}
+
+/**
+ * Builds the way to tell somebody.
+ *
+ * @throws TokenctlError `configuration` where its secret cannot be read or is no address.
+ */
+function openNotifier(settings: RecipientSettings, environment: Environment): Notifier {
+  if (settings.kind === 'email') {
+    const { from, to, allowPlain } = settings;
+    return openEmail({ server: readSecret(settings.server, environment), from, to, allowPlain });
+  }
+  const { url, signingSecret, kind } = settings;
+  return openWebhook({
+    url: readSecret(url, environment),
+    ...(signingSecret !== undefined && { signingSecret: readSecret(signingSecret, environment) }),
+    ...(kind === 'slack' && { encode: slackMessage }),
+  });
+}
+
+/** Milliseconds after its time limit at which a run that has not ended counts as stuck. */
+const STUCK_AFTER_MS = 600_000;
+
+/** What events go to. */
+interface EventReporterOptions {
+  readonly log: Logger;
+  readonly metrics: SchedulerMetrics;
+  /** As they are at the time of an event: a reload replaces them. */
+  readonly current: () => { readonly configuration: Configuration; readonly recipients: Recipients };
+  readonly now: () => Date;
+}
+
+/** Takes the scheduler's events: counts them, logs them, tells whoever is to be told, and knows which runs are stuck. */
+export class EventReporter {
+  readonly #options: EventReporterOptions;
+  /** The runs in progress, with the instant (of a clock that nobody sets) at which they count as stuck. */
+  readonly #running = new Map<string, { readonly job: string; readonly until: number }>();
+
+  constructor(options: EventReporterOptions) {
+    this.#options = options;
+  }
+
+  /** A run that has not ended long after it should have; null for none. */
+  get stuck(): string | null {
+    const late = [...this.#running.values()].find(({ until }) => performance.now() > until);
+    return late === undefined ? null : `A run of ${late.job} has not ended although its time is up`;
+  }
+
+  readonly take = (event: SchedulerEvent): void => {
+    const { metrics, current, now } = this.#options;
+    metrics.count(event);
+    this.#log(event);
+    if (event.kind === 'run_started') {
+      const until = performance.now() + event.job.timeout * 1000 + STUCK_AFTER_MS;
+      this.#running.set(event.claim.run, { job: event.job.name, until });
+    }
+    if (event.kind === 'run_ended') this.#running.delete(event.claim.run);
+    const { configuration, recipients } = current();
+    const settings = configuration.jobs[event.job.name.split('@', 1)[0] ?? ''];
+    for (const notice of noticesOf(event, { settings, at: now() })) recipients.tell(notice);
+  };
+
+  #log(event: SchedulerEvent): void {
+    const { log } = this.#options;
+    const job = event.job.name;
+    switch (event.kind) {
+      case 'run_started': {
+        const { run, due, attempt } = event.claim;
+        log.info({ job, run, due, attempt }, 'run began');
+        break;
+      }
+      case 'run_ended': {
+        const { state, seconds, summary, retryAt, claim } = event;
+        const facts = { job, run: claim.run, state, seconds, retryAt, summary, ...bugOf(event.error) };
+        log[state === 'completed' ? 'info' : 'warn'](facts, 'run ended');
+        break;
+      }
+      case 'skipped':
+        log.warn({ job, due: event.due }, 'missed ticks are not run');
+        break;
+      case 'abandoned':
+        log.error({ job, due: event.due }, event.reason);
+        break;
+      case 'error':
+        log.error({ job, ...bugOf(event.error), reason: messageOf(event.error) }, 'it is tried again');
+    }
+  }
+}
+
+/** What is no error of ours is logged as it is; of ours the summary says all. */
+function bugOf(error: unknown): { readonly err?: unknown } {
+  return error === null || error instanceof TokenctlError ? {} : { err: error };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

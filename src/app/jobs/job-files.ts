@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { replaceFile } from '../../config/replace-file.ts';
+import { replaceFile } from '../../config/paths.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { JobFiles, NameSource } from '../../operations/ports/job-files.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';

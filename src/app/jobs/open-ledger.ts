@@ -1,8 +1,9 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Configuration } from '../../config/configuration.ts';
-import { databaseConnection } from '../../config/database-connection.ts';
 import { type Environment, stateFolder } from '../../config/paths.ts';
-import type { TickClaims } from '../../operations/ports/scheduler.ts';
+import { databaseConnection } from '../../config/secrets.ts';
+import type { JobStore, SchedulerClock } from '../../operations/ports/scheduler.ts';
 
 /** A connection for each lane that looks at the ledger at the same time. */
 const CONNECTIONS = 8;
@@ -12,10 +13,7 @@ const CONNECTIONS = 8;
  *
  * @throws TokenctlError `database_unreachable`, `configuration`, `permission_refused`.
  */
-export async function openLedger(
-  { scheduler }: Configuration,
-  environment: Environment,
-): Promise<TickClaims> {
+export async function openLedger({ scheduler }: Configuration, environment: Environment): Promise<JobStore> {
   const { file, database } = scheduler.ledger ?? {};
   if (database === undefined) {
     const { openFileLedger } = await import('../../scheduler/ledger/file-ledger.ts');
@@ -33,3 +31,13 @@ export async function openLedger(
     }),
   });
 }
+
+/** A timer of Node.js waits for no more than this, in milliseconds; whoever waits looks again then. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** The time of this machine. */
+export const machineClock: SchedulerClock = {
+  now: () => new Date(),
+  wait: (milliseconds, signal) =>
+    sleep(Math.min(milliseconds, MAX_TIMER_MS), undefined, { signal }).catch(() => undefined),
+};

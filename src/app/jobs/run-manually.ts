@@ -1,21 +1,18 @@
 import { hostname } from 'node:os';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RunSummary } from '../../operations/ports/scheduler.ts';
-import type { RunEnded } from '../../scheduler/events.ts';
-import { runNow } from '../../scheduler/run-now.ts';
-import type { ScheduledJob } from '../../scheduler/scheduled-job.ts';
+import { runNow } from '../../scheduler/execute.ts';
+import type { RunEnded, ScheduledJob } from '../../scheduler/scheduled-job.ts';
 import type { Runtime } from '../runtime.ts';
-import { holdSignals } from '../signals.ts';
-import { noticesOf } from './event-notices.ts';
-import { belongs } from './inspect.ts';
+import { catchSignals } from '../signals.ts';
+import { matchesJob } from './inspect.ts';
+import { noticesOf, Recipients } from './job-events.ts';
 import { jobFiles } from './job-files.ts';
-import { openLedger } from './ledger.ts';
-import { Recipients } from './recipients.ts';
+import { machineClock, openLedger } from './open-ledger.ts';
 import { scheduledJobs } from './scheduled-jobs.ts';
-import { machineClock } from './scheduler-clock.ts';
 
 /** Which job is run, and how. */
-export interface RunByHandOptions {
+export interface RunManuallyOptions {
   readonly runtime: Runtime;
   /** A name of the configuration, for all of its contexts, or that with `@` and one of them. */
   readonly name: string;
@@ -27,7 +24,7 @@ export interface RunByHandOptions {
 }
 
 /** A run that was made by hand. */
-export interface RanJob {
+export interface ManualRun {
   readonly job: string;
   readonly run: string;
   readonly dryRun: boolean;
@@ -43,16 +40,16 @@ export interface RanJob {
  *
  * @throws TokenctlError `not_found`, `configuration`, `busy` where it is being run, and as the ledger.
  */
-export async function runByHand(options: RunByHandOptions): Promise<readonly RanJob[]> {
+export async function runManually(options: RunManuallyOptions): Promise<readonly ManualRun[]> {
   const { runtime, name, dryRun, version, notify } = options;
   const { environment } = runtime;
   const configuration = dryRun ? rehearsed(runtime.configuration) : runtime.configuration;
-  const claims = await openLedger(configuration, environment);
+  const store = await openLedger(configuration, environment);
   const recipients = new Recipients(configuration.scheduler, {
     environment,
-    onResult: ({ to, result }) => result === 'given_up' && notify(`${to} did not take a notice.`),
+    onResult: ({ to, result }) => result === 'abandoned' && notify(`${to} did not take a notice.`),
   });
-  const interruption = holdSignals(notify);
+  const interruption = catchSignals(notify);
   try {
     const log = await runtime.auditLog();
     const files = jobFiles({ environment, version });
@@ -64,11 +61,11 @@ export async function runByHand(options: RunByHandOptions): Promise<readonly Ran
       files,
       notifiers: recipients.notifiers,
     };
-    const ran: RanJob[] = [];
-    for (const job of meant(scheduledJobs(work), name)) {
+    const ran: ManualRun[] = [];
+    for (const job of selectJobs(scheduledJobs(work), name)) {
       if (interruption.signal.aborted) break;
       const event = await runNow(job, {
-        claims,
+        store,
         clock: machineClock,
         lease: configuration.scheduler.lease * 1000,
         holder: `${hostname()}:${process.pid}`,
@@ -83,11 +80,11 @@ export async function runByHand(options: RunByHandOptions): Promise<readonly Ran
   } finally {
     await recipients.close();
     interruption.release();
-    await claims.close();
+    await store.close();
   }
 }
 
-function ranJob({ job: { name, dryRun }, claim, state, seconds, summary, error }: RunEnded): RanJob {
+function ranJob({ job: { name, dryRun }, claim, state, seconds, summary, error }: RunEnded): ManualRun {
   return { job: name, run: claim.run, dryRun, state, seconds, summary, error };
 }
 
@@ -96,8 +93,8 @@ function rehearsed(configuration: Runtime['configuration']): Runtime['configurat
   return { ...configuration, jobs: Object.fromEntries(jobs) as typeof configuration.jobs };
 }
 
-function meant(jobs: readonly ScheduledJob[], name: string): readonly ScheduledJob[] {
-  const found = jobs.filter((job) => belongs(job.name, name));
+function selectJobs(jobs: readonly ScheduledJob[], name: string): readonly ScheduledJob[] {
+  const found = jobs.filter((job) => matchesJob(job.name, name));
   if (found.length > 0) return found;
   const known = jobs.map((job) => job.name);
   throw new TokenctlError('not_found', `There is no job "${name}"`, {

@@ -1,13 +1,12 @@
 import type { Configuration } from '../../config/configuration.ts';
-import { contextOf } from '../../config/contexts.ts';
-import { withoutGroups } from '../../config/contexts-meant.ts';
+import { contextOf, withoutGroups } from '../../config/contexts.ts';
 import type { JobSettings } from '../../config/jobs.ts';
 import { policyFrom } from '../../config/policy.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { requireUsable } from '../../operations/token-audit/audit-tokens.ts';
 import { Schedule } from '../../scheduler/schedule.ts';
 import type { ScheduledJob } from '../../scheduler/scheduled-job.ts';
-import { type ConfiguredJob, kinds, runJob, type WorkOptions } from './run-job.ts';
+import { type ConfiguredJob, jobKinds, runJob, type WorkOptions } from './run-job.ts';
 
 /** A job as `jobs list` and `jobs check` know it. */
 export interface CheckedJob extends ConfiguredJob {
@@ -22,7 +21,7 @@ export function checkedJobs(configuration: Configuration): readonly CheckedJob[]
   return Object.entries(configuration.jobs).flatMap(([name, settings]) =>
     contextsOf(settings, configuration).map((context) => {
       const job = { name: context === null ? name : `${name}@${context}`, settings, context };
-      const expression = settings.schedule ?? kinds[settings.job].schedule;
+      const expression = settings.schedule ?? jobKinds[settings.job].schedule;
       try {
         return { ...job, expression, schedule: checked(job, expression, configuration), problem: null };
       } catch (error) {

@@ -13,7 +13,7 @@ export interface SchedulerClock extends Clock {
 }
 
 /** What a tick comes from: the schedule, or somebody who asked for a run now. */
-export type TickKind = 'schedule' | 'by_hand';
+export type TickKind = 'schedule' | 'manual';
 
 /** A due time of a job: the two name it, in every replica alike. */
 export interface TickName {
@@ -60,20 +60,20 @@ export interface OpenTick extends TickName {
 }
 
 /** Where a job stands. */
-export interface Standing {
+export interface TickState {
   /** Ticks after this instant count: the newest that was claimed or passed over, else when the job was first seen. */
   readonly position: Date;
   readonly open: OpenTick | null;
 }
 
 /** How a run ended, or that it did not: `lost` runs were killed, and their tick was taken over. */
-export type RunState = 'running' | 'completed' | 'failed' | 'interrupted' | 'lost' | 'passed_over';
+export type RunState = 'running' | 'completed' | 'failed' | 'interrupted' | 'lost' | 'skipped';
 
 /** What a run did, as plain JSON without secrets. What exactly it changed stands in the audit log. */
 export type RunSummary = Readonly<Record<string, unknown>>;
 
 /** How a claim's run ends. */
-export interface Ending {
+export interface RunOutcome {
   readonly state: 'completed' | 'failed' | 'interrupted';
   /** From when on the tick may be tried again; null where this was its last run. */
   readonly retryAt: Date | null;
@@ -114,7 +114,7 @@ export interface JobStore {
    * Where a job stands. Ticks later than `now` do not count: a clock that was wrong for a while must not
    * stop a job until that time comes.
    */
-  standing(job: string, now: Date): Promise<Standing>;
+  tickState(job: string, now: Date): Promise<TickState>;
   /**
    * Claims a tick and begins its run.
    *
@@ -129,13 +129,13 @@ export interface JobStore {
    */
   takeOver(job: string, claimant: Claimant & { readonly early?: boolean }): Promise<Claim | null>;
   /** Ends the job's open tick without another run, where its lease ran out. Says whether it did. */
-  giveUp(tick: OpenTick, options: { readonly summary: RunSummary; readonly now: Date }): Promise<boolean>;
+  abandon(tick: OpenTick, options: { readonly summary: RunSummary; readonly now: Date }): Promise<boolean>;
   /** Records that a tick, and those missed before it, are not run. */
-  passOver(tick: TickName, options: { readonly summary: RunSummary; readonly now: Date }): Promise<void>;
+  skip(tick: TickName, options: { readonly summary: RunSummary; readonly now: Date }): Promise<void>;
   /** Makes the lease whole again. False where the claim is lost to another, or ended. */
   renew(claim: Claim, lease: number): Promise<boolean>;
   /** Ends the claim's run. False where the claim is lost to another: then nothing is recorded. */
-  end(claim: Claim, ending: Ending): Promise<boolean>;
+  end(claim: Claim, ending: RunOutcome): Promise<boolean>;
   history(selector: HistorySelector): Promise<readonly RunRecord[]>;
   /** One run by its UUID, or by the beginning of it where that is one run's only; null where there is none. */
   run(id: string): Promise<RunRecord | null>;

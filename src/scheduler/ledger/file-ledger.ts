@@ -4,12 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queryable } from '../../db/database.ts';
 import { makeFolder } from '../../db/make-folder.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { TickClaims } from '../../operations/ports/scheduler.ts';
-import { Ledger } from './ledger.ts';
-import { makeTables } from './make-ledger.ts';
+import type { JobStore } from '../../operations/ports/scheduler.ts';
+import { createTables, Ledger } from './ledger.ts';
 
 /** For how long one process waits for another's transaction, each of which takes a few milliseconds. */
-const PATIENCE = 5_000;
+const TIMEOUT_MS = 5_000;
 /** The low byte of SQLite's result codes for busy; the others say why. */
 const SQLITE_BUSY = 5;
 const NOW = "CAST(unixepoch('subsec') * 1000 AS integer)";
@@ -22,7 +21,7 @@ const NOW = "CAST(unixepoch('subsec') * 1000 AS integer)";
  * @throws TokenctlError `database_unreachable` where the file cannot be opened or is no ledger,
  * `configuration` where it is newer than the program.
  */
-export async function openFileLedger(path: string): Promise<TickClaims> {
+export async function openFileLedger(path: string): Promise<JobStore> {
   const database = await open(path);
   let turn: Promise<unknown> = Promise.resolve();
   /** One connection holds one transaction at a time. */
@@ -66,7 +65,7 @@ async function prepare(queryable: Queryable): Promise<void> {
   const found = await queryable.query(
     "SELECT 1 FROM tokenctl_scheduler.sqlite_master WHERE name = 'version'",
   );
-  await makeTables(queryable, {
+  await createTables(queryable, {
     exist: found.length > 0,
     indexStatement: ({ name, unique, on }) =>
       `CREATE ${unique ? 'UNIQUE ' : ''}INDEX tokenctl_scheduler.${name} ON ${on}`,
@@ -92,7 +91,7 @@ async function inTransaction<T>(
 
 /** Waits for its turn without making the process wait: SQLite itself would. */
 async function begin(database: DatabaseSync): Promise<void> {
-  const until = performance.now() + PATIENCE;
+  const until = performance.now() + TIMEOUT_MS;
   for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
     try {
       database.exec('BEGIN IMMEDIATE');

@@ -1,27 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type {
   Claim,
   Claimant,
-  Ending,
   HistorySelector,
+  JobStore,
   OpenTick,
+  RunOutcome,
   RunRecord,
   RunSummary,
-  Standing,
-  TickClaims,
   TickKind,
   TickName,
+  TickState,
 } from '../../operations/ports/scheduler.ts';
+import type { RunRow, TickRow } from './queries.ts';
 import * as queries from './queries.ts';
-import { claimOf, openTickOf, runOf } from './rows.ts';
-import * as runs from './run-queries.ts';
-import type { LedgerStore } from './store.ts';
+import * as runs from './queries.ts';
 
-const NOTHING = '{}';
+const EMPTY_SUMMARY = '{}';
 
 /** The ledger over a database: each method is one transaction. */
-export class Ledger implements TickClaims {
+export class Ledger implements JobStore {
   readonly #store: LedgerStore;
 
   constructor(store: LedgerStore) {
@@ -36,7 +36,7 @@ export class Ledger implements TickClaims {
     });
   }
 
-  standing(job: string, now: Date): Promise<Standing> {
+  tickState(job: string, now: Date): Promise<TickState> {
     return this.#store.transaction(async (queryable) => {
       const position = await this.#position(queryable, { job, now: now.getTime() });
       const open = await queries.selectOpenTick(queryable, { job, clock: this.#store.now });
@@ -80,20 +80,20 @@ export class Ledger implements TickClaims {
       const retake = { job, run, holder, lease, due, clock: this.#store.now };
       const row = await queries.retakeTick(queryable, retake);
       if (row === undefined) return null;
-      await runs.loseRuns(queryable, { ...row, now: now.getTime() });
+      await runs.markRunsLost(queryable, { ...row, now: now.getTime() });
       await runs.insertRun(queryable, began(row, { attempt: row.attempt, now }));
       return claimOf(row);
     });
   }
 
-  giveUp(
+  abandon(
     tick: OpenTick,
     { summary, now }: { readonly summary: RunSummary; readonly now: Date },
   ): Promise<boolean> {
     const { job, due, run } = tick;
     return this.#store.transaction(async (queryable) => {
       const abandoned = { job, due: due.getTime(), run, clock: this.#store.now };
-      if (!(await queries.abandonTick(queryable, abandoned))) return false;
+      if (!(await queries.endAbandonedTick(queryable, abandoned))) return false;
       await runs.settleRun(queryable, {
         id: run,
         state: 'lost',
@@ -104,17 +104,17 @@ export class Ledger implements TickClaims {
     });
   }
 
-  passOver(
+  skip(
     tick: TickName,
     { summary, now }: { readonly summary: RunSummary; readonly now: Date },
   ): Promise<void> {
     const run = randomUUID();
     const stored = { job: tick.job, due: tick.due.getTime(), kind: 'schedule', run, holder: '' } as const;
     return this.#store.transaction(async (queryable) => {
-      if (!(await queries.insertPassedOver(queryable, stored))) return;
+      if (!(await queries.insertSkipped(queryable, stored))) return;
       await runs.insertRun(queryable, {
         ...began(stored, { attempt: 0, now }),
-        state: 'passed_over',
+        state: 'skipped',
         ended: now.getTime(),
         summary: JSON.stringify(summary),
       });
@@ -126,7 +126,7 @@ export class Ledger implements TickClaims {
     return this.#store.transaction((queryable) => queries.extendLease(queryable, extended));
   }
 
-  end(claim: Claim, { state, retryAt, summary, now }: Ending): Promise<boolean> {
+  end(claim: Claim, { state, retryAt, summary, now }: RunOutcome): Promise<boolean> {
     const { job, due, attempt, run } = claim;
     return this.#store.transaction(async (queryable) => {
       const settled = await queries.settleTick(queryable, {
@@ -188,5 +188,147 @@ function began(
 ): runs.RunRow {
   const { job, due, kind, run, holder } = tick;
   const began = now.getTime();
-  return { id: run, job, due, kind, attempt, holder, state: 'running', began, ended: null, summary: NOTHING };
+  return {
+    id: run,
+    job,
+    due,
+    kind,
+    attempt,
+    holder,
+    state: 'running',
+    began,
+    ended: null,
+    summary: EMPTY_SUMMARY,
+  };
+}
+
+/** A stored tick as the claim that its newest run is. */
+function claimOf({ job, due, kind, run, attempt, failures, losses }: TickRow): Claim {
+  return { job, due: new Date(due), kind, run, attempt, failures, losses };
+}
+
+/** A stored tick as an open one. */
+function openTickOf(row: TickRow): OpenTick {
+  const { job, due, kind, run, holder, state, lease_left, retry_at, losses } = row;
+  return {
+    job,
+    due: new Date(due),
+    kind,
+    run,
+    holder,
+    state,
+    leaseLeft: lease_left ?? 0,
+    retryAt: retry_at === null ? null : new Date(retry_at),
+    losses,
+  };
+}
+
+/** A stored run as the history shows it. */
+function runOf(row: RunRow): RunRecord {
+  const { id, job, due, kind, attempt, holder, state, began, ended, summary } = row;
+  return {
+    run: id,
+    job,
+    due: new Date(due),
+    kind,
+    attempt,
+    holder,
+    state,
+    began: new Date(began),
+    ended: ended === null ? null : new Date(ended),
+    summary: JSON.parse(summary) as RunSummary,
+  };
+}
+
+/** A database that keeps the ledger, made and up to date. */
+interface LedgerStore {
+  /** The database's own time in milliseconds since 1970, as an SQL expression. */
+  readonly now: string;
+  /**
+   * Runs `work` in one transaction, in which what it reads does not change under it unless it says so.
+   *
+   * @throws TokenctlError `database_unreachable`.
+   */
+  transaction<T>(work: (queryable: Queryable) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** The version of the tables below. A ledger of a higher one is refused. */
+const LEDGER_VERSION = 1;
+
+/** Makes the ledger's schema in PostgreSQL; in SQLite the attached file stands for it. */
+export const CREATE_SCHEMA = 'CREATE SCHEMA IF NOT EXISTS tokenctl_scheduler';
+
+/**
+ * The ledger's tables, in words that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC:
+ * `due`, `began`, `ended`, `since` and `retry_at` on the scheduler's clock, `lease_until` on the ledger's.
+ *
+ * `open_tick` is what keeps two runs of one job apart: whatever replicas believe, a second open tick of a
+ * job cannot be stored.
+ */
+const CREATE_TABLES: readonly string[] = [
+  'CREATE TABLE tokenctl_scheduler.version (number integer NOT NULL)',
+  `CREATE TABLE tokenctl_scheduler.job (
+     name text PRIMARY KEY,
+     schedule text NOT NULL,
+     since bigint NOT NULL)`,
+  `CREATE TABLE tokenctl_scheduler.tick (
+     job text NOT NULL,
+     due bigint NOT NULL,
+     kind text NOT NULL CHECK (kind IN ('schedule', 'manual')),
+     state text NOT NULL CHECK (state IN ('running', 'waiting', 'completed', 'failed', 'skipped')),
+     attempt integer NOT NULL,
+     failures integer NOT NULL DEFAULT 0,
+     losses integer NOT NULL DEFAULT 0,
+     run text NOT NULL,
+     holder text NOT NULL,
+     lease_until bigint,
+     retry_at bigint,
+     PRIMARY KEY (job, due))`,
+  `CREATE TABLE tokenctl_scheduler.run (
+     id text PRIMARY KEY,
+     job text NOT NULL,
+     due bigint NOT NULL,
+     kind text NOT NULL,
+     attempt integer NOT NULL,
+     holder text NOT NULL,
+     state text NOT NULL
+       CHECK (state IN ('running', 'completed', 'failed', 'interrupted', 'lost', 'skipped')),
+     began bigint NOT NULL,
+     ended bigint,
+     summary text NOT NULL)`,
+];
+
+/** The indexes, whose names PostgreSQL and SQLite qualify at different places. */
+const INDEXES = [
+  { name: 'open_tick', unique: true, on: "tick (job) WHERE state IN ('running', 'waiting')" },
+  { name: 'run_of_tick', unique: false, on: 'run (job, due)' },
+  { name: 'run_completed', unique: false, on: "run (job, ended) WHERE state = 'completed'" },
+  { name: 'run_started', unique: false, on: 'run (began)' },
+] as const;
+
+/**
+ * Makes the ledger's tables where they are missing, in a transaction that nobody else has a part in.
+ *
+ * @param indexStatement How the database wants an index to be made.
+ * @throws TokenctlError `configuration` where the ledger is newer than the program.
+ */
+export async function createTables(
+  queryable: Queryable,
+  options: { readonly exist: boolean; readonly indexStatement: (index: (typeof INDEXES)[number]) => string },
+): Promise<void> {
+  if (options.exist) return rejectOtherVersion(queryable);
+  for (const statement of CREATE_TABLES) await queryable.execute(statement);
+  for (const index of INDEXES) await queryable.execute(options.indexStatement(index));
+  await queryable.execute('INSERT INTO tokenctl_scheduler.version (number) VALUES ($1)', [LEDGER_VERSION]);
+}
+
+async function rejectOtherVersion(queryable: Queryable): Promise<void> {
+  const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_scheduler.version');
+  if (row?.number === LEDGER_VERSION) return;
+  throw new TokenctlError(
+    'configuration',
+    `The scheduler's ledger is of version ${row?.number ?? 'none'}, and this program knows version ${LEDGER_VERSION}`,
+    { hint: 'Use the version of the program that wrote it, or a newer one.' },
+  );
 }

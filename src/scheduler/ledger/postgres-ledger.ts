@@ -1,13 +1,11 @@
 import type { Database } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { TickClaims } from '../../operations/ports/scheduler.ts';
-import { Ledger } from './ledger.ts';
-import { makeTables } from './make-ledger.ts';
-import { MAKE_SCHEMA } from './schema.ts';
+import type { JobStore } from '../../operations/ports/scheduler.ts';
+import { CREATE_SCHEMA, createTables, Ledger } from './ledger.ts';
 
 /** Any number of its own: whoever makes the ledger takes this lock. */
-const MAKING = 7_305_114_203;
-const PATIENCE = 10_000;
+const SCHEMA_LOCK = 7_305_114_203;
+const TIMEOUT_MS = 10_000;
 const NOW = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)';
 
 /** Which database the ledger is in. */
@@ -25,8 +23,8 @@ export interface PostgresLedgerOptions {
  * @throws TokenctlError `database_unreachable`, `configuration` where the ledger is newer than the program,
  * `permission_refused` where the role may not make what is missing.
  */
-export async function openPostgresLedger(options: PostgresLedgerOptions): Promise<TickClaims> {
-  const { database, patience = PATIENCE } = options;
+export async function openPostgresLedger(options: PostgresLedgerOptions): Promise<JobStore> {
+  const { database, patience = TIMEOUT_MS } = options;
   await prepare(database);
   return new Ledger({
     now: NOW,
@@ -38,14 +36,14 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
 async function prepare(database: Database): Promise<void> {
   try {
     await database.transaction(async (transaction) => {
-      await transaction.query('SELECT pg_advisory_xact_lock($1)', [MAKING]);
+      await transaction.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK]);
       const [found] = await transaction.query<{ schema: boolean; table: boolean }>(
         `SELECT to_regnamespace('tokenctl_scheduler') IS NOT NULL AS schema,
            to_regclass('tokenctl_scheduler.version') IS NOT NULL AS table`,
       );
       // Asked for first: a role without the right to make a schema may use one that is there.
-      if (found?.schema !== true) await transaction.execute(MAKE_SCHEMA);
-      await makeTables(transaction, {
+      if (found?.schema !== true) await transaction.execute(CREATE_SCHEMA);
+      await createTables(transaction, {
         exist: found?.table === true,
         indexStatement: ({ name, unique, on }) =>
           `CREATE ${unique ? 'UNIQUE ' : ''}INDEX ${name} ON tokenctl_scheduler.${on}`,

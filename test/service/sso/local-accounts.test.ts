@@ -7,7 +7,7 @@ import { Secret } from '../../../src/domain/secret.ts';
 import { hashToken } from '../../../src/service/auth/secret-hashes.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { enableLocalAccounts } from '../../../src/service/service-database.ts';
-import { findLive } from '../../../src/service/store/presented-tokens.ts';
+import { findLive } from '../../../src/service/store/issued-tokens.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../../support/service.ts';
 import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.ts';
