@@ -5,7 +5,7 @@
 // Run: node bench/service.ts
 import { createHash } from 'node:crypto';
 import pg from 'pg';
-import { hashPassword } from '../src/service/auth/password.ts';
+import { hashPassword } from '../src/service/auth/secret-hashes.ts';
 import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
 import { judge, median } from './support/ratio.ts';
 import { api, form, get, load, start, stopLoad } from './support/requests.ts';

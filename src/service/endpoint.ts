@@ -2,10 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 
 import { authenticate, type Caller, isSafe } from './auth/authenticate.ts';
 import type { ServiceContext } from './context.ts';
 import { forbidden, RequestFailure, unauthenticated } from './failure.ts';
-import { carryFormat } from './listing/carry-format.ts';
 import { describeEndpoint, type FieldSet } from './listing/fields.ts';
-import { parseTarget } from './target.ts';
-import './openapi/route-description.ts';
+import { parseTarget } from './request.ts';
 
 /** A request to an endpoint, with who sends it and what the path names. */
 export interface Exchange {
@@ -133,4 +131,64 @@ function requireScope(request: FastifyRequest, caller: Caller): void {
 
 function methodNotAllowed(method: string): RequestFailure {
   return new RequestFailure(405, { detail: `Method "${method}" not allowed.` });
+}
+
+/** What a route that is no {@link Endpoint} says about itself in the OpenAPI description. */
+export interface RouteDescription {
+  readonly summary: string;
+  readonly description?: string;
+  /** What it can be asked with, where the route takes more methods only to refuse them. */
+  readonly methods?: readonly string[];
+  /** The media type of its answers; JSON where it is not said. */
+  readonly produces?: 'application/json' | 'application/xml' | 'text/html' | 'text/plain' | 'text/css';
+  /** The fields of a form that it takes with POST. */
+  readonly form?: Readonly<Record<string, { readonly description: string; readonly required?: true }>>;
+  /** The parameters of its query string. */
+  readonly query?: Readonly<Record<string, { readonly description: string; readonly required?: true }>>;
+  /** Whether anybody may ask. */
+  readonly anonymous?: true;
+  /** What its answers mean, by status; 200 where it is not said. */
+  readonly answers?: Readonly<Record<string, string>>;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The endpoint that the route serves. */
+    readonly endpoint?: Endpoint;
+    readonly describes?: RouteDescription;
+    /** A redirect to the same path with its slash: not worth a description. */
+    readonly redirect?: true;
+  }
+}
+
+const QUERY = '?format=json';
+
+/**
+ * Carries `format=json` of a request into the addresses of its answer (`url` and `related`, of a record or of
+ * each in a list), as the controller does: who asks for a format gets it again by following a link.
+ */
+function carryFormat(body: unknown, url: string): unknown {
+  if (new URLSearchParams(parseTarget(url).query).get('format') !== 'json' || !isRecord(body)) return body;
+  const { results } = body;
+  return Array.isArray(results) ? { ...body, results: results.map(inRecord) } : inRecord(body);
+}
+
+function inRecord(record: unknown): unknown {
+  if (!isRecord(record) || typeof record['url'] !== 'string') return record;
+  const { related } = record;
+  return {
+    ...record,
+    url: record['url'] + QUERY,
+    ...(isRecord(related) && {
+      related: Object.fromEntries(Object.entries(related).map(([name, to]) => [name, inAddress(to)])),
+    }),
+  };
+}
+
+function inAddress(to: unknown): unknown {
+  return Array.isArray(to) ? to.map((each) => `${each}${QUERY}`) : `${to}${QUERY}`;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,9 +1,9 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Database } from '../../db/database.ts';
-import type { JobRunner } from '../playbooks/job-runner.ts';
+import type { Database } from '../db/database.ts';
+import type { JobRunner } from './playbooks/job-runner.ts';
 
 /** What the metrics look at when they are read. */
-export interface MetricsSources {
+interface MetricsSources {
   readonly database: Database;
   readonly jobs: JobRunner;
   readonly version: string;
@@ -119,4 +119,12 @@ function addGauges(registry: Registry, { database, jobs, version }: MetricsSourc
     help: 'When the process started, in seconds since 1970.',
     registers,
   }).set(Math.round(Date.now() / 1000 - process.uptime()));
+}
+
+/**
+ * A route as its pattern says it, `/api/v2/tokens/{id}/`: never the path of a request, which would make a
+ * label or an address of each id. `none` where no route matched.
+ */
+export function routePattern(url: string | undefined): string {
+  return url?.replace(/:(\w+)(\(\^[^)]*\))?/g, '{$1}') ?? 'none';
 }

@@ -1,9 +1,24 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
 import type { Database, Queryable } from '../db/database.ts';
 import { openEmbedded } from '../db/embedded.ts';
-import { applyMissing, lockMigrations } from '../db/migrate.ts';
+import { applyMissing, lockMigrations, type Migration } from '../db/migrate.ts';
 import { openPostgres } from '../db/postgres.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
-import { migrations } from './migrations/index.ts';
+import { hashPassword } from './auth/secret-hashes.ts';
+import { initial } from './migrations/001-initial.ts';
+import { oauth2 } from './migrations/002-oauth2.ts';
+import { applications } from './migrations/003-applications.ts';
+import { jobs } from './migrations/004-jobs.ts';
+import { singleSignOn } from './migrations/005-single-sign-on.ts';
+import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/projects-folder.ts';
+import { insertActivity } from './store/activity.ts';
+import { insertOrganization } from './store/organizations.ts';
+import { deleteSettings, lockSettings, writeSetting } from './store/settings.ts';
+import { anyUser, insertUser } from './store/users.ts';
 
 const STATEMENT_TIMEOUT_MS = 30_000;
 
@@ -30,7 +45,7 @@ export async function openDatabase(place: Place): Promise<Database> {
 }
 
 /** Whether a database is a service's. */
-export async function isServiceDatabase(database: Queryable): Promise<boolean> {
+async function isServiceDatabase(database: Queryable): Promise<boolean> {
   const [row] = await database.query<{ exists: boolean }>(
     "SELECT to_regclass('service_migration') IS NOT NULL AS exists",
   );
@@ -47,3 +62,130 @@ async function open(place: Place): Promise<Database> {
   }
   return openEmbedded(place.folder);
 }
+
+const ADMIN = 'admin';
+
+/**
+ * Fills an empty database with what a new installation has: the superuser `admin`, the organization
+ * `Default`, and one demo inventory with a host, credential, project and job template, all or nothing.
+ *
+ * @param password The superuser's password, asked for only where the database is empty.
+ * @returns Whether it was empty.
+ */
+export async function prepareFirstStart(
+  database: Database,
+  { password, now }: { readonly password: () => string; readonly now: () => Date },
+): Promise<boolean> {
+  if (await anyUser(database)) return false;
+  const stored = await hashPassword(password());
+  return database.transaction(async (transaction) => {
+    const id = await insertUser(transaction, {
+      username: ADMIN,
+      password: stored,
+      first_name: '',
+      last_name: '',
+      email: '',
+      is_superuser: true,
+      is_active: true,
+    });
+    if (id === null) return false;
+    const at = now();
+    await writeSetting(transaction, { key: 'INSTALL_UUID', value: randomUUID(), at });
+    await addDemoResources(transaction, { createdBy: id, at });
+    return true;
+  });
+}
+
+async function addDemoResources(
+  transaction: Queryable,
+  { createdBy, at }: { readonly createdBy: number; readonly at: Date },
+): Promise<void> {
+  const organization = await insertOrganization(transaction, {
+    name: 'Default',
+    description: '',
+    max_hosts: 0,
+    createdBy,
+    at,
+  });
+  const inventory = await insertReturning(
+    transaction,
+    "INSERT INTO main_inventory (name, organization_id) VALUES ('Demo Inventory', $1) RETURNING id",
+    [organization],
+  );
+  await transaction.execute(
+    "INSERT INTO main_host (name, inventory_id, variables) VALUES ('localhost', $1, $2)",
+    [inventory, 'ansible_connection: local\nansible_python_interpreter: "{{ ansible_playbook_python }}"'],
+  );
+  await transaction.execute(
+    "INSERT INTO main_credential (name) VALUES ('Demo Credential'), ('Ansible Galaxy')",
+  );
+  const project = await insertReturning(
+    transaction,
+    "INSERT INTO service_project (name, organization_id, local_path) VALUES ('Demo Project', $1, $2) RETURNING id",
+    [organization, DEMO_PROJECT],
+  );
+  await transaction.execute(
+    `INSERT INTO service_job_template (name, organization_id, inventory_id, project_id, playbook)
+     VALUES ('Demo Job Template', $1, $2, $3, $4)`,
+    [organization, inventory, project, DEMO_PLAYBOOK],
+  );
+}
+
+async function insertReturning(
+  transaction: Queryable,
+  sql: string,
+  values: readonly unknown[],
+): Promise<number | null> {
+  const [row] = await transaction.query<{ id: number }>(sql, values);
+  return row?.id ?? null;
+}
+
+/**
+ * Turns local accounts on again, in the database itself: for whoever cannot log in any more. A service that
+ * runs on PostgreSQL notices at once. Sessions and tokens that ended do not come back.
+ *
+ * @returns Whether they were off.
+ * @throws TokenctlError `busy` where the service runs on the embedded database, `not_found` where there is no
+ *   service's database, `database_unreachable`.
+ */
+export async function enableLocalAccounts(place: Place, now: Date): Promise<boolean> {
+  const database = await openExisting(place);
+  try {
+    if (!(await isServiceDatabase(database))) throw noService('The database');
+    return await database.transaction(async (transaction) => {
+      await lockSettings(transaction);
+      const [row] = await deleteSettings(transaction, ['DISABLE_LOCAL_AUTH']);
+      if (row === undefined) return false;
+      await insertActivity(transaction, {
+        operation: 'delete',
+        at: now,
+        changes: { value: row.value, id: row.id },
+        object1: 'setting',
+        actorId: null,
+        node: hostname(),
+        setting: { name: row.key, category: 'authentication' },
+      });
+      return row.value === true;
+    });
+  } finally {
+    await database.close();
+  }
+}
+
+/** Opens what is there; an embedded database that is not there would be made. */
+async function openExisting(place: Place): Promise<Database> {
+  if ('url' in place) return openPostgres({ url: place.url, applicationName: 'tokenctl service' });
+  if (place.folder !== null && !existsSync(join(place.folder, 'pgdata'))) {
+    throw noService(`The folder ${place.folder}`);
+  }
+  return openEmbedded(place.folder);
+}
+
+function noService(what: string): TokenctlError {
+  return new TokenctlError('not_found', `${what} holds no data of the service`, {
+    hint: 'Give the same --data, --database or --database-file as the service has.',
+  });
+}
+
+/** The service's schema, oldest step first. A released step is never changed: a new one follows it. */
+export const migrations: readonly Migration[] = [initial, oauth2, applications, jobs, singleSignOn];

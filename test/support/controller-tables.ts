@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { migrations } from '../../src/service/migrations/index.ts';
+import { migrations } from '../../src/service/service-database.ts';
 
 /** A real controller's tables, constraints and indexes; kept beside the project, not in it. */
 const CONTROLLER_TABLES = join(import.meta.dirname, '../../../shared/reference/controller-tables.sql');

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../../src/db/database.ts';
-import { hashPassword } from '../../src/service/auth/password.ts';
+import { hashPassword } from '../../src/service/auth/secret-hashes.ts';
 import { basic, bearer, Client } from './service.ts';
 
 /** The ways in that are used. */

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import { notFound } from '../failure.ts';
-import { parseTarget } from '../target.ts';
+import { parseTarget } from '../request.ts';
 import type { FieldSet } from './fields.ts';
 import { type Condition, compileFilters, compileOrder } from './filters.ts';
 

@@ -3,14 +3,11 @@ import { isExternal } from '../access.ts';
 import { hashToken } from '../auth/secret-hashes.ts';
 import { csrfProblem, csrfToken, prolongSession, sessionOf } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
-import { redirectWithoutSlash } from '../endpoint.ts';
-import type { RouteDescription } from '../openapi/route-description.ts';
-import { sendAuthorizationError, sendForgeryError } from '../pages/authorization-error.ts';
-import { sendConsent } from '../pages/consent.ts';
+import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
+import { sendAuthorizationError, sendConsent, sendForgeryError } from '../pages/authorization.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { insertCode } from '../store/grants.ts';
-import { issuePair } from '../store/issued-tokens.ts';
-import { grantedScopes } from '../store/presented-tokens.ts';
+import { grantedScopes, issuePair } from '../store/issued-tokens.ts';
 import type { UserRecord } from '../store/users.ts';
 import {
   type AnswerAddress,

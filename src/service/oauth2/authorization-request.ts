@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { sameText } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
 import { parseTarget } from '../request.ts';
-import { type ClientRecord, findClient } from '../store/clients.ts';
+import { type ClientRecord, findClient } from '../store/applications.ts';
 import {
   OAuthError,
   type Parameters,

@@ -2,9 +2,8 @@ import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify';
 import { hashToken } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
-import { redirectWithoutSlash } from '../endpoint.ts';
-import type { RouteDescription } from '../openapi/route-description.ts';
-import type { ClientRecord } from '../store/clients.ts';
+import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
+import type { ClientRecord } from '../store/applications.ts';
 import { OAuthError, type Parameters } from './oauth-request.ts';
 
 const CLIENT = {

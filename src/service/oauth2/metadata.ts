@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ServiceContext } from '../context.ts';
-import { servePublic } from '../endpoint.ts';
-import type { RouteDescription } from '../openapi/route-description.ts';
+import { type RouteDescription, servePublic } from '../endpoint.ts';
 import { CHALLENGE_METHODS } from './authorization-request.ts';
 import { SCOPES } from './oauth-request.ts';
 

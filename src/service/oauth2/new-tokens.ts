@@ -1,7 +1,7 @@
 import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { ClientRecord } from '../store/clients.ts';
+import type { ClientRecord } from '../store/applications.ts';
 import type { NewPair } from '../store/issued-tokens.ts';
 import { GrantRefused } from './oauth-request.ts';
 

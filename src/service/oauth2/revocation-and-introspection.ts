@@ -8,7 +8,7 @@ import {
   findPresented,
   type LiveToken,
   type PresentedToken,
-} from '../store/presented-tokens.ts';
+} from '../store/issued-tokens.ts';
 import { endFamily } from '../store/refresh-tokens.ts';
 import { authenticateClient, serveFormEndpoint } from './form-endpoint.ts';
 import { issuerOf } from './metadata.ts';

@@ -4,7 +4,7 @@ import { userWithPassword } from '../auth/authenticate.ts';
 import { hashToken } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { ClientRecord } from '../store/clients.ts';
+import type { ClientRecord } from '../store/applications.ts';
 import { type CodeRecord, exchangeCode, findCode } from '../store/grants.ts';
 import { issuePair } from '../store/issued-tokens.ts';
 import {

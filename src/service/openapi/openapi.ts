@@ -1,8 +1,8 @@
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import type { ServiceContext } from '../context.ts';
-import { routePattern } from '../metrics/route-pattern.ts';
+import type { RouteDescription } from '../endpoint.ts';
+import { routePattern } from '../metrics.ts';
 import { describedOperation, endpointOperation, type Operation, resourceSchemas } from './operations.ts';
-import type { RouteDescription } from './route-description.ts';
 
 type Route = Pick<RouteOptions, 'method' | 'url' | 'config'>;
 

@@ -1,6 +1,5 @@
-import type { Endpoint } from '../endpoint.ts';
-import type { RouteDescription } from './route-description.ts';
-import { bodySchema, pageSchema, resourceSchema, type Schema } from './schemas.ts';
+import type { Endpoint, RouteDescription } from '../endpoint.ts';
+import type { Field, FieldSet } from '../listing/fields.ts';
 
 /** An operation object of OpenAPI. */
 export type Operation = Readonly<Record<string, unknown>>;
@@ -118,4 +117,75 @@ export function resourceSchemas(endpoints: readonly Endpoint[]): Record<string, 
     fields === undefined || fields.order.length === 0 ? [] : [fields],
   );
   return Object.fromEntries(sets.map((set) => [set.type, resourceSchema(set)]));
+}
+
+/** A JSON Schema (2020-12), as OpenAPI 3.1 uses it. */
+type Schema = Readonly<Record<string, unknown>>;
+
+const TYPES: Readonly<Record<Field['type'], Schema>> = {
+  integer: { type: ['number', 'null'] },
+  id: { type: ['integer', 'null'] },
+  field: { type: ['integer', 'null'] },
+  string: { type: ['string', 'null'] },
+  datetime: { type: ['string', 'null'], format: 'date-time' },
+  boolean: { type: 'boolean' },
+  choice: { type: ['string', 'null'] },
+  object: { type: ['object', 'null'] },
+  list: { type: ['array', 'null'], items: {} },
+};
+
+function describe(field: Field): Schema {
+  const { label, helpText, type, choices } = field;
+  return {
+    ...TYPES[type],
+    title: label,
+    ...(helpText !== undefined && { description: helpText }),
+    ...(choices !== undefined && { enum: choices.map(([value]) => value) }),
+  };
+}
+
+/** What an answer holds of a resource. */
+function resourceSchema({ fields }: FieldSet): Schema {
+  const shown = Object.entries(fields).filter(([, field]) => field.hidden !== true);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(shown.map(([name, field]) => [name, describe(field)])),
+  };
+}
+
+/** What a body may hold: `create` for POST, `replace` for PUT, `change` for PATCH, where nothing is required. */
+function bodySchema({ fields }: FieldSet, purpose: 'create' | 'replace' | 'change'): Schema {
+  const taken = Object.entries(fields).filter(([, { writable }]) =>
+    purpose === 'create' ? writable !== undefined : writable === 'change',
+  );
+  const required = taken.filter(([, field]) => field.required).map(([name]) => name);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(
+      taken.map(([name, field]) => [
+        name,
+        {
+          ...describe(field),
+          ...(field.maxLength !== undefined && { maxLength: field.maxLength }),
+          ...(field.defaultValue !== undefined && { default: field.defaultValue }),
+        },
+      ]),
+    ),
+    ...(purpose !== 'change' && required.length > 0 && { required }),
+  };
+}
+
+/** A page of a list. */
+function pageSchema(resource: Schema): Schema {
+  const link = { type: ['string', 'null'] };
+  return {
+    type: 'object',
+    properties: {
+      count: { type: 'integer', description: 'Left out with count_disabled.' },
+      next: link,
+      previous: link,
+      results: { type: 'array', items: resource },
+    },
+    required: ['results'],
+  };
 }

@@ -11,15 +11,13 @@ import {
   sessionOf,
 } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
-import { redirectWithoutSlash } from '../endpoint.ts';
+import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
 import { RequestFailure } from '../failure.ts';
 import { loginFormAction } from '../oauth2/authorization-request.ts';
 import { currentSettings } from '../settings/settings.ts';
-import { loginProviders } from '../sso/configuration.ts';
+import { type LoginProvider, loginProviders } from '../sso/configuration.ts';
 import type { UserRecord } from '../store/users.ts';
-import { LOGIN, LOGOUT } from './login-description.ts';
-import { passwordForm, providerLinks } from './login-form.ts';
-import { escapeHtml, sendPage } from './page.ts';
+import { escapeHtml, STYLE, sendPage } from './page.ts';
 
 /** The login (specification, section 5.1), GET and POST, and the logout. */
 export function serveLogin(app: FastifyInstance, service: ServiceContext): void {
@@ -164,4 +162,120 @@ function forbiddenPage(reply: FastifyReply, problem: string): FastifyReply {
     main: `<p role="alert">It could have been sent by another site in your name: ${escapeHtml(problem)}</p>
 <p>Open <a href="/api/login/">the login page</a> and try again. Cookies must be allowed for it.</p>`,
   });
+}
+
+/** The form for a user name and a password, in HTML. */
+function passwordForm(form: {
+  /** The path that it is sent to. */
+  readonly action: string;
+  readonly csrf: string;
+  readonly next: string | null;
+  /** Whether what was entered before was refused; then the page says so above, under the id `problem`. */
+  readonly refused: boolean;
+}): string {
+  const { action, csrf, next, refused } = form;
+  const described = refused ? ' aria-describedby="problem"' : '';
+  return `<form method="post" action="${action}">
+<input type="hidden" name="csrfmiddlewaretoken" value="${escapeHtml(csrf)}">
+${next === null ? '' : `<input type="hidden" name="next" value="${escapeHtml(next)}">`}
+<label for="username">User name</label>
+<input id="username" name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus${described}>
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required${described}>
+<button type="submit">Log in</button>
+</form>`;
+}
+
+/** A link for each provider, in HTML. Links need no script, and can be opened as the user likes. */
+function providerLinks(
+  providers: readonly LoginProvider[],
+  { next, alone }: { readonly next: string | null; readonly alone: boolean },
+): string {
+  if (providers.length === 0) {
+    return alone ? '<p>There is no way to log in here at present. Tell whoever runs this service.</p>' : '';
+  }
+  const links = providers.map(({ label, path }) => {
+    const separator = path.includes('?') ? '&' : '?';
+    const address = next === null ? path : `${path}${separator}next=${encodeURIComponent(next)}`;
+    return `<li><a class="button" href="${escapeHtml(address)}">Log in with ${escapeHtml(label)}</a></li>`;
+  });
+  return `<nav aria-label="Other ways to log in">
+${alone ? '' : '<p class="or">or</p>'}
+<ul class="providers">
+${links.join('\n')}
+</ul>
+</nav>`;
+}
+
+/** What the login says about itself. */
+const LOGIN: RouteDescription = {
+  summary: 'Log in',
+  description: 'GET shows the page and sets the CSRF cookie; POST starts a session.',
+  produces: 'text/html',
+  anonymous: true,
+  form: {
+    username: { description: 'The name of a local user.', required: true },
+    password: { description: 'The password.', required: true },
+    next: { description: 'Where to go afterwards: a path of this service.' },
+    csrfmiddlewaretoken: { description: 'The value of the CSRF cookie, unless X-CSRFToken holds it.' },
+  },
+  answers: {
+    200: 'The login page.',
+    302: 'Logged in.',
+    401: 'The user name or the password is wrong.',
+    403: 'The CSRF token is missing or wrong.',
+    429: 'Too many wrong passwords; again after the seconds that Retry-After says.',
+  },
+};
+
+/** What the logout says about itself. */
+const LOGOUT: RouteDescription = {
+  summary: 'Log out',
+  anonymous: true,
+  form: { csrfmiddlewaretoken: { description: 'The value of the CSRF cookie.', required: true } },
+  answers: { 302: 'Logged out.', 403: 'The CSRF token is missing or wrong.' },
+};
+
+const START: RouteDescription = {
+  summary: 'To the profile page',
+  anonymous: true,
+  answers: { 302: 'To /accounts/profile/.' },
+};
+const STYLE_SHEET: RouteDescription = {
+  summary: 'The style sheet of the pages',
+  produces: 'text/css',
+  anonymous: true,
+};
+const PROFILE: RouteDescription = {
+  summary: 'Who is logged in',
+  produces: 'text/html',
+  answers: { 200: 'The page.', 302: 'To the login.' },
+};
+
+/** `/`, `/accounts/profile/` and the style sheet. */
+export function serveProfile(app: FastifyInstance, service: ServiceContext): void {
+  app.get('/', { config: { describes: START } }, (_request, reply) => reply.redirect('/accounts/profile/'));
+  app.get('/static/service.css', { config: { describes: STYLE_SHEET } }, (_request, reply) =>
+    reply.type('text/css; charset=utf-8').header('Cache-Control', 'public, max-age=3600').send(STYLE),
+  );
+  app.get('/accounts/profile/', { config: { describes: PROFILE } }, async (request, reply) => {
+    const session = await sessionOf(service, request, reply);
+    if (session === null) return reply.redirect(`/api/login/?next=/accounts/profile/`);
+    await prolongSession(service, { request, reply, session });
+    const { owner } = session;
+    const token = csrfToken(request, reply);
+    const tokens = `/api/v2/users/${owner.id}/tokens/`;
+    const role = owner.is_superuser ? 'superuser' : owner.is_system_auditor ? 'system auditor' : 'user';
+    return sendPage(reply, {
+      status: 200,
+      title: `You are logged in as ${owner.username}`,
+      main: `<dl><dt>Role</dt><dd>${role}</dd><dt>API</dt><dd><a href="/api/v2/">/api/v2/</a></dd>
+<dt>Your tokens</dt><dd><a href="${tokens}">${tokens}</a></dd></dl>
+<form method="post" action="/api/logout/">
+<input type="hidden" name="csrfmiddlewaretoken" value="${escapeHtml(token)}">
+<button type="submit">Log out</button>
+</form>`,
+    });
+  });
+  redirectWithoutSlash(app, '/accounts/profile/');
 }

@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../../db/database.ts';
-import type { JobStatus } from '../store/jobs.ts';
 import {
   appendOutput,
   beginJob,
   enabledHosts,
   endJob,
   endLostJobs,
+  type JobStatus,
   keepJobs,
   type RunnableJob,
-} from '../store/running-jobs.ts';
+} from '../store/jobs.ts';
 import { findPlaybook, JobProblem, type PlaybookEnd, renderInventory, runPlaybook } from './playbook.ts';
 
 /** What a runner works with. */

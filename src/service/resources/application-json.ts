@@ -1,8 +1,7 @@
 import { administersOrganization } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { FieldSet } from '../listing/fields.ts';
-import type { ApplicationTokens } from '../store/application-tokens.ts';
-import type { ApplicationFacts, ApplicationRecord } from '../store/applications.ts';
+import type { ApplicationFacts, ApplicationRecord, ApplicationTokens } from '../store/applications.ts';
 import { namedSegment } from './request-values.ts';
 
 const MASK = '************';

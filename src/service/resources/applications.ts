@@ -5,13 +5,13 @@ import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
-import { tokensByApplication } from '../store/application-tokens.ts';
 import {
   APPLICATION_COLUMNS,
   APPLICATION_FROM,
   type ApplicationRecord,
   findApplication,
   findApplicationId,
+  tokensByApplication,
 } from '../store/applications.ts';
 import { applicationFields, applicationJson } from './application-json.ts';
 import {

@@ -5,7 +5,7 @@ import type { Exchange } from '../endpoint.ts';
 import { forbidden, invalid, notFound } from '../failure.ts';
 import type { Field } from '../listing/fields.ts';
 import { jsonObject } from '../request.ts';
-import { insertActivity } from '../store/activity.ts';
+import { insertActivity, noteEndOfTokens } from '../store/activity.ts';
 import {
   type ApplicationFacts,
   type ApplicationRecord,
@@ -15,7 +15,6 @@ import {
   lockApplication,
   updateApplication,
 } from '../store/applications.ts';
-import { noteEndOfTokens } from '../store/cascade-activity.ts';
 import { findOrganization } from '../store/organizations.ts';
 import type { UserRecord } from '../store/users.ts';
 import { applicationFacts, applicationFields } from './application-json.ts';

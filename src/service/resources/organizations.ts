@@ -9,8 +9,7 @@ import type { FieldSet } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
-import { insertActivity } from '../store/activity.ts';
-import { noteEndOfApplications, noteEndOfTokens } from '../store/cascade-activity.ts';
+import { insertActivity, noteEndOfApplications, noteEndOfTokens } from '../store/activity.ts';
 import {
   deleteOrganization,
   findOrganization,

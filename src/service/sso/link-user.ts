@@ -2,24 +2,27 @@ import type { Queryable } from '../../db/database.ts';
 import { randomText, unusablePassword } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
 import { insertActivity } from '../store/activity.ts';
-import { findLinkedUser, linkAccount, markEnterprise, updateProfile } from '../store/linked-accounts.ts';
 import {
+  findLinkedUser,
   findUser,
   insertUser,
+  linkAccount,
   lockUsers,
+  markEnterprise,
   resemblesUser,
   setSystemAuditor,
   type UserRecord,
+  updateProfile,
 } from '../store/users.ts';
 import { type Identity, SsoFailure } from './backends.ts';
 import type { UserRules } from './configuration.ts';
 import { applyRoles, mappedFlags, mappedRoles } from './role-mapping.ts';
 
-const LONGEST_NAME = 150;
-const NUMBERED = 20;
+const MAX_NAME_LENGTH = 150;
+const MAX_NUMBER = 20;
 
 /** Two first logins of one account at the same time: the other one made the user. */
-class LinkedMeanwhile extends Error {}
+class ConcurrentLink extends Error {}
 
 /**
  * The user here that an account at an identity provider is linked to; on the first login one is made and
@@ -39,17 +42,17 @@ export async function linkedUser(
     service.database.transaction(async (transaction) => {
       const account = { provider: identity.backend, uid: identity.uid };
       const there = await findLinkedUser(transaction, account);
-      const id = there ?? (await makeUser(service, transaction, { identity, rules }));
+      const id = there ?? (await createUser(service, transaction, { identity, rules }));
       await lockUsers(transaction, [id]);
       return update(service, transaction, { id, identity, rules });
     });
   return attempt().catch((error: unknown) => {
-    if (error instanceof LinkedMeanwhile) return attempt();
+    if (error instanceof ConcurrentLink) return attempt();
     throw error;
   });
 }
 
-async function makeUser(
+async function createUser(
   service: ServiceContext,
   transaction: Queryable,
   { identity, rules }: { readonly identity: Identity; readonly rules: UserRules },
@@ -60,9 +63,12 @@ async function makeUser(
     throw new SsoFailure('no_new_users', 'SOCIAL_AUTH_USER_FIELDS is empty: no users are made');
   }
   const named = fields === null || fields.includes('username');
-  const { id, username } = await insertNamed(transaction, named ? wantedName(identity, rules) : '');
+  const { id, username } = await insertWithFreeName(
+    transaction,
+    named ? preferredUsername(identity, rules) : '',
+  );
   if (!(await linkAccount(transaction, { provider: backend, uid, userId: id, at: service.now() }))) {
-    throw new LinkedMeanwhile();
+    throw new ConcurrentLink();
   }
   if (backend === 'saml') await markEnterprise(transaction, { userId: id, provider: backend });
   await insertActivity(transaction, {
@@ -88,7 +94,7 @@ async function makeUser(
  * What the user is to be called: letters, digits and `@.+-_`, as all user names; letters of another width or
  * font are the plain ones.
  */
-function wantedName({ username, email }: Identity, { usernameIsEmail }: UserRules): string {
+function preferredUsername({ username, email }: Identity, { usernameIsEmail }: UserRules): string {
   const wanted = usernameIsEmail && email !== '' ? email : username;
   return wanted
     .normalize('NFKC')
@@ -100,13 +106,13 @@ function wantedName({ username, email }: Identity, { usernameIsEmail }: UserRule
  * Makes a user of this name, or, where that is taken, of one that is made from it. Taken is also what differs
  * by case alone: nobody is to pass for somebody else in lists and logs.
  */
-async function insertNamed(
+async function insertWithFreeName(
   transaction: Queryable,
   wanted: string,
 ): Promise<{ readonly id: number; readonly username: string }> {
-  const base = [...(wanted || 'user')].slice(0, LONGEST_NAME - 10).join('');
+  const base = [...(wanted || 'user')].slice(0, MAX_NAME_LENGTH - 10).join('');
   for (let number = 1; ; number += 1) {
-    const suffix = number === 1 ? '' : number <= NUMBERED ? `-${number}` : `-${randomText(8)}`;
+    const suffix = number === 1 ? '' : number <= MAX_NUMBER ? `-${number}` : `-${randomText(8)}`;
     const username = `${base}${suffix}`;
     if (await resemblesUser(transaction, username)) continue;
     const id = await insertUser(transaction, {
@@ -128,7 +134,7 @@ async function update(
   { id, identity, rules }: { readonly id: number; readonly identity: Identity; readonly rules: UserRules },
 ): Promise<UserRecord> {
   const user = await findUser(transaction, id);
-  if (user === null) throw new LinkedMeanwhile();
+  if (user === null) throw new ConcurrentLink();
   if (!user.is_active) throw new SsoFailure('deactivated', `the user ${id} is deactivated`);
   const taken = (field: string, value: string, kept: string, longest: number) =>
     value !== '' && (rules.fields === null || rules.fields.includes(field)) ? value.slice(0, longest) : kept;
@@ -136,8 +142,8 @@ async function update(
   const auditor = flags.auditor ?? user.is_system_auditor;
   const profile = {
     email: taken('email', identity.email, user.email, 254),
-    firstName: taken('first_name', identity.firstName, user.first_name, LONGEST_NAME),
-    lastName: taken('last_name', identity.lastName, user.last_name, LONGEST_NAME),
+    firstName: taken('first_name', identity.firstName, user.first_name, MAX_NAME_LENGTH),
+    lastName: taken('last_name', identity.lastName, user.last_name, MAX_NAME_LENGTH),
     isSuperuser: flags.superuser ?? user.is_superuser,
   };
   await updateProfile(transaction, { userId: id, ...profile });
@@ -145,13 +151,13 @@ async function update(
   await applyRoles(service, transaction, { userId: id, roles: mappedRoles(rules, identity) });
   const after = await findUser(transaction, id);
   if (after === null) throw new Error('a user vanished inside the transaction that wrote it');
-  await noteChange(service, transaction, { before: user, after });
+  await recordUpdate(service, transaction, { before: user, after });
   return after;
 }
 
 const LOGGED = ['email', 'first_name', 'last_name', 'is_superuser', 'is_system_auditor'] as const;
 
-async function noteChange(
+async function recordUpdate(
   { now, node }: ServiceContext,
   transaction: Queryable,
   { before, after }: { readonly before: UserRecord; readonly after: UserRecord },

@@ -10,18 +10,18 @@ import { type Backend, type Identity, SsoFailure } from './backends.ts';
 import { type BackendConfiguration, ssoConfiguration } from './configuration.ts';
 import { beginGithub, completeGithub, githubIdentity } from './github.ts';
 import {
-  type Arrival,
+  type ProviderCallback,
   azureIdentity,
-  type Beginning,
+  type LoginRequest,
   beginOpenId,
   completeOpenId,
-  type Departure,
+  type ProviderRedirect,
   googleIdentity,
 } from './openid.ts';
 import { beginSaml, LOGIN_LIFETIME_MS } from './saml-client.ts';
 
 /** The configuration of a backend. Throws SsoFailure `not_configured`, or `misconfigured` for a key that does not fit. */
-export async function configured(service: ServiceContext, backend: Backend): Promise<BackendConfiguration> {
+export async function requireConfiguration(service: ServiceContext, backend: Backend): Promise<BackendConfiguration> {
   const { backends, sealed } = await ssoConfiguration(service, service.database);
   const configuration = backends.find((each) => each.backend === backend);
   if (configuration !== undefined) return configuration;
@@ -41,9 +41,9 @@ export async function beginLogin(
   wanted: { readonly backend: Backend; readonly next: unknown; readonly idp: unknown },
 ): Promise<FastifyReply> {
   const { backend } = wanted;
-  const configuration = await configured(service, backend);
+  const configuration = await requireConfiguration(service, backend);
   const beginning = { redirectUri: callbackUrl(exchange.request, backend), state: newState() };
-  const { url, details } = await depart(service, configuration, { ...beginning, idp: wanted.idp });
+  const { url, details } = await startAtProvider(service, configuration, { ...beginning, idp: wanted.idp });
   await keepLogin(service, exchange, {
     backend,
     state: beginning.state,
@@ -52,11 +52,11 @@ export async function beginLogin(
   return exchange.reply.code(302).header('Location', url).type('text/html; charset=utf-8').send('');
 }
 
-function depart(
+function startAtProvider(
   service: ServiceContext,
   configuration: BackendConfiguration,
-  { idp, ...beginning }: Beginning & { readonly idp: unknown },
-): Promise<Departure> {
+  { idp, ...beginning }: LoginRequest & { readonly idp: unknown },
+): Promise<ProviderRedirect> {
   switch (configuration.backend) {
     case 'github':
       return beginGithub(configuration, beginning);
@@ -89,7 +89,7 @@ export async function completeLogin(
   request: FastifyRequest,
   backend: Exclude<BackendConfiguration['backend'], 'saml'>,
 ): Promise<Completed> {
-  const configuration = await configured(service, backend);
+  const configuration = await requireConfiguration(service, backend);
   const { query } = parseTarget(request.url);
   const state = new URLSearchParams(query).get('state') ?? '';
   const login = await takeLoginOf(service, request, { backend, state });
@@ -102,7 +102,7 @@ export async function completeLogin(
 async function identify(
   service: ServiceContext,
   configuration: BackendConfiguration,
-  arrival: Arrival,
+  arrival: ProviderCallback,
 ): Promise<Identity> {
   switch (configuration.backend) {
     case 'google-oauth2':

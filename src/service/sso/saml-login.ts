@@ -7,9 +7,9 @@ import type { SamlIdp } from '../settings/sso-schemas.ts';
 import { useAssertion } from '../store/sso-logins.ts';
 import { attributesOf, type Identity, MAX_UID_LENGTH, SsoFailure } from './backends.ts';
 import type { SamlConfiguration } from './configuration.ts';
-import { type Completed, callbackUrl, configured, takeLoginOf } from './login.ts';
-import { CLOCK_TOLERANCE } from './provider-client.ts';
-import { type AskedRequest, idpOf } from './saml-client.ts';
+import { type Completed, callbackUrl, requireConfiguration, takeLoginOf } from './login.ts';
+import { CLOCK_TOLERANCE_S } from './provider-client.ts';
+import { type SentRequest, idpOf } from './saml-client.ts';
 import type { SamlThread } from './saml-thread.ts';
 import type { VerifiedAssertion } from './saml-worker.ts';
 
@@ -29,25 +29,25 @@ interface Posted {
  * @throws SsoFailure
  */
 export async function completeSaml(service: SamlService, request: FastifyRequest): Promise<Completed> {
-  const configuration = await configured(service, 'saml');
+  const configuration = await requireConfiguration(service, 'saml');
   if (configuration.backend !== 'saml') throw new Error('the configuration of SAML is of another kind');
   const posted = read(request.body);
   const login = await takeLoginOf(service, request, { backend: 'saml', state: posted.relayState });
   if (login === null)
-    return completeUnasked(service, configuration, { posted, redirectUri: callbackUrl(request, 'saml') });
+    return completeIdpInitiated(service, configuration, { posted, redirectUri: callbackUrl(request, 'saml') });
   const { idp = '', requestId = '', redirectUri, next } = login.details;
-  const asked = { id: requestId, at: login.started };
+  const sentRequest = { id: requestId, at: login.started };
   const identity = await identify(service, configuration, {
     idp,
     response: posted.response,
     redirectUri,
-    asked,
+    sentRequest,
   });
   return { configuration, identity, next };
 }
 
-/** An answer that nobody here asked for: taken of those identity providers only that are allowed to send some. */
-async function completeUnasked(
+/** An answer that nobody here sentRequest for: taken of those identity providers only that are allowed to send some. */
+async function completeIdpInitiated(
   service: SamlService,
   configuration: SamlConfiguration,
   { posted, redirectUri }: { readonly posted: Posted; readonly redirectUri: string },
@@ -56,7 +56,7 @@ async function completeUnasked(
   let failure = new SsoFailure('no_such_login', 'the answer is for no login of this browser');
   for (const [idp] of allowed) {
     try {
-      const answer = { idp, response: posted.response, redirectUri, asked: null };
+      const answer = { idp, response: posted.response, redirectUri, sentRequest: null };
       const identity = await identify(service, configuration, answer);
       return { configuration, identity, next: localPath(posted.relayState) };
     } catch (error) {
@@ -74,18 +74,18 @@ async function identify(
     readonly idp: string;
     readonly response: string;
     readonly redirectUri: string;
-    readonly asked: AskedRequest | null;
+    readonly sentRequest: SentRequest | null;
   },
 ): Promise<Completed['identity']> {
   const idp = idpOf(configuration, answer.idp);
-  const { response, redirectUri: callback, asked } = answer;
-  const assertion = await thread.verify({ configuration, idp, callback, response, asked });
+  const { response, redirectUri: callback, sentRequest } = answer;
+  const assertion = await thread.verify({ configuration, idp, callback, response, sentRequest });
   const { id, until } = checkSubject(assertion.element, {
     issuer: idp.entity_id,
     recipient: answer.redirectUri,
-    inResponseTo: answer.asked?.id ?? null,
+    inResponseTo: answer.sentRequest?.id ?? null,
     now: now(),
-    skew: CLOCK_TOLERANCE * 1000,
+    skew: CLOCK_TOLERANCE_S * 1000,
   });
   const first = await useAssertion(database, {
     digest: hashToken(`${idp.entity_id}\n${id}`),
@@ -133,7 +133,7 @@ const ASSERTION = z.object({
 interface ExpectedSubject {
   readonly issuer: string;
   readonly recipient: string;
-  /** The id of the request that it answers; null where nobody asked. */
+  /** The id of the request that it answers; null where nobody sentRequest. */
   readonly inResponseTo: string | null;
   readonly now: Date;
   /** How far clocks may be apart, in milliseconds. */

@@ -2,24 +2,23 @@ import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { finishLogin, NO_STORE } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
-import { redirectWithoutSlash } from '../endpoint.ts';
+import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
 import { tooManyRequests } from '../failure.ts';
 import { Buckets } from '../limits/limits.ts';
-import type { RouteDescription } from '../openapi/route-description.ts';
 import { errorPath, sendSsoError } from '../pages/sso-error.ts';
 import { noteSuccess } from '../store/sso-logins.ts';
 import { type Backend, backendOf, SsoFailure } from './backends.ts';
 import { configurationDigest, ssoConfiguration } from './configuration.ts';
 import { linkedUser } from './link-user.ts';
-import { beginLogin, type Completed, callbackUrl, completeLogin, configured } from './login.ts';
+import { beginLogin, type Completed, callbackUrl, completeLogin, requireConfiguration } from './login.ts';
 import { samlMetadata } from './saml-client.ts';
 import { completeSaml } from './saml-login.ts';
 import { SamlThread } from './saml-thread.ts';
 
 /** Logins begun from one network: three hundred, then two a second; each is kept for ten minutes. */
-const BEGUN = { burst: 300, refillSeconds: 0.5 };
+const STARTED_LIMIT = { burst: 300, refillSeconds: 0.5 };
 /** Answers of providers from one network that were refused: a hundred, then one in three seconds. */
-const REFUSED = { burst: 100, refillSeconds: 3 };
+const REFUSED_LIMIT = { burst: 100, refillSeconds: 3 };
 
 interface Visit {
   readonly request: FastifyRequest;
@@ -28,8 +27,8 @@ interface Visit {
 
 /** Single sign-on, a Fastify plugin: `/sso/login/…`, `/sso/complete/…`, `/sso/metadata/saml/` and `/sso/error/`. */
 export async function serveSso(app: FastifyInstance, service: ServiceContext): Promise<void> {
-  const begun = new Buckets(BEGUN, () => performance.now());
-  const refused = new Buckets(REFUSED, () => performance.now());
+  const begun = new Buckets(STARTED_LIMIT, () => performance.now());
+  const refused = new Buckets(REFUSED_LIMIT, () => performance.now());
   const thread = new SamlThread();
   app.addHook('onClose', () => thread.end());
   await app.register(formbody);
@@ -41,8 +40,8 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     if (reply.statusCode === 302) reply.header('Referrer-Policy', 'no-referrer');
   });
   const complete = (visit: Visit, verify: () => Promise<Completed>) =>
-    orError(service, visit, async () => {
-      requireLeft(refused, visit.request, 'Too many logins were refused.');
+    orErrorPage(service, visit, async () => {
+      requireCapacity(refused, visit.request, 'Too many logins were refused.');
       try {
         return await logIn(service, visit, await verify());
       } catch (error) {
@@ -54,11 +53,11 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     '/sso/login/:backend/',
     { config: { describes: BEGIN }, exposeHeadRoute: false },
     (request, reply) =>
-      orError(service, { request, reply }, () => {
-        requireLeft(begun, request, 'Too many logins were begun.');
+      orErrorPage(service, { request, reply }, () => {
+        requireCapacity(begun, request, 'Too many logins were begun.');
         begun.take(request.network);
         const { next, idp } = request.query as Record<string, unknown>;
-        return beginLogin(service, { request, reply }, { backend: named(request), next, idp });
+        return beginLogin(service, { request, reply }, { backend: backendIn(request), next, idp });
       }),
   );
   app.get(
@@ -66,7 +65,7 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     { config: { describes: COMPLETE }, exposeHeadRoute: false },
     (request, reply) =>
       complete({ request, reply }, () => {
-        const backend = named(request);
+        const backend = backendIn(request);
         if (backend === 'saml') throw new SsoFailure('no_such_login', 'SAML answers with a form');
         return completeLogin(service, request, backend);
       }),
@@ -75,8 +74,8 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     complete({ request, reply }, () => completeSaml({ ...service, thread }, request)),
   );
   app.get('/sso/metadata/saml/', { config: { describes: METADATA } }, (request, reply) =>
-    orError(service, { request, reply }, async () => {
-      const configuration = await configured(service, 'saml');
+    orErrorPage(service, { request, reply }, async () => {
+      const configuration = await requireConfiguration(service, 'saml');
       if (configuration.backend !== 'saml') throw new Error('the configuration of SAML is of another kind');
       const xml = await samlMetadata(configuration, callbackUrl(request, 'saml'));
       return reply.type('application/xml; charset=utf-8').send(xml);
@@ -107,12 +106,12 @@ async function logIn(service: ServiceContext, visit: Visit, completed: Completed
   return finished;
 }
 
-function requireLeft(buckets: Buckets, { network }: FastifyRequest, reason: string): void {
+function requireCapacity(buckets: Buckets, { network }: FastifyRequest, reason: string): void {
   const wait = buckets.wait(network);
   if (wait > 0) throw tooManyRequests(reason, wait);
 }
 
-function named(request: FastifyRequest): Backend {
+function backendIn(request: FastifyRequest): Backend {
   const { backend: name } = request.params as { readonly backend?: string };
   const backend = backendOf(name);
   if (backend === null) throw new SsoFailure('not_configured', 'there is no such backend');
@@ -120,7 +119,7 @@ function named(request: FastifyRequest): Backend {
 }
 
 /** What fails ends at a page that says so in words; the log has the detail. */
-async function orError(
+async function orErrorPage(
   service: ServiceContext,
   { request, reply }: Visit,
   answer: () => Promise<FastifyReply> | FastifyReply,

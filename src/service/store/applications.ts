@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import type { Condition } from '../listing/filters.ts';
 
 /** An OAuth2 application with its organization. The client secret is not among it. */
 export interface ApplicationRecord {
@@ -142,4 +143,66 @@ export async function updateApplication(
  */
 export async function deleteApplication(transaction: Queryable, id: number): Promise<boolean> {
   return (await transaction.execute('DELETE FROM main_oauth2application WHERE id = $1', [id])) === 1;
+}
+
+/** An application as the OAuth2 endpoints know it: a client (RFC 6749 §2). `client_secret` in its stored form. */
+export interface ClientRecord {
+  readonly id: number;
+  readonly name: string;
+  readonly client_id: string;
+  readonly client_secret: string;
+  readonly client_type: 'confidential' | 'public';
+  readonly authorization_grant_type: string;
+  /** Separated by white space. */
+  readonly redirect_uris: string;
+  readonly skip_authorization: boolean;
+}
+
+/** The clients with these client identifiers. */
+export function findClients(database: Queryable, clientIds: readonly string[]): Promise<ClientRecord[]> {
+  return database.query(
+    `SELECT id, name, client_id, client_secret, client_type, authorization_grant_type, redirect_uris,
+       skip_authorization
+     FROM main_oauth2application WHERE client_id = ANY($1::varchar[])`,
+    [clientIds],
+    'clients',
+  );
+}
+
+/** The client with this client identifier, or null. */
+export async function findClient(database: Queryable, clientId: string): Promise<ClientRecord | null> {
+  const [client] = await findClients(database, [clientId]);
+  return client ?? null;
+}
+
+/** How many tokens an application has, as far as somebody sees them, and the first ten. */
+export interface ApplicationTokens {
+  readonly application_id: number;
+  readonly count: number;
+  readonly first: readonly { readonly id: number; readonly scope: string }[];
+}
+
+/**
+ * What the given applications have of the tokens for which a condition holds, by the application's id.
+ *
+ * @param visible Over rows `t` of tokens and `a` of applications; its parameters begin at `$2`.
+ */
+export async function tokensByApplication(
+  database: Queryable,
+  applicationIds: readonly number[],
+  visible: Condition,
+): Promise<ReadonlyMap<number, ApplicationTokens>> {
+  if (applicationIds.length === 0) return new Map();
+  const rows = await database.query<ApplicationTokens>(
+    `SELECT a.id AS application_id, n.count, f.first
+     FROM main_oauth2application a,
+     LATERAL (SELECT count(*) AS count FROM main_oauth2accesstoken t
+              WHERE t.application_id = a.id AND (${visible.sql})) n,
+     LATERAL (SELECT COALESCE(json_agg(json_build_object('id', s.id, 'scope', s.scope) ORDER BY s.id), '[]') AS first
+              FROM (SELECT t.id, t.scope FROM main_oauth2accesstoken t
+                    WHERE t.application_id = a.id AND (${visible.sql}) ORDER BY t.id LIMIT 10) s) f
+     WHERE a.id = ANY($1::bigint[])`,
+    [applicationIds, ...visible.values],
+  );
+  return new Map(rows.map((row) => [row.application_id, row]));
 }

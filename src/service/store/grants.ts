@@ -1,7 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
-import { IS_EXTERNAL } from './external-user.ts';
-import { type NewPair, PAIR, pairValues } from './issued-tokens.ts';
-import { IS_ADMITTED } from './local-credentials.ts';
+import { IS_ADMITTED, type NewPair, PAIR, pairValues } from './issued-tokens.ts';
+import { IS_EXTERNAL } from './users.ts';
 
 /** What a new authorization code stands for. */
 export interface NewCode {

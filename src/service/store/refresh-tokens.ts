@@ -1,7 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
-import { IS_EXTERNAL } from './external-user.ts';
-import { GONE_COLUMNS, type NewPair, NOTE_GONE, PAIR, pairValues } from './issued-tokens.ts';
-import { IS_ADMITTED } from './local-credentials.ts';
+import { GONE_COLUMNS, IS_ADMITTED, type NewPair, NOTE_GONE, PAIR, pairValues } from './issued-tokens.ts';
+import { IS_EXTERNAL } from './users.ts';
 
 /** A refresh token with what decides about a refresh. */
 export interface RefreshTokenRecord {

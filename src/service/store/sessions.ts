@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
-import { IS_ADMITTED } from './local-credentials.ts';
+import { IS_ADMITTED } from './issued-tokens.ts';
 import { USER_COLUMNS, type UserRecord } from './users.ts';
 
 /** A session row with its owner. `session_key` is the stored form, never the cookie's value. */

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
-import { IS_ADMITTED } from './local-credentials.ts';
+import { IS_ADMITTED } from './issued-tokens.ts';
 import { USER_COLUMNS, type UserRecord } from './users.ts';
 
 /** An access token as the API shows it, with what hangs on it. Its value is not among it. */

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { externalAccount } from '../../../src/service/access.ts';
-import { IS_EXTERNAL } from '../../../src/service/store/external-user.ts';
-import { findUser } from '../../../src/service/store/users.ts';
+import { findUser, IS_EXTERNAL } from '../../../src/service/store/users.ts';
 import { startTestService } from '../../support/service.ts';
 
 it('tells users of an identity provider in SQL as it does in code', async () => {
