@@ -1,7 +1,7 @@
 // Tokens audited a second straight at the database, as a whole process, against psql that copies what the same
 // query gives, turn by turn; and the memory that it takes, which does not grow with the number of tokens.
 // Run: npm run build && node bench/database-audit.ts [largest number of tokens]
-import { readTokenPage } from '../src/targets/database/queries/access-tokens.ts';
+import { readTokenPage } from '../src/targets/database/tokens.ts';
 import { startPostgres } from '../test/support/embedded-postgres.ts';
 import { Estates, psql } from './support/database-estate.ts';
 import { judge, median } from './support/ratio.ts';

@@ -3,18 +3,17 @@ import type { AuthenticationSettings } from '../operations/ports/target.ts';
 
 type Name = keyof AuthenticationSettings;
 
-/** Where a platform gateway keeps what it has no setting for. */
-const ELSEWHERE: Partial<Record<Name, string>> = {
+/** What to do at a platform gateway instead. */
+const ALTERNATIVES: Partial<Record<Name, string>> = {
   OAUTH2_PROVIDER:
-    'A platform gateway reads them from its settings file: set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS there, and restart it. Tokens that exist keep their expiry.',
-  DISABLE_LOCAL_AUTH: 'At a platform gateway, disable the authenticator for local accounts instead.',
+    'Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS in the settings file of the platform gateway, and restart it. Existing tokens keep their expiry.',
+  DISABLE_LOCAL_AUTH: 'Disable the authenticator for local accounts in the platform gateway instead.',
 };
 
 /**
- * Refuses a change of settings that a target has not: of those that read null. Null in a change leaves a
- * setting alone.
+ * Refuses a change of settings that a target does not have, which read as null. Null in a change means no change.
  *
- * @throws TokenctlError `unsupported`, with the place where it is set instead.
+ * @throws TokenctlError `unsupported` with a hint where to set it instead.
  */
 export function refuseAbsent(
   change: Partial<AuthenticationSettings>,
@@ -23,7 +22,7 @@ export function refuseAbsent(
   const names = Object.keys(change) as Name[];
   const absent = names.find((name) => (change[name] ?? null) !== null && settings[name] === null);
   if (absent === undefined) return;
-  throw new TokenctlError('unsupported', `This target has no setting ${absent} that could be changed`, {
-    hint: ELSEWHERE[absent] ?? 'Leave it out for this target: only a controller has it.',
+  throw new TokenctlError('unsupported', `This target has no setting ${absent}`, {
+    hint: ALTERNATIVES[absent] ?? 'Remove it from the change: only a controller has it.',
   });
 }

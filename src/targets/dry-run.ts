@@ -4,9 +4,8 @@ import type { AuthenticationSettings, Target } from '../operations/ports/target.
 import { refuseAbsent } from './absent-settings.ts';
 
 /**
- * A target that reads what another has, and changes nothing. What it is told to change it only shows: a
- * revocation leaves every token unchanged, no session ends, and settings read as they would be after the
- * change.
+ * Wraps a target so that it reads but changes nothing: a revocation leaves every token unchanged, no session ends, and
+ * settings read as they would after the change.
  */
 export function dryRun(target: Target): Target {
   let change: Partial<AuthenticationSettings> = {};
@@ -26,7 +25,7 @@ export function dryRun(target: Target): Target {
     deleteRefreshTokens: unchanged,
     sessions: (selector) => target.sessions(selector),
     endSessions: async function* () {},
-    createToken: () => Promise.reject(new TokenctlError('unsupported', 'A dry run creates no token')),
+    createToken: () => Promise.reject(new TokenctlError('unsupported', 'A dry run does not create tokens')),
     identify: (values) => target.identify(values),
     setUserActive: () => Promise.resolve(false),
     settings: {

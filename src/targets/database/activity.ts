@@ -1,9 +1,10 @@
+import type { Queryable } from '../../db/database.ts';
 import type { Activity } from '../../domain/token.ts';
 import type { ActivitySelector } from '../../operations/ports/target.ts';
+import { contentTypeId } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
-import { instant } from './instants.ts';
-import { chunked, keysetPages, PAGE } from './pages.ts';
-import { type ActivityRow, readActivityPage, readLastChanges } from './queries/activity.ts';
+import { Conditions, dateOf, inBatches, keysetPages, milliseconds, PAGE_SIZE } from './queries.ts';
+import { type Layout, TABLES } from './tables.ts';
 
 /** Streams the activity stream, oldest first. */
 export async function* listActivity(
@@ -14,40 +15,39 @@ export async function* listActivity(
   const pages = keysetPages({
     start: 0,
     keyOf: ({ id }: ActivityRow) => id,
-    read: (after) =>
-      connection.ask('read', (database) => readActivityPage(database, { layout, selector, after })),
+    read: (after) => connection.read((database) => readActivityPage(database, { layout, selector, after })),
   });
   for await (const rows of pages) {
     for (const { id, at, operation, object, object_id, changes, actor_id, actor } of rows) {
       yield {
         id,
-        at: instant(at),
+        at: dateOf(at),
         operation,
         actor: actor_id === null || actor === null ? null : { id: actor_id, username: actor },
         object,
-        changes: layout === 'gateway' ? gatewayChangesOf(changes, object_id) : (objectOf(changes) ?? {}),
+        changes: layout === 'gateway' ? flattenChanges(changes, object_id) : (parseObject(changes) ?? {}),
       };
     }
   }
 }
 
 /**
- * A gateway's changes in the controller's form: the fields of what was made or deleted, or each field that
- * changed with its old and its new value; and the id of what it is about.
+ * A gateway's changes in the controller's form: the fields of a created or deleted object, or the old and new value of each
+ * changed field; and the object's id.
  */
-function gatewayChangesOf(text: string | null, objectId: string | null): Readonly<Record<string, unknown>> {
-  const changes = objectOf(text) ?? {};
+function flattenChanges(text: string | null, objectId: string | null): Readonly<Record<string, unknown>> {
+  const changes = parseObject(text) ?? {};
   const id = Number(objectId ?? Number.NaN);
   return {
-    ...objectOf(changes['added_fields']),
-    ...objectOf(changes['removed_fields']),
-    ...objectOf(changes['changed_fields']),
+    ...parseObject(changes['added_fields']),
+    ...parseObject(changes['removed_fields']),
+    ...parseObject(changes['changed_fields']),
     ...(Number.isSafeInteger(id) && { id }),
   };
 }
 
-/** A JSON object, also from its text; undefined for what is none. */
-function objectOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+/** A JSON object, parsed or as text; undefined for anything else. */
+function parseObject(value: unknown): Readonly<Record<string, unknown>> | undefined {
   try {
     const parsed: unknown = typeof value === 'string' ? JSON.parse(value) : value;
     const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
@@ -57,18 +57,108 @@ function objectOf(value: unknown): Readonly<Record<string, unknown>> | undefined
   }
 }
 
-/** When each of these users last changed anything; none for who never did. */
+/** The time of the last change that each of these users made; users without one are omitted. */
 export async function lastChanges(
   connection: Connection,
   userIds: readonly number[],
 ): Promise<ReadonlyMap<number, Date>> {
   const { layout } = connection;
   const last = new Map<number, Date>();
-  for (const chunk of chunked(userIds, PAGE)) {
-    const rows = await connection.ask('read', (database) =>
-      readLastChanges(database, { layout, userIds: chunk }),
-    );
-    for (const { actor_id, at } of rows) last.set(actor_id, instant(at));
+  for (const batch of inBatches(userIds, PAGE_SIZE)) {
+    const rows = await connection.read((database) => readLastChanges(database, { layout, userIds: batch }));
+    for (const { actor_id, at } of rows) last.set(actor_id, dateOf(at));
   }
   return last;
+}
+
+/** SQL for an entry `s` of a layout's activity stream. */
+interface ActivitySql {
+  readonly at: string;
+  readonly actorId: string;
+  readonly object: string;
+  readonly objectId: string;
+  /** Whether an entry refers to one of these access tokens. */
+  readonly refersTo: (tokenIds: string) => string;
+}
+
+/**
+ * After the deletion of a token, a controller's entries contain its id only in `changes`. The quotes in the pattern keep it from
+ * matching a description, where quotes are escaped.
+ */
+const CONTROLLER: ActivitySql = {
+  at: 's.timestamp',
+  actorId: 's.actor_id',
+  object: 's.object1',
+  objectId: 'NULL::text',
+  refersTo: (ids) => `(s.id IN (SELECT l.activitystream_id FROM main_activitystream_o_auth2_access_token l
+           WHERE l.oauth2accesstoken_id = ANY(${ids}::bigint[]))
+         OR (s.object1 = 'o_auth2_access_token'
+           AND substring(s.changes FROM '"id"\\s*:\\s*([0-9]+)') = ANY(${ids}::bigint[]::text[])))`,
+};
+
+/** A gateway's entries contain the type and id of the object, even after its deletion. */
+const GATEWAY: ActivitySql = {
+  at: 's.created',
+  actorId: 's.created_by_id',
+  object: `(SELECT CASE c.model WHEN 'oauth2accesstoken' THEN 'o_auth2_access_token'
+       WHEN 'oauth2refreshtoken' THEN 'o_auth2_refresh_token' WHEN 'oauth2application' THEN 'o_auth2_application'
+       WHEN 'preference' THEN 'setting' ELSE c.model END
+     FROM django_content_type c WHERE c.id = s.content_type_id)`,
+  objectId: 's.object_id',
+  refersTo: (ids) =>
+    `(s.content_type_id = ${contentTypeId('access_token')} AND s.object_id = ANY(${ids}::bigint[]::text[]))`,
+};
+
+const ACTIVITY_SQL: Readonly<Record<Layout, ActivitySql>> = {
+  controller: CONTROLLER,
+  service: CONTROLLER,
+  gateway: GATEWAY,
+};
+
+/** An entry of the activity stream; `at` in milliseconds. */
+interface ActivityRow {
+  readonly id: number;
+  readonly at: number;
+  readonly operation: string;
+  /** The controller's name for the object's type, if it has one. */
+  readonly object: string;
+  /** The object's id, if there is a column for it. */
+  readonly object_id: string | null;
+  readonly changes: string | null;
+  readonly actor_id: number | null;
+  readonly actor: string | null;
+}
+
+function readActivityPage(
+  database: Queryable,
+  options: { readonly layout: Layout; readonly selector: ActivitySelector; readonly after: number },
+): Promise<ActivityRow[]> {
+  const { layout, selector, after } = options;
+  const { activity, users } = TABLES[layout];
+  const sql = ACTIVITY_SQL[layout];
+  const where = new Conditions()
+    .add(after, (id) => `s.id > ${id}::bigint`)
+    .add(selector.actorIds, (ids) => `${sql.actorId} = ANY(${ids}::bigint[])`)
+    .add(selector.since, (at) => `${sql.at} >= ${at}::timestamptz`)
+    .add(selector.until, (at) => `${sql.at} < ${at}::timestamptz`)
+    .add(selector.tokenIds, sql.refersTo);
+  return database.query<ActivityRow>(
+    `SELECT s.id, ${milliseconds(sql.at)} AS at, s.operation, ${sql.object} AS object,
+       ${sql.objectId} AS object_id, s.changes::text AS changes, u.id AS actor_id, u.username AS actor
+     FROM ${activity} s LEFT JOIN ${users} u ON u.id = ${sql.actorId}
+     WHERE ${where.sql} ORDER BY s.id LIMIT ${PAGE_SIZE}`,
+    where.values,
+  );
+}
+
+function readLastChanges(
+  database: Queryable,
+  { layout, userIds }: { readonly layout: Layout; readonly userIds: readonly number[] },
+): Promise<{ readonly actor_id: number; readonly at: number }[]> {
+  const { at, actorId } = ACTIVITY_SQL[layout];
+  return database.query(
+    `SELECT ${actorId} AS actor_id, ${milliseconds(`max(${at})`)} AS at
+     FROM ${TABLES[layout].activity} s WHERE ${actorId} = ANY($1::bigint[]) GROUP BY ${actorId}`,
+    [userIds],
+  );
 }

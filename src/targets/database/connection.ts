@@ -2,25 +2,25 @@ import type { Queryable } from '../../db/database.ts';
 import { type PostgresDatabase, sqlState } from '../../db/postgres.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RightsPurpose } from '../../operations/ports/target.ts';
-import { databaseFailure } from './failures.ts';
-import type { Layout, Recognised } from './layout.ts';
+import type { RecognizedLayout } from './layout.ts';
 import { missingRights } from './rights.ts';
+import type { Layout } from './tables.ts';
 
-/** How many tables and grants an error names; all are in its details. */
-const SHOWN = 4;
+/** How many tables and grants an error names. Its details contain all grants. */
+const MAX_NAMED = 4;
 
-/** A database that was opened and recognised. */
+/** A database that was opened and recognized. */
 export class Connection {
   readonly database: PostgresDatabase;
-  readonly recognised: Recognised;
+  readonly recognized: RecognizedLayout;
 
-  constructor(database: PostgresDatabase, recognised: Recognised) {
+  constructor(database: PostgresDatabase, recognized: RecognizedLayout) {
     this.database = database;
-    this.recognised = recognised;
+    this.recognized = recognized;
   }
 
   get layout(): Layout {
-    return this.recognised.layout;
+    return this.recognized.layout;
   }
 
   /** `postgresql://host:port/database`. */
@@ -29,54 +29,169 @@ export class Connection {
   }
 
   /**
-   * Runs queries.
+   * Runs queries that only read.
    *
-   * @param purpose What they are for: it is told with a right that is missing.
-   * @throws TokenctlError in a target's terms.
+   * @throws TokenctlError as {@link explain} returns it.
    */
-  async ask<T>(purpose: RightsPurpose, work: (database: Queryable) => Promise<T>): Promise<T> {
+  async read<T>(work: (database: Queryable) => Promise<T>): Promise<T> {
     try {
       return await work(this.database);
     } catch (error) {
-      throw await this.failure(purpose, error);
+      throw await this.explain('read', error);
     }
   }
 
-  /** Runs queries in one transaction. Fails as {@link ask} does. */
-  async change<T>(purpose: RightsPurpose, work: (transaction: Queryable) => Promise<T>): Promise<T> {
+  /**
+   * Runs queries in one transaction.
+   *
+   * @param purpose What the transaction is for. If rights are missing, the error names those for this purpose.
+   * @throws TokenctlError as {@link explain} returns it.
+   */
+  async write<T>(purpose: RightsPurpose, work: (transaction: Queryable) => Promise<T>): Promise<T> {
     try {
       return await this.database.transaction(work);
     } catch (error) {
-      throw await this.failure(purpose, error);
+      throw await this.explain(purpose, error);
     }
   }
 
-  /** What a failure means, in a target's terms; what would have to be granted, where that is it. */
-  async failure(purpose: RightsPurpose, error: unknown): Promise<unknown> {
-    const failure = databaseFailure(error, this.address);
-    if (sqlState(error) !== '42501' || !(failure instanceof TokenctlError)) return failure;
+  /** Translates a failed query into a TokenctlError. If rights are missing, the error says how to grant them. */
+  async explain(purpose: RightsPurpose, error: unknown): Promise<unknown> {
+    const translated = databaseError(error, this.address);
+    if (sqlState(error) !== '42501' || !(translated instanceof TokenctlError)) return translated;
     const purposes = purpose === 'read' ? ['read' as const] : ['read' as const, purpose];
     const missing = await missingRights(this.database, this.layout, purposes).catch(() => []);
     const grants = [...new Set(missing.map(({ grant }) => grant))];
     const tables = [...new Set(grants.map((grant) => / ON (?:SEQUENCE )?(\S+) TO /.exec(grant)?.[1] ?? ''))];
     return new TokenctlError(
-      failure.code,
+      translated.code,
       tables.length === 0
-        ? failure.message
-        : `${this.address} does not give this role enough rights on ${firstOf(tables)}`,
+        ? translated.message
+        : `This role lacks rights on ${firstTables(tables)} in ${this.address}`,
       {
         hint:
-          grants.length === 0 || grants.length > SHOWN
-            ? 'Ask who administers the database: `tokenctl context check` prints what has to be granted.'
-            : `Have it granted: \`${grants.join('; ')};\``,
+          grants.length === 0 || grants.length > MAX_NAMED
+            ? 'Run `tokenctl context check` to print the missing grants, and ask the database administrator for them.'
+            : `Ask the database administrator to run \`${grants.join('; ')};\``,
         cause: error,
-        ...(failure.details !== undefined && { details: { ...failure.details, grants } }),
+        ...(translated.details !== undefined && { details: { ...translated.details, grants } }),
       },
     );
   }
 }
 
-function firstOf(tables: readonly string[]): string {
-  const rest = tables.length - SHOWN;
-  return rest <= 0 ? tables.join(', ') : `${tables.slice(0, SHOWN).join(', ')} and ${rest} more tables`;
+function firstTables(tables: readonly string[]): string {
+  const more = tables.length - MAX_NAMED;
+  return more <= 0 ? tables.join(', ') : `${tables.slice(0, MAX_NAMED).join(', ')} and ${more} more tables`;
 }
+
+/**
+ * Translates a database error into a TokenctlError with the address and the SQLSTATE, but no values. Returns any other error as
+ * it is.
+ */
+export function databaseError(error: unknown, address: string): unknown {
+  if (error instanceof TokenctlError)
+    return error.code === 'database_unreachable' ? connectError(error) : error;
+  const state = sqlState(error);
+  if (state === null) return error;
+  const { message, code, hint } = describeState(state, address);
+  return new TokenctlError(code, message, {
+    ...(hint !== undefined && { hint }),
+    cause: error,
+    details: { sqlstate: state },
+  });
+}
+
+function connectError(error: TokenctlError): TokenctlError {
+  const { message, cause } = error;
+  const state = sqlState(cause) ?? '';
+  if (state.startsWith('28')) {
+    return new TokenctlError('credentials_refused', message, {
+      hint: 'Check the role, its password, and that pg_hba.conf allows the connection from this machine.',
+      cause,
+    });
+  }
+  // While connecting, 42501 means that the role lacks the CONNECT right.
+  if (state === '42501') return new TokenctlError('permission_refused', message, { cause });
+  return new TokenctlError('target_unreachable', message, {
+    hint:
+      state === '57P01'
+        ? 'An administrator ended the connection, or the server is shutting down. Completed work is kept: run the command again.'
+        : (error.hint ?? 'Try again when the database is available.'),
+    cause,
+  });
+}
+
+interface StateDescription {
+  readonly message: string;
+  readonly code: TokenctlError['code'];
+  readonly hint?: string;
+}
+
+function describeState(state: string, address: string): StateDescription {
+  if (state === '42501') {
+    return { message: `This role lacks the necessary rights in ${address}`, code: 'permission_refused' };
+  }
+  if (state === '25006') {
+    return {
+      message: `${address} is read-only: a standby, or configured as read-only`,
+      code: 'permission_refused',
+      hint: 'Use the address of the primary server.',
+    };
+  }
+  if (state === '57014') {
+    return {
+      message: `A statement timed out in ${address}`,
+      code: 'target_unreachable',
+      hint: 'Check the load of the database, and try again. Completed work is kept.',
+    };
+  }
+  if (isLockConflict(state)) {
+    return {
+      message: `Another transaction holds a lock in ${address}`,
+      code: 'busy',
+      hint: 'Try again. pg_stat_activity and pg_locks show which transaction it is.',
+    };
+  }
+  if (state.startsWith('23')) {
+    return {
+      message: `A constraint in ${address} rejects the change`,
+      code: 'target_misbehaved',
+      hint: "Look for foreign keys on these rows that are not part of a controller's schema.",
+    };
+  }
+  return {
+    message: `${address} rejected a statement (SQLSTATE ${state})`,
+    code: 'target_misbehaved',
+    hint: 'Check the log of the database server.',
+  };
+}
+
+/** Serialization failure, deadlock, or lock not available. */
+function isLockConflict(state: string): boolean {
+  return state === '40001' || state === '40P01' || state === '55P03';
+}
+
+/**
+ * Whether the same statement may succeed with fewer rows later: the rows are locked, the statement timed out, or (23503)
+ * another table now refers to one of the rows.
+ */
+export function isTransient(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== null && (isLockConflict(state) || state === '57014' || state === '23503');
+}
+
+/** Why rows could not be changed after all retries. */
+export function retryFailureReason(error: unknown): string {
+  switch (sqlState(error)) {
+    case '23503':
+      return 'another table of the database refers to it';
+    case '57014':
+      return 'the statement timed out';
+    default:
+      return LOCKED_REASON;
+  }
+}
+
+/** The reason for rows that stayed locked. */
+export const LOCKED_REASON = 'another transaction locks it';

@@ -1,26 +1,28 @@
 import { createHash, randomInt } from 'node:crypto';
+import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { Secret } from '../../domain/secret.ts';
 import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
+import { insertTokenCreated } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
-import { instant } from './instants.ts';
-import { findOwner, insertToken, type Owner } from './queries/create-token.ts';
+import { dateOf, milliseconds } from './queries.ts';
 import { currentSettings } from './settings.ts';
-import { TABLES } from './tables.ts';
+import { type Layout, TABLES } from './tables.ts';
+import { EXTERNAL_ACCOUNT } from './users.ts';
 
-/** Letters and digits in a token's value: some 178 bits, as the controller makes them. */
-const VALUE_LENGTH = 30;
+/** Letters and digits in a token: some 178 bits, as in the controller's tokens. */
+const TOKEN_LENGTH = 30;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/** A year, in seconds: what a gateway comes with. What it is set to stands in a file there. */
-const GATEWAY_LIFETIME = 31_536_000;
+/** A gateway's default, a year. A different lifetime is in its settings file, which the database does not contain. */
+const GATEWAY_LIFETIME_SECONDS = 31_536_000;
 
 /**
- * Creates a personal access token for a user, with the lifetime that the settings give. As with the
- * controller's own command the user may be deactivated.
+ * Creates a personal access token for a user, with the lifetime from the settings. As with the controller's own command, the user
+ * may be inactive.
  *
- * @throws TokenctlError `unsupported` without a user, `not_found` where there is none of the name,
- * `permission_refused` for a user of an identity provider while such users may have no tokens.
+ * @throws TokenctlError `unsupported` without a user, `not_found` for a user that does not exist,
+ * `permission_refused` for an external user if such users may not have tokens.
  */
 export async function createPersonalToken(
   connection: Connection,
@@ -28,21 +30,21 @@ export async function createPersonalToken(
 ): Promise<CreatedToken> {
   const { scope, description, user } = request;
   if (user === undefined) {
-    throw new TokenctlError('unsupported', 'A role of the database is no user, and can have no token', {
-      hint: 'Say whose it is to be, with --user.',
+    throw new TokenctlError('unsupported', 'A database role cannot own a token', {
+      hint: 'Give the owner of the token with --user.',
     });
   }
   const { layout } = connection;
-  const value = newValue();
-  const digest = createHash('sha256').update(value).digest('hex');
-  return connection.change('create', async (transaction) => {
+  const value = generateToken();
+  const hash = createHash('sha256').update(value).digest('hex');
+  return connection.write('create', async (transaction) => {
     const owner = await findOwner(transaction, { layout, username: user });
-    if (owner === null) throw new TokenctlError('not_found', `There is no user ${user}`);
+    if (owner === null) throw new TokenctlError('not_found', `No user named ${user}`);
     const settings = await currentSettings(connection, transaction);
-    const lifetime = settings.OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS ?? GATEWAY_LIFETIME;
+    const lifetime = settings.OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS ?? GATEWAY_LIFETIME_SECONDS;
     requireAllowed(owner, settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS);
     requireLifetime(lifetime);
-    const stored = TABLES[layout].hashed ? digest : value;
+    const stored = TABLES[layout].storesHashes ? hash : value;
     const { id, created, expires } = await insertToken(transaction, {
       ...{ layout, stored, scope, description, lifetime },
       userId: owner.id,
@@ -52,19 +54,23 @@ export async function createPersonalToken(
         ...{ id, scope, description },
         user: { id: owner.id, username: owner.username },
         application: null,
-        created: instant(created),
-        expires: instant(expires),
+        created: dateOf(created),
+        expires: dateOf(expires),
         lastUsed: null,
         hasRefreshToken: false,
-        fingerprint: digest.slice(0, 12),
+        fingerprint: hash.slice(0, 12),
       },
       value: new Secret(value),
     };
   });
 }
 
-function requireAllowed(owner: Owner, externalUsersMay: boolean): void {
-  if (owner.external_account === null || externalUsersMay) return;
+function generateToken(): string {
+  return Array.from({ length: TOKEN_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+}
+
+function requireAllowed(owner: Owner, allowExternalUsers: boolean): void {
+  if (owner.external_account === null || allowExternalUsers) return;
   throw new TokenctlError(
     'permission_refused',
     'Users of an external identity provider may not have tokens here',
@@ -72,14 +78,71 @@ function requireAllowed(owner: Owner, externalUsersMay: boolean): void {
   );
 }
 
-/** A controller with a stored OAUTH2_PROVIDER that lacks the key makes tokens that are over at once. */
+/** A controller whose stored OAUTH2_PROVIDER lacks the key creates tokens that expire at once. */
 function requireLifetime(seconds: number): void {
   if (seconds > 0) return;
-  throw new TokenctlError('unsupported', 'The settings give new tokens no lifetime', {
+  throw new TokenctlError('unsupported', 'The settings give new tokens a lifetime of 0 seconds', {
     hint: 'Set it with `tokenctl settings token-lifetime`.',
   });
 }
 
-function newValue(): string {
-  return Array.from({ length: VALUE_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+interface Owner {
+  readonly id: number;
+  readonly username: string;
+  readonly external_account: string | null;
+}
+
+async function findOwner(
+  database: Queryable,
+  { layout, username }: { readonly layout: Layout; readonly username: string },
+): Promise<Owner | null> {
+  const rows = await database.query<Owner>(
+    `SELECT u.id, u.username, ${EXTERNAL_ACCOUNT[layout]} AS external_account
+     FROM ${TABLES[layout].users} u WHERE u.username = $1`,
+    [username],
+  );
+  return rows[0] ?? null;
+}
+
+interface NewToken {
+  readonly layout: Layout;
+  /** The token in the form that the layout stores. */
+  readonly stored: string;
+  readonly userId: number;
+  readonly scope: string;
+  readonly description: string;
+  /** Seconds. */
+  readonly lifetime: number;
+}
+
+/** A controller links the entry to the token. */
+const LINK_CTE = `, link AS (
+       INSERT INTO main_activitystream_o_auth2_access_token (activitystream_id, oauth2accesstoken_id)
+       SELECT e.id, t.id FROM entry e, token t
+     )`;
+
+/**
+ * Adds a personal access token and its entry in the activity stream in one statement.
+ *
+ * @returns Its id, and the times of creation and expiry, in milliseconds.
+ */
+async function insertToken(
+  database: Queryable,
+  token: NewToken,
+): Promise<{ readonly id: number; readonly created: number; readonly expires: number }> {
+  const { layout } = token;
+  const { accessTokens, tokenTimestamps } = TABLES[layout];
+  const [row] = await database.query<{ id: number; created: number; expires: number }>(
+    `WITH token AS (
+       INSERT INTO ${accessTokens} (token, user_id, scope, description, expires, ${tokenTimestamps.join(', ')})
+       VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5), ${tokenTimestamps.map(() => 'now()').join(', ')})
+       RETURNING id, description, scope, created, expires, user_id, application_id, source_refresh_token_id
+     ), entry AS (
+       ${insertTokenCreated(layout)}
+     )${layout === 'gateway' ? '' : LINK_CTE}
+     SELECT id, ${milliseconds('created')} AS created, ${milliseconds('expires')} AS expires FROM token`,
+    [token.stored, token.userId, token.scope, token.description, token.lifetime],
+  );
+  if (row === undefined) throw new Error('an INSERT … RETURNING returned no row');
+  return row;
 }

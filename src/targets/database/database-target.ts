@@ -16,22 +16,17 @@ import type {
   TokenRequest,
   UserSelector,
 } from '../../operations/ports/target.ts';
-import { listTokens } from './access-tokens.ts';
 import { lastChanges, listActivity } from './activity.ts';
-import { Connection } from './connection.ts';
+import { Connection, databaseError } from './connection.ts';
 import { createPersonalToken } from './create-token.ts';
-import { describeDatabase } from './describe.ts';
-import { databaseFailure } from './failures.ts';
-import { identifyByHash } from './identify.ts';
-import { recogniseLayout } from './layout.ts';
-import { readApplications } from './queries/applications.ts';
-import { listRefreshTokens } from './refresh-tokens.ts';
-import { endRefreshTokens, removeRefreshTokens, revokeAccessTokens } from './revocation.ts';
+import { describeDatabase, staysAlive } from './describe.ts';
+import { recognizeLayout } from './layout.ts';
+import { readApplications } from './references.ts';
+import { deleteRefreshTokens, revokeAccessTokens, revokeRefreshTokens } from './revocation.ts';
 import { endSessions, listSessions } from './sessions.ts';
 import { readSettings, writeSettings } from './settings.ts';
-import { staysAlive } from './stays-alive.ts';
-import { changeUserActive } from './user-active.ts';
-import { listUsers } from './users.ts';
+import { identifyByHash, listRefreshTokens, listTokens } from './tokens.ts';
+import { listUsers, setUserActive } from './users.ts';
 
 /** Which database, and how to reach it. */
 export interface DatabaseTargetOptions {
@@ -39,59 +34,59 @@ export interface DatabaseTargetOptions {
   readonly context: string;
   /** A `postgresql://` URL, or libpq's keywords (`service=NAME`, `host=… dbname=…`). */
   readonly connection: Secret;
-  /** Where the PG* variables, services and passwords are looked up; the process's own where not given. */
+  /** Where to look up the PG* variables, services and passwords. By default the environment of the process. */
   readonly environment?: Environment;
-  /** For how long rows that another transaction holds are tried again, in milliseconds. */
-  readonly patience?: number;
+  /** How long to retry rows that other transactions lock, in milliseconds. */
+  readonly lockRetryMs?: number;
 }
 
-/** Revocations that run at the same time have a connection each. */
+/** Each concurrent revocation uses a connection. */
 const CONNECTIONS = 6;
-const STATEMENT_TIMEOUT = 60_000;
-const LOCK_TIMEOUT = 3_000;
-const IDLE_IN_TRANSACTION_TIMEOUT = 30_000;
-const PATIENCE = 8_000;
+const STATEMENT_TIMEOUT_MS = 60_000;
+const LOCK_TIMEOUT_MS = 3_000;
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
+const LOCK_RETRY_MS = 8_000;
 
 /**
- * Opens a target by way of the database itself: a controller's or the service's, which it recognises by
- * tables and columns.
+ * Opens the database of a controller, of a platform gateway or of the service as a target. It recognizes which one it is
+ * by tables and columns.
  *
- * @throws TokenctlError `configuration` for a connection that cannot be meant, `credentials_refused`,
- * `target_unreachable`, and `unsupported` where the tables are none that it knows.
+ * @throws TokenctlError `configuration` for an invalid connection string, `credentials_refused`, `target_unreachable`,
+ * and `unsupported` for a database with other tables.
  */
 export async function openDatabaseTarget(options: DatabaseTargetOptions): Promise<Target> {
-  const { connection: url, environment, context, patience = PATIENCE } = options;
+  const { connection: url, environment, context, lockRetryMs = LOCK_RETRY_MS } = options;
   const database = await openPostgres({
     url,
     ...(environment !== undefined && { environment }),
     connections: CONNECTIONS,
     applicationName: 'tokenctl',
-    statementTimeout: STATEMENT_TIMEOUT,
-    lockTimeout: LOCK_TIMEOUT,
-    idleInTransactionTimeout: IDLE_IN_TRANSACTION_TIMEOUT,
-    // Compiling these statements takes longer than running them.
+    statementTimeout: STATEMENT_TIMEOUT_MS,
+    lockTimeout: LOCK_TIMEOUT_MS,
+    idleInTransactionTimeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    // JIT compilation takes longer than these statements.
     settings: { jit: 'off' },
   }).catch((error: unknown) => {
-    throw databaseFailure(error, 'The database');
+    throw databaseError(error, 'The database');
   });
   try {
-    const layout = await recogniseLayout(database, database.address);
-    return new DatabaseTarget(new Connection(database, layout), context, patience);
+    const layout = await recognizeLayout(database, database.address);
+    return new DatabaseTarget(new Connection(database, layout), context, lockRetryMs);
   } catch (error) {
     await database.close();
-    throw databaseFailure(error, database.address);
+    throw databaseError(error, database.address);
   }
 }
 
 class DatabaseTarget implements Target {
   readonly #connection: Connection;
   readonly #context: string;
-  readonly #patience: number;
+  readonly #lockRetryMs: number;
 
-  constructor(connection: Connection, context: string, patience: number) {
+  constructor(connection: Connection, context: string, lockRetryMs: number) {
     this.#connection = connection;
     this.#context = context;
-    this.#patience = patience;
+    this.#lockRetryMs = lockRetryMs;
   }
 
   describe(): Promise<TargetDescription> {
@@ -108,9 +103,7 @@ class DatabaseTarget implements Target {
 
   applications(names?: readonly string[]): Promise<readonly Application[]> {
     const { layout } = this.#connection;
-    return this.#connection.ask('read', (database) =>
-      readApplications(database, { layout, names: names ?? null }),
-    );
+    return this.#connection.read((database) => readApplications(database, { layout, names: names ?? null }));
   }
 
   activity(selector: ActivitySelector): AsyncIterable<Activity> {
@@ -121,7 +114,7 @@ class DatabaseTarget implements Target {
     return lastChanges(this.#connection, userIds);
   }
 
-  /** A role of the database authenticates with no token. */
+  /** A database role does not authenticate with a token. */
   ownTokenIds(): Promise<readonly number[]> {
     return Promise.resolve([]);
   }
@@ -133,7 +126,7 @@ class DatabaseTarget implements Target {
     return revokeAccessTokens(this.#connection, {
       ids: tokenIds,
       withRefreshTokens: options.withRefreshTokens === true,
-      patience: this.#patience,
+      lockRetryMs: this.#lockRetryMs,
     });
   }
 
@@ -141,8 +134,8 @@ class DatabaseTarget implements Target {
     readonly tokensWithRefreshToken: number;
     readonly reach: Reach;
   }): Promise<readonly StaysAlive[]> {
-    const { recognised } = this.#connection;
-    return staysAlive({ ...facts, recognised }, () => readSettings(this.#connection));
+    const { recognized } = this.#connection;
+    return staysAlive({ ...facts, recognized }, () => readSettings(this.#connection));
   }
 
   refreshTokens(selector: RefreshTokenSelector): AsyncIterable<RefreshToken> {
@@ -150,11 +143,11 @@ class DatabaseTarget implements Target {
   }
 
   revokeRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome> {
-    return endRefreshTokens(this.#connection, { ids, patience: this.#patience });
+    return revokeRefreshTokens(this.#connection, { ids, lockRetryMs: this.#lockRetryMs });
   }
 
   deleteRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome> {
-    return removeRefreshTokens(this.#connection, { ids, patience: this.#patience });
+    return deleteRefreshTokens(this.#connection, { ids, lockRetryMs: this.#lockRetryMs });
   }
 
   sessions(selector: SessionSelector): AsyncIterable<Session> {
@@ -162,7 +155,7 @@ class DatabaseTarget implements Target {
   }
 
   endSessions(selector: SessionSelector): AsyncIterable<Session> {
-    return endSessions(this.#connection, selector, this.#patience);
+    return endSessions(this.#connection, selector, this.#lockRetryMs);
   }
 
   createToken(request: TokenRequest): Promise<CreatedToken> {
@@ -174,7 +167,7 @@ class DatabaseTarget implements Target {
   }
 
   setUserActive(userId: number, active: boolean): Promise<boolean> {
-    return changeUserActive(this.#connection, userId, active);
+    return setUserActive(this.#connection, userId, active);
   }
 
   readonly settings = {

@@ -1,35 +1,152 @@
 import type { Queryable } from '../../db/database.ts';
-import type { ApplicationReference, UserReference } from '../../domain/token.ts';
+import type { Application, ApplicationReference, UserReference } from '../../domain/token.ts';
+import type { Connection } from './connection.ts';
+import { dateOf, milliseconds } from './queries.ts';
+import { type Layout, TABLES } from './tables.ts';
 
-/** The names of users or applications by their ids, as {@link References} looks them up. */
-type Lookup<Reference> = (database: Queryable, ids: readonly number[]) => Promise<readonly Reference[]>;
+/** The columns of an access token or a refresh token that refer to other tables. */
+interface ReferringRow {
+  readonly user_id: number | null;
+  readonly application_id: number | null;
+}
+
+/** The users and applications that token rows refer to, read as their pages arrive. */
+export class TokenReferences {
+  readonly #users: ReferenceCache<UserReference>;
+  readonly #applications: ReferenceCache<ApplicationReference>;
+
+  constructor(layout: Layout) {
+    this.#users = new ReferenceCache((database, ids) => readUserNames(database, { layout, ids }));
+    this.#applications = new ReferenceCache((database, ids) =>
+      readApplicationNames(database, { layout, ids }),
+    );
+  }
+
+  /** Reads the references of a page that are not cached yet. */
+  load(connection: Connection, rows: readonly ReferringRow[]): Promise<void> {
+    return connection.read(async (database) => {
+      await this.#users.load(
+        database,
+        rows.map((row) => row.user_id),
+      );
+      await this.#applications.load(
+        database,
+        rows.map((row) => row.application_id),
+      );
+    });
+  }
+
+  user({ user_id }: ReferringRow): UserReference | null {
+    return this.#users.get(user_id);
+  }
+
+  application({ application_id }: ReferringRow): ApplicationReference | null {
+    return this.#applications.get(application_id);
+  }
+}
 
 /**
- * Users or applications by id, each looked up once and then shared by all that refer to it: a million
- * tokens have few owners, and sending their names along with each would cost more than the rest.
+ * Users or applications by id, each read once: a million tokens have few owners, and to send their names with each
+ * token would cost more than everything else.
  */
-export class References<Reference extends UserReference | ApplicationReference> {
-  readonly #known = new Map<number, Reference | null>();
-  readonly #lookup: Lookup<Reference>;
+class ReferenceCache<Reference extends UserReference | ApplicationReference> {
+  readonly #cached = new Map<number, Reference | null>();
+  readonly #read: (database: Queryable, ids: readonly number[]) => Promise<readonly Reference[]>;
 
-  constructor(lookup: Lookup<Reference>) {
-    this.#lookup = lookup;
+  constructor(read: (database: Queryable, ids: readonly number[]) => Promise<readonly Reference[]>) {
+    this.#read = read;
   }
 
-  /** Looks up those that are not known yet. */
-  async learn(database: Queryable, ids: Iterable<number | null>): Promise<void> {
-    const unknown = new Set<number>();
-    for (const id of ids) if (id !== null && !this.#known.has(id)) unknown.add(id);
-    if (unknown.size === 0) return;
-    for (const reference of await this.#lookup(database, [...unknown])) {
-      this.#known.set(reference.id, reference);
-      unknown.delete(reference.id);
+  async load(database: Queryable, ids: Iterable<number | null>): Promise<void> {
+    const missing = new Set<number>();
+    for (const id of ids) if (id !== null && !this.#cached.has(id)) missing.add(id);
+    if (missing.size === 0) return;
+    for (const reference of await this.#read(database, [...missing])) {
+      this.#cached.set(reference.id, reference);
+      missing.delete(reference.id);
     }
-    for (const id of unknown) this.#known.set(id, null);
+    for (const id of missing) this.#cached.set(id, null);
   }
 
-  /** The one with this id; null without an id, and where its row is gone. */
-  of(id: number | null): Reference | null {
-    return id === null ? null : (this.#known.get(id) ?? null);
+  /** Null without an id, and if the row was deleted. */
+  get(id: number | null): Reference | null {
+    return id === null ? null : (this.#cached.get(id) ?? null);
   }
+}
+
+/** Resolves the names in a selector to ids once, so that the pages need no joins. */
+export function resolveNames(
+  connection: Connection,
+  names: {
+    readonly users?: readonly string[] | undefined;
+    readonly applications?: readonly string[] | undefined;
+  },
+): Promise<{
+  readonly userIds: readonly number[] | undefined;
+  readonly applicationIds: readonly number[] | undefined;
+}> {
+  const { users, applications } = names;
+  const { layout } = connection;
+  return connection.read(async (database) => ({
+    userIds: users && (await readUserIds(database, { layout, names: users })),
+    applicationIds: applications && (await readApplicationIds(database, { layout, names: applications })),
+  }));
+}
+
+/** The names of users by their ids. */
+export function readUserNames(
+  database: Queryable,
+  { layout, ids }: { readonly layout: Layout; readonly ids: readonly number[] },
+): Promise<UserReference[]> {
+  return database.query<UserReference>(
+    `SELECT u.id, u.username FROM ${TABLES[layout].users} u WHERE u.id = ANY($1::bigint[])`,
+    [ids],
+  );
+}
+
+async function readUserIds(
+  database: Queryable,
+  { layout, names }: { readonly layout: Layout; readonly names: readonly string[] },
+): Promise<number[]> {
+  const rows = await database.query<{ id: number }>(
+    `SELECT u.id FROM ${TABLES[layout].users} u WHERE u.username = ANY($1::text[])`,
+    [names],
+  );
+  return rows.map(({ id }) => id);
+}
+
+function readApplicationNames(
+  database: Queryable,
+  { layout, ids }: { readonly layout: Layout; readonly ids: readonly number[] },
+): Promise<ApplicationReference[]> {
+  return database.query<ApplicationReference>(
+    `SELECT a.id, a.name FROM ${TABLES[layout].applications} a WHERE a.id = ANY($1::bigint[])`,
+    [ids],
+  );
+}
+
+/** Several organizations may have applications of the same name. */
+async function readApplicationIds(
+  database: Queryable,
+  { layout, names }: { readonly layout: Layout; readonly names: readonly string[] },
+): Promise<number[]> {
+  const rows = await database.query<{ id: number }>(
+    `SELECT a.id FROM ${TABLES[layout].applications} a WHERE a.name = ANY($1::text[])`,
+    [names],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** All applications, or those with these names, ascending by id. */
+export async function readApplications(
+  database: Queryable,
+  { layout, names }: { readonly layout: Layout; readonly names: readonly string[] | null },
+): Promise<Application[]> {
+  const rows = await database.query<Omit<Application, 'created'> & { created: number }>(
+    `SELECT a.id, a.name, a.client_type AS "clientType", a.authorization_grant_type AS "grantType",
+       ${milliseconds('a.created')} AS created
+     FROM ${TABLES[layout].applications} a WHERE $1::text[] IS NULL OR a.name = ANY($1::text[]) ORDER BY a.id`,
+    [names],
+  );
+  return rows.map((row) => ({ ...row, created: dateOf(row.created) }));
 }

@@ -1,32 +1,25 @@
 import type { Queryable } from '../../db/database.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { RightsPurpose } from '../../operations/ports/target.ts';
-import { inChunks, isUnanswered } from './chunks.ts';
+import { insertTokensDeleted, refreshTokensDeletedCte, refreshTokensRevokedCte } from './activity-entries.ts';
+import { processInBatches } from './batches.ts';
 import type { Connection } from './connection.ts';
-import {
-  deleteRefreshTokens,
-  type EndedRow,
-  readLiveRefreshIds,
-  revokeRefreshTokens,
-} from './queries/end-refresh-tokens.ts';
-import { type RevokedRow, revokeTokens } from './queries/revoke-tokens.ts';
-import { readPresentIds } from './queries/token-deletion.ts';
-import { TABLES } from './tables.ts';
+import { type Layout, TABLES, type Tables, tokenFingerprint } from './tables.ts';
 
-/** How many tokens one transaction takes: some 50 ms of work, that nobody waits for long. */
-export const AT_ONCE = 2000;
+/** How many tokens one transaction revokes: some 50 ms of work, so that other transactions do not wait long. */
+export const BATCH_SIZE = 2000;
 
-/** Which tokens to end. */
-interface Ending {
+interface RevocationOptions {
   readonly ids: readonly number[];
-  /** For how long tokens that others hold are tried again, in milliseconds. */
-  readonly patience: number;
+  /** How long to retry tokens that other transactions lock, in milliseconds. */
+  readonly lockRetryMs: number;
 }
 
-/** Revokes access tokens, each with its refresh token where that is meant, and yields what became of each. */
+/** Revokes access tokens, optionally with their refresh tokens, and yields the outcome of each. */
 export function revokeAccessTokens(
   connection: Connection,
-  options: Ending & { readonly withRefreshTokens: boolean },
+  options: RevocationOptions & { readonly withRefreshTokens: boolean },
 ): AsyncGenerator<Outcome, void> {
   const { layout } = connection;
   const { accessTokens: table } = TABLES[layout];
@@ -34,78 +27,266 @@ export function revokeAccessTokens(
   return outcomes(connection, {
     ...options,
     purpose: 'revoke',
-    end: async (database, ids) =>
-      (await revokeTokens(database, { layout, ids, withRefreshTokens })).map(revoked),
-    stillThere: (database, ids) => readPresentIds(database, { table, ids }),
+    process: (database, ids) => deleteAccessTokens(database, { layout, ids, withRefreshTokens }),
+    findRemaining: (database, ids) => readExistingIds(database, { table, ids }),
   });
 }
 
-/** Revokes refresh tokens, each with the access token beside it. One that is revoked is unchanged. */
-export function endRefreshTokens(connection: Connection, options: Ending): AsyncGenerator<Outcome, void> {
+/** Revokes refresh tokens, each with its access token. A token that is already revoked is unchanged. */
+export function revokeRefreshTokens(
+  connection: Connection,
+  options: RevocationOptions,
+): AsyncGenerator<Outcome, void> {
   const { layout } = connection;
   return outcomes(connection, {
     ...options,
     purpose: 'revoke',
-    end: async (database, ids) => (await revokeRefreshTokens(database, { layout, ids })).map(ended),
-    stillThere: (database, ids) => readLiveRefreshIds(database, { layout, ids }),
+    process: (database, ids) => updateRefreshTokens(database, { layout, ids }),
+    findRemaining: (database, ids) => readUnrevokedIds(database, { layout, ids }),
   });
 }
 
 /** Deletes the rows of refresh tokens, live or not. */
-export function removeRefreshTokens(connection: Connection, options: Ending): AsyncGenerator<Outcome, void> {
+export function deleteRefreshTokens(
+  connection: Connection,
+  options: RevocationOptions,
+): AsyncGenerator<Outcome, void> {
   const { layout } = connection;
   const { refreshTokens: table } = TABLES[layout];
   return outcomes(connection, {
     ...options,
     purpose: 'cleanup',
-    end: async (database, ids) => (await deleteRefreshTokens(database, { layout, ids })).map(ended),
-    stillThere: (database, ids) => readPresentIds(database, { table, ids }),
+    process: (database, ids) => deleteRefreshTokenRows(database, { layout, ids }),
+    findRemaining: (database, ids) => readExistingIds(database, { table, ids }),
   });
 }
 
-/** Outcomes of ending tokens in chunks: what is neither ended nor still there was gone already. */
+/** Processes tokens in batches. A token that was neither processed nor exists was already gone: it is unchanged. */
 async function* outcomes(
   connection: Connection,
-  options: Ending & {
+  options: RevocationOptions & {
     readonly purpose: RightsPurpose;
-    readonly end: (database: Queryable, ids: readonly number[]) => Promise<readonly Outcome[]>;
-    readonly stillThere: (database: Queryable, ids: readonly number[]) => Promise<readonly number[]>;
+    readonly process: (database: Queryable, ids: readonly number[]) => Promise<readonly Outcome[]>;
+    readonly findRemaining: (database: Queryable, ids: readonly number[]) => Promise<readonly number[]>;
   },
 ): AsyncGenerator<Outcome, void> {
-  const { ids, patience, purpose, end, stillThere } = options;
-  const { left, stopped } = yield* inChunks<number, Outcome>({
-    connection,
-    purpose,
+  const { ids, lockRetryMs, purpose, process, findRemaining } = options;
+  const { unprocessed, failure } = yield* processInBatches<number, Outcome>({
+    ...{ connection, purpose, lockRetryMs, findRemaining },
     items: ids,
-    size: AT_ONCE,
-    patience,
-    act: async (database, chunk) =>
-      new Map((await end(database, chunk)).map((outcome) => [outcome.tokenId, outcome])),
-    held: stillThere,
-    absent: (tokenId) => ({ tokenId, result: 'unchanged' }),
+    batchSize: BATCH_SIZE,
+    process: async (database, batch) =>
+      new Map((await process(database, batch)).map((outcome) => [outcome.tokenId, outcome])),
+    missing: (tokenId) => ({ tokenId, result: 'unchanged' }),
   });
-  for (const { item, reason } of left) yield { tokenId: item, result: 'failed', reason };
-  if (stopped === null) return;
-  if (isUnanswered(stopped.error)) yield* stopped.underWay.map(unanswered);
-  throw stopped.error;
+  for (const { item, reason } of unprocessed) yield { tokenId: item, result: 'failed', reason };
+  if (failure === null) return;
+  if (isConnectionLost(failure.error)) yield* failure.inFlight.map(unknownOutcome);
+  throw failure.error;
 }
 
-function revoked({ id, fingerprint, refresh_id, refresh_fingerprint }: RevokedRow): Outcome {
-  const refreshToken =
-    refresh_id === null || refresh_fingerprint === null
-      ? undefined
-      : { id: refresh_id, fingerprint: refresh_fingerprint };
-  return { tokenId: id, fingerprint, result: 'revoked', ...(refreshToken && { refreshToken }) };
+/** Then it is unknown whether the last transaction was committed. */
+function isConnectionLost(error: unknown): boolean {
+  return error instanceof TokenctlError && error.code === 'target_unreachable';
 }
 
-function ended({ id, fingerprint }: EndedRow): Outcome {
-  return { tokenId: id, fingerprint, result: 'revoked' };
-}
-
-function unanswered(tokenId: number): Outcome {
+function unknownOutcome(tokenId: number): Outcome {
   return {
     tokenId,
     result: 'failed',
-    reason: 'the connection to the database was lost, so that it may be revoked or not',
+    reason: 'the connection to the database was lost, so it may or may not be revoked',
   };
+}
+
+/** The refresh tokens in the CTE `selected` that are revoked together with their access tokens. */
+const REVOKED_REFRESH_TOKENS = `SELECT s.refresh_id AS id, s.id AS access_token_id FROM selected s
+      WHERE $2::boolean AND s.refresh_id IS NOT NULL AND s.refresh_revoked IS NULL`;
+
+/**
+ * Revokes access tokens in one statement, in the controller's order: their live refresh tokens are revoked (if requested)
+ * and detached, then the access tokens are deleted. A token is skipped while another transaction locks it or its
+ * refresh token: `locked_refresh` contains those that could be locked, `present_refresh` all that exist.
+ */
+async function deleteAccessTokens(
+  database: Queryable,
+  options: {
+    readonly layout: Layout;
+    readonly ids: readonly number[];
+    readonly withRefreshTokens: boolean;
+  },
+): Promise<Outcome[]> {
+  const { layout, ids, withRefreshTokens } = options;
+  const { accessTokens, refreshTokens, applications, refreshTokenUpdatedAt } = TABLES[layout];
+  const rows = await database.query<{
+    id: number;
+    fingerprint: string;
+    refresh_id: number | null;
+    refresh_fingerprint: string | null;
+  }>(
+    `WITH locked AS MATERIALIZED (
+       SELECT t.id, t.token, t.description, t.scope, t.application_id FROM ${accessTokens} t
+       WHERE t.id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED
+     ), locked_refresh AS MATERIALIZED (
+       SELECT r.id, r.token, r.revoked FROM ${refreshTokens} r
+       WHERE r.access_token_id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED
+     ), present_refresh AS MATERIALIZED (
+       SELECT r.id, r.access_token_id FROM ${refreshTokens} r
+       WHERE r.access_token_id = ANY($1::bigint[])
+     ), selected AS MATERIALIZED (
+       SELECT l.id, l.token, l.description, l.scope, a.name AS application,
+         r.id AS refresh_id, r.token AS refresh_token, r.revoked AS refresh_revoked
+       FROM locked l
+       LEFT JOIN present_refresh p ON p.access_token_id = l.id
+       LEFT JOIN locked_refresh r ON r.id = p.id
+       LEFT JOIN ${applications} a ON a.id = l.application_id
+       WHERE p.id IS NULL OR r.id IS NOT NULL
+     ), refresh_tokens AS (
+       UPDATE ${refreshTokens} r SET access_token_id = NULL,
+         revoked = CASE WHEN $2::boolean AND r.revoked IS NULL THEN now() ELSE r.revoked END,
+         ${refreshTokenUpdatedAt} = CASE WHEN $2::boolean AND r.revoked IS NULL THEN now()
+           ELSE r.${refreshTokenUpdatedAt} END
+       WHERE r.id = ANY(ARRAY(SELECT s.refresh_id FROM selected s WHERE s.refresh_id IS NOT NULL))
+     ), ${deleteSelectedCtes(layout)}${refreshTokensRevokedCte(layout, REVOKED_REFRESH_TOKENS)}
+     SELECT s.id, ${tokenFingerprint(layout, 's.token')} AS fingerprint,
+       CASE WHEN $2::boolean AND s.refresh_revoked IS NULL THEN s.refresh_id END AS refresh_id,
+       ${tokenFingerprint(layout, 's.refresh_token')} AS refresh_fingerprint
+     FROM selected s JOIN deleted d ON d.id = s.id`,
+    [ids, withRefreshTokens],
+    'revoke tokens',
+  );
+  return rows.map(({ id, fingerprint, refresh_id, refresh_fingerprint }) => ({
+    tokenId: id,
+    fingerprint,
+    result: 'revoked',
+    ...(refresh_id !== null &&
+      refresh_fingerprint !== null && {
+        refreshToken: { id: refresh_id, fingerprint: refresh_fingerprint },
+      }),
+  }));
+}
+
+/**
+ * CTEs that delete the access tokens in the CTE `selected` (id, description, scope, application; locked) as the layout's own
+ * program does: they delete a controller's links from the activity stream, add an entry for each token, and delete the tokens
+ * (in `deleted`). No foreign key has an action to do it. Each part gets the ids as an array, so that it uses the index
+ * whatever the planner estimates for `selected`.
+ */
+function deleteSelectedCtes(layout: Layout): string {
+  const links =
+    layout === 'gateway'
+      ? ''
+      : `links AS (
+    DELETE FROM main_activitystream_o_auth2_access_token
+    WHERE oauth2accesstoken_id = ANY(ARRAY(SELECT s.id FROM selected s))
+  ), `;
+  return `${links}entries AS (
+    ${insertTokensDeleted(layout)}
+  ), deleted AS (
+    DELETE FROM ${TABLES[layout].accessTokens} WHERE id = ANY(ARRAY(SELECT s.id FROM selected s)) RETURNING id
+  )`;
+}
+
+interface RefreshTokenIds {
+  readonly layout: Layout;
+  readonly ids: readonly number[];
+}
+
+/**
+ * Revokes live refresh tokens in one statement, as the controller does: deletes the access token of each and keeps the
+ * row. A token is skipped while another transaction locks it or its access token.
+ */
+async function updateRefreshTokens(
+  database: Queryable,
+  { layout, ids }: RefreshTokenIds,
+): Promise<Outcome[]> {
+  const { accessTokens, refreshTokens, applications, refreshTokenUpdatedAt } = TABLES[layout];
+  const rows = await database.query<RevokedRow>(
+    `WITH locked AS MATERIALIZED (
+       SELECT r.id, r.token, r.access_token_id FROM ${refreshTokens} r
+       WHERE r.id = ANY($1::bigint[]) AND r.revoked IS NULL FOR UPDATE SKIP LOCKED
+     ), locked_access AS MATERIALIZED (
+       SELECT t.id, t.description, t.scope, t.application_id FROM ${accessTokens} t
+       WHERE t.id = ANY(ARRAY(SELECT l.access_token_id FROM locked l WHERE l.access_token_id IS NOT NULL))
+       FOR UPDATE SKIP LOCKED
+     ), revocable AS MATERIALIZED (
+       SELECT l.id, l.token, l.access_token_id FROM locked l
+       WHERE l.access_token_id IS NULL OR l.access_token_id IN (SELECT t.id FROM locked_access t)
+     ), selected AS MATERIALIZED (
+       SELECT t.id, t.description, t.scope, a.name AS application
+       FROM locked_access t LEFT JOIN ${applications} a ON a.id = t.application_id
+     ), revoked AS (
+       UPDATE ${refreshTokens} r
+       SET revoked = now(), ${refreshTokenUpdatedAt} = now(), access_token_id = NULL
+       WHERE r.id = ANY(ARRAY(SELECT e.id FROM revocable e)) RETURNING r.id
+     ), ${deleteSelectedCtes(layout)}${refreshTokensRevokedCte(layout, 'SELECT e.id, e.access_token_id FROM revocable e')}
+     SELECT e.id, ${tokenFingerprint(layout, 'e.token')} AS fingerprint
+     FROM revocable e JOIN revoked r ON r.id = e.id`,
+    [ids],
+    'revoke refresh tokens',
+  );
+  return rows.map(revokedOutcome);
+}
+
+/**
+ * Deletes refresh tokens in one statement, and first detaches the access tokens created from them. A token is skipped
+ * while another transaction locks it or such an access token.
+ */
+async function deleteRefreshTokenRows(
+  database: Queryable,
+  { layout, ids }: RefreshTokenIds,
+): Promise<Outcome[]> {
+  const { accessTokens, refreshTokens } = TABLES[layout];
+  const rows = await database.query<RevokedRow>(
+    `WITH locked AS MATERIALIZED (
+       SELECT r.id FROM ${refreshTokens} r
+       WHERE r.id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED
+     ), locked_access AS MATERIALIZED (
+       SELECT t.id FROM ${accessTokens} t
+       WHERE t.source_refresh_token_id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED
+     ), busy AS MATERIALIZED (
+       SELECT t.source_refresh_token_id AS id FROM ${accessTokens} t
+       WHERE t.source_refresh_token_id = ANY($1::bigint[]) AND t.id NOT IN (SELECT l.id FROM locked_access l)
+     ), selected AS MATERIALIZED (
+       SELECT l.id FROM locked l WHERE l.id NOT IN (SELECT b.id FROM busy b)
+     ), detached AS (
+       UPDATE ${accessTokens} t SET source_refresh_token_id = NULL
+       WHERE t.source_refresh_token_id = ANY(ARRAY(SELECT s.id FROM selected s))
+     )${refreshTokensDeletedCte(layout)}
+     DELETE FROM ${refreshTokens} r WHERE r.id = ANY(ARRAY(SELECT s.id FROM selected s))
+     RETURNING r.id, ${tokenFingerprint(layout, 'r.token')} AS fingerprint`,
+    [ids],
+    'delete refresh tokens',
+  );
+  return rows.map(revokedOutcome);
+}
+
+interface RevokedRow {
+  readonly id: number;
+  readonly fingerprint: string;
+}
+
+function revokedOutcome({ id, fingerprint }: RevokedRow): Outcome {
+  return { tokenId: id, fingerprint, result: 'revoked' };
+}
+
+async function readExistingIds(
+  database: Queryable,
+  options: {
+    readonly table: Tables['accessTokens' | 'refreshTokens'];
+    readonly ids: readonly number[];
+  },
+): Promise<number[]> {
+  const rows = await database.query<{ id: number }>(
+    `SELECT t.id FROM ${options.table} t WHERE t.id = ANY($1::bigint[])`,
+    [options.ids],
+  );
+  return rows.map(({ id }) => id);
+}
+
+async function readUnrevokedIds(database: Queryable, { layout, ids }: RefreshTokenIds): Promise<number[]> {
+  const rows = await database.query<{ id: number }>(
+    `SELECT r.id FROM ${TABLES[layout].refreshTokens} r WHERE r.id = ANY($1::bigint[]) AND r.revoked IS NULL`,
+    [ids],
+  );
+  return rows.map(({ id }) => id);
 }

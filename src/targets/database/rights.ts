@@ -1,48 +1,43 @@
 import type { Queryable } from '../../db/database.ts';
 import type { MissingRight, RightsPurpose } from '../../operations/ports/target.ts';
-import type { Layout } from './layout.ts';
-import { needsOf, PURPOSES } from './needs/needs.ts';
-import { readLackingRights, readLackingSequences } from './queries/catalogue.ts';
+import { PURPOSES, requiredRights } from './required-rights.ts';
+import type { Layout } from './tables.ts';
 
 /**
- * What the role of a database lacks for some purposes: for each purpose and table one statement that grants
- * exactly that, down to the columns.
+ * The rights that the current role lacks for some purposes: for each purpose and table one statement that grants exactly
+ * what is missing, down to the columns.
  */
 export async function missingRights(
   database: Queryable,
   layout: Layout,
   purposes: readonly RightsPurpose[] = PURPOSES,
 ): Promise<MissingRight[]> {
-  const needs = purposes.flatMap((purpose) => needsOf(purpose, layout).map((need) => ({ purpose, ...need })));
-  const wanted = needs.flatMap(({ columns = [''], ...need }) =>
-    columns.map((column) => ({ ...need, column })),
+  const required = purposes.flatMap((purpose) =>
+    requiredRights(purpose, layout).map((right) => ({ purpose, ...right })),
   );
-  const lacking = await readLackingRights(database, wanted);
-  const rights = lacking.flatMap(({ position, ...found }) => {
-    const right = wanted[position - 1];
+  const byColumn = required.flatMap(({ columns = [''], ...right }) =>
+    columns.map((column) => ({ ...right, column })),
+  );
+  const missing = (await readMissingPrivileges(database, byColumn)).flatMap(({ position, ...found }) => {
+    const right = byColumn[position - 1];
     return right === undefined ? [] : [{ ...right, ...found }];
   });
-  const filled = needs.filter(({ privilege }) => privilege === 'INSERT');
-  const sequences = await readLackingSequences(database, [...new Set(filled.map(({ table }) => table))]);
+  const inserts = required.filter(({ privilege }) => privilege === 'INSERT');
+  const sequences = await readUnusableSequences(database, [...new Set(inserts.map(({ table }) => table))]);
   return purposes.flatMap((purpose) => [
-    ...grants(rights.filter((right) => right.purpose === purpose)).map((grant) => ({ purpose, grant })),
+    ...grantStatements(missing.filter((right) => right.purpose === purpose)).map((grant) => ({
+      purpose,
+      grant,
+    })),
     ...sequences
-      .filter(({ table }) => filled.some((need) => need.purpose === purpose && need.table === table))
+      .filter(({ table }) => inserts.some((right) => right.purpose === purpose && right.table === table))
       .map(({ sequence, role }) => ({ purpose, grant: `GRANT USAGE ON SEQUENCE ${sequence} TO ${role}` })),
   ]);
 }
 
-/** A right that is missing, with the names that a statement needs. */
-interface NamedRight {
-  readonly qualified: string;
-  readonly role: string;
-  readonly privilege: string;
-  readonly column: string;
-}
-
 /** One statement for each table. */
-function grants(lacking: readonly NamedRight[]): string[] {
-  const byTable = Map.groupBy(lacking, ({ qualified }) => qualified);
+function grantStatements(missing: readonly (Privilege & QuotedNames)[]): string[] {
+  const byTable = Map.groupBy(missing, ({ qualified }) => qualified);
   return [...byTable].map(([table, rights]) => {
     const byPrivilege = Map.groupBy(rights, ({ privilege }) => privilege);
     const privileges = [...byPrivilege].map(([privilege, each]) => {
@@ -51,4 +46,69 @@ function grants(lacking: readonly NamedRight[]): string[] {
     });
     return `GRANT ${privileges.join(', ')} ON ${table} TO ${rights[0]?.role ?? 'CURRENT_USER'}`;
   });
+}
+
+/** A privilege on one column of a table, or with an empty column on the whole table. */
+interface Privilege {
+  readonly table: string;
+  readonly column: string;
+  readonly privilege: string;
+}
+
+interface QuotedNames {
+  /** The table with its schema, quoted for SQL. */
+  readonly qualified: string;
+  /** The current role, quoted for SQL. */
+  readonly role: string;
+}
+
+interface MissingPrivilege extends QuotedNames {
+  /** The position in the list of privileges, from 1. */
+  readonly position: number;
+}
+
+/** Those of these privileges that the current role lacks, in their order. */
+function readMissingPrivileges(
+  database: Queryable,
+  privileges: readonly Privilege[],
+): Promise<MissingPrivilege[]> {
+  return database.query<MissingPrivilege>(
+    `SELECT r.position, quote_ident(current_user) AS role,
+       (SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname)
+        FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.oid = to_regclass(r."table")) AS qualified
+     FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS r("table", "column", privilege, position)
+     WHERE NOT CASE WHEN r."column" = '' THEN has_table_privilege(to_regclass(r."table"), r.privilege)
+       ELSE has_column_privilege(to_regclass(r."table"), r."column", r.privilege) END
+     ORDER BY r.position`,
+    [
+      privileges.map(({ table }) => table),
+      privileges.map(({ column }) => column),
+      privileges.map(({ privilege }) => privilege),
+    ],
+  );
+}
+
+interface UnusableSequence {
+  readonly table: string;
+  /** Quoted for SQL. */
+  readonly sequence: string;
+  /** Quoted for SQL. */
+  readonly role: string;
+}
+
+/**
+ * The sequences behind the `id` of these tables that the current role may not use. Installations of today have identity
+ * columns, which need no right of their own; old installations have a default from a sequence.
+ */
+function readUnusableSequences(database: Queryable, tables: readonly string[]): Promise<UnusableSequence[]> {
+  return database.query<UnusableSequence>(
+    `SELECT s."table", s.sequence, quote_ident(current_user) AS role
+     FROM (SELECT w.name AS "table", pg_get_serial_sequence(w.name, 'id') AS sequence
+           FROM unnest($1::text[]) AS w(name)
+           JOIN pg_catalog.pg_attribute a
+             ON a.attrelid = to_regclass(w.name) AND a.attname = 'id' AND a.attidentity = '') s
+     WHERE s.sequence IS NOT NULL AND NOT has_sequence_privilege(s.sequence, 'USAGE')`,
+    [tables],
+  );
 }

@@ -2,14 +2,14 @@ import { z } from 'zod';
 import type { AuthenticationSettings } from '../../operations/ports/target.ts';
 
 /**
- * The longest lifetime, in seconds: some 7,900 years, so that an expiry made today keeps a year of four
- * digits. A controller takes more and then fails at every new token.
+ * In seconds: some 7,900 years, so that an expiry set today has a year with four digits. A controller accepts more, and then
+ * fails to create tokens.
  */
-const LONGEST_LIFETIME = 250_000_000_000;
+const MAX_LIFETIME_SECONDS = 250_000_000_000;
 
-const lifetime = z.number().int().min(1).max(LONGEST_LIFETIME);
+const writableLifetime = z.number().int().min(1).max(MAX_LIFETIME_SECONDS);
 
-/** What a value must be to be written, key by key: the controller's own rules, which its API checks. */
+/** The values that may be written, by the rules of the controller's API. */
 export const WRITABLE = {
   AUTH_BASIC_ENABLED: z.boolean(),
   ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
@@ -17,18 +17,18 @@ export const WRITABLE = {
   SESSIONS_PER_USER: z.number().int().min(-1),
   DISABLE_LOCAL_AUTH: z.boolean(),
   OAUTH2_PROVIDER: z.object({
-    ACCESS_TOKEN_EXPIRE_SECONDS: lifetime,
-    REFRESH_TOKEN_EXPIRE_SECONDS: lifetime,
-    AUTHORIZATION_CODE_EXPIRE_SECONDS: lifetime,
+    ACCESS_TOKEN_EXPIRE_SECONDS: writableLifetime,
+    REFRESH_TOKEN_EXPIRE_SECONDS: writableLifetime,
+    AUTHORIZATION_CODE_EXPIRE_SECONDS: writableLifetime,
   }),
   LOGIN_REDIRECT_OVERRIDE: z.string(),
   ALLOW_METRICS_FOR_ANONYMOUS_USERS: z.boolean(),
 } as const satisfies Record<keyof AuthenticationSettings, z.ZodType>;
 
 /** The names of the settings. */
-export const KEYS = Object.keys(WRITABLE) as readonly (keyof AuthenticationSettings)[];
+export const SETTING_NAMES = Object.keys(WRITABLE) as readonly (keyof AuthenticationSettings)[];
 
-/** What holds where nothing was ever changed: the defaults of controller 24.6. */
+/** The defaults of controller 24.6. */
 export const DEFAULTS: AuthenticationSettings = {
   AUTH_BASIC_ENABLED: true,
   ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false,
@@ -44,15 +44,16 @@ export const DEFAULTS: AuthenticationSettings = {
   ALLOW_METRICS_FOR_ANONYMOUS_USERS: false,
 };
 
-/** What a stored value may be to be understood; more than may be written. */
 const seconds = z.number().int().nonnegative();
-const lifetimes = z
+const readableLifetimes = z
   .object({
     ACCESS_TOKEN_EXPIRE_SECONDS: seconds,
     REFRESH_TOKEN_EXPIRE_SECONDS: seconds,
     AUTHORIZATION_CODE_EXPIRE_SECONDS: seconds,
   })
   .partial();
+
+/** The stored values that are valid: more than may be written. */
 const READABLE = {
   AUTH_BASIC_ENABLED: z.boolean(),
   ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
@@ -66,42 +67,37 @@ const READABLE = {
   ALLOW_METRICS_FOR_ANONYMOUS_USERS: z.boolean(),
 } as const;
 
-/**
- * The settings that hold, from stored values and the defaults.
- *
- * @param partialLifetime What a key counts as that a stored OAUTH2_PROVIDER lacks: the controller stores a
- * partial object as it is given and then has 0 there; the service fills in the defaults.
- * @returns The key whose stored value makes no sense, or the settings.
- */
-export function settingsOf(
-  stored: ReadonlyMap<string, unknown>,
-  partialLifetime: 'zero' | 'default',
-): { readonly settings: AuthenticationSettings } | { readonly senseless: string } {
-  const values: Record<string, unknown> = { ...DEFAULTS };
-  for (const [key, schema] of Object.entries(READABLE)) {
-    if (!stored.has(key)) continue;
-    const read = schema.safeParse(stored.get(key));
-    if (!read.success) return { senseless: key };
-    values[key] = read.data;
-  }
-  if (stored.has('OAUTH2_PROVIDER')) {
-    const read = lifetimes.safeParse(stored.get('OAUTH2_PROVIDER'));
-    if (!read.success) return { senseless: 'OAUTH2_PROVIDER' };
-    values['OAUTH2_PROVIDER'] = {
-      ...(partialLifetime === 'zero' ? NONE : DEFAULTS.OAUTH2_PROVIDER),
-      ...given(read.data),
-    };
-  }
-  return { settings: values as unknown as AuthenticationSettings };
-}
-
-const NONE: AuthenticationSettings['OAUTH2_PROVIDER'] = {
+const ZERO_LIFETIMES: AuthenticationSettings['OAUTH2_PROVIDER'] = {
   ACCESS_TOKEN_EXPIRE_SECONDS: 0,
   REFRESH_TOKEN_EXPIRE_SECONDS: 0,
   AUTHORIZATION_CODE_EXPIRE_SECONDS: 0,
 };
 
-/** Without the keys that are undefined. */
-function given(values: object): object {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+/**
+ * The effective settings: stored values over the defaults.
+ *
+ * @param missingLifetime The value of a key that a stored OAUTH2_PROVIDER lacks. A controller stores a partial object as it
+ * is and reads a missing key as 0; the service uses the default.
+ * @returns The settings, or the name of a setting with an invalid stored value.
+ */
+export function effectiveSettings(
+  stored: ReadonlyMap<string, unknown>,
+  missingLifetime: 'zero' | 'default',
+): { readonly settings: AuthenticationSettings } | { readonly invalid: string } {
+  const values: Record<string, unknown> = { ...DEFAULTS };
+  for (const [name, schema] of Object.entries(READABLE)) {
+    if (!stored.has(name)) continue;
+    const read = schema.safeParse(stored.get(name));
+    if (!read.success) return { invalid: name };
+    values[name] = read.data;
+  }
+  if (stored.has('OAUTH2_PROVIDER')) {
+    const read = readableLifetimes.safeParse(stored.get('OAUTH2_PROVIDER'));
+    if (!read.success) return { invalid: 'OAUTH2_PROVIDER' };
+    values['OAUTH2_PROVIDER'] = {
+      ...(missingLifetime === 'zero' ? ZERO_LIFETIMES : DEFAULTS.OAUTH2_PROVIDER),
+      ...Object.fromEntries(Object.entries(read.data).filter(([, value]) => value !== undefined)),
+    };
+  }
+  return { settings: values as unknown as AuthenticationSettings };
 }

@@ -2,120 +2,158 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { AuthenticationSettings } from '../../operations/ports/target.ts';
+import { insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
-import { currentPreferences, writePreferences } from './preferences.ts';
-import {
-  insertSetting,
-  lockSettings,
-  noteSetting,
-  readStoredSettings,
-  type StoredSetting,
-  updateSetting,
-} from './queries/settings.ts';
-import { DEFAULTS, KEYS, settingsOf, WRITABLE } from './setting-values.ts';
-import { spacedJson } from './spaced-json.ts';
+import { readGatewaySettings, writeGatewaySettings } from './gateway-settings.ts';
+import { DEFAULTS, effectiveSettings, SETTING_NAMES, WRITABLE } from './setting-values.ts';
 
-/** Reads the settings that hold: stored values over the defaults. */
+/** Reads the effective settings. */
 export function readSettings(connection: Connection): Promise<AuthenticationSettings> {
-  return connection.ask('read', (database) => currentSettings(connection, database));
+  return connection.read((database) => currentSettings(connection, database));
 }
 
-/** The same inside of a transaction. */
+/** Reads the effective settings within a transaction. */
 export async function currentSettings(
   connection: Connection,
   database: Queryable,
 ): Promise<AuthenticationSettings> {
-  if (connection.layout === 'gateway') return currentPreferences(connection, database);
-  return understood(connection, await readStoredSettings(database, KEYS));
+  const { layout, address } = connection;
+  if (layout === 'gateway') return readGatewaySettings(connection, database);
+  const stored = await readStoredSettings(database);
+  const values = new Map([...stored].map(([name, { value }]) => [name, value]));
+  const read = effectiveSettings(values, layout === 'controller' ? 'zero' : 'default');
+  if ('settings' in read) return read.settings;
+  throw new TokenctlError('target_misbehaved', `${address} contains an invalid value for ${read.invalid}`, {
+    hint: 'Set it again in the controller.',
+  });
 }
 
 /**
- * Writes settings as the controller does: one row each, with an entry in the activity stream, all or none.
- * What has the value already is left alone. OAUTH2_PROVIDER is stored whole, whatever was stored before.
- * Others who write settings wait meanwhile.
+ * Writes settings as the controller does: one row each, with an entry in the activity stream, all or none. Unchanged values are
+ * not written. OAUTH2_PROVIDER is always stored with all its keys. The table is locked against other writers.
  *
- * @throws TokenctlError `unsupported` for a value that the controller's API would refuse too.
+ * @throws TokenctlError `unsupported` for a value that the controller's API would reject too.
  */
 export function writeSettings(
   connection: Connection,
   change: Partial<AuthenticationSettings>,
 ): Promise<AuthenticationSettings> {
-  return connection.change('settings', async (transaction) => {
-    if (connection.layout === 'gateway') return writePreferences(connection, { transaction, change });
-    await lockSettings(transaction);
-    const stored = await readStoredSettings(transaction, KEYS);
-    for (const key of KEYS) {
-      const value = change[key];
+  return connection.write('settings', async (transaction) => {
+    if (connection.layout === 'gateway') return writeGatewaySettings(connection, { transaction, change });
+    await transaction.execute('LOCK TABLE conf_setting IN SHARE ROW EXCLUSIVE MODE');
+    const stored = await readStoredSettings(transaction);
+    for (const name of SETTING_NAMES) {
+      const value = change[name];
       if (value === undefined || value === null) continue;
-      const before = stored.get(key);
-      requireWritable(connection, key, value, before);
-      await write(transaction, key, complete(key, value, before), before);
+      const before = stored.get(name);
+      requireWritable(connection, { name, value, before });
+      await writeSetting(transaction, { name, value: withAllKeys({ name, value, before }), before });
     }
     return currentSettings(connection, transaction);
   });
 }
 
-async function write(
-  transaction: Queryable,
-  key: keyof AuthenticationSettings,
-  value: unknown,
-  before: StoredSetting | undefined,
-): Promise<void> {
-  if (before === undefined) {
-    if (isDeepStrictEqual(value, DEFAULTS[key])) return;
-    const id = await insertSetting(transaction, key, value);
-    await noteSetting(transaction, { operation: 'create', key, changes: spacedJson({ value, id }) });
-  } else if (!isDeepStrictEqual(value, before.value)) {
-    await updateSetting(transaction, key, value);
-    await noteSetting(transaction, {
-      operation: 'update',
-      key,
-      changes: spacedJson({ value: [before.value, value] }),
+interface SettingChange {
+  readonly name: keyof AuthenticationSettings;
+  readonly value: unknown;
+  readonly before: StoredSetting | undefined;
+}
+
+function requireWritable(connection: Connection, change: SettingChange): void {
+  const { name, value, before } = change;
+  if (!WRITABLE[name].safeParse(withAllKeys(change)).success) {
+    throw new TokenctlError('unsupported', `Invalid value for ${name} in ${connection.address}`, {
+      hint: 'A controller rejects it too. Check the range in the description of the setting.',
+    });
+  }
+  if (name === 'DISABLE_LOCAL_AUTH' && value === true && before?.value !== true) {
+    throw new TokenctlError('unsupported', 'Local accounts cannot be disabled through the database', {
+      hint: "Use the controller's API, which checks for an identity provider and revokes local users' tokens.",
     });
   }
 }
 
-/** OAUTH2_PROVIDER with all three keys: what the change leaves out stays, or is the default. */
-function complete(
-  key: keyof AuthenticationSettings,
-  value: unknown,
-  before: StoredSetting | undefined,
-): unknown {
-  if (key !== 'OAUTH2_PROVIDER' || typeof value !== 'object') return value;
+/** OAUTH2_PROVIDER with all three keys: a key that the change omits keeps its value, or gets the default. */
+function withAllKeys({ name, value, before }: SettingChange): unknown {
+  if (name !== 'OAUTH2_PROVIDER' || typeof value !== 'object') return value;
   const stored = typeof before?.value === 'object' ? before.value : {};
   return { ...DEFAULTS.OAUTH2_PROVIDER, ...stored, ...value };
 }
 
-function requireWritable(
-  connection: Connection,
-  key: keyof AuthenticationSettings,
-  value: unknown,
-  before: StoredSetting | undefined,
-): void {
-  if (!WRITABLE[key].safeParse(complete(key, value, before)).success) {
-    throw new TokenctlError('unsupported', `${connection.address} takes no such value for ${key}`, {
-      hint: 'A controller refuses it too: see its range with the description of the setting there.',
+async function writeSetting(transaction: Queryable, { name, value, before }: SettingChange): Promise<void> {
+  if (before === undefined) {
+    if (isDeepStrictEqual(value, DEFAULTS[name])) return;
+    const id = await insertSetting(transaction, name, value);
+    await insertSettingEntry(transaction, {
+      operation: 'create',
+      name,
+      changes: pythonJson({ value, id }),
     });
-  }
-  if (key === 'DISABLE_LOCAL_AUTH' && value === true && before?.value !== true) {
-    throw new TokenctlError('unsupported', 'Local accounts cannot be turned off by way of the database', {
-      hint: "Use the controller's API: it checks that an identity provider is set up, and revokes local users' tokens.",
+  } else if (!isDeepStrictEqual(value, before.value)) {
+    await updateSetting(transaction, name, value);
+    await insertSettingEntry(transaction, {
+      operation: 'update',
+      name,
+      changes: pythonJson({ value: [before.value, value] }),
     });
   }
 }
 
-function understood(
-  { layout, address }: Connection,
-  stored: ReadonlyMap<string, StoredSetting>,
-): AuthenticationSettings {
-  const values = new Map([...stored].map(([key, { value }]) => [key, value]));
-  const read = settingsOf(values, layout === 'controller' ? 'zero' : 'default');
-  if ('settings' in read) return read.settings;
-  throw new TokenctlError(
-    'target_misbehaved',
-    `${address} holds a value of ${read.senseless} that makes no sense`,
-    {
-      hint: 'Set it again, with the controller itself.',
-    },
+/** JSON with the spaces of Python's `json.dumps`, as in the controller's own entries of the activity stream. */
+function pythonJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(pythonJson).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([key, each]) => `${JSON.stringify(key)}: ${pythonJson(each)}`);
+  return `{${members.join(', ')}}`;
+}
+
+interface StoredSetting {
+  readonly key: string;
+  readonly value: unknown;
+}
+
+/**
+ * The stored system settings. A controller's table may contain several rows of one key: the controller reads and writes the one
+ * with the lowest id.
+ */
+async function readStoredSettings(database: Queryable): Promise<ReadonlyMap<string, StoredSetting>> {
+  const rows = await database.query<StoredSetting>(
+    `SELECT DISTINCT ON (s.key) s.key, s.id, s.value FROM conf_setting s
+     WHERE s.user_id IS NULL AND s.key = ANY($1::text[]) ORDER BY s.key, s.id`,
+    [SETTING_NAMES],
+  );
+  return new Map(rows.map((row) => [row.key, row]));
+}
+
+async function insertSetting(transaction: Queryable, key: string, value: unknown): Promise<number> {
+  const [row] = await transaction.query<{ id: number }>(
+    `INSERT INTO conf_setting (created, modified, key, value) VALUES (now(), now(), $1, $2::jsonb) RETURNING id`,
+    [key, JSON.stringify(value)],
+  );
+  if (row === undefined) throw new Error('an INSERT … RETURNING returned no row');
+  return row.id;
+}
+
+/** Changes all rows of a setting, so that they agree whichever is read. */
+async function updateSetting(transaction: Queryable, key: string, value: unknown): Promise<void> {
+  await transaction.execute(
+    'UPDATE conf_setting SET value = $2::jsonb, modified = now() WHERE user_id IS NULL AND key = $1',
+    [key, JSON.stringify(value)],
+  );
+}
+
+/** Records the change of a setting in the activity stream, as the controller does; `changes` is JSON. */
+async function insertSettingEntry(
+  transaction: Queryable,
+  entry: { readonly operation: 'create' | 'update'; readonly name: string; readonly changes: string },
+): Promise<void> {
+  await transaction.execute(
+    insertEntries('controller', {
+      ...{ operation: entry.operation, objectType: 'setting', id: 'NULL' },
+      changes: '$1::text',
+      setting: "jsonb_build_object('name', $2::text, 'category', 'authentication')",
+      from: '',
+    }),
+    [entry.changes, entry.name],
   );
 }

@@ -1,8 +1,12 @@
+import type { Queryable } from '../../db/database.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { User } from '../../domain/token.ts';
 import type { UserSelector } from '../../operations/ports/target.ts';
+import { gatewayChanges, insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
-import { keysetPages } from './pages.ts';
-import { readUserPage } from './queries/users.ts';
+import { Conditions, dateOrNull, keysetPages, milliseconds, PAGE_SIZE } from './queries.ts';
+import { readUserNames } from './references.ts';
+import { type Layout, TABLES } from './tables.ts';
 
 /** Streams users, ascending by id. */
 export async function* listUsers(connection: Connection, selector: UserSelector): AsyncGenerator<User, void> {
@@ -10,8 +14,122 @@ export async function* listUsers(connection: Connection, selector: UserSelector)
   const pages = keysetPages({
     start: 0,
     keyOf: ({ id }: User) => id,
-    read: (after) =>
-      connection.ask('read', (database) => readUserPage(database, { layout, selector, after })),
+    read: (after) => connection.read((database) => readUserPage(database, { layout, selector, after })),
   });
   for await (const users of pages) yield* users;
+}
+
+/**
+ * Activates or deactivates a user, and records it in the activity stream without an actor.
+ *
+ * @returns Whether anything changed.
+ * @throws TokenctlError `not_found` for a user that does not exist.
+ */
+export function setUserActive(connection: Connection, userId: number, active: boolean): Promise<boolean> {
+  const { layout } = connection;
+  return connection.write('users', async (transaction) => {
+    if (await updateUserActive(transaction, { layout, userId, active })) return true;
+    const [user] = await readUserNames(transaction, { layout, ids: [userId] });
+    if (user === undefined) throw new TokenctlError('not_found', `User ${userId} does not exist`);
+    return false;
+  });
+}
+
+/** An LDAP name counts only if the user has no usable password. */
+const CONTROLLER_EXTERNAL_ACCOUNT = `CASE
+    WHEN u.password LIKE '!%'
+      AND EXISTS (SELECT FROM main_profile p WHERE p.user_id = u.id AND p.ldap_dn <> '') THEN 'ldap'
+    WHEN EXISTS (SELECT FROM social_auth_usersocialauth s WHERE s.user_id = u.id) THEN 'social'
+    WHEN EXISTS (SELECT FROM sso_userenterpriseauth e WHERE e.user_id = u.id) THEN 'enterprise'
+  END`;
+
+/**
+ * SQL for the kind of identity provider that a user `u` comes from, as the controller names it; null for a local account. In a gateway a
+ * user is external with any authenticator but the local one, even with a password. The type of an authenticator
+ * ends with its kind: `….local`, `….ldap`, `….saml`.
+ */
+export const EXTERNAL_ACCOUNT: Readonly<Record<Layout, string>> = {
+  controller: CONTROLLER_EXTERNAL_ACCOUNT,
+  service: CONTROLLER_EXTERNAL_ACCOUNT,
+  gateway: `(SELECT CASE substring(a.type FROM '[^.]*$') WHEN 'ldap' THEN 'ldap'
+      WHEN 'radius' THEN 'enterprise' WHEN 'tacacs' THEN 'enterprise' ELSE 'social' END
+    FROM dab_authentication_authenticatoruser l
+    JOIN dab_authentication_authenticator a ON a.slug = l.provider_id
+    WHERE l.user_id = u.id AND a.type <> 'ansible_base.authentication.authenticator_plugins.local'
+    ORDER BY l.id LIMIT 1)`,
+};
+
+/**
+ * SQL for whether a user `u` is a system auditor. Null in a controller, whose tables for it differ between releases. A
+ * gateway has a role for it.
+ */
+const IS_SYSTEM_AUDITOR: Readonly<Record<Layout, string>> = {
+  controller: 'NULL::boolean',
+  service: "EXISTS (SELECT FROM service_role r WHERE r.user_id = u.id AND r.role = 'system_auditor')",
+  gateway: `EXISTS (SELECT FROM dab_rbac_roleuserassignment g
+    JOIN dab_rbac_roledefinition d ON d.id = g.role_definition_id
+    WHERE g.user_id = u.id AND d.name = 'Platform Auditor')`,
+};
+
+async function readUserPage(
+  database: Queryable,
+  options: { readonly layout: Layout; readonly selector: UserSelector; readonly after: number },
+): Promise<User[]> {
+  const { layout, selector, after } = options;
+  const where = new Conditions()
+    .add(after, (id) => `u.id > ${id}::bigint`)
+    .add(selector.names, (names) => `u.username = ANY(${names}::text[])`);
+  if (selector.inactive === true) where.require('NOT u.is_active');
+  const rows = await database.query<{
+    id: number;
+    username: string;
+    is_superuser: boolean;
+    is_system_auditor: boolean | null;
+    is_active: boolean;
+    external_account: string | null;
+    last_login: number | null;
+  }>(
+    `SELECT u.id, u.username, u.is_superuser, u.is_active, ${milliseconds('u.last_login')} AS last_login,
+       ${IS_SYSTEM_AUDITOR[layout]} AS is_system_auditor, ${EXTERNAL_ACCOUNT[layout]} AS external_account
+     FROM ${TABLES[layout].users} u WHERE ${where.sql} ORDER BY u.id LIMIT ${PAGE_SIZE}`,
+    where.values,
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    username: row.username,
+    isSuperuser: row.is_superuser,
+    isSystemAuditor: row.is_system_auditor ?? undefined,
+    isActive: row.is_active,
+    externalAccount: row.external_account,
+    lastLogin: dateOrNull(row.last_login),
+  }));
+}
+
+/** The change of a user `c` to the state in `$2`. */
+const CONTROLLER_CHANGES = `'{"is_active": [' || (NOT $2::boolean)::text || ', ' || $2::boolean::text
+    || '], "id": ' || c.id || ', "username": ' || to_json(c.username::text) || '}'`;
+const GATEWAY_CHANGES = gatewayChanges(
+  'changed_fields',
+  `jsonb_build_object('is_active',
+    CASE WHEN $2::boolean THEN '["False", "True"]'::jsonb ELSE '["True", "False"]'::jsonb END)`,
+);
+
+async function updateUserActive(
+  transaction: Queryable,
+  options: { readonly layout: Layout; readonly userId: number; readonly active: boolean },
+): Promise<boolean> {
+  const { layout, userId, active } = options;
+  const { users, userTimestamp } = TABLES[layout];
+  const rows = await transaction.query(
+    `WITH changed AS (
+       UPDATE ${users} SET is_active = $2${userTimestamp} WHERE id = $1 AND is_active <> $2 RETURNING id, username
+     )
+     ${insertEntries(layout, {
+       ...{ operation: 'update', objectType: 'user', id: 'c.id' },
+       changes: layout === 'gateway' ? GATEWAY_CHANGES : CONTROLLER_CHANGES,
+       from: 'FROM changed c RETURNING operation',
+     })}`,
+    [userId, active],
+  );
+  return rows.length > 0;
 }

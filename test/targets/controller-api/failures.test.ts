@@ -22,7 +22,7 @@ describe('what cannot be reached has an error of its own', () => {
   test('a name that does not exist', async () => {
     const error = await failureOf(opened('https://controller.invalid').describe());
     expect(error).toMatchObject({ code: 'target_unreachable' });
-    expect(error.message).toContain('The name controller.invalid was not found');
+    expect(error.message).toContain('The host name controller.invalid was not found');
   });
 
   test('a port where nothing listens, at once', async () => {
@@ -36,7 +36,7 @@ describe('what cannot be reached has an error of its own', () => {
   });
 
   test('a server that never answers', async () => {
-    const { error } = await failing(() => true, { patience: 300 });
+    const { error } = await failing(() => true, { timeoutMs: 300 });
     expect(error).toMatchObject({ code: 'target_unreachable', message: expect.stringContaining('in time') });
   });
 
@@ -44,7 +44,7 @@ describe('what cannot be reached has an error of its own', () => {
     const { error, requests } = await failing((request) => request.socket.destroy() !== null);
     expect(error).toMatchObject({
       code: 'target_unreachable',
-      message: expect.stringContaining('broke the connection'),
+      message: expect.stringContaining('closed the connection'),
     });
     expect(requests).toBeGreaterThan(2);
   });
@@ -57,7 +57,7 @@ describe('what cannot be reached has an error of its own', () => {
     server.close();
     expect(error).toMatchObject({
       code: 'target_unreachable',
-      message: expect.stringContaining('does not speak http'),
+      message: expect.stringContaining('does not speak HTTP'),
     });
   });
 
@@ -66,7 +66,7 @@ describe('what cannot be reached has an error of its own', () => {
     const error = await failureOf(opened(fake.address.replace('http:', 'https:')).describe());
     expect(error).toMatchObject({
       code: 'target_unreachable',
-      message: expect.stringContaining('encrypted connection'),
+      message: expect.stringContaining('TLS connection'),
     });
   });
 });
@@ -114,7 +114,7 @@ describe('what answers otherwise than a controller has an error of its own', () 
     expect(error).toMatchObject({
       code: 'target_misbehaved',
       message: expect.stringContaining(
-        'redirects to https://elsewhere.example.org, where the credential is not sent',
+        'redirects to https://elsewhere.example.org; the credential was not sent there',
       ),
     });
     expect(requests).toBe(1);
@@ -133,7 +133,7 @@ describe('what answers otherwise than a controller has an error of its own', () 
     });
     expect(error).toMatchObject({
       code: 'target_misbehaved',
-      message: expect.stringContaining('longer than any'),
+      message: expect.stringContaining('too large'),
     });
   });
 });
@@ -169,7 +169,7 @@ describe('a server that is overloaded', () => {
     });
     expect(error).toMatchObject({
       code: 'target_unreachable',
-      message: expect.stringContaining('too often'),
+      message: expect.stringContaining('limits the rate'),
     });
     expect(requests).toBe(1);
   });
@@ -259,7 +259,7 @@ describe('TLS', () => {
     );
     expect(error).toMatchObject({
       code: 'target_unreachable',
-      message: expect.stringContaining('another name'),
+      message: expect.stringContaining('another host name'),
     });
   });
 

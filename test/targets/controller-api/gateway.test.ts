@@ -318,7 +318,7 @@ test('what no REST API does is refused with the gateway’s own commands', async
   ]);
   expect(hints.map(({ hint }) => hint)).toEqual([
     expect.stringContaining('`aap-gateway-manage revoke_oauth2_tokens --all`'),
-    'Use a context of the database, which takes a late release of the gateway.',
+    'Use a database context, which requires a recent release of the gateway.',
     expect.stringContaining('`aap-gateway-manage create_oauth2_token --user ann`'),
   ]);
   await target.close();
@@ -332,7 +332,7 @@ test('what a gateway answers is told in the words of no other product', async ()
   const target = opened(fake.address);
   const outcomes = await collected(target.revoke([7]));
   expect(outcomes).toEqual([{ tokenId: 7, result: 'failed', reason: 'the target says that it is in use' }]);
-  expect((await failureOf(target.applications())).hint).toBe('Look into its own log.');
+  expect((await failureOf(target.applications())).hint).toBe('Check the log of the server.');
   await target.close();
 });
 

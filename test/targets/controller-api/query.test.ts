@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { activity as ofController } from '../../../src/targets/controller-api/dialects/controller-activity.ts';
-import { activity as ofGateway } from '../../../src/targets/controller-api/dialects/gateway-activity.ts';
+import type { Query } from '../../../src/targets/controller-api/api.ts';
+import { controllerDialect } from '../../../src/targets/controller-api/controller-dialect.ts';
+import { gatewayDialect } from '../../../src/targets/controller-api/gateway-dialect.ts';
 import {
   applicationQueries,
-  type Query,
   queryString,
   tokenQueries,
   userQueries,
-} from '../../../src/targets/controller-api/query.ts';
+} from '../../../src/targets/controller-api/listing.ts';
 
 const day = new Date('2026-08-22T00:00:00.000Z');
 
@@ -92,7 +92,9 @@ test('userQueries and applicationQueries', () => {
 
 describe('what is asked of a controller’s activity stream', () => {
   test('looks for tokens by their links, and by their ids as they stand in the text', () => {
-    expect(strings(ofController.queries({ tokenIds: [7, 7], actorIds: [1, 2], since: day }))).toEqual([
+    expect(
+      strings(controllerDialect.activity.queries({ tokenIds: [7, 7], actorIds: [1, 2], since: day })),
+    ).toEqual([
       [
         'timestamp__gte=2026-08-22T00%3A00%3A00.000Z',
         'actor__id__in=1,2',
@@ -105,10 +107,10 @@ describe('what is asked of a controller’s activity stream', () => {
   });
 
   test('asks for everything once, for nothing never, and for many tokens in parts that fit an address', () => {
-    expect(strings(ofController.queries({}))).toEqual(['']);
-    expect(ofController.queries({ tokenIds: [] })).toEqual([]);
+    expect(strings(controllerDialect.activity.queries({}))).toEqual(['']);
+    expect(controllerDialect.activity.queries({ tokenIds: [] })).toEqual([]);
     const tokenIds = Array.from({ length: 100 }, (_, index) => 1_000_000_000 + index);
-    const queries = ofController.queries({ tokenIds });
+    const queries = controllerDialect.activity.queries({ tokenIds });
     expect(queries).toHaveLength(3);
     for (const query of queries) {
       expect(query.length).toBeLessThan(100);
@@ -119,7 +121,9 @@ describe('what is asked of a controller’s activity stream', () => {
 
 describe('what is asked of a gateway’s activity stream', () => {
   test('finds tokens by what the entries are about, with no search in a text', () => {
-    expect(strings(ofGateway.queries({ tokenIds: [7, 7, 8], actorIds: [1, 2], until: day }))).toEqual([
+    expect(
+      strings(gatewayDialect.activity.queries({ tokenIds: [7, 7, 8], actorIds: [1, 2], until: day })),
+    ).toEqual([
       [
         'created__lt=2026-08-22T00%3A00%3A00.000Z',
         'content_type__model=oauth2accesstoken',
@@ -130,10 +134,10 @@ describe('what is asked of a gateway’s activity stream', () => {
   });
 
   test('asks for everything once, for nothing never, and for many tokens in parts that fit an address', () => {
-    expect(strings(ofGateway.queries({}))).toEqual(['']);
-    expect(ofGateway.queries({ tokenIds: [] })).toEqual([]);
+    expect(strings(gatewayDialect.activity.queries({}))).toEqual(['']);
+    expect(gatewayDialect.activity.queries({ tokenIds: [] })).toEqual([]);
     const tokenIds = Array.from({ length: 1000 }, (_, index) => 1_000_000_000 + index);
-    const queries = strings(ofGateway.queries({ tokenIds }));
+    const queries = strings(gatewayDialect.activity.queries({ tokenIds }));
     expect(queries.length).toBeGreaterThan(1);
     for (const query of queries) expect(query.length).toBeLessThan(3200);
   });

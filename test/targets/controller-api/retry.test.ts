@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { pauseAfter } from '../../../src/targets/controller-api/retry.ts';
+import { retryDelay } from '../../../src/targets/controller-api/network-errors.ts';
 
 const now = Date.parse('2026-11-20T10:00:00Z');
 
-describe('pauseAfter', () => {
+describe('retryDelay', () => {
   test('doubles with each attempt, scattered by half', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 6 }), (attempt) => {
-        const pause = pauseAfter(attempt) ?? 0;
+        const pause = retryDelay(attempt) ?? 0;
         expect(pause).toBeGreaterThanOrEqual(100 * 2 ** (attempt - 1));
         expect(pause).toBeLessThanOrEqual(200 * 2 ** (attempt - 1));
       }),
@@ -22,14 +22,14 @@ describe('pauseAfter', () => {
     ['nothing that can be read', 'soon', 0],
     ['nothing at all', undefined, 0],
   ])('waits at least what Retry-After asks for: %s', (_, retryAfter, asked) => {
-    const pause = pauseAfter(1, retryAfter, now) ?? 0;
+    const pause = retryDelay(1, retryAfter, now) ?? 0;
     expect(pause).toBeGreaterThanOrEqual(asked);
     expect(pause).toBeLessThanOrEqual(asked + 200);
   });
 
   test('gives up where more than a minute is asked for', () => {
-    expect(pauseAfter(1, '61', now)).toBeNull();
-    expect(pauseAfter(1, 'Fri, 20 Nov 2026 11:00:00 GMT', now)).toBeNull();
-    expect(pauseAfter(1, '60', now)).not.toBeNull();
+    expect(retryDelay(1, '61', now)).toBeNull();
+    expect(retryDelay(1, 'Fri, 20 Nov 2026 11:00:00 GMT', now)).toBeNull();
+    expect(retryDelay(1, '60', now)).not.toBeNull();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
-import { staysAlive } from '../../../src/targets/controller-api/stays-alive.ts';
+import { staysAlive } from '../../../src/targets/controller-api/unsupported.ts';
 import { installed } from '../../operations/memory-target.ts';
 
 const dialect = 'controller';
@@ -32,7 +32,7 @@ describe('staysAlive', () => {
     expect(gateway).toContain('`aap-gateway-manage revoke_oauth2_tokens --all`');
     // It has no command that ends a session before its time.
     expect(gateway).toMatch(
-      /database, which takes a late release.*: `aap-gateway-manage clearsessions` removes only those that have expired/,
+      /database, which requires a recent release.*: `aap-gateway-manage clearsessions` only removes expired sessions/,
     );
     // Its web interface logs local accounts in with Basic authentication.
     expect(gateway).toContain('local accounts cannot log in');

@@ -116,7 +116,7 @@ describe('a connection that is cut', () => {
       ids.map((tokenId) => ({
         tokenId,
         result: 'failed',
-        reason: 'the connection to the database was lost, so that it may be revoked or not',
+        reason: 'the connection to the database was lost, so it may or may not be revoked',
       })),
     );
     expect(await all((await place.open()).tokens({ ids }))).toHaveLength(3);

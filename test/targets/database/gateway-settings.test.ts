@@ -150,7 +150,7 @@ describe('a gateway from before it kept whose a session is', () => {
     const reach = { refreshTokens: true, sessions: false };
     const alive = await target.staysAlive({ tokensWithRefreshToken: 0, reach });
     const { remedy } = alive.find(({ what }) => what === 'sessions') ?? {};
-    expect(remedy).toMatch(/`DELETE FROM django_session`.*logs everybody out/);
+    expect(remedy).toMatch(/log out all users.*`DELETE FROM django_session`/);
     expect(remedy).not.toMatch(/--with-sessions|sessions expire/);
     const planned = planRevocation({
       target,

@@ -91,7 +91,7 @@ describe('other tables', () => {
   it('are refused: none at all', async () => {
     await expect(open()).rejects.toMatchObject({
       code: 'unsupported',
-      message: expect.stringContaining("is no controller's database"),
+      message: expect.stringContaining('is not a controller database'),
     });
   });
 
@@ -99,7 +99,7 @@ describe('other tables', () => {
     await database.script('CREATE TABLE dab_oauth2_provider_oauth2accesstoken (id int)');
     await expect(open()).rejects.toMatchObject({
       code: 'unsupported',
-      message: expect.stringContaining("no gateway's database as this version knows it"),
+      message: expect.stringContaining('is not a gateway database that this version supports'),
       hint: expect.stringContaining('platform gateway'),
     });
   });

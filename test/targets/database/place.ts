@@ -26,8 +26,8 @@ export interface Place {
   /** What its tables are called. */
   readonly tables: Tables;
   readonly target: Target;
-  /** Opens another target on it: as another role, or with less patience. */
-  open(options?: { readonly url?: string; readonly patience?: number }): Promise<Target>;
+  /** Opens another target on it: as another role, or with a shorter lock retry. */
+  open(options?: { readonly url?: string; readonly lockRetryMs?: number }): Promise<Target>;
   /** Makes access tokens of alice; resolves with their ids, ascending. */
   tokens(count: number, columns?: Readonly<Record<string, string>>): Promise<number[]>;
   /** Makes a live refresh token beside an access token, or an orphan; resolves with its id. */
@@ -50,9 +50,9 @@ export async function makePlace(layout: (typeof LAYOUTS)[number]): Promise<Place
   }
   const tables = TABLES[layout];
   const targets: Target[] = [];
-  const open = async (options: { readonly url?: string; readonly patience?: number } = {}) => {
-    const { url: as = url, patience = 300 } = options;
-    const target = await openDatabaseTarget({ context: 'test', connection: new Secret(as), patience });
+  const open = async (options: { readonly url?: string; readonly lockRetryMs?: number } = {}) => {
+    const { url: as = url, lockRetryMs = 300 } = options;
+    const target = await openDatabaseTarget({ context: 'test', connection: new Secret(as), lockRetryMs });
     targets.push(target);
     return target;
   };
@@ -105,12 +105,12 @@ async function makeTokens(
     readonly columns: Readonly<Record<string, string>>;
   },
 ): Promise<number[]> {
-  const { accessTokens, tokenStamps } = wanted.tables;
+  const { accessTokens, tokenTimestamps } = wanted.tables;
   const values = {
     token: "encode(sha256(gen_random_uuid()::text::bytea), 'hex')",
     expires: "now() + interval '1 year'",
     ...{ scope: "'write'", description: "''" },
-    ...Object.fromEntries(tokenStamps.map((stamp) => [stamp, 'now()'])),
+    ...Object.fromEntries(tokenTimestamps.map((stamp) => [stamp, 'now()'])),
     user_id: String(ALICE),
     ...wanted.columns,
   };
@@ -126,10 +126,10 @@ async function makeRefreshToken(
   database: Database,
   wanted: { readonly tables: Tables; readonly accessTokenId: number | null; readonly revoked: boolean },
 ): Promise<number> {
-  const { refreshTokens, refreshStamp } = wanted.tables;
+  const { refreshTokens, refreshTokenUpdatedAt } = wanted.tables;
   const [row] = await database.query<{ id: number }>(
     `INSERT INTO ${refreshTokens}
-       (token, access_token_id, application_id, user_id, created, ${refreshStamp}, revoked)
+       (token, access_token_id, application_id, user_id, created, ${refreshTokenUpdatedAt}, revoked)
      VALUES (encode(sha256(gen_random_uuid()::text::bytea), 'hex'), $1, ${GITHUB}, ${ALICE}, now(), '2020-01-01',
        CASE WHEN $2::boolean THEN '2021-01-01'::timestamptz END) RETURNING id`,
     [wanted.accessTokenId, wanted.revoked],
@@ -153,7 +153,7 @@ async function makeSession(
   );
   if (session.userId === null) return;
   await database.execute(
-    `INSERT INTO ${session.tables.memberships} (created, session_id, user_id) VALUES (now(), $1, $2)`,
+    `INSERT INTO ${session.tables.sessionMemberships} (created, session_id, user_id) VALUES (now(), $1, $2)`,
     [session.key, session.userId],
   );
 }

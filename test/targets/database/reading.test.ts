@@ -86,7 +86,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
     const made = await place.tokens(11_000);
     await place.database.execute(
       `INSERT INTO ${place.tables.refreshTokens}
-         (token, application_id, user_id, created, ${place.tables.refreshStamp}, access_token_id)
+         (token, application_id, user_id, created, ${place.tables.refreshTokenUpdatedAt}, access_token_id)
        SELECT gen_random_uuid()::text, $1, $2, now(), now(), n FROM unnest($3::bigint[]) n WHERE n % 2 = 0`,
       [GITHUB, ALICE, made],
     );

@@ -27,7 +27,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
   const refreshRow = async (id: number) =>
     (
       await query(
-        `SELECT access_token_id, revoked, ${place.tables.refreshStamp} AS changed FROM ${place.tables.refreshTokens}
+        `SELECT access_token_id, revoked, ${place.tables.refreshTokenUpdatedAt} AS changed FROM ${place.tables.refreshTokens}
          WHERE id = $1`,
         id,
       )
@@ -142,8 +142,8 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
       const outcomes = await all(place.target.revoke([held, free, beside], { withRefreshTokens: true }));
       expect(outcomes).toEqual([
         expect.objectContaining({ tokenId: free, result: 'revoked' }),
-        { tokenId: held, result: 'failed', reason: 'another transaction holds it' },
-        { tokenId: beside, result: 'failed', reason: 'another transaction holds it' },
+        { tokenId: held, result: 'failed', reason: 'another transaction locks it' },
+        { tokenId: beside, result: 'failed', reason: 'another transaction locks it' },
       ]);
     });
     expect([await exists(held), await exists(free), await exists(beside)]).toEqual([true, false, true]);
@@ -152,7 +152,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
 
   it('revokes what others let go of in time, also with changes they made', async () => {
     const { id, refreshId } = await grant();
-    const patient = await place.open({ patience: 5000 });
+    const patient = await place.open({ lockRetryMs: 5000 });
     const { promise: locked, resolve: isLocked } = Promise.withResolvers<void>();
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const other = place.database.transaction(async (transaction) => {
@@ -160,7 +160,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
         id,
       ]);
       await transaction.execute(
-        `UPDATE ${place.tables.refreshTokens} SET ${place.tables.refreshStamp} = '2022-01-01' WHERE id = $1`,
+        `UPDATE ${place.tables.refreshTokens} SET ${place.tables.refreshTokenUpdatedAt} = '2022-01-01' WHERE id = $1`,
         [refreshId],
       );
       isLocked();
@@ -181,7 +181,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     const ids = await place.tokens(40);
     const referred = ids[17] ?? 0;
     await query('INSERT INTO of_our_own VALUES ($1)', referred);
-    const patient = await place.open({ patience: 8000 });
+    const patient = await place.open({ lockRetryMs: 8000 });
     const outcomes = await all(patient.revoke(ids));
     expect(outcomes.filter(({ result }) => result === 'failed')).toEqual([
       { tokenId: referred, result: 'failed', reason: 'another table of the database refers to it' },

@@ -47,7 +47,7 @@ describe.each(LAYOUTS)('sessions in the tables of the %s', (layout) => {
     expect(ended.map((session) => session.fingerprint).sort()).toEqual(['a1', 'a2'].map(fingerprint).sort());
     expect(await keys(here())).toEqual(['l1', 'over', 'unknown']);
     const memberships = await here().database.query(
-      `SELECT session_id FROM ${here().tables.memberships} ORDER BY 1`,
+      `SELECT session_id FROM ${here().tables.sessionMemberships} ORDER BY 1`,
     );
     expect(memberships).toEqual([{ session_id: 'l1' }, { session_id: 'over' }]);
     expect(await all(here().target.endSessions({ userIds: [ALICE] }))).toEqual([]);

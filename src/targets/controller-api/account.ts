@@ -1,0 +1,150 @@
+import { z } from 'zod';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { User } from '../../domain/token.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import type { Api, Dialect } from './api.ts';
+import type { HttpResponse } from './connection.ts';
+import { firstItem } from './listing.ts';
+import { isJson, notAControllerError, parseJson } from './responses.ts';
+
+/** Each token takes one request: enough of them to keep the connections busy while the audit log is written. */
+const BATCH_SIZE = 250;
+
+const ping = z.object({ version: z.string() });
+const me = z.object({ results: z.tuple([z.unknown()]) });
+const options = z.object({ actions: z.record(z.string(), z.unknown()) });
+
+/**
+ * Finds out which version responds, who the caller is there, and what the account may do.
+ *
+ * @throws TokenctlError `target_misbehaved` if neither a controller nor a gateway responds, and as requests do.
+ */
+export async function describeApi(api: Api, context: string): Promise<TargetDescription> {
+  const { dialect, components } = api;
+  const get = async (path: string, what: string) => {
+    const response = await api.send({ method: 'GET', path });
+    if (response.status === 404) throw notAControllerError(api, what);
+    return parseJson(response, api, what);
+  };
+  // Early gateways state no version.
+  const version = ping.safeParse(await get('ping/', 'its version')).data?.version ?? null;
+  const caller = readMe(await get('me/', 'the current user'), dialect);
+  if (caller === null) {
+    throw new TokenctlError('target_misbehaved', `${api.address} does not respond like a ${dialect.name}`, {
+      hint: 'Check host, port and path of the address.',
+    });
+  }
+  const { id, username, isSuperuser, isSystemAuditor = false } = caller;
+  const [changes, acceptsActive] = await Promise.all([
+    mayChange(api),
+    isSuperuser ? acceptsUserActive(api) : false,
+  ]);
+  return {
+    context,
+    address: api.address,
+    dialect: dialect.name,
+    ...(components !== undefined && { components }),
+    version,
+    identity: { id, username, isSuperuser, isSystemAuditor },
+    credential: api.credential.kind,
+    transport: api.transport,
+    capabilities: {
+      refreshTokens: false,
+      sessions: false,
+      lastUsed: dialect.showsLastUse,
+      settings: isSuperuser || isSystemAuditor,
+      settingsHold: 'at_once',
+      createTokens: changes,
+      deactivateUsers: changes && acceptsActive,
+      identifies: 'by_trying',
+      changes,
+      batchSize: BATCH_SIZE,
+    },
+    missingRights: [],
+  };
+}
+
+/**
+ * The caller, and the Date header of the response (RFC 9110 §6.6.1) if there is one.
+ *
+ * @throws TokenctlError `target_misbehaved` if the response contains no user, and as requests do.
+ */
+export async function readCaller(
+  api: Api,
+): Promise<{ readonly user: User; readonly date: string | undefined }> {
+  const response = await api.send({ method: 'GET', path: 'me/' });
+  const user = readMe(parseJson(response, api, 'the current user'), api.dialect);
+  if (user !== null) return { user, date: response.headers.date };
+  throw new TokenctlError('target_misbehaved', `${api.address} does not return the current user`, {
+    hint: 'Run `tokenctl context check` to see what answers at this address.',
+  });
+}
+
+/** The caller from the body of `me/`; null if there is none. */
+export function readMe(body: unknown, { readUser }: Pick<Dialect, 'readUser'>): User | null {
+  return readUser(me.safeParse(body).data?.results[0]);
+}
+
+/**
+ * Whether the credential may change anything. A controller does not reveal the scope of a token, but its OPTIONS response omits
+ * actions that the scope does not allow. If that cannot be read, changes count as allowed: the attempt will show.
+ */
+async function mayChange(api: Api): Promise<boolean> {
+  if (api.credential.kind === 'password') return true;
+  const response = await api.send({ method: 'OPTIONS', path: 'tokens/' });
+  if (response.status !== 200 || !isJson(response)) return true;
+  const actions = readActions(parseJson(response, api, 'the available actions'));
+  return actions === null || 'POST' in actions;
+}
+
+/**
+ * Whether users can be deactivated over this API: a controller 24.6 and a gateway ignore `is_active`, tokenctl's
+ * service accepts it and lists it in its OPTIONS response.
+ */
+async function acceptsUserActive(api: Api): Promise<boolean> {
+  const response = await api.send({ method: 'OPTIONS', path: 'users/' });
+  const fields = response.status === 200 ? readActions(tryParseJson(response))?.['POST'] : null;
+  return typeof fields === 'object' && fields !== null && 'is_active' in fields;
+}
+
+function readActions(body: unknown): Readonly<Record<string, unknown>> | null {
+  return options.safeParse(body).data?.actions ?? null;
+}
+
+function tryParseJson(response: HttpResponse): unknown {
+  try {
+    return JSON.parse(response.body.toString('utf8'));
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Activates or deactivates a user; superusers may, but not for their own account. The response for a user does not show
+ * `is_active`, so a filter checks it before and after.
+ *
+ * @returns Whether anything changed.
+ * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` if the API ignores the change,
+ * and as requests do.
+ */
+export async function setUserActive(api: Api, userId: number, active: boolean): Promise<boolean> {
+  if ((await isUserActive(api, userId)) === active) return false;
+  const path = `users/${userId}/`;
+  const response = await api.send({ method: 'PATCH', path, json: { is_active: active } });
+  parseJson(response, api, `a change of user ${userId}`);
+  if ((await isUserActive(api, userId)) === active) return true;
+  throw new TokenctlError('unsupported', `${api.address} does not deactivate users over the REST API`, {
+    hint: 'Use a database context, or delete the user in the web interface.',
+  });
+}
+
+async function isUserActive(api: Api, userId: number): Promise<boolean> {
+  const what = `user ${userId}`;
+  const read = api.dialect.readUser;
+  for (const active of [true, false]) {
+    const path = `users/?id=${userId}&is_active=${active}&page_size=1`;
+    const response = await api.send({ method: 'GET', path });
+    if (firstItem(parseJson(response, api, what), { from: api, what, read }) !== null) return active;
+  }
+  throw new TokenctlError('not_found', `User ${userId} does not exist or is not visible to you`);
+}

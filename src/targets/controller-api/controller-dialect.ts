@@ -1,0 +1,167 @@
+import { z } from 'zod';
+import type { User, UserReference } from '../../domain/token.ts';
+import type { ActivitySelector } from '../../operations/ports/target.ts';
+import {
+  type ActivityDialect,
+  type ActivityEntry,
+  type Dialect,
+  id,
+  instant,
+  type Query,
+  type SettingsDialect,
+} from './api.ts';
+import { listFilter } from './listing.ts';
+
+const user = z
+  .object({
+    id,
+    username: z.string(),
+    is_superuser: z.boolean(),
+    is_system_auditor: z.boolean().default(false),
+    is_active: z.boolean().optional(),
+    external_account: z.string().nullish(),
+    last_login: instant.nullish(),
+  })
+  .transform(
+    (body): User => ({
+      id: body.id,
+      username: body.username,
+      isSuperuser: body.is_superuser,
+      isSystemAuditor: body.is_system_auditor,
+      isActive: body.is_active,
+      externalAccount: body.external_account || null,
+      lastLogin: body.last_login ?? null,
+    }),
+  );
+
+function readUser(body: unknown): User | null {
+  return user.safeParse(body).data ?? null;
+}
+
+const TOKEN_TYPE = 'o_auth2_access_token';
+/** How many tokens one query of the activity stream names: each adds a text search and a filter. */
+const TOKENS_PER_QUERY = 40;
+
+const actor = z.object({ id, username: z.string() });
+const linkedTokens = z.array(z.object({ id })).catch([]);
+
+const activityEntry = z
+  .object({
+    id,
+    timestamp: instant,
+    operation: z.string(),
+    object1: z.string(),
+    changes: z.record(z.string(), z.unknown()).catch({}),
+    summary_fields: z
+      .object({
+        actor: actor.nullable().catch(null).default(null),
+        o_auth2_access_token: linkedTokens.default([]),
+      })
+      .default({ actor: null, o_auth2_access_token: [] }),
+  })
+  .transform(
+    (body): ActivityEntry => ({
+      id: body.id,
+      at: body.timestamp,
+      operation: body.operation,
+      // The controller shows a deleted user without an id.
+      actor: actorReference(body.summary_fields.actor),
+      object: body.object1,
+      changes: body.changes,
+      tokenIds: [
+        ...body.summary_fields.o_auth2_access_token.map((token) => token.id),
+        ...tokenIdInChanges(body),
+      ],
+    }),
+  );
+
+const activity: ActivityDialect = {
+  path: 'activity_stream/',
+  queries: activityQueries,
+  latestOf: (userId) => [
+    ['actor__id', String(userId)],
+    ['order_by', '-timestamp,-id'],
+  ],
+  read: (body) => activityEntry.safeParse(body).data ?? null,
+};
+
+function activityQueries({ actorIds, tokenIds, since, until }: ActivitySelector): Query[] {
+  const period: Query = [
+    ...(since === undefined ? [] : [['timestamp__gte', since.toISOString()] as const]),
+    ...(until === undefined ? [] : [['timestamp__lt', until.toISOString()] as const]),
+  ];
+  const actors = listFilter('actor__id', actorIds?.map(String));
+  const tokens = tokenIds === undefined ? [[]] : inGroups([...new Set(tokenIds)]).map(tokenFilter);
+  return actors.flatMap((actor) => tokens.map((token) => [...period, ...actor, ...token]));
+}
+
+function inGroups(ids: readonly number[]): number[][] {
+  const count = Math.ceil(ids.length / TOKENS_PER_QUERY);
+  return Array.from({ length: count }, (_, group) =>
+    ids.slice(group * TOKENS_PER_QUERY, (group + 1) * TOKENS_PER_QUERY),
+  );
+}
+
+/** The controller removes the links of a deleted token: only the text of `changes` still contains its id. */
+function tokenFilter(ids: readonly number[]): Query {
+  return [
+    ['object1', TOKEN_TYPE],
+    ['or__o_auth2_access_token__id__in', ids.join(',')],
+    ...ids.flatMap((id) => [
+      // The controller writes a space after the colon, other programs may not.
+      ['or__changes__contains', `"id": ${id}`] as const,
+      ['or__changes__contains', `"id":${id}`] as const,
+    ]),
+  ];
+}
+
+function actorReference(value: z.infer<typeof actor> | null): UserReference | null {
+  return value === null ? null : { id: value.id, username: value.username };
+}
+
+function tokenIdInChanges(body: {
+  readonly object1: string;
+  readonly changes: Readonly<Record<string, unknown>>;
+}) {
+  const { id: changed } = body.changes;
+  return body.object1 === TOKEN_TYPE && typeof changed === 'number' ? [changed] : [];
+}
+
+/** A lifetime. The controller stores a partial object as it is, and reads a missing key as 0. */
+const seconds = z.number().int().nonnegative().default(0);
+
+const settingsSection = z.object({
+  AUTH_BASIC_ENABLED: z.boolean(),
+  ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
+  SESSION_COOKIE_AGE: z.number().int(),
+  SESSIONS_PER_USER: z.number().int(),
+  DISABLE_LOCAL_AUTH: z.boolean(),
+  OAUTH2_PROVIDER: z.object({
+    ACCESS_TOKEN_EXPIRE_SECONDS: seconds,
+    REFRESH_TOKEN_EXPIRE_SECONDS: seconds,
+    AUTHORIZATION_CODE_EXPIRE_SECONDS: seconds,
+  }),
+  LOGIN_REDIRECT_OVERRIDE: z
+    .string()
+    .nullable()
+    .transform((text) => text ?? ''),
+  ALLOW_METRICS_FOR_ANONYMOUS_USERS: z.boolean(),
+});
+
+/** One section of the controller's settings has the names and values that tokenctl uses. */
+const settings: SettingsDialect = {
+  path: 'settings/authentication/',
+  method: 'PATCH',
+  read: (body) => settingsSection.safeParse(body).data ?? null,
+  toBody: (change) => change,
+};
+
+/** The API of a controller (24.6), standalone or behind a platform gateway. */
+export const controllerDialect: Dialect = {
+  name: 'controller',
+  showsLastUse: false,
+  readUser,
+  createUserReader: () => Promise.resolve(readUser),
+  activity,
+  settings,
+};

@@ -1,0 +1,172 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Selector } from '../../domain/selector.ts';
+import type { UserSelector } from '../../operations/ports/target.ts';
+import type { Api, Query, Reader } from './api.ts';
+import { parseJson, type Responder } from './responses.ts';
+
+/** The largest page size of a controller and of a gateway. */
+const PAGE_SIZE = 200;
+/** The longest list of values in one query, in characters: proxies reject URLs above 4 to 8 KiB. */
+const MAX_LIST_LENGTH = 3000;
+
+/** A list of the API, and how to read its items. */
+export interface Listing<Item extends { readonly id: number }> {
+  /** `tokens/` */
+  readonly path: string;
+  /** For messages: `the list of tokens`. */
+  readonly what: string;
+  readonly read: Reader<Item>;
+}
+
+/**
+ * Streams the items of several queries, one query after the other; each query ascending by id. Each page asks for the
+ * items after the last id of the previous page: with numbered pages, items that are deleted meanwhile would hide others.
+ *
+ * @throws TokenctlError as requests do; `unsupported` if a filter is rejected.
+ */
+export async function* listItems<Item extends { readonly id: number }>(
+  api: Api,
+  queries: readonly Query[],
+  listing: Listing<Item>,
+): AsyncIterable<Item> {
+  for (const query of queries) yield* listPages(api, query, listing);
+}
+
+async function* listPages<Item extends { readonly id: number }>(
+  api: Api,
+  query: Query,
+  { path, what, read }: Listing<Item>,
+): AsyncIterable<Item> {
+  for (let after = 0; ; ) {
+    const page = queryString([
+      ...query,
+      ['id__gt', String(after)],
+      ['order_by', 'id'],
+      ['page_size', String(PAGE_SIZE)],
+      ['count_disabled', '1'],
+    ]);
+    const response = await api.send({ method: 'GET', path: `${path}?${page}` });
+    const { results, isLast } = readPage(parseJson(response, api, what));
+    for (const result of results) {
+      const item = read(result);
+      // If ids did not ascend, the next page would start before this one: an endless loop.
+      if (item === null || item.id <= after) throw unexpectedShapeError(api, what);
+      after = item.id;
+      yield item;
+    }
+    if (isLast) return;
+  }
+}
+
+/**
+ * The first item of a page; null if the page is empty.
+ *
+ * @throws TokenctlError `target_misbehaved` for an invalid page or first item.
+ */
+export function firstItem<Item>(
+  body: unknown,
+  options: { readonly from: Responder; readonly what: string; readonly read: Reader<Item> },
+): Item | null {
+  const { results } = readPage(body);
+  if (results.length === 0) return null;
+  const item = options.read(results[0]);
+  if (item === null) throw unexpectedShapeError(options.from, options.what);
+  return item;
+}
+
+/** The last page has no `next`, or is empty. An invalid page has one invalid item. */
+function readPage(body: unknown): { results: readonly unknown[]; isLast: boolean } {
+  if (typeof body !== 'object' || body === null || !('results' in body) || !Array.isArray(body.results)) {
+    return { results: [null], isLast: true };
+  }
+  const { results } = body;
+  const hasEnded = 'next' in body && body.next === null && results.length < PAGE_SIZE;
+  return { results, isLast: results.length === 0 || hasEnded };
+}
+
+function unexpectedShapeError({ address }: Responder, what: string): TokenctlError {
+  return new TokenctlError(
+    'target_misbehaved',
+    `${address} sent ${what} in a format that no controller or gateway uses`,
+    { hint: 'Run `tokenctl context check` to see what answers at this address.' },
+  );
+}
+
+/**
+ * The queries that together return the tokens of a selector, each token once. There is more than one only where a list of
+ * ids, users or applications is too long for one URL.
+ */
+export function tokenQueries(selector: Selector): Query[] {
+  const { scope, createdBefore, unusedSince, neverUsed, expiredAt } = selector;
+  const common: Query = [
+    ...(scope === undefined ? [] : [['scope__contains', scope] as const]),
+    ...(createdBefore === undefined ? [] : [['created__lt', createdBefore.toISOString()] as const]),
+    ...(expiredAt === undefined ? [] : [['expires__lte', expiredAt.toISOString()] as const]),
+    ...(unusedSince === undefined ? [] : unusedFilter(unusedSince)),
+    ...(neverUsed === true ? [['last_used__isnull', 'true'] as const] : []),
+  ];
+  const ids = listFilter('id', selector.ids?.toSorted((a, b) => a - b).map(String));
+  const users = listFilter('user__username', selector.users);
+  const applications = listFilter('application__name', selector.applications);
+  return ids.flatMap((id) =>
+    users.flatMap((user) => applications.map((application) => [...common, ...id, ...user, ...application])),
+  );
+}
+
+/** Last used before a time, or never used and created before it. */
+function unusedFilter(since: Date): Query {
+  const instant = since.toISOString();
+  return [
+    ['created__lt', instant],
+    ['or__last_used__lt', instant],
+    ['or__last_used__isnull', 'true'],
+  ];
+}
+
+/** The queries that together return the users of a selector. */
+export function userQueries({ names, inactive }: UserSelector): Query[] {
+  const active: Query = inactive === true ? [['is_active', 'false']] : [];
+  return listFilter('username', names).map((name) => [...active, ...name]);
+}
+
+/** The queries that together return the applications with these names, or all applications. */
+export function applicationQueries(names: readonly string[] | undefined): Query[] {
+  return listFilter('name', names);
+}
+
+/**
+ * The filters for a field with one of these values: `field=value`, or `field__in=a,b` in as many queries as the length
+ * requires. One empty filter if there is no list. `__in` splits at commas, so a value with a comma gets its own query.
+ */
+export function listFilter(field: string, values: readonly string[] | undefined): Query[] {
+  if (values === undefined) return [[]];
+  const distinct = [...new Set(values)];
+  const withComma = distinct.filter((value) => value.includes(','));
+  const groups = groupByLength(distinct.filter((value) => !value.includes(',')));
+  return [...groups, ...withComma.map((value) => [value])].map((group) => {
+    const [first, ...others] = group;
+    return others.length === 0 ? [[field, first ?? '']] : [[`${field}__in`, group.join(',')]];
+  });
+}
+
+function groupByLength(values: readonly string[]): string[][] {
+  const groups: string[][] = [];
+  let space = 0;
+  for (const value of values) {
+    const length = encodeURIComponent(value).length + 1;
+    space -= length;
+    if (space < 0) {
+      groups.push([]);
+      space = MAX_LIST_LENGTH - length;
+    }
+    groups.at(-1)?.push(value);
+  }
+  return groups;
+}
+
+/** Encodes a query, but leaves commas as they are. */
+export function queryString(query: Query): string {
+  return query
+    .map(([name, value]) => `${name}=${encodeURIComponent(value).replaceAll('%2C', ',')}`)
+    .join('&');
+}

@@ -1,0 +1,182 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TokenctlError } from '../../domain/errors.ts';
+
+/** A response that is larger than any response of a controller. */
+export class OversizedResponse extends Error {
+  override readonly name = 'OversizedResponse';
+}
+
+const MAX_ATTEMPTS = 6;
+/** The first delay; each further one is twice as long. */
+const FIRST_DELAY_MS = 200;
+/** A controller that asks for a longer delay in Retry-After gets no further attempt. */
+const MAX_RETRY_AFTER_MS = 60_000;
+
+/** A server, or the proxy in front of it, that is overloaded or briefly unavailable. */
+const TRANSIENT_STATUS = new Set([429, 502, 503, 504]);
+/** Broken connections, after which the same request may succeed. */
+const TRANSIENT_CODES = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+
+/** Whether the same request may succeed later. */
+export function isTransient({ status }: { readonly status: number }): boolean {
+  return TRANSIENT_STATUS.has(status);
+}
+
+/**
+ * Retries an idempotent request (RFC 9110 §9.2.2) while its failure is transient: broken connections, and 429, 502,
+ * 503 and 504. It waits as long as Retry-After asks (RFC 9110 §10.2.3), or twice as long each time.
+ *
+ * @param options.hasResponded Whether the server has responded before: it then refuses connections because it restarts.
+ * @returns The last response, whatever its status.
+ * @throws The last network error.
+ */
+export async function withRetries<
+  Response extends { readonly status: number; readonly headers: IncomingHttpHeaders },
+>(options: {
+  readonly send: () => Promise<Response>;
+  readonly hasResponded: () => boolean;
+}): Promise<Response> {
+  for (let attempt = 1; ; attempt += 1) {
+    const isLast = attempt === MAX_ATTEMPTS;
+    try {
+      const response = await options.send();
+      if (isLast || !isTransient(response)) return response;
+      const delay = retryDelay(attempt, response.headers['retry-after']);
+      if (delay === null) return response;
+      await sleep(delay);
+    } catch (error) {
+      const code = codeOf(error);
+      const retry = TRANSIENT_CODES.has(code) || (code === 'ECONNREFUSED' && options.hasResponded());
+      if (isLast || !retry) throw error;
+      await sleep(retryDelay(attempt) ?? 0);
+    }
+  }
+}
+
+/**
+ * How long to wait after an attempt, in milliseconds; null where Retry-After asks for more than a minute. Jitter of up to half
+ * the delay keeps requests that failed together from coming back together.
+ */
+export function retryDelay(attempt: number, retryAfter?: string, now: number = Date.now()): number | null {
+  const requested = retryAfter === undefined ? Number.NaN : parseRetryAfter(retryAfter, now);
+  if (requested > MAX_RETRY_AFTER_MS) return null;
+  const delay = FIRST_DELAY_MS * 2 ** (attempt - 1);
+  return Math.max(Number.isNaN(requested) ? 0 : requested, 0) + delay * (0.5 + Math.random() / 2);
+}
+
+/** Retry-After is a number of seconds or a date. */
+function parseRetryAfter(retryAfter: string, now: number): number {
+  return /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - now;
+}
+
+/** Explains why a controller could not be reached. The message contains the address, never the credential. */
+export function networkError(cause: unknown, origin: string): TokenctlError {
+  if (cause instanceof TokenctlError) return cause;
+  if (cause instanceof OversizedResponse) {
+    return new TokenctlError(
+      'target_misbehaved',
+      `${origin} sent a response that is too large for a controller`,
+      {
+        hint: 'Check which server answers at this address.',
+      },
+    );
+  }
+  const code = codeOf(cause);
+  const { message, hint } = explain(code);
+  const { host, hostname } = new URL(origin);
+  return new TokenctlError(
+    'target_unreachable',
+    message.replace('{host}', host).replace('{name}', hostname).replace('{code}', code),
+    { hint, cause },
+  );
+}
+
+/** In the message `{host}` stands for name and port, `{name}` for the name, `{code}` for the system's error code. */
+interface Explanation {
+  readonly message: string;
+  readonly hint: string;
+}
+
+const nameNotFound = {
+  message: 'The host name {name} was not found',
+  hint: 'Check the spelling of the address and the DNS settings of this machine.',
+};
+const noRoute = {
+  message: 'There is no route to {host}',
+  hint: 'Check the network, the VPN and the firewall.',
+};
+const connectTimeout = {
+  message: 'The connection to {host} timed out',
+  hint: 'Check the address and the firewalls in between.',
+};
+const responseTimeout = {
+  message: '{host} did not respond in time',
+  hint: 'Check the health of the controller, and try again.',
+};
+const connectionClosed = {
+  message: '{host} closed the connection',
+  hint: 'Check the port, whether it expects https or http, and the health of the controller.',
+};
+const untrustedCertificate = {
+  message: 'The certificate of {host} is not signed by a trusted authority',
+  hint: "Set the controller's certificate authority as the context's CA file.",
+};
+const notHttp = {
+  message: '{host} does not speak HTTP on this port',
+  hint: 'Check the port, and whether the address should begin with https.',
+};
+const tlsFailure = {
+  message: 'The TLS connection to {host} failed ({code})',
+  hint: 'Check the port, and whether the address should begin with http.',
+};
+const unknownFailure = { message: '{host} could not be reached ({code})', hint: 'Check the address.' };
+
+/** By the codes of the system, of undici, and of Node.js and OpenSSL for TLS. */
+const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
+  ENOTFOUND: nameNotFound,
+  EAI_AGAIN: nameNotFound,
+  ECONNREFUSED: {
+    message: '{host} refused the connection',
+    hint: 'Check the port, and that the controller is running.',
+  },
+  EHOSTUNREACH: noRoute,
+  ENETUNREACH: noRoute,
+  EHOSTDOWN: noRoute,
+  UND_ERR_CONNECT_TIMEOUT: connectTimeout,
+  ETIMEDOUT: connectTimeout,
+  UND_ERR_HEADERS_TIMEOUT: responseTimeout,
+  UND_ERR_BODY_TIMEOUT: responseTimeout,
+  ECONNRESET: connectionClosed,
+  EPIPE: connectionClosed,
+  UND_ERR_SOCKET: connectionClosed,
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrustedCertificate,
+  SELF_SIGNED_CERT_IN_CHAIN: untrustedCertificate,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrustedCertificate,
+  UNABLE_TO_GET_ISSUER_CERT: untrustedCertificate,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrustedCertificate,
+  ERR_TLS_CERT_ALTNAME_INVALID: {
+    message: 'The certificate of {host} is for another host name',
+    hint: 'Use the host name of the certificate.',
+  },
+  CERT_HAS_EXPIRED: { message: 'The certificate of {host} has expired', hint: 'Renew it.' },
+  CERT_NOT_YET_VALID: {
+    message: 'The certificate of {host} is not valid yet',
+    hint: "Check this machine's clock.",
+  },
+};
+
+function explain(code: string): Explanation {
+  const known = EXPLANATIONS[code];
+  if (known !== undefined) return known;
+  if (/^(HPE_|HTTPParserError)/.test(code)) return notHttp;
+  return /^(EPROTO|ERR_SSL_|ERR_TLS_|CERT_)/.test(code) ? tlsFailure : unknownFailure;
+}
+
+/** The code of an error, or of the first one where several addresses were tried. */
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  if ('code' in error && typeof error.code === 'string') return error.code;
+  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
+  return error.cause === undefined ? error.name : codeOf(error.cause);
+}

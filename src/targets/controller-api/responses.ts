@@ -1,0 +1,112 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Credential, HttpResponse } from './connection.ts';
+
+/** Who responded, and the credential that was sent there: a connection or an API. */
+export interface Responder {
+  readonly address: string;
+  readonly credential: Credential;
+}
+
+/** Whether the content type of a response is JSON. */
+export function isJson({ headers }: HttpResponse): boolean {
+  return /^application\/([\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '');
+}
+
+/**
+ * The parsed body of a successful JSON response.
+ *
+ * @param what What was requested, for messages: `the list of tokens`.
+ * @throws TokenctlError as {@link responseError}, or `target_misbehaved`.
+ */
+export function parseJson(response: HttpResponse, from: Responder, what: string): unknown {
+  if (response.status < 200 || response.status > 299) throw responseError(response, from, what);
+  if (!isJson(response)) throw notAControllerError(from, what);
+  try {
+    return JSON.parse(response.body.toString('utf8'));
+  } catch (cause) {
+    throw new TokenctlError('target_misbehaved', `${from.address} sent invalid JSON for ${what}`, {
+      hint: 'Check the log of the server, and try again.',
+      cause,
+    });
+  }
+}
+
+/** Explains an unsuccessful response. The body is never repeated, because it can contain anything. */
+export function responseError(response: HttpResponse, from: Responder, what: string): TokenctlError {
+  const { address } = from;
+  const { status } = response;
+  if (status >= 300 && status <= 399) return redirectError(response, address);
+  if (isUnauthenticated(response)) return credentialsError(from);
+  if (status === 403) {
+    return new TokenctlError('permission_refused', `${address} does not allow this account ${what}`, {
+      hint: 'Use an account with the necessary rights, and for changes a token with the scope write.',
+    });
+  }
+  if (status === 404 && !isJson(response)) return notAControllerError(from, what);
+  if (status === 404) return new TokenctlError('not_found', `${address} did not find ${what}`);
+  if (status === 400)
+    return new TokenctlError('unsupported', `${address} rejected the parameters of the request for ${what}`);
+  if (status === 405) return new TokenctlError('unsupported', `${address} does not support ${what}`);
+  if (status === 429) {
+    return new TokenctlError('target_unreachable', `${address} limits the rate of requests`, {
+      hint: 'Try again later.',
+    });
+  }
+  if (status >= 502 && status <= 504) {
+    return new TokenctlError(
+      'target_unreachable',
+      `${address} is unavailable: overloaded or under maintenance`,
+      { hint: 'Try again later. Completed work is kept.' },
+    );
+  }
+  return new TokenctlError('target_misbehaved', `${address} failed to return ${what} (HTTP ${status})`, {
+    hint: 'Check the log of the server.',
+    details: { status },
+  });
+}
+
+/**
+ * Whether the credential was not accepted. A gateway that requires no particular kind of credential answers 403 (Django REST
+ * framework has no `WWW-Authenticate` header to send then).
+ */
+export function isUnauthenticated({ status, body }: HttpResponse): boolean {
+  return status === 401 || (status === 403 && body.includes('Authentication credentials were not provided'));
+}
+
+function credentialsError({ address, credential }: Responder): TokenctlError {
+  if (credential.kind === 'token') {
+    return new TokenctlError('credentials_refused', `${address} does not accept the token`, {
+      hint: 'It may be revoked, expired or mistyped. Create a new token and use it.',
+    });
+  }
+  return new TokenctlError(
+    'credentials_refused',
+    `${address} does not accept ${credential.username} with this password`,
+    { hint: 'Check both. If basic authentication is turned off there, use a token.' },
+  );
+}
+
+function redirectError({ headers }: HttpResponse, address: string): TokenctlError {
+  const { location } = headers;
+  const origin =
+    location !== undefined && URL.canParse(location, address) ? new URL(location, address).origin : null;
+  if (origin === null || origin === new URL(address).origin) {
+    return new TokenctlError('target_misbehaved', `${address} redirects to another page`, {
+      hint: 'Check the path in the address.',
+    });
+  }
+  return new TokenctlError(
+    'target_misbehaved',
+    `${address} redirects to ${origin}; the credential was not sent there`,
+    { hint: `If ${origin} is the controller, use that address.` },
+  );
+}
+
+/** Something responds, but it is not a controller. */
+export function notAControllerError({ address }: Responder, what: string): TokenctlError {
+  return new TokenctlError(
+    'target_misbehaved',
+    `${address} is neither a controller nor a gateway: it returned a page instead of ${what}`,
+    { hint: 'Check host, port and path of the address. A proxy or a login page may be in front of it.' },
+  );
+}

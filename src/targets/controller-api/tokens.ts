@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Outcome } from '../../domain/plan.ts';
+import { Secret } from '../../domain/secret.ts';
+import type { ApplicationReference, Token, UserReference } from '../../domain/token.ts';
+import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
+import { readCaller } from './account.ts';
+import type { Api } from './api.ts';
+import { type HttpResponse, MAX_REQUESTS_IN_FLIGHT } from './connection.ts';
+import type { Listing } from './listing.ts';
+import { isTransient } from './network-errors.ts';
+import { isJson, isUnauthenticated, parseJson, responseError } from './responses.ts';
+import { tokenForOtherUserUnsupported } from './unsupported.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The list of access tokens. */
+export const TOKEN_LISTING: Listing<Token> = {
+  path: 'tokens/',
+  what: 'the list of tokens',
+  read: readToken,
+};
+
+/**
+ * Reads a token from the controller's JSON; null if it is invalid. Without a schema, because there may be a million
+ * tokens.
+ */
+function readToken(body: unknown): Token | null {
+  if (!isFields(body)) return null;
+  const { id, scope, description } = body;
+  const created = dateOf(body['created']);
+  const expires = dateOf(body['expires']);
+  if (!isId(id) || typeof scope !== 'string' || created === null || expires === null) return null;
+  const summary = isFields(body['summary_fields']) ? body['summary_fields'] : {};
+  return {
+    id,
+    user: userReference(body['user'], summary['user']),
+    application: applicationReference(body['application'], summary['application']),
+    scope,
+    description: typeof description === 'string' ? description : '',
+    created,
+    expires,
+    lastUsed: 'last_used' in body ? dateOf(body['last_used']) : undefined,
+    // The controller masks an existing refresh token, and shows null for a missing one.
+    hasRefreshToken: typeof body['refresh_token'] === 'string' && body['refresh_token'] !== '',
+    fingerprint: null,
+  };
+}
+
+function userReference(id: unknown, summary: unknown): UserReference | null {
+  if (!isId(id)) return null;
+  const name = isFields(summary) ? summary['username'] : undefined;
+  return { id, username: typeof name === 'string' ? name : `user ${id}` };
+}
+
+function applicationReference(id: unknown, summary: unknown): ApplicationReference | null {
+  if (!isId(id)) return null;
+  const name = isFields(summary) ? summary['name'] : undefined;
+  return { id, name: typeof name === 'string' ? name : `application ${id}` };
+}
+
+function dateOf(value: unknown): Date | null {
+  if (typeof value !== 'string') return null;
+  const date = new Date(value);
+  return Number.isNaN(date.getTime()) ? null : date;
+}
+
+function isId(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) > 0;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null;
+}
+
+const createdToken = z.object({ token: z.string().min(1) });
+
+/**
+ * Creates a personal access token for the caller.
+ *
+ * @throws TokenctlError as requests do; `unsupported` for another user; `permission_refused` with the setting's name if the
+ * caller is an external user and such users may not have tokens.
+ */
+export async function createPersonalToken(api: Api, request: TokenRequest): Promise<CreatedToken> {
+  const { scope, description, user } = request;
+  if (user !== undefined && user !== (await readCaller(api)).user.username) {
+    throw tokenForOtherUserUnsupported(user, api.dialect.name);
+  }
+  const response = await api.send({ method: 'POST', path: 'tokens/', json: { scope, description } });
+  if (response.status === 403 && response.body.includes('external authentication provider')) {
+    throw new TokenctlError(
+      'permission_refused',
+      'Users of an external identity provider may not have tokens here',
+      {
+        hint: 'Use a local account, or ask an administrator to run `tokenctl settings external-tokens allow`.',
+      },
+    );
+  }
+  const body = parseJson(response, api, 'a new token');
+  const token = readToken(body);
+  const value = createdToken.safeParse(body).data?.token;
+  if (token === null || value === undefined) {
+    throw new TokenctlError('target_misbehaved', `${api.address} did not return the new token`, {
+      hint: 'The token may have been created. Check with `tokenctl tokens list`.',
+    });
+  }
+  const fingerprint = createHash('sha256').update(value).digest('hex').slice(0, 12);
+  return { token: { ...token, fingerprint }, value: new Secret(value) };
+}
+
+/**
+ * Deletes access tokens, many at a time, and yields the outcome of each. A missing token (404) is unchanged: a retry after a
+ * broken connection gets that response when the first attempt succeeded.
+ *
+ * @throws TokenctlError if no further token can be tried (`credentials_refused`, `target_unreachable`), after all
+ * requests in flight have ended.
+ */
+export async function* deleteTokens(api: Api, ids: readonly number[]): AsyncIterable<Outcome> {
+  const pending = ids.values();
+  const outcomes = new OutcomeQueue();
+  let failure: TokenctlError | null = null;
+  const work = async () => {
+    for (const tokenId of pending) {
+      if (failure !== null) return;
+      try {
+        outcomes.add(await deleteToken(api, tokenId));
+      } catch (error) {
+        if (!(error instanceof TokenctlError)) throw error;
+        failure ??= error;
+        if (error.code !== 'credentials_refused') outcomes.add(unknownOutcome(tokenId, error));
+      }
+    }
+  };
+  const workers = Array.from({ length: Math.min(MAX_REQUESTS_IN_FLIGHT, ids.length) }, work);
+  outcomes.endAfter(Promise.all(workers));
+  yield* outcomes.all();
+  if (failure !== null) throw failure;
+}
+
+async function deleteToken(api: Api, tokenId: number): Promise<Outcome> {
+  const response = await api.send({ method: 'DELETE', path: `tokens/${tokenId}/` });
+  if (response.status >= 200 && response.status <= 299) return { tokenId, result: 'revoked' };
+  // Only the controller's own 404 says that the token is missing; that of a proxy says nothing about it.
+  if (response.status === 404 && isJson(response)) return { tokenId, result: 'unchanged' };
+  if (isUnauthenticated(response) || isTransient(response)) {
+    throw responseError(response, api, 'the revocation');
+  }
+  const reason = failureReason(response, api);
+  return { tokenId, result: 'failed', reason, ...(response.status === 403 && { refused: true as const }) };
+}
+
+function failureReason(response: HttpResponse, api: Api): string {
+  if (response.status === 403) return 'this account, or the scope of this token, may not revoke it';
+  if (response.status === 409) return 'the target says that it is in use';
+  return responseError(response, api, 'the revocation').message;
+}
+
+function unknownOutcome(tokenId: number, error: TokenctlError): Outcome {
+  return {
+    tokenId,
+    result: 'failed',
+    reason: `no response, so it may or may not be revoked: ${error.message}`,
+  };
+}
+
+/** Passes on the outcomes of several workers in order of arrival. */
+class OutcomeQueue {
+  #ready: Outcome[] = [];
+  #workers: Promise<unknown> | null = null;
+  #hasEnded = false;
+  #wake: () => void = () => undefined;
+
+  add(outcome: Outcome): void {
+    this.#ready.push(outcome);
+    this.#wake();
+  }
+
+  /** No outcomes follow once the workers have ended. If they fail, {@link all} throws their error. */
+  endAfter(workers: Promise<unknown>): void {
+    this.#workers = workers.finally(() => {
+      this.#hasEnded = true;
+      this.#wake();
+    });
+    // `all` awaits it at the end; without this handler an earlier failure would be an unhandled rejection.
+    this.#workers.catch(() => undefined);
+  }
+
+  async *all(): AsyncIterable<Outcome> {
+    for (;;) {
+      const ready = this.#ready;
+      this.#ready = [];
+      yield* ready;
+      if (this.#ready.length > 0) continue;
+      if (this.#hasEnded) break;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    await this.#workers;
+  }
+}

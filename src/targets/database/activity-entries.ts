@@ -1,0 +1,135 @@
+import { type Layout, TABLES } from './tables.ts';
+
+/** The `action_node` of entries in a controller's activity stream, where a controller writes the name of its node. */
+const ACTION_NODE = 'tokenctl';
+
+/** The object types of entries: a controller's name, and a gateway's content type. */
+const OBJECT_TYPES = {
+  access_token: { object: 'o_auth2_access_token', app: 'dab_oauth2_provider', model: 'oauth2accesstoken' },
+  refresh_token: { object: 'o_auth2_refresh_token', app: 'dab_oauth2_provider', model: 'oauth2refreshtoken' },
+  user: { object: 'user', app: 'aap_gateway_api', model: 'user' },
+  setting: { object: 'setting', app: 'aap_gateway_api', model: 'preference' },
+} as const;
+
+type ObjectType = keyof typeof OBJECT_TYPES;
+
+/** Entries of the activity stream without an actor. All SQL consists of constants and parameters. */
+interface Entries {
+  readonly operation: 'create' | 'update' | 'delete';
+  readonly objectType: ObjectType;
+  /** SQL for the changes in the layout's form: text for a controller, jsonb for a gateway. */
+  readonly changes: string;
+  /** SQL for the id of the object; a controller has it in the changes only. */
+  readonly id: string;
+  /** SQL for the setting that changed, as jsonb; only for a controller. */
+  readonly setting?: string;
+  /** The FROM clause that selects one row per entry, with everything after it. */
+  readonly from: string;
+}
+
+/** SQL that adds entries to the activity stream, one for each row. */
+export function insertEntries(layout: Layout, entries: Entries): string {
+  const { operation, objectType, changes, id, setting = "'{}'", from } = entries;
+  if (layout === 'gateway') {
+    return `INSERT INTO dab_activitystream_entry (operation, created, changes, content_type_id, object_id)
+      SELECT '${operation}', now(), ${changes}, ${contentTypeId(objectType)}, (${id})::text ${from}`;
+  }
+  return `INSERT INTO main_activitystream
+      (operation, timestamp, changes, object_relationship_type, object1, object2, action_node, setting)
+    SELECT '${operation}', now(), ${changes}, '', '${OBJECT_TYPES[objectType].object}', '', '${ACTION_NODE}', ${setting}
+    ${from}`;
+}
+
+/** SQL for the id of a gateway's content type. Without it no entry can be written, and the statement fails. */
+export function contentTypeId(objectType: ObjectType): string {
+  const { app, model } = OBJECT_TYPES[objectType];
+  return `(SELECT c.id FROM django_content_type c WHERE c.app_label = '${app}' AND c.model = '${model}')`;
+}
+
+/** SQL for a gateway's changes (jsonb) with fields of one kind. */
+export function gatewayChanges(
+  kind: 'added_fields' | 'removed_fields' | 'changed_fields',
+  fields: string,
+): string {
+  const others = ['added_fields', 'removed_fields', 'changed_fields'].filter((other) => other !== kind);
+  return `jsonb_build_object('${kind}', ${fields}, ${others.map((other) => `'${other}', '{}'::jsonb`).join(', ')})`;
+}
+
+/** A controller's changes of an access token `t` with its application's name in `t.application`: JSON with Python's spaces. */
+const CONTROLLER_TOKEN = `'{"description": ' || to_json(t.description::text)
+    || ', "application": ' || coalesce(to_json(t.application::text)::text, 'null')
+    || ', "scope": ' || to_json(t.scope::text) || ', "id": ' || t.id || ', "token": "************"}'`;
+
+/** A gateway's fields of an access token `t`. It stores values as strings, and masks tokens like this. */
+const GATEWAY_TOKEN = `jsonb_build_object('id', t.id::text, 'user', t.user_id::text,
+    'application', t.application_id::text, 'scope', t.scope, 'description', t.description,
+    'created', t.created, 'modified', t.modified, 'expires', t.expires,
+    'source_refresh_token', t.source_refresh_token_id::text, 'token', '$encrypted$')`;
+
+const GATEWAY_REFRESH_TOKEN = `jsonb_build_object('id', t.id::text, 'user', t.user_id::text,
+    'application', t.application_id::text, 'access_token', t.access_token_id::text, 'revoked', t.revoked,
+    'created', t.created, 'modified', t.modified, 'token', '$encrypted$')`;
+
+/** SQL that records the creation of the personal access token in the CTE `token`. */
+export function insertTokenCreated(layout: Layout): string {
+  return insertEntries(layout, {
+    operation: 'create',
+    objectType: 'access_token',
+    id: 't.id',
+    changes: layout === 'gateway' ? gatewayChanges('added_fields', GATEWAY_TOKEN) : CONTROLLER_TOKEN,
+    from: 'FROM (SELECT token.*, token.created AS modified, NULL::text AS application FROM token) t RETURNING id',
+  });
+}
+
+/**
+ * SQL that records the deletion of the access tokens in the CTE `selected`, before they are deleted. A gateway records all fields:
+ * they are read from the table, so that `selected` does not need them.
+ */
+export function insertTokensDeleted(layout: Layout): string {
+  const isGateway = layout === 'gateway';
+  return insertEntries(layout, {
+    operation: 'delete',
+    objectType: 'access_token',
+    id: 't.id',
+    changes: isGateway ? gatewayChanges('removed_fields', GATEWAY_TOKEN) : CONTROLLER_TOKEN,
+    from: isGateway
+      ? `FROM ${TABLES.gateway.accessTokens} t WHERE t.id = ANY(ARRAY(SELECT s.id FROM selected s)) ORDER BY t.id`
+      : 'FROM selected t ORDER BY t.id',
+  });
+}
+
+/**
+ * SQL for another CTE of a statement, which records the revocation of refresh tokens. Empty except for a gateway: a controller
+ * does not record it.
+ *
+ * @param from Selects rows with the `id` of a refresh token and the `access_token_id` it had.
+ */
+export function refreshTokensRevokedCte(layout: Layout, from: string): string {
+  if (layout !== 'gateway') return '';
+  const changed = `jsonb_build_object('revoked', jsonb_build_array(NULL, now()))
+      || CASE WHEN t.access_token_id IS NULL THEN '{}'
+        ELSE jsonb_build_object('access_token', jsonb_build_array(t.access_token_id::text, NULL)) END`;
+  return `, refresh_entries AS (
+      ${insertEntries(layout, {
+        operation: 'update',
+        objectType: 'refresh_token',
+        id: 't.id',
+        changes: gatewayChanges('changed_fields', changed),
+        from: `FROM (${from}) t ORDER BY t.id`,
+      })}
+    )`;
+}
+
+/** As {@link refreshTokensRevokedCte} for the deletion of the refresh tokens in the CTE `selected`. */
+export function refreshTokensDeletedCte(layout: Layout): string {
+  if (layout !== 'gateway') return '';
+  return `, refresh_entries AS (
+      ${insertEntries(layout, {
+        operation: 'delete',
+        objectType: 'refresh_token',
+        id: 't.id',
+        changes: gatewayChanges('removed_fields', GATEWAY_REFRESH_TOKEN),
+        from: `FROM ${TABLES.gateway.refreshTokens} t WHERE t.id = ANY(ARRAY(SELECT s.id FROM selected s)) ORDER BY t.id`,
+      })}
+    )`;
+}

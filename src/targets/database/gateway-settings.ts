@@ -1,0 +1,191 @@
+import type { Queryable } from '../../db/database.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { AuthenticationSettings } from '../../operations/ports/target.ts';
+import { refuseAbsent } from '../absent-settings.ts';
+import { gatewayChanges, insertEntries } from './activity-entries.ts';
+import type { Connection } from './connection.ts';
+import { DEFAULTS, SETTING_NAMES, WRITABLE } from './setting-values.ts';
+
+type Value = boolean | number | string;
+
+/** The name of a setting in a platform gateway. */
+interface PreferenceName {
+  readonly section: string;
+  readonly name: string;
+}
+
+/** How a platform gateway stores a setting. */
+interface Preference extends PreferenceName {
+  /** The value without a row; null if a gateway without a row does not have the setting. */
+  readonly initial: Value | null;
+  /** Parses the stored text; undefined if it is invalid. */
+  readonly parse: (stored: string) => Value | undefined;
+}
+
+function parseBoolean(stored: string): boolean | undefined {
+  if (/^(true|yes|1)$/i.test(stored)) return true;
+  return /^(false|no|0)$/i.test(stored) ? false : undefined;
+}
+
+function parseInteger(stored: string): number | undefined {
+  return /^-?\d{1,15}$/.test(stored) ? Number(stored) : undefined;
+}
+
+/** The authentication settings that a gateway has, with its own names and defaults. */
+const PREFERENCES: Readonly<Partial<Record<keyof AuthenticationSettings, Preference>>> = {
+  AUTH_BASIC_ENABLED: {
+    section: 'proxy',
+    name: 'gateway_basic_auth_enabled',
+    initial: true,
+    parse: parseBoolean,
+  },
+  ALLOW_OAUTH2_FOR_EXTERNAL_USERS: {
+    section: 'oauth2_provider',
+    name: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
+    initial: false,
+    parse: parseBoolean,
+  },
+  SESSION_COOKIE_AGE: {
+    section: 'configuration',
+    name: 'SESSION_COOKIE_AGE',
+    initial: 900,
+    parse: parseInteger,
+  },
+  // Only recent releases have it.
+  SESSIONS_PER_USER: {
+    section: 'configuration',
+    name: 'SESSIONS_PER_USER',
+    initial: null,
+    parse: parseInteger,
+  },
+  LOGIN_REDIRECT_OVERRIDE: {
+    section: 'local_login',
+    name: 'LOGIN_REDIRECT_OVERRIDE',
+    initial: '',
+    parse: (stored) => stored,
+  },
+};
+
+const PREFERENCE_NAMES: readonly PreferenceName[] = Object.values(PREFERENCES);
+
+/** The settings of a platform gateway; null for a setting that it does not have. */
+export async function readGatewaySettings(
+  connection: Connection,
+  database: Queryable,
+): Promise<AuthenticationSettings> {
+  return settingsIn(await readPreferences(database), connection);
+}
+
+/**
+ * Writes settings as a platform gateway does: as text, with an entry in the activity stream, all or none. Unchanged values and null are
+ * not written. The table is locked against other writers.
+ *
+ * @throws TokenctlError `unsupported` for a setting that the gateway does not have, and for a value that its API would reject.
+ */
+export async function writeGatewaySettings(
+  connection: Connection,
+  options: { readonly transaction: Queryable; readonly change: Partial<AuthenticationSettings> },
+): Promise<AuthenticationSettings> {
+  const { transaction, change } = options;
+  await transaction.execute('LOCK TABLE aap_gateway_api_preference IN SHARE ROW EXCLUSIVE MODE');
+  const stored = await readPreferences(transaction);
+  const before = settingsIn(stored, connection);
+  refuseAbsent(change, before);
+  for (const key of SETTING_NAMES) {
+    const [value, preference] = [change[key] ?? null, PREFERENCES[key]];
+    if (value === null || typeof value === 'object' || preference === undefined || value === before[key])
+      continue;
+    requireWritable(connection, key, value);
+    const { section, name } = preference;
+    const row = findRow(stored, preference);
+    const written = { section, name, value: toText(value) };
+    if (row === undefined) await insertPreference(transaction, written);
+    else await updatePreference(transaction, { ...written, before: row.value });
+  }
+  return readGatewaySettings(connection, transaction);
+}
+
+function requireWritable(connection: Connection, key: keyof AuthenticationSettings, value: unknown): void {
+  if (WRITABLE[key].safeParse(value).success) return;
+  throw new TokenctlError('unsupported', `Invalid value for ${key} in ${connection.address}`, {
+    hint: 'A gateway rejects it too. Check the range in the description of the setting.',
+  });
+}
+
+/** A gateway stores booleans as Python prints them. */
+function toText(value: Value): string {
+  if (typeof value !== 'boolean') return String(value);
+  return value ? 'True' : 'False';
+}
+
+function settingsIn(stored: readonly StoredPreference[], { address }: Connection): AuthenticationSettings {
+  const values = SETTING_NAMES.map((key) => {
+    const preference = PREFERENCES[key];
+    if (preference === undefined) return [key, null];
+    const row = findRow(stored, preference);
+    const value = row === undefined ? preference.initial : preference.parse(row.value ?? '');
+    if (value !== undefined) return [key, value];
+    throw new TokenctlError('target_misbehaved', `${address} contains an invalid value for ${key}`, {
+      hint: 'Set it again in the gateway.',
+    });
+  });
+  return { ...DEFAULTS, ...Object.fromEntries(values) };
+}
+
+function findRow(stored: readonly StoredPreference[], { section, name }: PreferenceName) {
+  return stored.find((row) => row.section === section && row.name === name);
+}
+
+interface StoredPreference extends PreferenceName {
+  readonly value: string | null;
+}
+
+/** A gateway creates a row for each of its settings when it starts. */
+function readPreferences(database: Queryable): Promise<StoredPreference[]> {
+  return database.query<StoredPreference>(
+    `SELECT p.section, p.name, p.raw_value AS value FROM aap_gateway_api_preference p
+     WHERE (p.section, p.name) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+    [PREFERENCE_NAMES.map(({ section }) => section), PREFERENCE_NAMES.map(({ name }) => name)],
+  );
+}
+
+const UPDATE_ENTRY = insertEntries('gateway', {
+  ...{ operation: 'update', objectType: 'setting', id: 'p.id' },
+  changes: gatewayChanges(
+    'changed_fields',
+    "jsonb_build_object('raw_value', jsonb_build_array($4::text, p.raw_value))",
+  ),
+  from: 'FROM preference p',
+});
+
+async function updatePreference(
+  transaction: Queryable,
+  change: StoredPreference & { readonly before: string | null },
+): Promise<void> {
+  await transaction.execute(
+    `WITH preference AS (
+       UPDATE aap_gateway_api_preference SET raw_value = $3 WHERE section = $1 AND name = $2
+       RETURNING id, raw_value
+     ) ${UPDATE_ENTRY}`,
+    [change.section, change.name, change.value, change.before],
+  );
+}
+
+const CREATE_ENTRY = insertEntries('gateway', {
+  ...{ operation: 'create', objectType: 'setting', id: 'p.id' },
+  changes: gatewayChanges(
+    'added_fields',
+    "jsonb_build_object('id', p.id::text, 'section', p.section, 'name', p.name, 'raw_value', p.raw_value)",
+  ),
+  from: 'FROM preference p',
+});
+
+async function insertPreference(transaction: Queryable, setting: StoredPreference): Promise<void> {
+  await transaction.execute(
+    `WITH preference AS (
+       INSERT INTO aap_gateway_api_preference (section, name, raw_value) VALUES ($1, $2, $3)
+       RETURNING id, section, name, raw_value
+     ) ${CREATE_ENTRY}`,
+    [setting.section, setting.name, setting.value],
+  );
+}

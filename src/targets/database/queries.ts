@@ -1,0 +1,123 @@
+/** The conditions of a WHERE clause, built from constant SQL, and their parameters. */
+export class Conditions {
+  readonly #conditions: string[] = ['TRUE'];
+  readonly #values: unknown[] = [];
+
+  /** Adds a value and returns its SQL parameter: `$1`. */
+  parameter(value: unknown): string {
+    return `$${this.#values.push(value)}`;
+  }
+
+  /** Adds a condition on a value, unless the value is undefined. */
+  add<Value>(value: Value | undefined, condition: (parameter: string) => string): this {
+    if (value !== undefined) this.#conditions.push(condition(this.parameter(value)));
+    return this;
+  }
+
+  /** Adds a condition without a value. */
+  require(condition: string): this {
+    this.#conditions.push(condition);
+    return this;
+  }
+
+  /** All conditions, joined by AND. */
+  get sql(): string {
+    return this.#conditions.join(' AND ');
+  }
+
+  get values(): readonly unknown[] {
+    return this.#values;
+  }
+}
+
+/** The earliest and latest dates of JavaScript (ECMAScript, 21.4.1.1), in milliseconds. */
+const MAX_DATE_MS = 8.64e15;
+
+/**
+ * SQL for an instant as milliseconds since 1970, in float8, which is much cheaper to read than a timestamptz. `infinity`
+ * stays `infinity`.
+ */
+export function milliseconds(column: string): string {
+  return `date_part('epoch', ${column}) * 1000`;
+}
+
+/**
+ * The date of {@link milliseconds}, truncated to milliseconds as a REST client does. Dates outside JavaScript's range
+ * (`infinity`, years beyond 275760) become its limit.
+ */
+export function dateOf(value: number): Date {
+  // Half a microsecond more: a float8 may be slightly below the intended millisecond.
+  return new Date(Math.min(Math.max(Math.floor(value + 0.0005), -MAX_DATE_MS), MAX_DATE_MS));
+}
+
+/** As {@link dateOf}; null for null. */
+export function dateOrNull(value: number | null): Date | null {
+  return value === null ? null : dateOf(value);
+}
+
+/** How many rows one query reads. */
+export const PAGE_SIZE = 5000;
+
+/**
+ * Reads a table in pages, each after the key of the last row before it (keyset pagination): every page costs the same, no
+ * transaction stays open, and rows that are deleted meanwhile shift nothing.
+ *
+ * @param options.read Reads at most {@link PAGE_SIZE} rows with a greater key, ordered by key.
+ */
+export function keysetPages<Row, Key>(options: {
+  readonly start: Key;
+  readonly keyOf: (row: Row) => Key;
+  readonly read: (after: Key) => Promise<readonly Row[]>;
+}): AsyncGenerator<readonly Row[], void> {
+  const { start, keyOf, read } = options;
+  return prefetch(
+    () => read(start),
+    (rows) => {
+      const last = rows.at(-1);
+      return rows.length < PAGE_SIZE || last === undefined ? null : () => read(keyOf(last));
+    },
+  );
+}
+
+/**
+ * Reads rows ascending by id: the rows of a list of ids in batches, or without a list all rows in pages.
+ *
+ * @param read Reads the rows after an id, limited to these ids if there are any.
+ */
+export function idPages<Row extends { readonly id: number }>(
+  ids: readonly number[] | undefined,
+  read: (after: number, ids: readonly number[] | undefined) => Promise<readonly Row[]>,
+): AsyncGenerator<readonly Row[], void> {
+  if (ids === undefined) {
+    return keysetPages({ start: 0, keyOf: ({ id }) => id, read: (after) => read(after, undefined) });
+  }
+  const batches = inBatches(
+    [...new Set(ids)].sort((a, b) => a - b),
+    PAGE_SIZE,
+  );
+  const readNext = () => {
+    const batch = batches.next();
+    return batch.done === true ? null : () => read(0, batch.value);
+  };
+  return prefetch(readNext() ?? (() => Promise.resolve([])), readNext);
+}
+
+/** Splits a list into batches of at most this size. */
+export function* inBatches<Item>(items: readonly Item[], size: number): Generator<readonly Item[], void> {
+  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
+}
+
+/** Yields page after page. Requests the next page before it yields one, so that server and caller work at the same time. */
+async function* prefetch<Page>(
+  first: () => Promise<Page>,
+  following: (page: Page) => (() => Promise<Page>) | null,
+): AsyncGenerator<Page, void> {
+  let next: Promise<Page> | null = first();
+  while (next !== null) {
+    const page: Page = await next;
+    next = following(page)?.() ?? null;
+    // Awaited in the next round; without this handler an earlier failure would be an unhandled rejection.
+    next?.catch(() => undefined);
+    yield page;
+  }
+}

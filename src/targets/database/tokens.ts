@@ -1,0 +1,228 @@
+import { createHash } from 'node:crypto';
+import type { Queryable } from '../../db/database.ts';
+import type { Secret } from '../../domain/secret.ts';
+import type { Selector } from '../../domain/selector.ts';
+import type { RefreshToken, RefreshTokenState, Token } from '../../domain/token.ts';
+import type { Identified, RefreshTokenSelector } from '../../operations/ports/target.ts';
+import type { Connection } from './connection.ts';
+import { Conditions, dateOf, dateOrNull, idPages, inBatches, milliseconds, PAGE_SIZE } from './queries.ts';
+import { resolveNames, TokenReferences } from './references.ts';
+import { type Layout, TABLES, tokenFingerprint, tokenHash } from './tables.ts';
+
+/** Streams the access tokens of a selector, ascending by id. */
+export async function* listTokens(connection: Connection, selector: Selector): AsyncGenerator<Token, void> {
+  const { all: _, users, applications, ...rest } = selector;
+  const criteria = { ...rest, ...(await resolveNames(connection, { users, applications })) };
+  const { layout } = connection;
+  const pages = idPages(criteria.ids, (after, ids) =>
+    connection.read((database) => readTokenPage(database, { layout, after, criteria: { ...criteria, ids } })),
+  );
+  const references = new TokenReferences(layout);
+  for await (const rows of pages) {
+    await references.load(connection, rows);
+    for (const row of rows) {
+      yield {
+        id: row.id,
+        user: references.user(row),
+        application: references.application(row),
+        scope: row.scope,
+        description: row.description,
+        created: dateOf(row.created),
+        expires: dateOf(row.expires),
+        lastUsed: dateOrNull(row.last_used),
+        hasRefreshToken: row.has_refresh_token,
+        fingerprint: row.fingerprint,
+      };
+    }
+  }
+}
+
+/** The criteria of a selector, with ids for names. All that are present must match. */
+type TokenCriteria = Omit<Selector, 'all' | 'ids' | 'users' | 'applications'> & {
+  readonly ids?: readonly number[] | undefined;
+  readonly userIds?: readonly number[] | undefined;
+  readonly applicationIds?: readonly number[] | undefined;
+};
+
+/** SQL for each criterion, on a row `t`. The type requires a line for each new criterion of a selector. */
+const CRITERIA: { readonly [Name in keyof Required<TokenCriteria>]: (parameter: string) => string } = {
+  ids: (ids) => `t.id = ANY(${ids}::bigint[])`,
+  userIds: (ids) => `t.user_id = ANY(${ids}::bigint[])`,
+  applicationIds: (ids) => `t.application_id = ANY(${ids}::bigint[])`,
+  scope: (word) => `${word}::text = ANY(string_to_array(t.scope, ' '))`,
+  createdBefore: (at) => `t.created < ${at}::timestamptz`,
+  unusedSince: (at) => `coalesce(t.last_used, t.created) < ${at}::timestamptz`,
+  neverUsed: (never) => `(t.last_used IS NULL) = ${never}::boolean`,
+  expiredAt: (at) => `t.expires <= ${at}::timestamptz`,
+};
+
+/** An access token's row; instants in milliseconds. */
+interface TokenRow {
+  readonly id: number;
+  readonly user_id: number | null;
+  readonly application_id: number | null;
+  readonly scope: string;
+  readonly description: string;
+  readonly created: number;
+  readonly expires: number;
+  readonly last_used: number | null;
+  readonly has_refresh_token: boolean;
+  readonly fingerprint: string;
+}
+
+/**
+ * A page of access tokens after an id, ascending by id. Both indexes are read in parallel from that id on: the
+ * condition on `r.access_token_id` follows from the join, and is repeated for the planner.
+ */
+export function readTokenPage(
+  database: Queryable,
+  options: { readonly layout: Layout; readonly criteria: TokenCriteria; readonly after: number },
+): Promise<TokenRow[]> {
+  const { layout, criteria } = options;
+  const { accessTokens, refreshTokens } = TABLES[layout];
+  const where = new Conditions();
+  const after = where.parameter(options.after);
+  where.require(`t.id > ${after}::bigint`);
+  for (const name of Object.keys(CRITERIA) as (keyof TokenCriteria)[]) {
+    where.add(criteria[name], CRITERIA[name]);
+  }
+  return database.query<TokenRow>(
+    `SELECT t.id, t.user_id, t.application_id, t.scope, t.description,
+       ${milliseconds('t.created')} AS created, ${milliseconds('t.expires')} AS expires,
+       ${milliseconds('t.last_used')} AS last_used, r.id IS NOT NULL AS has_refresh_token,
+       ${tokenFingerprint(layout, 't.token')} AS fingerprint
+     FROM ${accessTokens} t
+     LEFT JOIN ${refreshTokens} r
+       ON r.access_token_id = t.id AND r.access_token_id > ${after}::bigint AND r.revoked IS NULL
+     WHERE ${where.sql} ORDER BY t.id LIMIT ${PAGE_SIZE}`,
+    where.values,
+  );
+}
+
+/** Streams the refresh tokens of a selector, ascending by id. */
+export async function* listRefreshTokens(
+  connection: Connection,
+  selector: RefreshTokenSelector,
+): AsyncGenerator<RefreshToken, void> {
+  const { users, applications, ...rest } = selector;
+  const criteria = { ...rest, ...(await resolveNames(connection, { users, applications })) };
+  const { layout } = connection;
+  const pages = idPages(criteria.ids, (after, ids) =>
+    connection.read((database) =>
+      readRefreshTokenPage(database, { layout, after, criteria: { ...criteria, ids } }),
+    ),
+  );
+  const references = new TokenReferences(layout);
+  for await (const rows of pages) {
+    await references.load(connection, rows);
+    for (const row of rows) {
+      yield {
+        id: row.id,
+        user: references.user(row),
+        application: references.application(row),
+        created: dateOf(row.created),
+        revoked: dateOrNull(row.revoked),
+        accessTokenId: row.access_token_id,
+        fingerprint: row.fingerprint,
+      };
+    }
+  }
+}
+
+interface RefreshTokenCriteria {
+  readonly ids?: readonly number[] | undefined;
+  readonly userIds?: readonly number[] | undefined;
+  readonly applicationIds?: readonly number[] | undefined;
+  readonly states?: readonly RefreshTokenState[] | undefined;
+  readonly createdBefore?: Date | undefined;
+  readonly revokedBefore?: Date | undefined;
+}
+
+/** A refresh token's row; instants in milliseconds. */
+interface RefreshTokenRow {
+  readonly id: number;
+  readonly user_id: number;
+  readonly application_id: number;
+  readonly access_token_id: number | null;
+  readonly created: number;
+  readonly revoked: number | null;
+  readonly fingerprint: string;
+}
+
+/** `refreshTokenState` of domain/token.ts in SQL, for a row `r`. */
+const REFRESH_TOKEN_STATE = `CASE WHEN r.revoked IS NOT NULL THEN 'revoked'
+  WHEN r.access_token_id IS NULL THEN 'orphaned' ELSE 'live' END`;
+
+function readRefreshTokenPage(
+  database: Queryable,
+  options: { readonly layout: Layout; readonly criteria: RefreshTokenCriteria; readonly after: number },
+): Promise<RefreshTokenRow[]> {
+  const { layout, criteria, after } = options;
+  const where = new Conditions()
+    .add(after, (id) => `r.id > ${id}::bigint`)
+    .add(criteria.ids, (ids) => `r.id = ANY(${ids}::bigint[])`)
+    .add(criteria.userIds, (ids) => `r.user_id = ANY(${ids}::bigint[])`)
+    .add(criteria.applicationIds, (ids) => `r.application_id = ANY(${ids}::bigint[])`)
+    .add(criteria.states, (states) => `${REFRESH_TOKEN_STATE} = ANY(${states}::text[])`)
+    .add(criteria.createdBefore, (at) => `r.created < ${at}::timestamptz`)
+    .add(criteria.revokedBefore, (at) => `r.revoked < ${at}::timestamptz`);
+  return database.query<RefreshTokenRow>(
+    `SELECT r.id, r.user_id, r.application_id, r.access_token_id,
+       ${milliseconds('r.created')} AS created, ${milliseconds('r.revoked')} AS revoked,
+       ${tokenFingerprint(layout, 'r.token')} AS fingerprint
+     FROM ${TABLES[layout].refreshTokens} r WHERE ${where.sql} ORDER BY r.id LIMIT ${PAGE_SIZE}`,
+    where.values,
+  );
+}
+
+/** How many hashes one query looks up: where tokens are stored in plain text, each query reads the whole table. */
+const HASHES_PER_QUERY = 5000;
+
+/** Identifies the owners of token values by their SHA-256. No value leaves this process. */
+export async function* identifyByHash(
+  connection: Connection,
+  values: readonly Secret[],
+): AsyncGenerator<Identified, void> {
+  const { layout } = connection;
+  const hashes = values.map((value) => createHash('sha256').update(value.reveal()).digest('hex'));
+  for (const batch of inBatches([...hashes.entries()], HASHES_PER_QUERY)) {
+    const rows = await connection.read((database) =>
+      readByHash(database, { layout, hashes: batch.map(([, hash]) => hash) }),
+    );
+    const byHash = new Map(rows.map((row) => [row.hash, row]));
+    for (const [index, hash] of batch) {
+      const row = byHash.get(hash);
+      if (row === undefined) continue;
+      const { kind, id, live, user_id, username } = row;
+      const user = user_id === null || username === null ? null : { id: user_id, username };
+      yield { index, kind, live, ids: [id], user, fingerprint: hash.slice(0, 12) };
+    }
+  }
+}
+
+interface HashedRow {
+  readonly kind: 'access_token' | 'refresh_token';
+  readonly id: number;
+  readonly hash: string;
+  readonly live: boolean;
+  readonly user_id: number | null;
+  readonly username: string | null;
+}
+
+/** The access and refresh tokens with one of these hashes, including those that have expired or are revoked. */
+function readByHash(
+  database: Queryable,
+  { layout, hashes }: { readonly layout: Layout; readonly hashes: readonly string[] },
+): Promise<HashedRow[]> {
+  const { accessTokens, refreshTokens, users } = TABLES[layout];
+  return database.query<HashedRow>(
+    `SELECT 'access_token' AS kind, t.id, ${tokenHash(layout, 't.token')} AS hash, t.expires > now() AS live, t.user_id, u.username
+     FROM ${accessTokens} t LEFT JOIN ${users} u ON u.id = t.user_id
+     WHERE ${tokenHash(layout, 't.token')} = ANY($1::text[])
+     UNION ALL
+     SELECT 'refresh_token', r.id, ${tokenHash(layout, 'r.token')}, r.revoked IS NULL, r.user_id, u.username
+     FROM ${refreshTokens} r LEFT JOIN ${users} u ON u.id = r.user_id
+     WHERE ${tokenHash(layout, 'r.token')} = ANY($1::text[])`,
+    [hashes],
+  );
+}
