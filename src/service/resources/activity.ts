@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { maySeeToken, visibleActivity } from '../access.ts';
+import { canSeeToken, visibleActivity } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, type Handler, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
@@ -11,6 +11,7 @@ import { findToken } from '../store/tokens.ts';
 import { seenApplication } from './applications.ts';
 import { seenOrganization } from './organizations.ts';
 import { pathId } from './request-values.ts';
+import { namedRelation, userRelation } from './resource.ts';
 import { seenUser } from './users.ts';
 
 /** `/api/v2/activity_stream/`, its `N/`, and what it holds about one token, application, user or organization. */
@@ -80,7 +81,7 @@ async function show({ service, caller, params }: Exchange): Promise<unknown> {
 async function seenTokenId({ service, caller, params }: Exchange): Promise<number> {
   const token = await findToken(service.database, pathId(params['id']));
   if (token === null) throw notFound();
-  if (!maySeeToken(caller.user, token)) throw forbidden();
+  if (!canSeeToken(caller.user, token)) throw forbidden();
   return token.id;
 }
 
@@ -163,10 +164,10 @@ export const activityFields: FieldSet = {
     },
   },
   relations: {
-    actor: person('u'),
-    user: person('b'),
-    organization: named('o'),
-    o_auth2_application: named('a'),
+    actor: userRelation('u'),
+    user: userRelation('b'),
+    organization: namedRelation('o'),
+    o_auth2_application: namedRelation('a'),
     o_auth2_access_token: {
       searchFields: ['description'],
       fields: {
@@ -182,30 +183,6 @@ export const activityFields: FieldSet = {
   searchFields: ['changes'],
   order: ['id'],
 };
-
-function person(alias: 'u' | 'b'): FieldSet['relations'][string] {
-  return {
-    searchFields: ['username', 'first_name', 'last_name'],
-    fields: {
-      id: { type: 'integer', label: 'ID', column: `${alias}.id` },
-      username: { type: 'string', label: 'Username', column: `${alias}.username` },
-      first_name: { type: 'string', label: 'First name', column: `${alias}.first_name` },
-      last_name: { type: 'string', label: 'Last name', column: `${alias}.last_name` },
-      password: { type: 'string', label: 'Password', column: `${alias}.password`, secret: true },
-    },
-  };
-}
-
-function named(alias: 'o' | 'a'): FieldSet['relations'][string] {
-  return {
-    searchFields: ['name', 'description'],
-    fields: {
-      id: { type: 'integer', label: 'ID', column: `${alias}.id` },
-      name: { type: 'string', label: 'Name', column: `${alias}.name` },
-      description: { type: 'string', label: 'Description', column: `${alias}.description` },
-    },
-  };
-}
 
 /** An entry of the activity stream as the API shows it. What was deleted since is no longer referred to. */
 export function activityJson(entry: ActivityRecord): Record<string, unknown> {

@@ -3,8 +3,7 @@ import type { Caller } from '../auth/authenticate.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import type { ApplicationFacts, ApplicationRecord, ApplicationTokens } from '../store/applications.ts';
 import { namedSegment } from './request-values.ts';
-
-const MASK = '************';
+import { leadingFields, MASK, namedRelation, userRelation } from './resource.ts';
 
 /** What is shown of an application beside its row. */
 export interface ApplicationView {
@@ -98,25 +97,16 @@ function fields(grantTypes: typeof GRANT_TYPES): FieldSet {
   return {
     type: 'o_auth2_application',
     fields: {
-      id: { type: 'integer', label: 'ID', helpText: 'Database ID of this application.', column: 'a.id' },
-      type: {
-        type: 'choice',
-        label: 'Type',
-        helpText: 'What kind of record this is.',
-        choices: [['o_auth2_application', 'OAuth2 application']],
-      },
-      url: { type: 'string', label: 'Url', helpText: 'Address of this application.' },
-      related: { type: 'object', label: 'Related', helpText: 'Addresses of what belongs to it.' },
-      summary_fields: {
-        type: 'object',
-        label: 'Summary fields',
-        helpText: 'Its organization and tokens in short, and what you may do with it.',
-      },
-      created: { type: 'datetime', label: 'Created', helpText: 'When it was made.', column: 'a.created' },
+      ...leadingFields({
+        type: 'o_auth2_application',
+        name: 'OAuth2 application',
+        alias: 'a',
+        summary: 'Its organization and tokens, and what you may do with it.',
+      }),
       modified: {
         type: 'datetime',
         label: 'Modified',
-        helpText: 'When it was last changed.',
+        helpText: 'When this OAuth2 application was last changed.',
         column: 'a.updated',
         unannounced: true,
       },
@@ -188,24 +178,8 @@ function fields(grantTypes: typeof GRANT_TYPES): FieldSet {
       },
     },
     relations: {
-      organization: {
-        searchFields: ['name', 'description'],
-        fields: {
-          id: { type: 'integer', label: 'ID', column: 'o.id' },
-          name: { type: 'string', label: 'Name', column: 'o.name' },
-          description: { type: 'string', label: 'Description', column: 'o.description' },
-        },
-      },
-      user: {
-        searchFields: ['username', 'first_name', 'last_name'],
-        fields: {
-          id: { type: 'integer', label: 'ID', column: 'u.id' },
-          username: { type: 'string', label: 'Username', column: 'u.username' },
-          first_name: { type: 'string', label: 'First name', column: 'u.first_name' },
-          last_name: { type: 'string', label: 'Last name', column: 'u.last_name' },
-          password: { type: 'string', label: 'Password', column: 'u.password', secret: true },
-        },
-      },
+      organization: namedRelation('o'),
+      user: userRelation('u'),
     },
     searchFields: ['description', 'name'],
     order: ['name'],

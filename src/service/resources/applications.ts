@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { seesApplications, visibleApplications, visibleTokens } from '../access.ts';
+import { canSeeApplications, visibleApplications, visibleTokens } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
@@ -109,7 +109,7 @@ export async function seenApplication(exchange: Exchange): Promise<ApplicationRe
   const { service, caller } = exchange;
   const application = await findApplication(service.database, await applicationId(exchange));
   if (application === null) throw notFound();
-  if (!seesApplications(caller.user, application.organization_id)) throw forbidden();
+  if (!canSeeApplications(caller.user, application.organization_id)) throw forbidden();
   return application;
 }
 

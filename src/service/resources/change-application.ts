@@ -5,7 +5,7 @@ import type { Exchange } from '../endpoint.ts';
 import { forbidden, invalid, notFound } from '../failure.ts';
 import type { Field } from '../listing/fields.ts';
 import { jsonObject } from '../request.ts';
-import { insertActivity, noteEndOfTokens } from '../store/activity.ts';
+import { recordTokenDeletions } from '../store/activity.ts';
 import {
   type ApplicationFacts,
   type ApplicationRecord,
@@ -19,6 +19,7 @@ import { findOrganization } from '../store/organizations.ts';
 import type { UserRecord } from '../store/users.ts';
 import { applicationFacts, applicationFields } from './application-json.ts';
 import { booleanField, type Problems, textField } from './request-values.ts';
+import { changedValues, logChange } from './resource.ts';
 
 const CLIENT_ID_LENGTH = 40;
 const SECRET_LENGTH = 128;
@@ -57,7 +58,8 @@ export async function createApplication(
     const id = await insertApplication(transaction, facts, client);
     if (id === null) throw invalid(NAME_TAKEN);
     const application = await written(transaction, id);
-    await note(exchange, transaction, {
+    await logChange(exchange, transaction, {
+      object1: 'o_auth2_application',
       operation: 'create',
       changes: { ...applicationFacts(application), id },
       applicationId: id,
@@ -97,9 +99,15 @@ export async function changeApplication(
     });
     if (!done) throw invalid(NAME_TAKEN);
     const application = await written(transaction, id);
-    const changes = differences(applicationFacts(before), applicationFacts(application));
+    const [old, current] = [applicationFacts(before), applicationFacts(application)];
+    const changes = changedValues(Object.keys(current), old, current);
     if (Object.keys(changes).length > 0) {
-      await note(exchange, transaction, { operation: 'update', changes, applicationId: id });
+      await logChange(exchange, transaction, {
+        object1: 'o_auth2_application',
+        operation: 'update',
+        changes,
+        applicationId: id,
+      });
     }
     return { application, secret };
   });
@@ -111,9 +119,10 @@ export async function removeApplication(exchange: Exchange, id: number): Promise
   await service.database.transaction(async (transaction) => {
     const application = await changeable(exchange, transaction, id);
     const by = { actorId: caller.user.id, at: service.now(), node: service.node };
-    await noteEndOfTokens(transaction, { applicationId: id }, by);
+    await recordTokenDeletions(transaction, { applicationId: id }, by);
     if (!(await deleteApplication(transaction, id))) throw notFound();
-    await note(exchange, transaction, {
+    await logChange(exchange, transaction, {
+      object1: 'o_auth2_application',
       operation: 'delete',
       changes: { ...applicationFacts(application), id },
     });
@@ -136,32 +145,6 @@ async function written(transaction: Queryable, id: number): Promise<ApplicationR
   const application = await findApplication(transaction, id);
   if (application === null) throw new Error('an application vanished inside the transaction that wrote it');
   return application;
-}
-
-function differences(
-  before: Readonly<Record<string, unknown>>,
-  after: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  const names = Object.keys(after).filter((name) => before[name] !== after[name]);
-  return Object.fromEntries(names.map((name) => [name, [before[name], after[name]]]));
-}
-
-function note(
-  { service, caller }: Exchange,
-  transaction: Queryable,
-  entry: {
-    readonly operation: 'create' | 'update' | 'delete';
-    readonly changes: Readonly<Record<string, unknown>>;
-    readonly applicationId?: number;
-  },
-): Promise<void> {
-  return insertActivity(transaction, {
-    ...entry,
-    at: service.now(),
-    object1: 'o_auth2_application',
-    actorId: caller.user.id,
-    node: service.node,
-  });
 }
 
 /** How a body is read into an application. */

@@ -1,21 +1,21 @@
 import type { Queryable } from '../../db/database.ts';
-import { externalAccount, mayChangeUser } from '../access.ts';
+import { canChangeUser, externalAccount } from '../access.ts';
 import { hashPassword, unusablePassword } from '../auth/secret-hashes.ts';
 import type { Exchange } from '../endpoint.ts';
 import { forbidden, invalid, notFound, unauthenticated } from '../failure.ts';
 import { currentSettings, type Settings } from '../settings/settings.ts';
-import { insertActivity } from '../store/activity.ts';
 import { deleteSessionsOf } from '../store/sessions.ts';
 import {
   findUser,
   insertUser,
+  isUsernameTaken,
   lockUsers,
   setSystemAuditor,
   type UserRecord,
   updateUser,
-  usernameTaken,
 } from '../store/users.ts';
 import { booleanField, type Problems, textField } from './request-values.ts';
+import { changedValues, logChange } from './resource.ts';
 
 /** A user as a request wants it; `password` in clear where it is to be set, null where it stays. */
 interface WantedUser {
@@ -64,13 +64,10 @@ export async function createUser(
     const id = await insertUser(transaction, { ...wanted, password });
     if (id === null) throw invalid({ username: ['A user with that username already exists.'] });
     if (wanted.is_system_auditor) await setSystemAuditor(transaction, id, true);
-    await insertActivity(transaction, {
+    await logChange(exchange, transaction, {
       operation: 'create',
-      at: service.now(),
       changes: { ...Object.fromEntries(LOGGED.map((name) => [name, wanted[name]])), id, password: 'hidden' },
       object1: 'user',
-      actorId: caller.user.id,
-      node: service.node,
       userId: id,
     });
     return id;
@@ -93,7 +90,7 @@ export async function changeUser(
   const { id, body, replace } = change;
   const settings = await currentSettings(service.database);
   const read = ({ caller, user }: { readonly caller: UserRecord; readonly user: UserRecord }) => {
-    if (!mayChangeUser(caller, user)) throw forbidden();
+    if (!canChangeUser(caller, user)) throw forbidden();
     const base = replace ? { ...BLANK, is_active: user.is_active } : user;
     const wanted = readUser(body, { base, settings, creating: replace });
     refuseEscalation(caller, user, wanted);
@@ -110,13 +107,13 @@ export async function changeUser(
     const { user } = now;
     const wanted = read(now);
     const password = hash ?? user.password;
-    if (await usernameTaken(transaction, wanted.username, user.id)) {
+    if (await isUsernameTaken(transaction, wanted.username, user.id)) {
       throw invalid({ username: ['A user with that username already exists.'] });
     }
     await updateUser(transaction, user.id, { ...wanted, password });
     await setSystemAuditor(transaction, user.id, wanted.is_system_auditor);
     if (wanted.password !== null || !wanted.is_active) await deleteSessionsOf(transaction, user.id);
-    await noteChange(exchange, transaction, { user, wanted });
+    await logUserChange(exchange, transaction, { user, wanted });
   });
 }
 
@@ -156,25 +153,21 @@ function readUser(
   return wanted;
 }
 
-async function noteChange(
-  { service, caller }: Exchange,
+async function logUserChange(
+  exchange: Exchange,
   transaction: Queryable,
   change: { readonly user: UserRecord; readonly wanted: WantedUser },
 ): Promise<void> {
   const { user, wanted } = change;
-  const changed: [string, unknown][] = LOGGED.filter((name) => user[name] !== wanted[name]).map((name) => [
-    name,
-    [user[name], wanted[name]],
-  ]);
-  if (wanted.password !== null) changed.push(['password', ['hidden', 'hidden']]);
-  if (changed.length === 0) return;
-  await insertActivity(transaction, {
+  const changes = {
+    ...changedValues(LOGGED, user, wanted),
+    ...(wanted.password !== null && { password: ['hidden', 'hidden'] }),
+  };
+  if (Object.keys(changes).length === 0) return;
+  await logChange(exchange, transaction, {
     operation: 'update',
-    at: service.now(),
-    changes: Object.fromEntries(changed),
+    changes,
     object1: 'user',
-    actorId: caller.user.id,
-    node: service.node,
     userId: user.id,
   });
 }

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Queryable } from '../../db/database.ts';
-import { administersOrganization, seesEverything, visibleByOrganization } from '../access.ts';
+import { administersOrganization, canSeeEverything, visibleByOrganization } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
@@ -9,7 +8,6 @@ import type { FieldSet } from '../listing/fields.ts';
 import { list } from '../listing/listing.ts';
 import { limitProblem, playbookProblem } from '../playbooks/playbook.ts';
 import { jsonObject } from '../request.ts';
-import { insertActivity } from '../store/activity.ts';
 import { findInventory } from '../store/inventory.ts';
 import {
   deleteJobTemplate,
@@ -23,6 +21,7 @@ import {
   updateJobTemplate,
 } from '../store/job-templates.ts';
 import { booleanField, integerField, type Problems, pathId, textField } from './request-values.ts';
+import { changedValues, leadingFields, logChange } from './resource.ts';
 
 /** `/api/v2/job_templates/` and `/api/v2/job_templates/N/`. */
 export function serveJobTemplates(app: FastifyInstance, service: ServiceContext): void {
@@ -54,7 +53,7 @@ export async function seenJobTemplate({ service, caller, params }: Exchange): Pr
   const { user } = caller;
   const { organization_id: organization } = template;
   const seen = organization !== null && [...user.admin_of, ...user.auditor_of].includes(organization);
-  if (!seesEverything(user) && !seen) throw forbidden();
+  if (!canSeeEverything(user) && !seen) throw forbidden();
   return template;
 }
 
@@ -77,7 +76,11 @@ async function create(exchange: Exchange): Promise<unknown> {
   const id = await service.database.transaction(async (transaction) => {
     const made = await insertJobTemplate(transaction, template);
     if (made === null) throw invalid(NAME_TAKEN);
-    await note(exchange, transaction, 'create', { id: made, name, playbook });
+    await logChange(exchange, transaction, {
+      operation: 'create',
+      object1: 'job_template',
+      changes: { id: made, name, playbook },
+    });
     return made;
   });
   const made = await findJobTemplate(service.database, id);
@@ -93,9 +96,10 @@ async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
   await service.database.transaction(async (transaction) => {
     if (!(await updateJobTemplate(transaction, before.id, after))) throw invalid(NAME_TAKEN);
     const names = ['name', 'description', 'playbook', 'limit', 'ask_limit_on_launch'] as const;
-    const changed = names.filter((name) => before[name] !== after[name]);
-    const changes = Object.fromEntries(changed.map((name) => [name, [before[name], after[name]]]));
-    if (changed.length > 0) await note(exchange, transaction, 'update', changes);
+    const changes = changedValues(names, before, after);
+    if (Object.keys(changes).length > 0) {
+      await logChange(exchange, transaction, { operation: 'update', object1: 'job_template', changes });
+    }
   });
   return jobTemplateJson(await seenJobTemplate(exchange), caller);
 }
@@ -104,7 +108,11 @@ async function remove(exchange: Exchange): Promise<undefined> {
   const { id, name } = await changeable(exchange);
   await exchange.service.database.transaction(async (transaction) => {
     if (!(await deleteJobTemplate(transaction, id))) throw notFound();
-    await note(exchange, transaction, 'delete', { id, name });
+    await logChange(exchange, transaction, {
+      operation: 'delete',
+      object1: 'job_template',
+      changes: { id, name },
+    });
   });
 }
 
@@ -114,35 +122,18 @@ async function changeable(exchange: Exchange): Promise<JobTemplateRecord> {
   return template;
 }
 
-function note(
-  { service, caller }: Exchange,
-  transaction: Queryable,
-  operation: 'create' | 'update' | 'delete',
-  changes: Readonly<Record<string, unknown>>,
-): Promise<unknown> {
-  return insertActivity(transaction, {
-    operation,
-    at: service.now(),
-    changes,
-    object1: 'job_template',
-    actorId: caller.user.id,
-    node: service.node,
-  });
-}
-
 const name = { type: 'string', label: 'Name' } as const;
 
 /** The fields of a job template. */
 export const jobTemplateFields: FieldSet = {
   type: 'job_template',
   fields: {
-    id: { type: 'integer', label: 'ID', column: 'x.id' },
-    type: { type: 'choice', label: 'Type', choices: [['job_template', 'Job template']] },
-    url: { type: 'string', label: 'Url' },
-    related: { type: 'object', label: 'Related' },
-    summary_fields: { type: 'object', label: 'Summary fields' },
-    created: { type: 'datetime', label: 'Created', column: 'x.created' },
-    modified: { type: 'datetime', label: 'Modified', column: 'x.modified' },
+    ...leadingFields({
+      type: 'job_template',
+      name: 'job template',
+      alias: 'x',
+      summary: 'Related resources, and what you may do with the job template.',
+    }),
     name: {
       ...name,
       column: 'x.name',

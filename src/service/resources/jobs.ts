@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, seesEverything, visibleByOrganization } from '../access.ts';
+import { administersOrganization, canSeeEverything, visibleByOrganization } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid, notFound, RequestFailure, tooManyRequests } from '../failure.ts';
@@ -20,6 +20,7 @@ import {
 } from '../store/jobs.ts';
 import { named, seenJobTemplate } from './job-templates.ts';
 import { type Problems, pathId, textField } from './request-values.ts';
+import { leadingFields } from './resource.ts';
 
 /** `/api/v2/jobs/`, `/api/v2/jobs/N/` and its `cancel/`. */
 export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
@@ -66,7 +67,7 @@ export async function seenJob({ service, caller, params }: Exchange): Promise<Jo
   const { user } = caller;
   const { organization_id: organization } = job;
   const seen = organization !== null && [...user.admin_of, ...user.auditor_of].includes(organization);
-  if (!seesEverything(user) && !seen) throw forbidden();
+  if (!canSeeEverything(user) && !seen) throw forbidden();
   return job;
 }
 
@@ -93,13 +94,12 @@ const STATUSES = ['pending', 'running', 'successful', 'failed', 'error', 'cancel
 export const jobFields: FieldSet = {
   type: 'job',
   fields: {
-    id: { type: 'integer', label: 'ID', column: 'x.id' },
-    type: { type: 'choice', label: 'Type', choices: [['job', 'Job']] },
-    url: { type: 'string', label: 'Url' },
-    related: { type: 'object', label: 'Related' },
-    summary_fields: { type: 'object', label: 'Summary fields' },
-    created: { type: 'datetime', label: 'Created', column: 'x.created' },
-    modified: { type: 'datetime', label: 'Modified', column: 'x.modified' },
+    ...leadingFields({
+      type: 'job',
+      name: 'job',
+      alias: 'x',
+      summary: 'Related resources, and what you may do with the job.',
+    }),
     name: { ...name, column: 'x.name' },
     description: { type: 'string', label: 'Description', column: 'x.description' },
     launch_type: { type: 'choice', label: 'Launch type', choices: [['manual', 'Manual']] },

@@ -1,26 +1,16 @@
 import type { FastifyInstance } from 'fastify';
-import type { Queryable } from '../../db/database.ts';
-import { administersOrganization, mayEnlist, visibleOrganizations, visibleUsers } from '../access.ts';
+import { administersOrganization, visibleOrganizations, visibleUsers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden } from '../failure.ts';
 import { allOf } from '../listing/filters.ts';
 import { jsonObject } from '../request.ts';
-import { insertActivity } from '../store/activity.ts';
-import { grantRole, type OrganizationRole, withdrawRole } from '../store/organizations.ts';
+import { changeRole, type OrganizationRole } from '../store/organizations.ts';
 import { findUser } from '../store/users.ts';
 import { lockUser } from './change-user.ts';
 import { listOrganizations, organizationFields, seenOrganization } from './organizations.ts';
-import { integerField, type Problems } from './request-values.ts';
+import { integerField } from './request-values.ts';
 import { listUsers, seenUser, userFields } from './users.ts';
-
-/** A role in an organization that a user gets or loses. */
-interface RoleChange {
-  readonly userId: number;
-  readonly organizationId: number;
-  readonly role: OrganizationRole;
-  readonly operation: 'associate' | 'disassociate';
-}
 
 /** Who has which role in which organization, seen from either side. */
 export function serveMemberships(app: FastifyInstance, service: ServiceContext): void {
@@ -75,66 +65,21 @@ async function listHeld(exchange: Exchange, roles: readonly OrganizationRole[]):
   );
 }
 
+/** Grants the role to the user that the body names, or withdraws it. */
 async function assign(exchange: Exchange, role: OrganizationRole): Promise<undefined> {
-  const { caller, request } = exchange;
-  const organization = await seenOrganization(exchange);
-  if (!administersOrganization(caller.user, organization.id)) throw forbidden();
+  const { service, caller, request } = exchange;
+  const { id: organizationId } = await seenOrganization(exchange);
+  if (!administersOrganization(caller.user, organizationId)) throw forbidden();
   const body = jsonObject(request);
-  const problems: Problems = {};
-  const id = integerField(body, 'id', { least: 1, fallback: 0, problems });
-  if (id === 0) throw badRequest('"id" is required: the id of a user.');
+  const userId = integerField(body, 'id', { least: 1, fallback: 0, problems: {} });
+  if (userId === 0) throw badRequest('"id" is required: the id of a user.');
   const operation = body['disassociate'] ? 'disassociate' : 'associate';
-  await changeRoles(exchange, { userIds: [id], organizationId: organization.id, role, operation });
-}
-
-/**
- * Gives users a role in an organization, or takes it, all or none, each with its entry in the activity stream.
- *
- * @throws RequestFailure 400 for a user who does not exist, 403 where the caller may not.
- */
-export async function changeRoles(
-  exchange: Exchange,
-  { userIds, ...role }: Omit<RoleChange, 'userId'> & { readonly userIds: readonly number[] },
-): Promise<void> {
-  const { service, caller } = exchange;
-  if (!administersOrganization(caller.user, role.organizationId)) throw forbidden();
-  for (const id of userIds) {
-    if ((await findUser(service.database, id)) === null)
-      throw badRequest(`There is no user with the id ${id}.`);
-  }
+  if ((await findUser(service.database, userId)) === null) throw badRequest(`No user has the id ${userId}.`);
   await service.database.transaction(async (transaction) => {
-    for (const userId of userIds) {
-      const now = await lockUser(transaction, { caller: caller.user, id: userId });
-      if (!administersOrganization(now.caller, role.organizationId)) throw forbidden();
-      if (!mayEnlist(now.caller, now.user)) throw forbidden();
-      const change = role.operation === 'associate' ? grantRole : withdrawRole;
-      const grant = { ...role, userId };
-      if (await change(transaction, grant)) await noteRole(exchange, transaction, grant);
-    }
-  });
-}
-
-function noteRole({ service, caller }: Exchange, transaction: Queryable, change: RoleChange): Promise<void> {
-  const { userId, organizationId, role, operation } = change;
-  // The controller's name of the relation, by which its own interface tells roles from other associations.
-  const relationship = `awx.main.models.organization.Organization.${role}_role`;
-  return insertActivity(transaction, {
-    operation,
-    at: service.now(),
-    changes: {
-      object1: 'organization',
-      object1_pk: organizationId,
-      object2: 'user',
-      object2_pk: userId,
-      action: operation,
-      relationship,
-    },
-    object1: 'organization',
-    object2: 'user',
-    relationship,
-    actorId: caller.user.id,
-    node: service.node,
-    organizationId,
-    userId,
+    const now = await lockUser(transaction, { caller: caller.user, id: userId });
+    if (!administersOrganization(now.caller, organizationId) || !canAssignRole(now.caller, now.user))
+      throw forbidden();
+    const by = { actorId: caller.user.id, at: service.now(), node: service.node };
+    await changeRole(transaction, { operation, userId, organizationId, role }, by);
   });
 }

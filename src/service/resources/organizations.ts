@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
-import { administersOrganization, seesEverything, visibleOrganizations } from '../access.ts';
+import { administersOrganization, canSeeEverything, visibleOrganizations } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
@@ -9,7 +9,7 @@ import type { FieldSet } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
-import { insertActivity, noteEndOfApplications, noteEndOfTokens } from '../store/activity.ts';
+import { recordApplicationDeletions, recordTokenDeletions } from '../store/activity.ts';
 import {
   deleteOrganization,
   findOrganization,
@@ -22,6 +22,7 @@ import {
   updateOrganization,
 } from '../store/organizations.ts';
 import { integerField, namedSegment, namesIn, type Problems, pathId, textField } from './request-values.ts';
+import { changedValues, leadingFields, logChange } from './resource.ts';
 
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */
 export function serveOrganizations(app: FastifyInstance, service: ServiceContext): void {
@@ -67,7 +68,7 @@ export async function seenOrganization(exchange: Exchange): Promise<Organization
   if (organization === null) throw notFound();
   const { user } = caller;
   const roles = [...user.admin_of, ...user.auditor_of, ...user.member_of];
-  if (!seesEverything(user) && !roles.includes(organization.id)) throw forbidden();
+  if (!canSeeEverything(user) && !roles.includes(organization.id)) throw forbidden();
   return organization;
 }
 
@@ -101,23 +102,12 @@ async function remove(exchange: Exchange): Promise<undefined> {
 export const organizationFields: FieldSet = {
   type: 'organization',
   fields: {
-    id: { type: 'integer', label: 'ID', helpText: 'Database ID of this organization.', column: 'o.id' },
-    type: {
-      type: 'choice',
-      label: 'Type',
-      helpText: 'What kind of record this is.',
-      choices: [['organization', 'Organization']],
-    },
-    url: { type: 'string', label: 'Url', helpText: 'Address of this organization.' },
-    related: { type: 'object', label: 'Related', helpText: 'Addresses of what belongs to it.' },
-    summary_fields: { type: 'object', label: 'Summary fields', helpText: 'Who made and changed it.' },
-    created: { type: 'datetime', label: 'Created', helpText: 'When it was made.', column: 'o.created' },
-    modified: {
-      type: 'datetime',
-      label: 'Modified',
-      helpText: 'When it was last changed.',
-      column: 'o.modified',
-    },
+    ...leadingFields({
+      type: 'organization',
+      name: 'organization',
+      alias: 'o',
+      summary: 'Who created and last changed it.',
+    }),
     name: {
       type: 'string',
       label: 'Name',
@@ -221,7 +211,8 @@ export async function createOrganization(exchange: Exchange): Promise<Organizati
       at: service.now(),
     });
     if (id === null) throw invalid(NAME_TAKEN);
-    await note(exchange, transaction, {
+    await logChange(exchange, transaction, {
+      object1: 'organization',
       operation: 'create',
       changes: { ...facts(wanted), id },
       organizationId: id,
@@ -247,10 +238,14 @@ export async function changeOrganization(
       at: service.now(),
     });
     if (!done) throw invalid(NAME_TAKEN);
-    const changed = LOGGED.filter((name) => before[name] !== wanted[name]);
-    if (changed.length > 0) {
-      const changes = Object.fromEntries(changed.map((name) => [name, [before[name], wanted[name]]]));
-      await note(exchange, transaction, { operation: 'update', changes, organizationId: id });
+    const changes = changedValues(LOGGED, before, wanted);
+    if (Object.keys(changes).length > 0) {
+      await logChange(exchange, transaction, {
+        object1: 'organization',
+        operation: 'update',
+        changes,
+        organizationId: id,
+      });
     }
     return written(transaction, id);
   });
@@ -262,10 +257,14 @@ export async function removeOrganization(exchange: Exchange, id: number): Promis
   await service.database.transaction(async (transaction) => {
     const organization = await changeable(exchange, transaction, id);
     const by = { actorId: caller.user.id, at: service.now(), node: service.node };
-    await noteEndOfTokens(transaction, { organizationId: id }, by);
-    await noteEndOfApplications(transaction, id, by);
+    await recordTokenDeletions(transaction, { organizationId: id }, by);
+    await recordApplicationDeletions(transaction, id, by);
     if (!(await deleteOrganization(transaction, id))) throw notFound();
-    await note(exchange, transaction, { operation: 'delete', changes: { ...facts(organization), id } });
+    await logChange(exchange, transaction, {
+      object1: 'organization',
+      operation: 'delete',
+      changes: { ...facts(organization), id },
+    });
   });
 }
 
@@ -300,22 +299,4 @@ function readOrganization(exchange: Exchange, base: Wanted): Wanted {
 
 function facts(organization: Wanted): Record<string, unknown> {
   return Object.fromEntries(LOGGED.map((name) => [name, organization[name]]));
-}
-
-function note(
-  { service, caller }: Exchange,
-  transaction: Queryable,
-  entry: {
-    readonly operation: 'create' | 'update' | 'delete';
-    readonly changes: Readonly<Record<string, unknown>>;
-    readonly organizationId?: number;
-  },
-): Promise<void> {
-  return insertActivity(transaction, {
-    ...entry,
-    at: service.now(),
-    object1: 'organization',
-    actorId: caller.user.id,
-    node: service.node,
-  });
 }

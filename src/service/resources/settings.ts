@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { seesEverything } from '../access.ts';
+import { canSeeEverything } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
@@ -57,7 +57,7 @@ export function serveSettings(app: FastifyInstance, service: ServiceContext): vo
 }
 
 function listCategories({ caller }: Exchange): Promise<unknown> {
-  const visible = seesEverything(caller.user) ? Object.entries(CATEGORIES) : [];
+  const visible = canSeeEverything(caller.user) ? Object.entries(CATEGORIES) : [];
   const results = visible.map(([slug, name]) => ({ url: `/api/v2/settings/${slug}/`, slug, name }));
   return Promise.resolve({ count: results.length, next: null, previous: null, results });
 }
@@ -65,7 +65,7 @@ function listCategories({ caller }: Exchange): Promise<unknown> {
 /** The settings of the path's category. Superusers and auditors read, the others get 403. */
 function categoryDefinitions({ caller, params }: Exchange): readonly SettingDefinition[] {
   const { category = '' } = params;
-  if (!seesEverything(caller.user)) throw forbidden();
+  if (!canSeeEverything(caller.user)) throw forbidden();
   if (!Object.hasOwn(CATEGORIES, category)) throw notFound();
   if (category === 'all' || category === 'changed') return ALL_DEFINITIONS;
   return ALL_DEFINITIONS.filter((definition) => definition.category === category);

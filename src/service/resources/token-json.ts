@@ -1,7 +1,6 @@
 import type { FieldSet } from '../listing/fields.ts';
 import type { TokenRecord } from '../store/tokens.ts';
-
-const MASK = '************';
+import { leadingFields, MASK, namedRelation, userRelation } from './resource.ts';
 
 /** The values that a creation shows, this once. */
 export interface IssuedValues {
@@ -61,27 +60,12 @@ export function tokenFacts(token: TokenRecord): Record<string, unknown> {
 export const tokenFields: FieldSet = {
   type: 'o_auth2_access_token',
   fields: {
-    id: { type: 'integer', label: 'ID', helpText: 'Database ID of this token.', column: 't.id' },
-    type: {
-      type: 'choice',
-      label: 'Type',
-      helpText: 'What kind of record this is.',
-      choices: [['o_auth2_access_token', 'OAuth2 access token']],
-    },
-    url: { type: 'string', label: 'Url', helpText: 'Address of this token.' },
-    related: { type: 'object', label: 'Related', helpText: 'Addresses of what belongs to it.' },
-    summary_fields: {
-      type: 'object',
-      label: 'Summary fields',
-      helpText: 'The owner and application in short.',
-    },
-    created: { type: 'datetime', label: 'Created', helpText: 'When it was made.', column: 't.created' },
-    modified: {
-      type: 'datetime',
-      label: 'Modified',
-      helpText: 'When it was last changed.',
-      column: 't.modified',
-    },
+    ...leadingFields({
+      type: 'o_auth2_access_token',
+      name: 'OAuth2 access token',
+      alias: 't',
+      summary: 'Its user and application.',
+    }),
     description: {
       type: 'string',
       label: 'Description',
@@ -124,14 +108,7 @@ export const tokenFields: FieldSet = {
         client_secret: { type: 'string', label: 'Client secret', column: 'g.client_secret', secret: true },
       },
       relations: {
-        organization: {
-          searchFields: ['name', 'description'],
-          fields: {
-            id: { type: 'integer', label: 'ID', column: 'o.id' },
-            name: { type: 'string', label: 'Name', column: 'o.name' },
-            description: { type: 'string', label: 'Description', column: 'o.description' },
-          },
-        },
+        organization: namedRelation('o'),
       },
     },
     // Announced by the controller, but without a text to search: of OpenID Connect, which nothing here issues.
@@ -149,15 +126,11 @@ export const tokenFields: FieldSet = {
     user: {
       searchFields: ['username', 'first_name', 'last_name', 'email'],
       fields: {
-        id: { type: 'integer', label: 'ID', column: 'u.id' },
-        username: { type: 'string', label: 'Username', column: 'u.username' },
-        first_name: { type: 'string', label: 'First name', column: 'u.first_name' },
-        last_name: { type: 'string', label: 'Last name', column: 'u.last_name' },
+        ...userRelation('u').fields,
         email: { type: 'string', label: 'Email', column: 'u.email' },
         is_superuser: { type: 'boolean', label: 'Superuser', column: 'u.is_superuser' },
         is_active: { type: 'boolean', label: 'Active', column: 'u.is_active' },
         last_login: { type: 'datetime', label: 'Last login', column: 'u.last_login' },
-        password: { type: 'string', label: 'Password', column: 'u.password', secret: true },
       },
     },
   },

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
 import {
+  canChangeToken,
+  canSeeApplications,
+  canSeeToken,
   isExternal,
-  mayChangeToken,
-  maySeeToken,
-  seesApplications,
   visibleApplications,
   visibleTokens,
 } from '../access.ts';
@@ -17,7 +17,6 @@ import { list } from '../listing/listing.ts';
 import { scopeProblem } from '../oauth2/oauth-request.ts';
 import { jsonObject } from '../request.ts';
 import { currentSettings } from '../settings/settings.ts';
-import { insertActivity } from '../store/activity.ts';
 import { findApplication } from '../store/applications.ts';
 import {
   deleteToken,
@@ -31,6 +30,7 @@ import {
   updateToken,
 } from '../store/tokens.ts';
 import { type Problems, pathId, textField } from './request-values.ts';
+import { changedValues, logChange } from './resource.ts';
 import { type IssuedValues, tokenFacts, tokenFields, tokenJson } from './token-json.ts';
 
 /** `/api/v2/tokens/` and `/api/v2/tokens/N/`. */
@@ -79,7 +79,7 @@ export function listTokens({ service, request, caller }: Exchange, visible: Cond
 async function seen({ service, caller, params }: Exchange): Promise<TokenRecord> {
   const token = await findToken(service.database, pathId(params['id']));
   if (token === null) throw notFound();
-  if (!maySeeToken(caller.user, token)) throw forbidden();
+  if (!canSeeToken(caller.user, token)) throw forbidden();
   return token;
 }
 
@@ -87,7 +87,7 @@ async function seen({ service, caller, params }: Exchange): Promise<TokenRecord>
 async function changeable({ caller, params }: Exchange, transaction: Queryable): Promise<TokenRecord> {
   const token = await lockToken(transaction, pathId(params['id']));
   if (token === null) throw notFound();
-  if (!mayChangeToken(caller.user, token)) throw forbidden();
+  if (!canChangeToken(caller.user, token)) throw forbidden();
   return token;
 }
 
@@ -102,16 +102,14 @@ async function change(
     const before = await changeable(exchange, transaction);
     const after = readChange(body, absent ?? before);
     const modified = service.now();
-    const changes = differences(before, after);
+    const changes = changedValues(['description', 'scope'], before, after);
     await updateToken(transaction, { id: before.id, ...after, modified });
     if (Object.keys(changes).length > 0) {
-      await insertActivity(transaction, {
+      await logChange(exchange, transaction, {
         operation: 'update',
         at: modified,
         changes,
         object1: 'o_auth2_access_token',
-        actorId: caller.user.id,
-        node: service.node,
         tokenId: before.id,
       });
     }
@@ -132,26 +130,15 @@ function readChange(
   return { scope: String(scope), description };
 }
 
-function differences(
-  before: TokenRecord,
-  after: { readonly scope: string; readonly description: string },
-): Record<string, readonly [string, string]> {
-  const names = (['description', 'scope'] as const).filter((name) => before[name] !== after[name]);
-  return Object.fromEntries(names.map((name) => [name, [before[name], after[name]] as const]));
-}
-
 async function revoke(exchange: Exchange): Promise<undefined> {
   const { service, caller } = exchange;
   await service.database.transaction(async (transaction) => {
     const token = await changeable(exchange, transaction);
     if (!(await deleteToken(transaction, token.id))) throw notFound();
-    await insertActivity(transaction, {
+    await logChange(exchange, transaction, {
       operation: 'delete',
-      at: service.now(),
       changes: tokenFacts(token),
       object1: 'o_auth2_access_token',
-      actorId: caller.user.id,
-      node: service.node,
     });
   });
 }
@@ -224,15 +211,16 @@ async function application({ service, caller }: Exchange, wanted: unknown): Prom
   }
   const found = await findApplication(service.database, id);
   if (found === null) throw badRequest(`application: there is no application with the id ${id}.`);
-  if (!seesApplications(caller.user, found.organization_id)) throw forbidden();
+  if (!canSeeApplications(caller.user, found.organization_id)) throw forbidden();
   return { id: found.id };
 }
 
 function store(
-  { service, caller }: Exchange,
+  exchange: Exchange,
   asked: Asked,
   lifetime: number,
 ): Promise<{ token: TokenRecord; issued: IssuedValues }> {
+  const { service, caller } = exchange;
   const created = service.now();
   const issued = {
     token: randomText(VALUE_LENGTH),
@@ -241,7 +229,7 @@ function store(
   const userId = caller.user.id;
   return service.database.transaction(async (transaction) => {
     const id = await insertToken(transaction, {
-      storedForm: hashToken(issued.token),
+      hash: hashToken(issued.token),
       expires: new Date(created.getTime() + lifetime * 1000),
       scope: asked.scope,
       description: asked.description,
@@ -251,7 +239,7 @@ function store(
     });
     if (asked.application !== null && issued.refreshToken !== null) {
       await insertRefreshToken(transaction, {
-        storedForm: hashToken(issued.refreshToken),
+        hash: hashToken(issued.refreshToken),
         accessTokenId: id,
         applicationId: asked.application.id,
         userId,
@@ -260,13 +248,11 @@ function store(
     }
     const token = await findToken(transaction, id);
     if (token === null) throw new Error('a token vanished inside the transaction that made it');
-    await insertActivity(transaction, {
+    await logChange(exchange, transaction, {
       operation: 'create',
       at: created,
       changes: tokenFacts(token),
       object1: 'o_auth2_access_token',
-      actorId: userId,
-      node: service.node,
       tokenId: id,
     });
     return { token, issued };

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import {
+  canChangeUser,
+  canDeleteUser,
+  canSeeEverything,
   externalAccount,
-  mayChangeUser,
-  mayDeleteUser,
-  seesEverything,
   visibleTokens,
   visibleUsers,
 } from '../access.ts';
@@ -15,10 +15,11 @@ import type { FieldSet } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
-import { insertActivity, keepDeletedActor, noteEndOfTokens } from '../store/activity.ts';
+import { keepDeletedActor, recordTokenDeletions } from '../store/activity.ts';
 import { deleteUser, findUser, findUserByName, USER_COLUMNS, type UserRecord } from '../store/users.ts';
 import { changeUser, createUser, lockUser } from './change-user.ts';
 import { namedSegment, pathId } from './request-values.ts';
+import { leadingFields, logChange } from './resource.ts';
 import { tokenFields } from './token-json.ts';
 import { issueToken, listTokens } from './tokens.ts';
 
@@ -139,7 +140,7 @@ async function existing({ service, params }: Exchange): Promise<UserRecord> {
 /** The user that the path names, if the caller sees him or her. Throws 404 and 403. */
 export async function seenUser(exchange: Exchange): Promise<UserRecord> {
   const user = await existing(exchange);
-  if (seesEverything(exchange.caller.user)) return user;
+  if (canSeeEverything(exchange.caller.user)) return user;
   const { sql, values } = visibleUsers(exchange.caller.user);
   const rows = await exchange.service.database.query(
     `SELECT FROM auth_user u WHERE (${sql}) AND u.id = $${values.length + 1}`,
@@ -162,18 +163,15 @@ async function remove(exchange: Exchange): Promise<undefined> {
   const { id } = await seenUser(exchange);
   await service.database.transaction(async (transaction) => {
     const { caller: deleter, user } = await lockUser(transaction, { caller: caller.user, id });
-    if (!mayDeleteUser(deleter, user)) throw forbidden();
+    if (!canDeleteUser(deleter, user)) throw forbidden();
     const by = { actorId: caller.user.id, at: service.now(), node: service.node };
-    await noteEndOfTokens(transaction, { userId: user.id }, by);
+    await recordTokenDeletions(transaction, { userId: user.id }, by);
     await keepDeletedActor(transaction, user);
     if (!(await deleteUser(transaction, user.id))) throw notFound();
-    await insertActivity(transaction, {
+    await logChange(exchange, transaction, {
       operation: 'delete',
-      at: service.now(),
       changes: { id: user.id, username: user.username, password: 'hidden' },
       object1: 'user',
-      actorId: caller.user.id,
-      node: service.node,
     });
   });
 }
@@ -197,8 +195,8 @@ export function userJson(user: UserRecord, caller: Caller, detail = false): Reco
     },
     summary_fields: {
       user_capabilities: {
-        edit: caller.mayWrite && mayChangeUser(caller.user, user),
-        delete: caller.mayWrite && mayDeleteUser(caller.user, user),
+        edit: caller.mayWrite && canChangeUser(caller.user, user),
+        delete: caller.mayWrite && canDeleteUser(caller.user, user),
       },
     },
     created: user.date_joined,
@@ -221,20 +219,11 @@ export function userJson(user: UserRecord, caller: Caller, detail = false): Reco
 export const userFields: FieldSet = {
   type: 'user',
   fields: {
-    id: { type: 'integer', label: 'ID', helpText: 'Database ID of this user.', column: 'u.id' },
-    type: {
-      type: 'choice',
-      label: 'Type',
-      helpText: 'What kind of record this is.',
-      choices: [['user', 'User']],
-    },
-    url: { type: 'string', label: 'Url', helpText: 'Address of this user.' },
-    related: { type: 'object', label: 'Related', helpText: 'Addresses of what belongs to the user.' },
-    summary_fields: { type: 'object', label: 'Summary fields', helpText: 'What you may do with this user.' },
+    ...leadingFields({ type: 'user', name: 'user', alias: 'u', summary: 'What you may do with this user.' }),
     created: {
       type: 'datetime',
       label: 'Created',
-      helpText: 'When the account was made.',
+      helpText: 'When the account was created.',
       column: 'u.date_joined',
     },
     modified: { type: 'datetime', label: 'Modified', helpText: 'When the user last logged in.' },

@@ -3,11 +3,10 @@ import type { ServiceContext } from '../context.ts';
 import { compiled, type Expression } from '../settings/sso-schemas.ts';
 import { insertActivity } from '../store/activity.ts';
 import {
+  changeRole,
   findOrganizationId,
-  grantRole,
   insertOrganization,
   type OrganizationRole,
-  withdrawRole,
 } from '../store/organizations.ts';
 import type { Identity } from './backends.ts';
 import type { UserRules } from './configuration.ts';
@@ -18,24 +17,24 @@ interface MappedRole {
   readonly role: OrganizationRole;
 }
 
-/** What maps say of a user: what to give, and what to take away where the user has it. */
+/** The roles to grant to a user, and those to remove if the user has them. */
 interface MappedRoles {
   readonly granted: readonly MappedRole[];
   readonly withdrawn: readonly MappedRole[];
 }
 
-/** A flag as maps say: null where they say nothing. */
-type MappedFlag = boolean | null;
+/** The new value of a flag; null means no change. */
+type FlagChange = boolean | null;
 
-/** One entry of a map: a role, whether it is the user's, and whether it is taken away if not. */
+/** One entry of a map: a role, whether the user has it (null: no change), and whether to remove it otherwise. */
 interface Rule extends MappedRole {
   readonly holds: boolean | null;
   readonly remove: boolean;
 }
 
 /**
- * The roles that a user of an identity provider has by the maps. What one entry grants no other takes away.
- * Taking away is the rule, as on the controller, unless an entry says `remove: false`.
+ * Applies the organization and team maps to a user. A role that one entry grants is not removed by another. Roles that
+ * do not match are removed unless the entry says `remove: false`, as on the controller.
  */
 export function mappedRoles({ organizations, teams }: UserRules, identity: Identity): MappedRoles {
   const rules: Rule[] = [];
@@ -43,13 +42,13 @@ export function mappedRoles({ organizations, teams }: UserRules, identity: Ident
     const organization = entry.organization_alias ?? name;
     const remove = entry.remove ?? true;
     const rule = (role: OrganizationRole, expression: typeof entry.users, removes: boolean | undefined) =>
-      rules.push({ organization, role, holds: means(expression, identity), remove: removes ?? remove });
+      rules.push({ organization, role, holds: matches(expression, identity), remove: removes ?? remove });
     rule('member', entry.users, entry.remove_users);
     rule('admin', entry.admins, entry.remove_admins);
     rule('auditor', entry.auditors, entry.remove_auditors);
   }
   for (const { organization, users, remove } of Object.values(teams ?? {})) {
-    rules.push({ organization, role: 'member', holds: means(users, identity), remove: remove ?? true });
+    rules.push({ organization, role: 'member', holds: matches(users, identity), remove: remove ?? true });
   }
   const granted = distinct(rules.filter(({ holds }) => holds === true));
   const withdrawn = distinct(rules.filter(({ holds, remove }) => holds === false && remove));
@@ -57,11 +56,11 @@ export function mappedRoles({ organizations, teams }: UserRules, identity: Ident
   return { granted, withdrawn: withdrawn.filter((role) => !keys.has(keyOf(role))) };
 }
 
-/** Whether attributes make the user a superuser, and a system auditor. */
+/** Whether the user's attributes make them a superuser or a system auditor. */
 export function mappedFlags(
   { flags }: UserRules,
   identity: Identity,
-): { readonly superuser: MappedFlag; readonly auditor: MappedFlag } {
+): { readonly superuser: FlagChange; readonly auditor: FlagChange } {
   return {
     superuser: flag(identity, {
       attribute: flags.is_superuser_attr,
@@ -76,7 +75,7 @@ export function mappedFlags(
   };
 }
 
-/** Without a value to compare with, any value of the attribute will do, as on the controller. */
+/** If no value is configured, any value of the attribute matches, as on the controller. */
 function flag(
   identity: Identity,
   rule: {
@@ -84,7 +83,7 @@ function flag(
     readonly value: string | readonly string[] | undefined;
     readonly remove: boolean | undefined;
   },
-): MappedFlag {
+): FlagChange {
   const { attribute, value, remove = true } = rule;
   if (attribute === undefined) return null;
   const holds =
@@ -103,8 +102,8 @@ function keyOf({ organization, role }: MappedRole): string {
   return `${role} ${organization}`;
 }
 
-/** Whether an expression of a map means this user; null where it says nothing. */
-function means(expression: Expression | undefined, identity: Identity): boolean | null {
+/** Whether an expression of a map matches the user; null if the map has no expression or `null`. */
+function matches(expression: Expression | undefined, identity: Identity): boolean | null {
   if (expression === undefined || expression === null) return null;
   if (typeof expression === 'boolean') return expression;
   if (typeof expression === 'string') return names(expression, identity);
@@ -112,39 +111,38 @@ function means(expression: Expression | undefined, identity: Identity): boolean 
   return Object.entries(expression).some(([attribute, wanted]) => hasValue(identity, attribute, wanted));
 }
 
-/** Whether an attribute of a user has one of some values. */
+/** Whether an attribute of the user has one of the wanted values. */
 function hasValue({ attributes }: Identity, attribute: string, wanted: string | readonly string[]): boolean {
   const values = attributes.get(attribute) ?? [];
   return (typeof wanted === 'string' ? [wanted] : wanted).some((value) => values.includes(value));
 }
 
-/** Whether a name, or an expression between slashes, means one of the names that the provider vouches for. */
+/** Whether a name, or a regular expression between slashes, matches one of the user's verified names. */
 function names(pattern: string, identity: Identity): boolean {
   const expression = compiled(pattern);
   return identity.names.some((name) => (expression === null ? name === pattern : expression.test(name)));
 }
 
 /**
- * Gives a user the roles that maps grant, and takes away those that they withdraw. An organization that does
- * not exist is made, as on the controller.
+ * Grants and removes the roles in the database, and records the changes in the activity stream. An organization that
+ * does not exist is created, as on the controller.
  */
 export async function applyRoles(
   service: ServiceContext,
   transaction: Queryable,
   { userId, roles }: { readonly userId: number; readonly roles: MappedRoles },
 ): Promise<void> {
+  const by = { actorId: null, at: service.now(), node: service.node };
   for (const mapped of roles.granted) {
     const organizationId = await organizationOf(service, transaction, mapped);
-    const grant = { userId, organizationId, role: mapped.role };
-    if (await grantRole(transaction, grant))
-      await note(service, transaction, { ...grant, operation: 'associate' });
+    const change = { operation: 'associate', userId, organizationId, role: mapped.role } as const;
+    await changeRole(transaction, change, by);
   }
   for (const mapped of roles.withdrawn) {
     const organizationId = await findOrganizationId(transaction, mapped.organization);
     if (organizationId === null) continue;
-    const grant = { userId, organizationId, role: mapped.role };
-    if (await withdrawRole(transaction, grant))
-      await note(service, transaction, { ...grant, operation: 'disassociate' });
+    const change = { operation: 'disassociate', userId, organizationId, role: mapped.role } as const;
+    await changeRole(transaction, change, by);
   }
 }
 
@@ -153,63 +151,30 @@ async function organizationOf(
   transaction: Queryable,
   { organization: name }: MappedRole,
 ): Promise<number> {
-  const there = await findOrganizationId(transaction, name);
-  if (there !== null) return there;
+  const existing = await findOrganizationId(transaction, name);
+  if (existing !== null) return existing;
   const at = now();
   const description = '';
-  const made = await insertOrganization(transaction, {
+  const created = await insertOrganization(transaction, {
     name,
     description,
     max_hosts: 0,
     createdBy: null,
     at,
   });
-  if (made !== null) {
+  if (created !== null) {
     await insertActivity(transaction, {
       operation: 'create',
       at,
-      changes: { name, description, max_hosts: 0, id: made },
+      changes: { name, description, max_hosts: 0, id: created },
       object1: 'organization',
       actorId: null,
       node,
-      organizationId: made,
+      organizationId: created,
     });
-    return made;
+    return created;
   }
-  const meanwhile = await findOrganizationId(transaction, name);
-  if (meanwhile === null) throw new Error('an organization is neither there nor can be made');
-  return meanwhile;
-}
-
-function note(
-  { now, node }: ServiceContext,
-  transaction: Queryable,
-  change: {
-    readonly userId: number;
-    readonly organizationId: number;
-    readonly role: MappedRole['role'];
-    readonly operation: 'associate' | 'disassociate';
-  },
-): Promise<void> {
-  const { userId, organizationId, role, operation } = change;
-  const relationship = `awx.main.models.organization.Organization.${role}_role`;
-  return insertActivity(transaction, {
-    operation,
-    at: now(),
-    changes: {
-      object1: 'organization',
-      object1_pk: organizationId,
-      object2: 'user',
-      object2_pk: userId,
-      action: operation,
-      relationship,
-    },
-    object1: 'organization',
-    object2: 'user',
-    relationship,
-    actorId: null,
-    node,
-    organizationId,
-    userId,
-  });
+  const createdConcurrently = await findOrganizationId(transaction, name);
+  if (createdConcurrently === null) throw new Error(`cannot create the organization ${name}`);
+  return createdConcurrently;
 }

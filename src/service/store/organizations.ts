@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { insertActivity } from './activity.ts';
 
 /** An organization with who made and who changed it. */
 export interface OrganizationRecord {
@@ -116,26 +117,50 @@ export async function deleteOrganization(transaction: Queryable, id: number): Pr
 /** A role in an organization. */
 export type OrganizationRole = 'admin' | 'auditor' | 'member';
 
-/** Gives a user a role in an organization; no change where it was given already. */
-export async function grantRole(
-  transaction: Queryable,
-  grant: { readonly userId: number; readonly organizationId: number; readonly role: OrganizationRole },
-): Promise<boolean> {
-  const touched = await transaction.execute(
-    'INSERT INTO service_role (user_id, role, organization_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
-    [grant.userId, grant.role, grant.organizationId],
-  );
-  return touched === 1;
+/** A role in an organization that a user gains or loses. */
+export interface RoleChange {
+  readonly operation: 'associate' | 'disassociate';
+  readonly userId: number;
+  readonly organizationId: number;
+  readonly role: OrganizationRole;
 }
 
-/** Takes a role away; no change where it was not given. */
-export async function withdrawRole(
+/**
+ * Grants a role to a user or withdraws it, with an entry in the activity stream. Does nothing if the user has
+ * the role already, or does not have it.
+ *
+ * @param by The user who changes the role; null for the mapping of an identity provider.
+ */
+export async function changeRole(
   transaction: Queryable,
-  grant: { readonly userId: number; readonly organizationId: number; readonly role: OrganizationRole },
-): Promise<boolean> {
-  const touched = await transaction.execute(
-    'DELETE FROM service_role WHERE user_id = $1 AND role = $2 AND organization_id = $3',
-    [grant.userId, grant.role, grant.organizationId],
+  change: RoleChange,
+  by: { readonly actorId: number | null; readonly at: Date; readonly node: string },
+): Promise<void> {
+  const { operation, userId, organizationId, role } = change;
+  const changed = await transaction.execute(
+    operation === 'associate'
+      ? 'INSERT INTO service_role (user_id, role, organization_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING'
+      : 'DELETE FROM service_role WHERE user_id = $1 AND role = $2 AND organization_id = $3',
+    [userId, role, organizationId],
   );
-  return touched === 1;
+  if (changed === 0) return;
+  // The controller's name of the relation. Its user interface recognizes role changes by it.
+  const relationship = `awx.main.models.organization.Organization.${role}_role`;
+  await insertActivity(transaction, {
+    ...by,
+    operation,
+    changes: {
+      object1: 'organization',
+      object1_pk: organizationId,
+      object2: 'user',
+      object2_pk: userId,
+      action: operation,
+      relationship,
+    },
+    object1: 'organization',
+    object2: 'user',
+    relationship,
+    organizationId,
+    userId,
+  });
 }

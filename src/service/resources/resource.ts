@@ -1,0 +1,95 @@
+import type { Queryable } from '../../db/database.ts';
+import type { Exchange } from '../endpoint.ts';
+import type { FieldSet, Relation } from '../listing/fields.ts';
+import { type Activity, insertActivity } from '../store/activity.ts';
+
+/** What the API shows in place of a token or a client secret. */
+export const MASK = '************';
+
+/**
+ * The fields that every resource begins with; a resource overrides those that differ.
+ *
+ * @param resource Its type in the API, its name in a sentence, its table's alias in SQL, and what its summary holds.
+ */
+export function leadingFields(resource: {
+  readonly type: string;
+  readonly name: string;
+  readonly alias: string;
+  readonly summary: string;
+}): FieldSet['fields'] {
+  const { type, name, alias, summary } = resource;
+  const label = `${name[0]?.toUpperCase() ?? ''}${name.slice(1)}`;
+  return {
+    id: { type: 'integer', label: 'ID', helpText: `Database ID of this ${name}.`, column: `${alias}.id` },
+    type: { type: 'choice', label: 'Type', helpText: 'Type of this resource.', choices: [[type, label]] },
+    url: { type: 'string', label: 'Url', helpText: `URL of this ${name}.` },
+    related: { type: 'object', label: 'Related', helpText: 'URLs of related resources.' },
+    summary_fields: { type: 'object', label: 'Summary fields', helpText: summary },
+    created: {
+      type: 'datetime',
+      label: 'Created',
+      helpText: `When this ${name} was created.`,
+      column: `${alias}.created`,
+    },
+    modified: {
+      type: 'datetime',
+      label: 'Modified',
+      helpText: `When this ${name} was last changed.`,
+      column: `${alias}.modified`,
+    },
+  };
+}
+
+/** A relation to a resource with a name and a description, in the table of this alias. */
+export function namedRelation(alias: string): Relation {
+  return {
+    searchFields: ['name', 'description'],
+    fields: {
+      id: { type: 'integer', label: 'ID', column: `${alias}.id` },
+      name: { type: 'string', label: 'Name', column: `${alias}.name` },
+      description: { type: 'string', label: 'Description', column: `${alias}.description` },
+    },
+  };
+}
+
+/** A relation to a user, in the table of this alias. */
+export function userRelation(alias: string): Relation {
+  return {
+    searchFields: ['username', 'first_name', 'last_name'],
+    fields: {
+      id: { type: 'integer', label: 'ID', column: `${alias}.id` },
+      username: { type: 'string', label: 'Username', column: `${alias}.username` },
+      first_name: { type: 'string', label: 'First name', column: `${alias}.first_name` },
+      last_name: { type: 'string', label: 'Last name', column: `${alias}.last_name` },
+      password: { type: 'string', label: 'Password', column: `${alias}.password`, secret: true },
+    },
+  };
+}
+
+/**
+ * Adds an entry on a change by the caller to the activity stream, in the transaction of the change.
+ *
+ * @param entry What changed; `at` is now unless it is given.
+ */
+export function logChange(
+  { service, caller }: Exchange,
+  transaction: Queryable,
+  entry: Omit<Activity, 'at' | 'actorId' | 'node'> & { readonly at?: Date },
+): Promise<void> {
+  return insertActivity(transaction, {
+    at: service.now(),
+    ...entry,
+    actorId: caller.user.id,
+    node: service.node,
+  });
+}
+
+/** The values of these names that differ, each as [before, after]. */
+export function changedValues<Name extends string>(
+  names: readonly Name[],
+  before: Readonly<Record<Name, unknown>>,
+  after: Readonly<Record<Name, unknown>>,
+): Record<string, readonly [unknown, unknown]> {
+  const changed = names.filter((name) => before[name] !== after[name]);
+  return Object.fromEntries(changed.map((name) => [name, [before[name], after[name]] as const]));
+}
