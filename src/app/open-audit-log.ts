@@ -101,7 +101,7 @@ export async function withConfiguredSink(
   const { to, format, caFile, token, timeout } = required;
   const { formatFor, openSink } = await import('../audit-log/export/open-sink.ts');
   const secret = token === undefined ? undefined : readSecret(token, environment);
-  const sink = openSink({ to, format, caFile, token: secret, patience: timeout * 1000 });
+  const sink = openSink({ to, format, caFile, token: secret, timeoutMs: timeout * 1000 });
   return withRequiredSink(log, { sink, format: formatFor(format, { to, version }) });
 }
 

@@ -13,48 +13,47 @@ import { surviveStreamErrors, wantsJson, writeNotice } from './output/streams.ts
 /** The flags of every command that reads the configuration. */
 const globalFlags = {
   context: string({
-    summary: 'The context to work in, instead of the current one.',
+    summary: 'The context to use. Default: the current one.',
     helpGroup: 'GLOBAL',
     helpValue: 'NAME',
   }),
   'database-file': string({
-    summary:
-      "A file of mode 0600 with the URL of a controller's database: works there, instead of in a context.",
+    summary: 'Use the database whose URL is in this file of mode 0600.',
     helpGroup: 'GLOBAL',
     helpValue: 'FILE',
     exclusive: ['context'],
   }),
   config: string({
-    summary: 'The configuration file to read.',
+    summary: 'The configuration file.',
     helpGroup: 'GLOBAL',
     helpValue: 'FILE',
   }),
   'log-file': string({
-    summary: 'The audit log to write and read.',
+    summary: 'The audit log file.',
     helpGroup: 'GLOBAL',
     helpValue: 'FILE',
   }),
 };
 
-/** The flags that matter to work in several contexts. */
+/** The flags for several contexts. */
 interface MultiContextFlags {
   readonly 'all-contexts'?: boolean | undefined;
   readonly 'at-most'?: number | undefined;
   readonly 'include-own'?: boolean | undefined;
 }
 
-/** What a command was given: its own flags and the global ones, each with its exact type. */
+/** The parsed flags and arguments of a command, global flags included. */
 interface Input<C extends { flags: FlagInput; args: ArgInput }> {
   readonly flags: InferredFlags<C['flags']> & InferredFlags<typeof globalFlags>;
   readonly args: InferredArgs<C['args']>;
 }
 
 /**
- * What every command is built on: `run` parses ({@link TokenctlCommand.input}), takes what it needs from
- * the runtime, calls one operation and returns its {@link Result}; printing it, closing what was opened
- * and the exit code are done here. Errors go up to `main`, which alone translates them.
+ * The base of every command. `run` parses ({@link TokenctlCommand.input}), calls one operation with the runtime and
+ * returns its {@link Result}. This class prints the result, closes the runtime and sets the exit code. Only `main`
+ * translates errors.
  *
- * Only what `--help` needs is imported at the top: starting is most of what a short command costs.
+ * Imports at the top are limited to what `--help` needs, because start-up dominates the time of a short command.
  */
 export abstract class TokenctlCommand extends Command {
   static override enableJsonFlag = true;
@@ -63,26 +62,23 @@ export abstract class TokenctlCommand extends Command {
 
   #runtime: Runtime | undefined;
   #csv = false;
-  /** Whether the command changes something as it was given: then the audit log knows what it did. */
+  /** Whether the command changes anything, so that the audit log records it. */
   #changes = false;
 
-  /** Parses, calls one operation, and returns what is to be printed; nothing where it prints itself. */
+  /** Parses, calls one operation and returns its result; a long-running command returns nothing. */
   // biome-ignore lint/suspicious/noConfusingVoidType: a long-running command returns nothing.
   abstract override run(): Promise<Result | void>;
 
-  /** The flags and arguments of this command, exactly typed: a misspelt name does not compile. */
+  /** Parses the flags and arguments of this command, with exact types. */
   protected async input<C extends { flags: FlagInput; args: ArgInput }>(command: C): Promise<Input<C>> {
     const { flags, args } = await this.parse(command);
     this.#csv = flags['csv'] === true;
-    // A command without flags of its own has no `flags` at all, whatever the framework's types say.
+    // A command without its own flags has no `flags` property, although the types promise one.
     this.#changes = Object.hasOwn(command.flags ?? {}, 'reason') && flags['dry-run'] !== true;
     return { flags, args } as unknown as Input<C>;
   }
 
-  /**
-   * The composition root for this run: configuration, target, audit log, clock and signals, each built
-   * when first asked for and closed when the command ends. A command that needs none does not call it.
-   */
+  /** The runtime of this command: configuration, target, audit log, clock and signals, created on first use. */
   protected async runtime(flags: Input<typeof TokenctlCommand>['flags']): Promise<Runtime> {
     const { createRuntime } = await import('../app/runtime.ts');
     const { progressLine } = await import('./output/progress.ts');
@@ -103,11 +99,10 @@ export abstract class TokenctlCommand extends Command {
   }
 
   /**
-   * Does the work in the context that is meant, or where several are (a list, a group, `--all-contexts`) in each of
-   * them at once: then there is one question, and one result for all. A platform whose gateway and controller both keep
-   * tokens is several, too.
+   * Runs `work` in the selected context. With several contexts (a list, a group, `--all-contexts`) it runs in all of them
+   * at once, with one confirmation and one joint result. The gateway and the controller of a platform count as several.
    *
-   * @param confirmation As the command decided to ask; null for what changes nothing.
+   * @param confirmation Null for a command that changes nothing.
    */
   protected async inContexts<Asking extends Confirmation | null>(
     flags: Input<typeof TokenctlCommand>['flags'] & MultiContextFlags,
@@ -121,7 +116,7 @@ export abstract class TokenctlCommand extends Command {
     if (contexts === null && (await runtime.components()).length < 2) {
       return await work({ runtime, confirmation, context: current, several: false });
     }
-    const { multiContextFlow: multiContextFlow } = await import('./multi-context/multi-context-flow.ts');
+    const { multiContextFlow } = await import('./multi-context/multi-context-flow.ts');
     return await multiContextFlow({
       runtime,
       contexts: contexts ?? [current],
@@ -136,7 +131,7 @@ export abstract class TokenctlCommand extends Command {
     return wantsJson(this.argv);
   }
 
-  /** Replaces the framework's own frame, whose exit codes differ between text and JSON. */
+  /** Overrides the framework's `_run`, whose exit codes differ between text and JSON. */
   protected override async _run<T>(): Promise<T> {
     surviveStreamErrors();
     try {
@@ -159,8 +154,7 @@ export abstract class TokenctlCommand extends Command {
 }
 
 /**
- * Makes sure that a change says why and names a ticket, where the configuration asks for that: before anything
- * is read.
+ * Checks --reason and --ticket, if the configuration requires them for changes.
  *
  * @throws TokenctlError `usage`
  */
@@ -176,8 +170,8 @@ function requireAccount(
     ...(required.requireTicket === true && isBlank(ticket) ? ['--ticket'] : []),
   ];
   if (missing.length === 0) return;
-  throw new TokenctlError('usage', `A change has to be given ${missing.join(' and ')} here`, {
-    hint: 'The configuration asks for it: auditLog.requireReason, auditLog.requireTicket.',
+  throw new TokenctlError('usage', `${missing.join(' and ')} required for changes`, {
+    hint: `Add ${missing.join(' and ')}, or change auditLog.requireReason or auditLog.requireTicket in the configuration.`,
   });
 }
 

@@ -1,13 +1,22 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
-import { ENVIRONMENT_CONTEXT, environmentLayer } from './environment-layer.ts';
-import { configurationFile, fileLayer } from './file-layer.ts';
 import { invalidGroups } from './groups.ts';
-import { invalidSettings } from './invalid-settings.ts';
-import { isMapping, type Layer, mergeLayers } from './layer.ts';
+import {
+  configurationFile,
+  ENVIRONMENT_CONTEXT,
+  environmentLayer,
+  fileLayer,
+  isMapping,
+  type Layer,
+  lineOf,
+  mergeLayers,
+  parseConfiguration,
+} from './layers.ts';
 import { absolutePath, type Environment, stateFolder } from './paths.ts';
-import { plainIssue } from './plain-issue.ts';
+import { type PolicySettings, policySchema } from './policy.ts';
 import { configurationSchema, type Settings } from './schema.ts';
+import { invalidSettings, plainIssue } from './setting-errors.ts';
 
 /** The global flags that are settings. */
 export interface SettingFlags {
@@ -139,4 +148,37 @@ function withoutReservedName(layer: Layer): Layer {
 function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null) Object.values(value).forEach(deepFreeze);
   return Object.freeze(value);
+}
+
+/**
+ * Reads a policy from a file of its own, which has the shape of the configuration's `policy` section and
+ * takes its place.
+ *
+ * @throws TokenctlError `configuration` where it cannot be read, or says what no rule takes, with the line
+ */
+export function policyFile(flag: string, environment: Environment): PolicySettings {
+  const path = absolutePath(flag, process.cwd(), environment);
+  const { document, lines } = parseConfiguration(readPolicy(path), path);
+  const policy: unknown = document.toJS() ?? {};
+  if (!isMapping(policy)) {
+    throw new TokenctlError('configuration', `${path}: must hold a mapping of rules.`);
+  }
+  const checked = policySchema.safeParse(policy, { error: plainIssue });
+  if (checked.success) return checked.data;
+  const issues = checked.error.issues.map((issue) => ({ ...issue, path: ['policy', ...issue.path] }));
+  const layer = {
+    values: { policy },
+    locate: (setting: readonly PropertyKey[]) => `${path}:${lineOf(document, lines, setting.slice(1))}`,
+  };
+  throw invalidSettings(issues, [layer]);
+}
+
+function readPolicy(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
+    throw new TokenctlError('configuration', `The policy file ${path} ${why}.`, { cause });
+  }
 }

@@ -1,18 +1,14 @@
 import { Document } from 'yaml';
 import { TokenctlError } from '../domain/errors.ts';
+import type { Secret } from '../domain/secret.ts';
 import type { Configuration } from './configuration.ts';
-import {
-  contextNamePattern,
-  contextSchema,
-  type DatabaseContext,
-  type RestContext,
-} from './context-schema.ts';
-import { ENVIRONMENT_CONTEXT } from './environment-layer.ts';
-import { parseConfiguration, readConfiguration } from './file-layer.ts';
 import { addToGroup } from './groups.ts';
+import { ENVIRONMENT_CONTEXT, parseConfiguration, readConfiguration } from './layers.ts';
 import { nearestName } from './nearest-name.ts';
-import { plainIssue } from './plain-issue.ts';
-import { replaceFile } from './replace-file.ts';
+import { type Environment, replaceFile } from './paths.ts';
+import { contextNamePattern, contextSchema, type DatabaseContext, type RestContext } from './schema.ts';
+import { readSecret } from './secrets.ts';
+import { plainIssue } from './setting-errors.ts';
 
 /** A context with its name. */
 export type NamedContext = NamedRestContext | NamedDatabaseContext;
@@ -138,4 +134,60 @@ function editFile(file: string, edit: (document: Document) => void): void {
   const document = text === undefined ? new Document({}) : parseConfiguration(text, file).document;
   edit(document);
   replaceFile(file, document.toString());
+}
+
+/**
+ * The names of the contexts to work in, each once, where several are meant: by a list (`east,west`), by a group, or
+ * all of them. Null where it is one, named by itself or chosen as the current one.
+ *
+ * @throws TokenctlError `not_found` for a name that is no context's and no group's, `usage` for a name that is empty,
+ * `configuration` where all are meant and there is none.
+ */
+export function contextsMeant(configuration: Configuration, all: boolean): readonly string[] | null {
+  const { contexts, currentContext } = configuration;
+  if (all) {
+    const names = Object.keys(contexts);
+    if (names.length > 0) return names;
+    throw new TokenctlError('configuration', 'There are no contexts to work in', {
+      hint: 'Make one with `tokenctl context add NAME --url URL`.',
+    });
+  }
+  if (currentContext === undefined || !meansSeveral(configuration, currentContext)) return null;
+  const parts = currentContext.split(',').map((part) => part.trim());
+  if (parts.includes('')) {
+    throw new TokenctlError('usage', `"${currentContext}" is a list of contexts with an empty name in it`);
+  }
+  return withoutGroups(configuration, parts).map((name) => contextOf(configuration, name).name);
+}
+
+/** The names with those of groups replaced by their contexts', each once; whether a context exists is not checked. */
+export function withoutGroups({ groups }: Configuration, names: readonly string[]): readonly string[] {
+  const contexts = names.flatMap(
+    (name) => (Object.hasOwn(groups, name) ? groups[name] : undefined) ?? [name],
+  );
+  return [...new Set(contexts)];
+}
+
+/** How a context signs in. */
+export type ContextCredential =
+  | { readonly kind: 'token'; readonly token: Secret }
+  | { readonly kind: 'password'; readonly username: string; readonly password: Secret };
+
+/**
+ * Reads the credential of a context from where the context says it is.
+ *
+ * @throws TokenctlError `configuration` where it has none, or it cannot be read safely
+ */
+export function credentialOf(context: NamedRestContext, environment: Environment): ContextCredential {
+  const { name, token, username, password } = context;
+  if (token !== undefined) return { kind: 'token', token: readSecret(token, environment) };
+  if (password !== undefined && username !== undefined) {
+    return { kind: 'password', username, password: readSecret(password, environment) };
+  }
+  throw new TokenctlError('configuration', `The context "${name}" has no credential`, {
+    hint:
+      name === ENVIRONMENT_CONTEXT
+        ? 'Set CONTROLLER_OAUTH_TOKEN, or CONTROLLER_USERNAME and CONTROLLER_PASSWORD'
+        : `Give it one: tokenctl context add ${name} --replace --url URL --token-file FILE`,
+  });
 }

@@ -1,8 +1,8 @@
 import { type Document, isScalar, isSeq } from 'yaml';
 import { z } from 'zod';
 import { TokenctlError } from '../domain/errors.ts';
-import { contextNamePattern } from './context-schema.ts';
 import { nearestName } from './nearest-name.ts';
+import { contextNamePattern } from './schema.ts';
 
 /** The names of the contexts that variables and `--database-file` make. */
 const RESERVED: readonly string[] = ['environment', 'database'];

@@ -1,6 +1,103 @@
 import { z } from 'zod';
-import { duration } from './duration.ts';
-import { jobParameters } from './job-parameters.ts';
+import { type RuleName, ruleNames } from '../domain/policy/policy.ts';
+import { severities } from '../domain/policy/rule.ts';
+import { policySchema } from './policy.ts';
+import { databaseSetting, duration, secretReference } from './value-schemas.ts';
+
+const file = z.strictObject({ file: z.string().min(1) }).transform(({ file }) => file);
+const whole = (what: string) => z.number().int().min(1, `must be a whole number of ${what} above 0`);
+const percent = z.number().min(0, 'must be from 0 to 100').max(100, 'must be from 0 to 100');
+const rule = z.enum(ruleNames as readonly [RuleName, ...RuleName[]]);
+
+/** What a sweep is told, by its names in the configuration. */
+const revocationSweep = z.strictObject({
+  rules: z.array(rule).min(1),
+  policy: policySchema.optional(),
+  keepIfYounger: duration.default(7 * 86_400),
+  atMost: whole('tokens').default(500),
+  stopAbovePercent: percent.default(20),
+  accessOnly: z.boolean().default(false),
+});
+
+const tokenAudit = z.strictObject({
+  rules: z.array(rule).min(1).optional(),
+  policy: policySchema.optional(),
+  baseline: file.optional(),
+  report: file
+    .refine((path) => /\.(html|sarif|json|csv)$/.test(path), 'must end in .html, .sarif, .json or .csv')
+    .optional(),
+  notifyAt: z.enum(severities).default('high'),
+});
+
+const tokenCleanup = z.strictObject({
+  keepRevokedFor: duration.default(30 * 86_400),
+  atMost: whole('rows').default(100_000),
+});
+
+const settingsGuard = z.strictObject({
+  settings: z
+    .strictObject({
+      AUTH_BASIC_ENABLED: z.boolean(),
+      ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
+      SESSION_COOKIE_AGE: z.number().int().positive(),
+      SESSIONS_PER_USER: z.number().int(),
+      DISABLE_LOCAL_AUTH: z.boolean(),
+      OAUTH2_PROVIDER: z
+        .strictObject({
+          ACCESS_TOKEN_EXPIRE_SECONDS: z.number().int().positive(),
+          REFRESH_TOKEN_EXPIRE_SECONDS: z.number().int().positive(),
+          AUTHORIZATION_CODE_EXPIRE_SECONDS: z.number().int().positive(),
+        })
+        .partial(),
+      LOGIN_REDIRECT_OVERRIDE: z.string(),
+      ALLOW_METRICS_FOR_ANONYMOUS_USERS: z.boolean(),
+    })
+    .partial()
+    .refine((settings) => Object.keys(settings).length > 0, 'must name a setting'),
+  enforce: z.boolean().default(false),
+});
+
+const offboarding = z
+  .strictObject({
+    inactive: z.boolean().default(true),
+    present: z
+      .union([
+        z.strictObject({ file: z.string().min(1) }),
+        z.strictObject({ command: z.array(z.string().min(1)).min(1) }),
+      ])
+      .optional(),
+    except: z.array(z.string().min(1)).default([]),
+    stopAbovePercent: percent.default(10),
+  })
+  .refine(({ inactive, present }) => inactive || present !== undefined, 'must name `inactive` or `present`');
+
+const expiryNotices = z.strictObject({
+  /** Days before the expiry. */
+  thresholds: z.array(z.number().positive('must be a number of days above 0')).min(1).default([30, 7, 1]),
+  /** Names of `scheduler.notify`; all of them where not given. */
+  to: z.array(z.string().min(1)).min(1).optional(),
+});
+
+const logCheckpoint = z
+  .strictObject({ key: file, keepIn: file.optional(), notify: z.boolean().default(false) })
+  .refine(({ keepIn, notify }) => notify || keepIn !== undefined, 'must name `keepIn` or `notify`');
+
+const incidentLift = z.strictObject({});
+
+/** The parameters of every kind of job, by its name. */
+const jobParameters = {
+  'revocation-sweep': revocationSweep,
+  'token-audit': tokenAudit,
+  'expiry-notices': expiryNotices,
+  'token-cleanup': tokenCleanup,
+  'settings-guard': settingsGuard,
+  offboarding,
+  'incident-lift': incidentLift,
+  'log-checkpoint': logCheckpoint,
+} as const;
+
+/** The name of a kind of job. */
+export type JobKind = keyof typeof jobParameters;
 
 /** What a job may be called: it stands in the ledger, in metrics and before `@` and the context. */
 const jobNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -86,3 +183,55 @@ export const jobsSchema = z.record(
 
 /** A job of the configuration, defaults filled in. */
 export type JobSettings = z.output<typeof jobSchema>;
+
+/** Where the ledger of ticks is kept: in a file for one machine, in PostgreSQL for several. */
+const ledger = z
+  .strictObject({ file: z.string().min(1).optional(), database: databaseSetting.optional() })
+  .refine(
+    ({ file, database }) => file === undefined || database === undefined,
+    'has both a file and a database: keep one',
+  );
+
+const at = z.enum(['info', 'warning', 'error']).default('warning');
+const webhook = { url: secretReference, signingSecret: secretReference.optional(), at };
+
+/** Somebody to tell: a webhook, generic or as Slack understands it, or people by e-mail. */
+const recipient = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('webhook'), ...webhook }),
+  z.strictObject({ kind: z.literal('slack'), ...webhook }),
+  z.strictObject({
+    kind: z.literal('email'),
+    /** Holds the `smtps://` or `smtp://` URL of the server, its credentials in it. */
+    server: secretReference,
+    from: z.string().min(3),
+    to: z.array(z.string().min(3)).min(1),
+    /** Sends in clear text where the server offers nothing else. */
+    allowPlain: z.boolean().default(false),
+    at,
+  }),
+]);
+
+/** Somebody to tell, by the kind of way. */
+export type RecipientSettings = z.output<typeof recipient>;
+
+/** The `scheduler` section: how `jobs start` works. */
+export const schedulerSchema = z
+  .strictObject({
+    ledger: ledger.optional(),
+    /** The port of the health and metrics pages, on the loopback address. */
+    healthPort: z.number().int().min(0).max(65_535).default(9464),
+    /** The address they are on; anything but loopback is for a container whose network is its own. */
+    healthAddress: z.string().min(1).default('127.0.0.1'),
+    /** For how long a claim holds without being renewed. */
+    lease: duration.default(60),
+    /** How long runs in progress may take to end when the scheduler stops. */
+    grace: duration.default(60),
+    /** Who is told what happened, by a name. `at` is how grave it must be. */
+    notify: z.record(z.string().min(1), recipient).default({}),
+    /** For how many days the history is kept. */
+    keepDays: z.number().int().positive().default(400),
+  })
+  .prefault({});
+
+/** The `scheduler` section, defaults filled in. */
+export type SchedulerSettings = z.output<typeof schedulerSchema>;

@@ -1,3 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Document, isMap, isNode, LineCounter, parseDocument } from 'yaml';
+import { TokenctlError } from '../domain/errors.ts';
+import { absolutePath, configFolder, type Environment } from './paths.ts';
+
 /** Values of one origin, before they are merged and checked. */
 export interface Layer {
   readonly values: RawSettings;
@@ -6,7 +12,7 @@ export interface Layer {
 }
 
 /** Settings as an origin gives them: sections of unchecked values. */
-export interface RawSettings {
+interface RawSettings {
   readonly [section: string]: unknown;
 }
 
@@ -29,4 +35,190 @@ export function mergeLayers(layers: readonly Layer[]): RawSettings {
     }
   }
   return merged;
+}
+
+/** The name of the context that the awx CLI's variables make. A file cannot define it. */
+export const ENVIRONMENT_CONTEXT = 'environment';
+
+/** The variable that holds the URL of a controller's database. */
+const DATABASE = 'TOKENCTL_DATABASE';
+const AUDIT_LOG = 'TOKENCTL_AUDIT_LOG';
+const AUDIT_DATABASE = 'TOKENCTL_AUDIT_DATABASE';
+
+/** The environment's layer: its choice of a context is known to be a name. */
+interface EnvironmentLayer extends Layer {
+  readonly values: RawSettings & { readonly currentContext?: string };
+  /** The variables that name two controllers: then there is no context of the environment. Empty for one or none. */
+  readonly rivals: readonly string[];
+}
+
+/**
+ * The settings that the environment gives: tokenctl's own variables, and those of the awx CLI as they
+ * are (`CONTROLLER_HOST` and so on; each also in its older form `TOWER_HOST`, which it overrides).
+ *
+ * The awx variables, or TOKENCTL_DATABASE, make one context, which is the current one unless
+ * TOKENCTL_CONTEXT names another. Secrets are not read here: the context says in which variable they are.
+ */
+export function environmentLayer(environment: Environment): EnvironmentLayer {
+  const contexts = [awxContext(environment), databaseContext(environment)].filter(
+    (context) => context !== undefined,
+  );
+  const [context, ...others] = contexts;
+  const current = value(environment, 'TOKENCTL_CONTEXT') ?? (context && ENVIRONMENT_CONTEXT);
+  const auditLog = auditLogOf(environment);
+  return {
+    values: {
+      ...(current && { currentContext: current }),
+      ...(context && others.length === 0 && { contexts: { [ENVIRONMENT_CONTEXT]: context } }),
+      ...(auditLog && { auditLog }),
+    },
+    rivals: others.length === 0 ? [] : [variableOf(environment, 'contexts', 'url'), DATABASE],
+    locate: ([section, , key]) => `the environment (${variableOf(environment, section, key)})`,
+  };
+}
+
+function databaseContext(environment: Environment): RawSettings | undefined {
+  return value(environment, DATABASE) === undefined ? undefined : { database: { env: DATABASE } };
+}
+
+function auditLogOf(environment: Environment): RawSettings | undefined {
+  const file = value(environment, AUDIT_LOG);
+  const database = value(environment, AUDIT_DATABASE);
+  if (file === undefined && database === undefined) return undefined;
+  return {
+    ...(file && { file: absolutePath(file, process.cwd(), environment) }),
+    ...(database && { database: { env: AUDIT_DATABASE } }),
+  };
+}
+
+function awxContext(environment: Environment): RawSettings | undefined {
+  const host = awxVariable(environment, 'HOST');
+  if (host === undefined) return undefined;
+  const username = awxVariable(environment, 'USERNAME');
+  const password = awxVariable(environment, 'PASSWORD');
+  const token = awxVariable(environment, 'OAUTH_TOKEN');
+  const verify = awxVariable(environment, 'VERIFY_SSL');
+  // The awx CLI prefers the token where both are set.
+  const credential = token
+    ? { token: { env: token.name } }
+    : password && { password: { env: password.name } };
+  return {
+    url: /^[a-z]+:\/\//i.test(host.value) ? host.value : `https://${host.value}`,
+    ...(username && { username: username.value }),
+    ...credential,
+    ...(verify && { verifyTls: !['false', 'no', 'off', 'f', 'n', '0'].includes(verify.value.toLowerCase()) }),
+  };
+}
+
+function awxVariable(environment: Environment, suffix: string): { name: string; value: string } | undefined {
+  for (const name of [`CONTROLLER_${suffix}`, `TOWER_${suffix}`]) {
+    const found = value(environment, name);
+    if (found !== undefined) return { name, value: found };
+  }
+  return undefined;
+}
+
+/** An empty variable counts as one that is not set. */
+function value(environment: Environment, name: string): string | undefined {
+  return environment[name] || undefined;
+}
+
+function variableOf(environment: Environment, section?: PropertyKey, key?: PropertyKey): string {
+  if (section === 'auditLog') {
+    return [AUDIT_LOG, AUDIT_DATABASE].filter((name) => value(environment, name) !== undefined).join(', ');
+  }
+  if (key === 'database') return DATABASE;
+  if (section === 'currentContext') return 'TOKENCTL_CONTEXT';
+  const suffix = { url: 'HOST', username: 'USERNAME', password: 'PASSWORD' }[String(key)];
+  return awxVariable(environment, suffix ?? 'OAUTH_TOKEN')?.name ?? 'CONTROLLER_*';
+}
+
+/** Which configuration file is meant, and whether somebody named it, so that it has to be there. */
+interface ConfigurationFile {
+  readonly path: string;
+  readonly named: boolean;
+}
+
+/** The file of `--config`, else of TOKENCTL_CONFIG, else `tokenctl.yaml` in the XDG folder. */
+export function configurationFile(flag: string | undefined, environment: Environment): ConfigurationFile {
+  const named = flag ?? (environment['TOKENCTL_CONFIG'] || undefined);
+  return named === undefined
+    ? { path: join(configFolder(environment), 'tokenctl.yaml'), named: false }
+    : { path: absolutePath(named, process.cwd(), environment), named: true };
+}
+
+/**
+ * Reads the configuration file as a layer. Paths in it are relative to its folder.
+ *
+ * @throws TokenctlError `configuration` where it cannot be read or is not YAML
+ */
+export function fileLayer(file: ConfigurationFile, environment: Environment): Layer {
+  const text = readConfiguration(file);
+  if (text === undefined) return { values: {}, locate: () => file.path };
+  const { document, lines } = parseConfiguration(text, file.path);
+  const values: unknown = document.toJS() ?? {};
+  if (!isMapping(values)) {
+    throw new TokenctlError('configuration', `${file.path}: must hold a mapping of settings.`);
+  }
+  return {
+    values: withAbsolutePaths(values, dirname(file.path), environment),
+    locate: (path) => `${file.path}:${lineOf(document, lines, path)}`,
+  };
+}
+
+/** The file's text; undefined where it does not exist and nobody named it. */
+export function readConfiguration({ path, named }: ConfigurationFile): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT' && !named) return undefined;
+    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
+    throw new TokenctlError('configuration', `The configuration file ${path} ${why}.`, {
+      ...(named && {
+        hint: 'It is named by --config or TOKENCTL_CONFIG; `tokenctl context add` creates one',
+      }),
+      cause,
+    });
+  }
+}
+
+/** Parses YAML, refusing what is not well-formed with its line. */
+export function parseConfiguration(text: string, path: string): { document: Document; lines: LineCounter } {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const [problem] = document.errors;
+  if (problem !== undefined) {
+    const { line } = lines.linePos(problem.pos[0]);
+    throw new TokenctlError('configuration', `${path}:${line}: not well-formed YAML: ${problem.message}.`);
+  }
+  return { document, lines };
+}
+
+/** The line of the value at a path, or of the nearest thing above it that stands in the file. */
+export function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number {
+  for (let length = path.length; length > 0; length -= 1) {
+    const parent = document.getIn(path.slice(0, length - 1), true);
+    const pair = isMap(parent)
+      ? parent.items.find(({ key }) => String(key) === String(path[length - 1]))
+      : undefined;
+    if (isNode(pair?.key) && pair.key.range) return lines.linePos(pair.key.range[0]).line;
+  }
+  return 1;
+}
+
+function withAbsolutePaths(values: RawSettings, base: string, environment: Environment): RawSettings {
+  const paths = new Set(['file', 'caFile']);
+  const walk = (value: unknown): unknown =>
+    isMapping(value)
+      ? Object.fromEntries(
+          Object.entries(value).map(([key, inner]) => [
+            key,
+            paths.has(key) && typeof inner === 'string' && inner !== ''
+              ? absolutePath(inner, base, environment)
+              : walk(inner),
+          ]),
+        )
+      : value;
+  return Object.fromEntries(Object.entries(values).map(([section, value]) => [section, walk(value)]));
 }

@@ -1,8 +1,9 @@
-import { defaultPolicy, type Policy, ruleNames } from '../domain/policy/policy.ts';
-import type { PolicySettings } from './policy-schema.ts';
+import { z } from 'zod';
+import { defaultPolicy, type Policy, type RuleName, ruleNames } from '../domain/policy/policy.ts';
+import { severities } from '../domain/policy/rule.ts';
 
 /** Limits given for one run, in days. */
-export interface PolicyLimits {
+interface PolicyLimits {
   readonly maxLifetime?: number | undefined;
   readonly unusedFor?: number | undefined;
 }
@@ -23,4 +24,80 @@ export function policyFrom(configured: PolicySettings, limits: PolicyLimits = {}
 /** What a setting gives; a key without a value keeps its default. */
 function given(setting: object | undefined): object {
   return Object.fromEntries(Object.entries(setting ?? {}).filter(([, value]) => value !== undefined));
+}
+
+const pattern = z.string().min(1);
+
+const day = z
+  .string({ error: 'must be a day: "2026-12-31"' })
+  .refine(isCalendarDay, { error: 'must be a day: "2026-12-31"' });
+
+const exception = z.strictObject({
+  user: pattern.optional(),
+  application: pattern.optional(),
+  description: pattern.optional(),
+  until: day.optional(),
+  reason: z.string({ error: 'is missing: say why this is an exception' }).min(1),
+});
+
+const rule = z.strictObject({
+  enabled: z.boolean().optional(),
+  severity: z.enum(severities).optional(),
+  exceptions: z.array(exception).optional(),
+});
+
+const positive = (what: string) => z.number().positive(`must be a number of ${what} above 0`).optional();
+const whole = (what: string) =>
+  z.number().int().positive(`must be a whole number of ${what} above 0`).optional();
+
+const withDays = rule.extend({ days: positive('days') });
+const withHours = rule.extend({ hours: positive('hours') });
+const withTokens = rule.extend({ tokens: whole('tokens') });
+const withShare = withTokens.extend({
+  percent: z.number().min(0, 'must be from 0 to 100').max(100, 'must be from 0 to 100').optional(),
+});
+const withUsers = rule.extend({ users: z.array(pattern).optional() });
+
+/** Every rule of the policy, so that a new one cannot be forgotten here. */
+export const policySchema = z.strictObject({
+  'owner-inactive': rule.optional(),
+  'never-expires': rule.optional(),
+  'lifetime-over': withDays.optional(),
+  'never-used': withDays.optional(),
+  'unused-for': withDays.optional(),
+  'owner-external': rule.optional(),
+  'owner-superuser': rule.optional(),
+  'write-scope': rule.optional(),
+  'write-unneeded': withDays.optional(),
+  'no-description': rule.optional(),
+  'personal-token-of-service-account': withUsers.optional(),
+  'application-token-of-person': withUsers.optional(),
+  'expired-present': rule.optional(),
+  'refresh-outlives-access': rule.optional(),
+  'refresh-orphaned': rule.optional(),
+  'too-many-per-user': withTokens.optional(),
+  'duplicate-purpose': rule.optional(),
+  'expiry-cliff': withShare.optional(),
+  'application-implicit': rule.optional(),
+  'application-public-without-pkce': rule.optional(),
+  'application-secret-older-than': withDays.optional(),
+  'basic-auth-on': rule.optional(),
+  'external-tokens-allowed': rule.optional(),
+  'lifetime-default': rule.optional(),
+  'session-age-long': withHours.optional(),
+  'sessions-unlimited': rule.optional(),
+  'exception-expired': rule.optional(),
+} satisfies { [Name in RuleName]: z.ZodType<PartOf<Policy[Name]> | undefined> });
+
+/** A rule's setting with everything left out that keeps its default. */
+type PartOf<Setting> = { readonly [Key in keyof Setting]?: Setting[Key] | undefined };
+
+/** What a configuration says about the policy. */
+export type PolicySettings = z.output<typeof policySchema>;
+
+/** `Date` reads 31 February as 3 March; nobody means that. */
+function isCalendarDay(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
+  const parsed = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);
 }

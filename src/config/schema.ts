@@ -1,10 +1,138 @@
 import { z } from 'zod';
-import { auditLogSchema } from './audit-log-schema.ts';
-import { contextNamePattern, contextSchema } from './context-schema.ts';
+import { exportFormats } from '../domain/export-format.ts';
 import { groupsSchema } from './groups.ts';
-import { jobsSchema } from './jobs.ts';
-import { policySchema } from './policy-schema.ts';
-import { schedulerSchema } from './scheduler.ts';
+import { jobsSchema, schedulerSchema } from './jobs.ts';
+import { policySchema } from './policy.ts';
+import { type DatabaseSetting, databaseSetting, duration, secretReference } from './value-schemas.ts';
+
+/** What a context or a group may be called: it is a key of the file, and part of a file's name. */
+export const contextNamePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
+
+const url = z.string().superRefine((value, { addIssue }) => {
+  const parsed = URL.canParse(value) ? new URL(value) : undefined;
+  if (parsed === undefined && /^https?:\/\//i.test(value)) {
+    addIssue(unreadableUrl(value));
+  } else if (parsed === undefined || !['http:', 'https:'].includes(parsed.protocol)) {
+    addIssue('must be a URL that starts with https:// or http://');
+  } else if (parsed.username !== '' || parsed.password !== '') {
+    addIssue('must not hold a user name or password: use username, password or token');
+  } else if (parsed.search !== '' || parsed.hash !== '') {
+    addIssue('must be a base URL, without a query or fragment');
+  }
+});
+
+/** What makes a URL unreadable although it starts like one. */
+function unreadableUrl(value: string): string {
+  const [, port] = /^[^:]+:\/\/[^/?#]*:([^/?#:\]]*)(?:[/?#]|$)/.exec(value) ?? [];
+  return port !== undefined && !(/^\d+$/.test(port) && Number(port) <= 65_535)
+    ? 'must be a URL, and its port is not one: ports go from 1 to 65535'
+    : 'must be a URL, and its host name cannot be read';
+}
+
+const settings = z
+  .strictObject({
+    url: url.optional(),
+    database: databaseSetting.optional(),
+    username: z.string().min(1).optional(),
+    token: secretReference.optional(),
+    password: secretReference.optional(),
+    caFile: z.string().min(1).optional(),
+    verifyTls: z.boolean().optional(),
+    /** Which component of a platform is meant; all that keep tokens where not given. */
+    component: z.enum(['gateway', 'controller']).optional(),
+  })
+  .superRefine(({ url: _url, database, token, password, username, ...tls }, { addIssue }) => {
+    if (token !== undefined && password !== undefined) addIssue('has both a token and a password: keep one');
+    if (password !== undefined && username === undefined) addIssue('has a password and no username');
+    if (database === undefined) return;
+    const beside = Object.entries({ token, password, username, ...tls }).filter(
+      ([, value]) => value !== undefined,
+    );
+    for (const [key] of beside) {
+      addIssue({ code: 'custom', path: [key], message: 'goes with a url, and this context has a database' });
+    }
+  });
+
+/** The shape of a context. */
+export const contextSchema = settings.transform((context, { addIssue }): ContextSettings => {
+  const { url, database, ...rest } = context;
+  if (database !== undefined && url === undefined) return { database };
+  if (url !== undefined && database === undefined) return { url, ...rest };
+  addIssue(
+    url === undefined ? 'has neither a url nor a database' : 'has both a url and a database: keep one',
+  );
+  return z.NEVER;
+});
+
+/** A context whose controller is reached over its REST API. */
+export type RestContext = Omit<z.output<typeof settings>, 'database' | 'url'> & {
+  readonly url: string;
+  readonly database?: undefined;
+};
+
+/** A context whose controller is reached in its database. */
+export interface DatabaseContext {
+  readonly url?: undefined;
+  readonly database: DatabaseSetting;
+}
+
+/** A context: one way to reach one controller. */
+type ContextSettings = RestContext | DatabaseContext;
+
+const address = z.string().superRefine((text, { addIssue }) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol === 'udp:') {
+    addIssue('must not be udp:// here: nobody tells whether a datagram arrived');
+  } else if (url === undefined || !['tcp:', 'tls:', 'https:', 'http:'].includes(url.protocol)) {
+    addIssue('must be tls://HOST:PORT, tcp://HOST:PORT, https://… or http://…');
+  } else if (url.username !== '' || url.password !== '') {
+    addIssue('must not hold a user name or password: use token');
+  }
+});
+
+/** What has to take each intent before it is acted on. */
+const required = z
+  .strictObject({
+    to: address.optional(),
+    /** A file that is appended to, instead of an address. */
+    file: z.string().min(1).optional(),
+    format: z.enum(exportFormats).default('jsonl'),
+    caFile: z.string().min(1).optional(),
+    token: secretReference.optional(),
+    timeout: duration.default(5),
+  })
+  .transform(({ to, file, ...rest }, { addIssue }) => {
+    const place = to ?? file;
+    if (place !== undefined && (to === undefined || file === undefined)) return { to: place, ...rest };
+    addIssue(place === undefined ? 'has neither `to` nor a file' : 'has both `to` and a file: keep one');
+    return z.NEVER;
+  });
+
+/** The `auditLog` section: where the log is kept, in a file or in a database, and what it asks for. */
+const auditLogSchema = z
+  .strictObject({
+    file: z.string().min(1).optional(),
+    database: databaseSetting.optional(),
+    /** Where the key is that signs checkpoints. */
+    key: z
+      .strictObject({ file: z.string().min(1) })
+      .transform(({ file }) => file)
+      .optional(),
+    /** Whether a change has to say why. */
+    requireReason: z.boolean().optional(),
+    /** Whether a change has to name a ticket. */
+    requireTicket: z.boolean().optional(),
+    required: required.optional(),
+  })
+  .transform(({ file, database, ...rest }, { addIssue }) => {
+    if (file !== undefined && database === undefined) return { file, database: undefined, ...rest };
+    if (database !== undefined && file === undefined) return { database, file: undefined, ...rest };
+    addIssue('has both a file and a database: keep one');
+    return z.NEVER;
+  });
+
+/** The `auditLog` section, defaults filled in. */
+export type AuditLogSettings = z.output<typeof auditLogSchema>;
 
 /** The configuration file's shape, and that of all layers merged. */
 export const configurationSchema = z.strictObject({

@@ -1,8 +1,9 @@
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
-import type { Environment } from './paths.ts';
-import type { SecretReference } from './secret-reference.ts';
+import { type Environment, replaceFile } from './paths.ts';
+import type { DatabaseSetting, SecretReference } from './value-schemas.ts';
 
 /** Bits of a mode that let anybody but the owner in. */
 const GROUP_OR_OTHERS = 0o077;
@@ -65,4 +66,35 @@ function openSecret(path: string): number {
     const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
     throw new TokenctlError('configuration', `The secret file ${path} ${why}.`, { cause });
   }
+}
+
+/**
+ * Keeps a secret of a context in a file of its own, which only the owner can read, beside the
+ * configuration file. An earlier secret of that context is replaced in one step.
+ *
+ * @returns the file's path
+ */
+export function storeSecret(
+  secret: Secret,
+  { configurationFile, context, kind }: { configurationFile: string; context: string; kind: string },
+): string {
+  const path = join(dirname(configurationFile), 'secrets', `${context}.${kind}`);
+  replaceFile(path, `${secret.reveal()}\n`);
+  return path;
+}
+
+/** A database as messages name it: its URL where that holds no secret, else where its URL is. */
+export function databaseName(database: DatabaseSetting): string {
+  if (typeof database === 'string') return database;
+  return 'file' in database ? `whose URL is in ${database.file}` : `whose URL is in $${database.env}`;
+}
+
+/**
+ * Reads how a database is reached from where the configuration says it is: a URL or `service=NAME`, which
+ * may hold a password and so travels as a secret.
+ *
+ * @throws TokenctlError `configuration` where there is none, or where others could read its file
+ */
+export function databaseConnection(database: DatabaseSetting, environment: Environment): Secret {
+  return typeof database === 'string' ? new Secret(database) : readSecret(database, environment);
 }

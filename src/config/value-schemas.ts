@@ -12,3 +12,50 @@ export const duration = z
     const [, number, unit] = pattern.exec(text) ?? [];
     return Number(number) * SECONDS[unit as keyof typeof SECONDS];
   });
+
+const file = z.strictObject({ file: z.string().min(1) });
+const env = z.strictObject({ env: z.string().min(1) });
+
+/** The shape of a {@link SecretReference}. */
+export const secretReference = z
+  .union([file, env], { error: 'names where the secret is: { file: PATH } or { env: VARIABLE }' })
+  .describe('Where a secret is kept. The configuration never holds the secret itself.');
+
+/** Where a secret is kept: a file of mode 0600, or a variable of the environment. */
+export type SecretReference = z.output<typeof secretReference>;
+
+const POSTGRES_URL = /^postgres(ql)?:\/\//i;
+/** libpq's other form, such as `service=NAME`. */
+const KEYWORDS = /^\s*[a-z_]+\s*=/;
+
+/** The connection in plain text. What is wrong with it is told instead of what is wrong with the choice. */
+const plain = z.string().superRefine((text, { addIssue }) => {
+  const message = problemWith(text);
+  if (message !== undefined) addIssue({ code: 'custom', message });
+});
+
+/** What is wrong with a connection, without repeating any of it. */
+function problemWith(text: string): string | undefined {
+  const isUrl = POSTGRES_URL.test(text);
+  if (!isUrl && !KEYWORDS.test(text)) return 'must be a postgres:// URL or service=NAME';
+  if (!(isUrl ? urlHoldsPassword(text) : /\bpassword\s*=/.test(text))) return undefined;
+  return 'must not hold a password: keep the URL in a file or variable ({ file: PATH } or { env: VARIABLE }), or the password in ~/.pgpass or PGPASSWORD';
+}
+
+/** A password may hold what ends one elsewhere: anything between a colon and a later @ is taken for one. */
+function urlHoldsPassword(text: string): boolean {
+  const query = new URLSearchParams(text.split('?').slice(1).join('?'));
+  return /:\/\/.*:.*@/s.test(text) || [...query.keys()].some((key) => /password$/i.test(key));
+}
+
+/** The shape of a {@link DatabaseSetting}. */
+export const databaseSetting = z.union([plain, secretReference], {
+  error:
+    'names the database: { file: PATH } or { env: VARIABLE } that holds its URL, or a URL without a password',
+});
+
+/**
+ * How a database is reached: a `postgres://` URL or `service=NAME`, in plain text where it holds no password,
+ * else by where it is kept.
+ */
+export type DatabaseSetting = z.output<typeof databaseSetting>;

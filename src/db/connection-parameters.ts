@@ -3,10 +3,13 @@ import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
-import { type Keywords, readConnectionString } from './connection-string.ts';
-import type { Environment } from './environment.ts';
-import { passwordFrom } from './password-file.ts';
-import { readService } from './service-file.ts';
+import {
+  type Environment,
+  type Keywords,
+  passwordFrom,
+  readConnectionString,
+  readService,
+} from './connection-sources.ts';
 import { isTlsMode, type TlsParameters } from './tls.ts';
 
 /** Where a database is and how to get in, with libpq's meaning of every word. */

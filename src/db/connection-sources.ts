@@ -1,5 +1,11 @@
+import { readFileSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
+
+/** Environment variables, by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Connection parameters by libpq's keywords: `host`, `port`, `dbname`, `user`, `sslmode`, … */
 export type Keywords = ReadonlyMap<string, string>;
@@ -87,4 +93,123 @@ function severalHosts(): TokenctlError {
   return new TokenctlError('configuration', 'The connection to the database names several hosts', {
     hint: 'Name the one that takes changes.',
   });
+}
+
+/** Where Debian's packages look; elsewhere PGSYSCONFDIR says it. */
+const SYSTEM_FOLDER = '/etc/postgresql-common';
+
+/**
+ * The connection parameters of a service: of the user's file (PGSERVICEFILE, `~/.pg_service.conf`), or of
+ * the system's (`pg_service.conf` in PGSYSCONFDIR)
+ * (https://www.postgresql.org/docs/current/libpq-pgservice.html).
+ *
+ * @throws TokenctlError `configuration` where neither has it, or its entry cannot be read.
+ */
+export function readService(name: string, environment: Environment): Keywords {
+  const files = [
+    environment['PGSERVICEFILE'] || join(environment['HOME'] || homedir(), '.pg_service.conf'),
+    join(environment['PGSYSCONFDIR'] || SYSTEM_FOLDER, 'pg_service.conf'),
+  ];
+  for (const file of files) {
+    const text = textOf(file);
+    const service = text === null ? null : sectionOf(text, name, file);
+    if (service !== null) return service;
+  }
+  throw new TokenctlError('configuration', `There is no database service ${name}`, {
+    hint: `Define it in ${files.join(' or ')}.`,
+  });
+}
+
+function textOf(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR')) {
+      return null;
+    }
+    throw new TokenctlError('configuration', `The file of database services ${file} cannot be read`, {
+      cause,
+    });
+  }
+}
+
+/** The parameters under `[name]`; null where the file has no such section. */
+function sectionOf(text: string, name: string, file: string): Keywords | null {
+  let found: Map<string, string> | null = null;
+  for (const [index, raw] of text.split(/\r?\n/).entries()) {
+    const line = raw.trim();
+    if (line === '' || line.startsWith('#')) continue;
+    const section = /^\[(.*)\]$/.exec(line)?.[1];
+    if (section !== undefined) {
+      if (found !== null) break;
+      if (section === name) found = new Map();
+      continue;
+    }
+    if (found === null) continue;
+    const equals = line.indexOf('=');
+    const keyword = line.slice(0, Math.max(equals, 0)).trim();
+    if (keyword === '' || keyword === 'service') {
+      throw new TokenctlError('configuration', `Line ${index + 1} of ${file} is no connection parameter`);
+    }
+    // The first of a keyword holds, as in libpq.
+    if (!found.has(keyword)) found.set(keyword, line.slice(equals + 1).trim());
+  }
+  return found;
+}
+
+/** What a password is looked up by. */
+interface PasswordKey {
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly user: string;
+}
+
+/**
+ * The password that a file like `~/.pgpass` has for a connection
+ * (https://www.postgresql.org/docs/current/libpq-pgpass.html): of the first line that fits. pg would look
+ * there by itself, with a deprecation warning on stderr.
+ *
+ * @returns Null where there is none. As in libpq a file that is missing, or that others may read, counts as
+ * having none.
+ */
+export function passwordFrom(file: string, key: PasswordKey): string | null {
+  const text = ownText(file);
+  if (text === null) return null;
+  // A socket's folder goes by the name of this machine.
+  const host = key.host.startsWith('/') ? 'localhost' : key.host;
+  const wanted = [host, String(key.port), key.database, key.user];
+  for (const line of text.split(/\r?\n/)) {
+    if (line.startsWith('#')) continue;
+    const fields = fieldsOf(line);
+    const password = fields[4];
+    if (
+      password !== undefined &&
+      wanted.every((value, i) => fields[i] === '*' || unescaped(fields[i]) === value)
+    ) {
+      return unescaped(password);
+    }
+  }
+  return null;
+}
+
+/** The five fields of a line, still escaped; colons in the last are its own. */
+function fieldsOf(line: string): string[] {
+  const [, ...fields] =
+    /^((?:[^:\\]|\\.)*):((?:[^:\\]|\\.)*):((?:[^:\\]|\\.)*):((?:[^:\\]|\\.)*):(.*)$/.exec(line) ?? [];
+  return fields;
+}
+
+function unescaped(field = ''): string {
+  return field.replace(/\\(.)/g, '$1');
+}
+
+function ownText(file: string): string | null {
+  try {
+    const stats = statSync(file);
+    const isShared = process.platform !== 'win32' && (stats.mode & 0o077) !== 0;
+    return !stats.isFile() || isShared ? null : readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
 }

@@ -1,9 +1,143 @@
-import type pg from 'pg';
+import pg from 'pg';
 import { TokenctlError } from '../domain/errors.ts';
+import type { Secret } from '../domain/secret.ts';
 import { type ConnectionParameters, readConnection } from './connection-parameters.ts';
+import type { Environment } from './connection-sources.ts';
 import type { Database, Queryable } from './database.ts';
-import { openPool, type PostgresOptions, reasonOf, type Transport } from './postgres-pool.ts';
-import { sqlState } from './sql-state.ts';
+import { type TlsAttempt, tlsAttempts } from './tls.ts';
+
+/** How to reach a PostgreSQL database. */
+export interface PostgresOptions {
+  /** A `postgresql://` URL, or libpq's keywords. It may hold a password, so it travels as a secret. */
+  readonly url: Secret;
+  /** Where the PG* variables, services and passwords are looked up; the process's own where not given. */
+  readonly environment?: Environment;
+  /** Connections at the most. */
+  readonly connections?: number;
+  /** Named in `pg_stat_activity`. */
+  readonly applicationName: string;
+  /** Milliseconds after which the server gives a statement up (SQLSTATE 57014); never where not given. */
+  readonly statementTimeout?: number;
+  /** Milliseconds after which the server gives up waiting for a lock (SQLSTATE 55P03); never where not given. */
+  readonly lockTimeout?: number;
+  /** Milliseconds after which the server ends a session that idles in a transaction; never where not given. */
+  readonly idleInTransactionTimeout?: number;
+  /** Settings of the session, by name. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** How statements travel; `local` is a socket of this machine. */
+export type Transport = TlsAttempt['transport'] | 'local';
+
+const INT8 = 20;
+const INT8_ARRAY = 1016;
+const INT4_ARRAY = 1007;
+
+/** int8 arrives as text, because it may exceed what a number holds exactly; ids and counts do not. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === INT8
+      ? Number
+      : pg.types.getTypeParser(
+          oid === INT8_ARRAY ? INT4_ARRAY : oid,
+          format,
+        )) as pg.CustomTypesConfig['getTypeParser'],
+};
+
+/**
+ * Opens the pool in the first way of encrypting, or not, that the server takes, and tries a connection.
+ *
+ * @throws TokenctlError as `openPostgres` does.
+ */
+export async function openPool(
+  options: PostgresOptions,
+  parameters: ConnectionParameters,
+): Promise<{ pool: pg.Pool; transport: Transport }> {
+  const isLocal = parameters.host.startsWith('/');
+  const attempts = isLocal
+    ? [{ transport: 'local', ssl: false } as const]
+    : tlsAttempts(parameters.tls, parameters.host);
+  for (const [index, { transport, ssl }] of attempts.entries()) {
+    const pool = new pg.Pool({ ...poolConfig(options, parameters), ssl });
+    // A connection that breaks while idle is replaced at the next query; without a listener it would end the process.
+    pool.on('error', () => undefined);
+    try {
+      await pool.query('SELECT 1');
+      return { pool, transport };
+    } catch (cause) {
+      await pool.end();
+      if (index + 1 < attempts.length && mayPassOtherwise(cause)) continue;
+      throw notOpened(cause, parameters);
+    }
+  }
+  throw new Error('there is always one way to try');
+}
+
+function poolConfig(options: PostgresOptions, parameters: ConnectionParameters): pg.PoolConfig {
+  const { statementTimeout, lockTimeout, idleInTransactionTimeout, settings = {} } = options;
+  const { password, user } = parameters;
+  const serverOptions = [
+    parameters.options,
+    ...Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`),
+  ].filter((option) => option !== undefined);
+  return {
+    host: parameters.hostAddress ?? parameters.host,
+    port: parameters.port,
+    database: parameters.database,
+    user,
+    password: () => {
+      if (password !== undefined) return password.reveal();
+      throw new TokenctlError(
+        'credentials_refused',
+        `The database asks for a password of the role ${user}, and none is given`,
+        { hint: 'Give it in the URL, in PGPASSWORD, or in ~/.pgpass (mode 0600).' },
+      );
+    },
+    max: options.connections ?? 10,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: parameters.connectTimeout ?? 10_000,
+    types,
+    ...(serverOptions.length > 0 && { options: serverOptions.join(' ') }),
+    ...(statementTimeout !== undefined && { statement_timeout: statementTimeout }),
+    ...(lockTimeout !== undefined && { lock_timeout: lockTimeout }),
+    ...(idleInTransactionTimeout !== undefined && {
+      idle_in_transaction_session_timeout: idleInTransactionTimeout,
+    }),
+  };
+}
+
+/** Whether a connection may come about with TLS where it did not without, or the reverse. */
+function mayPassOtherwise(error: unknown): boolean {
+  const state = sqlState(error);
+  // No entry of pg_hba.conf fits: it may be for the other way.
+  if (state !== null) return state === '28000';
+  if (!(error instanceof Error) || error instanceof TokenctlError) return false;
+  const code = 'code' in error ? String(error.code) : '';
+  return / SSL connection/.test(error.message) || /^(EPROTO|ERR_SSL_|ERR_TLS_)/.test(code);
+}
+
+function notOpened(cause: unknown, { host }: ConnectionParameters): TokenctlError {
+  if (cause instanceof TokenctlError) return cause;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const isUntrusted = /CERT|SELF_SIGNED|UNABLE_TO_/.test(code);
+  return new TokenctlError('database_unreachable', `The database could not be opened: ${reasonOf(cause)}`, {
+    cause,
+    hint: isUntrusted
+      ? `Give the authority that signs the certificate of ${host} as sslrootcert, and use the name that it is for.`
+      : 'Check the host, port, database name and credentials of the database URL.',
+  });
+}
+
+/** The server's or the network's own words; the URL is in neither. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The SQLSTATE of what a PostgreSQL server refused; null for an error that is none of the server's. */
+export function sqlState(error: unknown): string | null {
+  return error instanceof pg.DatabaseError ? (error.code ?? null) : null;
+}
 
 /** A PostgreSQL server's database, and how it was reached. */
 export interface PostgresDatabase extends Database {

@@ -3,7 +3,7 @@ import { createTransport } from 'nodemailer';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
 import type { Notifier } from '../operations/ports/notifier.ts';
-import { noticeText } from './notice-text.ts';
+import { noticeText } from './notice-formats.ts';
 
 /** By which server, from whom and to whom. */
 export interface EmailOptions {

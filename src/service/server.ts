@@ -9,7 +9,7 @@ import { buildApp } from './app.ts';
 import { CredentialCache, randomText } from './auth/secret-hashes.ts';
 import type { ServiceContext } from './context.ts';
 import { PasswordLimits } from './limits/limits.ts';
-import { lookupsOf } from './lookups.ts';
+import { createLookups } from './lookups.ts';
 import { Metrics } from './metrics.ts';
 import { JobRunner } from './playbooks/job-runner.ts';
 import { openProjects } from './playbooks/projects-folder.ts';
@@ -18,7 +18,7 @@ import { SecretBox, secretKey } from './settings/secrets.ts';
 import { Discoveries } from './sso/provider-client.ts';
 import { deleteCodes } from './store/grants.ts';
 import { deleteExpiredSessions } from './store/sessions.ts';
-import { deleteOldLogins } from './store/sso-logins.ts';
+import { deleteExpiredLogins } from './store/sso-logins.ts';
 
 /** How to start the service. */
 export interface ServiceOptions {
@@ -55,7 +55,7 @@ export interface RunningService {
   /** Its base URL, without a slash at the end. */
   readonly url: string;
   /** The superuser's password, where this start made the superuser with a random one. */
-  readonly madeAdminPassword: Secret | null;
+  readonly generatedAdminPassword: Secret | null;
   /** Its database, for what is to be put there beside the API. */
   readonly database: Database;
   /** Takes no new connections, answers what is under way, closes the database. Once, however often it is called. */
@@ -67,7 +67,7 @@ const SESSION_COOKIE_NAME = 'svc_sessionid';
 const SWEEP_INTERVAL_MS = 3_600_000;
 const CODE_MEMORY_MS = 86_400_000;
 /** How long a request that is under way may take when the service ends. */
-const DRAIN_PATIENCE_MS = 10_000;
+const DRAIN_TIMEOUT_MS = 10_000;
 
 /**
  * Opens the database, brings it up to date, prepares it on the first start and listens.
@@ -76,7 +76,7 @@ const DRAIN_PATIENCE_MS = 10_000;
  *   `database_unreachable`, `configuration`; `usage` where the port is taken.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  refuseClearText(options);
+  requireEncryption(options);
   const now = options.now ?? (() => new Date());
   const log = serviceLog(options.logLevel ?? 'info');
   const database = await openDatabase(options.database);
@@ -91,9 +91,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const secrets = new SecretBox(await secretKey(options.secretKey, options.database));
     const service = context(options, { database, log, now, jobs, secrets });
     const app = await buildApp(service);
-    const connections = watchConnections(app.server);
+    const connections = trackConnections(app.server);
     await app.listen({ host: options.host, port: options.port }).catch((cause: unknown) => {
-      throw cannotListen(options, cause);
+      throw listenFailure(options, cause);
     });
     await jobs.begin();
     const sweeping = setInterval(() => sweep(service), SWEEP_INTERVAL_MS).unref();
@@ -102,7 +102,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const close = async () => {
       clearInterval(sweeping);
       const ended = app.close();
-      connections.drain(DRAIN_PATIENCE_MS);
+      connections.drain(DRAIN_TIMEOUT_MS);
       await ended;
       await jobs.stop();
       await projects.release();
@@ -110,7 +110,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     };
     return {
       url: baseUrl(options, typeof address === 'object' && address !== null ? address.port : options.port),
-      madeAdminPassword: made,
+      generatedAdminPassword: made,
       database,
       close() {
         closed ??= close();
@@ -129,7 +129,7 @@ function context(
 ): ServiceContext {
   return {
     ...made,
-    lookups: lookupsOf(made),
+    lookups: createLookups(made),
     credentials: new CredentialCache(),
     passwordLimits: new PasswordLimits(() => performance.now()),
     metrics: new Metrics({ ...made, version: options.version }),
@@ -166,7 +166,7 @@ function sweep({ database, log, now }: ServiceContext): void {
   const swept = Promise.all([
     deleteExpiredSessions(database, at),
     deleteCodes(database, new Date(at.getTime() - CODE_MEMORY_MS)),
-    deleteOldLogins(database, at),
+    deleteExpiredLogins(database, at),
   ]);
   swept.catch((error: unknown) => {
     log.error(
@@ -192,7 +192,7 @@ export interface Connections {
  * Watches the connections of a server. A server that is closed waits for all of them, also for those that
  * browsers keep open in case they need one, and Node.js closes none that was never used.
  */
-export function watchConnections(server: Server): Connections {
+export function trackConnections(server: Server): Connections {
   const underWay = new Map<Socket, number>();
   let draining = false;
   const count = (socket: Socket, change: number) => {
@@ -231,7 +231,7 @@ type ListenAddress = Pick<ServiceOptions, 'host' | 'port' | 'tls' | 'behindProxy
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
 
 /** Refuses an address at which passwords and tokens would travel in clear. Throws TokenctlError `usage`. */
-export function refuseClearText({ host, tls, behindProxy }: ListenAddress): void {
+export function requireEncryption({ host, tls, behindProxy }: ListenAddress): void {
   if (LOOPBACK.test(host) || tls !== undefined || behindProxy) return;
   throw new TokenctlError(
     'usage',
@@ -241,7 +241,7 @@ export function refuseClearText({ host, tls, behindProxy }: ListenAddress): void
 }
 
 /** Why the service cannot listen, in words. */
-export function cannotListen({ host, port }: ListenAddress, cause: unknown): TokenctlError {
+export function listenFailure({ host, port }: ListenAddress, cause: unknown): TokenctlError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
   const why: Readonly<Record<string, string>> = {
     EADDRINUSE: 'the port is taken',

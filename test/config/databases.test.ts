@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfiguration, type SettingFlags } from '../../src/config/configuration.ts';
 import { contextOf } from '../../src/config/contexts.ts';
-import { databaseConnection } from '../../src/config/database-connection.ts';
+import { databaseConnection } from '../../src/config/secrets.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
 
 /** Loads the configuration with this text as its file. */

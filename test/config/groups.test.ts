@@ -3,8 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfiguration, type SettingFlags } from '../../src/config/configuration.ts';
-import { addContext, checkedContext, contextOf, requireFreeName } from '../../src/config/contexts.ts';
-import { contextsMeant } from '../../src/config/contexts-meant.ts';
+import {
+  addContext,
+  checkedContext,
+  contextOf,
+  contextsMeant,
+  requireFreeName,
+} from '../../src/config/contexts.ts';
 import { requireGroupNames } from '../../src/config/groups.ts';
 
 const CONTEXTS = 'contexts: { east: { url: "https://e.example" }, west: { url: "https://w.example" } }\n';

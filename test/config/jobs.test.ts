@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { jobsSchema } from '../../src/config/jobs.ts';
-import { schedulerSchema } from '../../src/config/scheduler.ts';
+import { jobsSchema, schedulerSchema } from '../../src/config/jobs.ts';
 
 const sweep = { job: 'revocation-sweep', parameters: { rules: ['unused-for'] } };
 

@@ -2,8 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { storeSecret } from '../../src/config/secret-store.ts';
-import { readSecret } from '../../src/config/secrets.ts';
+import { readSecret, storeSecret } from '../../src/config/secrets.ts';
 import { Secret } from '../../src/domain/secret.ts';
 
 let folder = '';

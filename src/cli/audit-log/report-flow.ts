@@ -2,7 +2,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { databaseName } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type LogReport, reportLog } from '../../operations/audit-log/report-log.ts';
-import { held } from '../../operations/audit-log/verify-log.ts';
+import { requireIntact } from '../../operations/audit-log/verify-log.ts';
 import { type ReportFrame, reportBlocks } from '../../reports/log-report.ts';
 import { htmlOf, markdownOf } from '../../reports/log-report-formats.ts';
 import { writeReport } from '../../reports/report-file.ts';
@@ -92,7 +92,7 @@ async function* jsonOf(made: LogReport, { since, until }: ReportFrame): AsyncIte
 /** That the log does not hold, where it does not: the report says so as well. */
 function brokenLog({ verification, failure }: LogReport): TokenctlError | undefined {
   try {
-    held(verification);
+    requireIntact(verification);
     return failure() ?? undefined;
   } catch (error) {
     if (error instanceof TokenctlError) return error;

@@ -168,14 +168,14 @@ function requireTogether({ output, summary, 'group-by': by }: AuditFlags, format
     const flag = summary === true ? '--summary' : '--group-by';
     throw new TokenctlError(
       'usage',
-      `${flag} counts findings, and a ${document ? format : 'written'} report lists them`,
+      `${flag} cannot be combined with a ${document ? format : 'written'} report`,
       {
         hint: 'Leave one of them out.',
       },
     );
   }
   if (summary === true && format === 'csv') {
-    throw new TokenctlError('usage', '--summary has no rows that CSV could hold', {
+    throw new TokenctlError('usage', '--summary cannot be written as CSV', {
       hint: 'Use --group-by rule.',
     });
   }
@@ -213,8 +213,8 @@ export function filesPerContext<Flags extends FileFlags>(
   const shared = several ? given.find(({ path }) => !path.includes(CONTEXT)) : undefined;
   if (shared !== undefined) throw oneForEach(`--${shared.name}`, shared.path);
   if (several && flags.output === undefined && format !== 'table' && format !== 'json') {
-    throw new TokenctlError('usage', `A ${format} report holds one context, and several are audited`, {
-      hint: `Add --output 'audit-${CONTEXT}.${format}': it writes a file for each.`,
+    throw new TokenctlError('usage', `A ${format} report holds one context, but several are audited`, {
+      hint: `Add --output 'audit-${CONTEXT}.${format}' to write one file for each context.`,
     });
   }
   const own = given.map(({ name, path }) => [name, path.replaceAll(CONTEXT, context.replace('/', '+'))]);
@@ -222,7 +222,7 @@ export function filesPerContext<Flags extends FileFlags>(
 }
 
 function oneForEach(flag: string, path: string): TokenctlError {
-  return new TokenctlError('usage', `${flag} ${path} names one file, and several contexts are audited`, {
-    hint: `Put ${CONTEXT} into its name: each context has a file of its own.`,
+  return new TokenctlError('usage', `${flag} ${path} names one file, but several contexts are audited`, {
+    hint: `Put ${CONTEXT} into the name to write one file for each context.`,
   });
 }

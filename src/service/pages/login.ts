@@ -4,11 +4,11 @@ import {
   csrfProblem,
   csrfToken,
   endSession,
+  findRequestSession,
   finishLogin,
   localPath,
   NO_STORE,
-  prolongSession,
-  sessionOf,
+  renewSession,
 } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
@@ -49,8 +49,8 @@ async function showLogin(
   if (accept !== undefined && !/text\/html|text\/\*|\*\/\*/i.test(accept)) {
     return reply.code(406).type('text/html; charset=utf-8').send('None');
   }
-  const session = await sessionOf(service, request, reply);
-  if (session !== null) await prolongSession(service, { request, reply, session });
+  const session = await findRequestSession(service, request, reply);
+  if (session !== null) await renewSession(service, { request, reply, session });
   return loginPage(
     service,
     { request, reply },
@@ -259,9 +259,9 @@ export function serveProfile(app: FastifyInstance, service: ServiceContext): voi
     reply.type('text/css; charset=utf-8').header('Cache-Control', 'public, max-age=3600').send(STYLE),
   );
   app.get('/accounts/profile/', { config: { describes: PROFILE } }, async (request, reply) => {
-    const session = await sessionOf(service, request, reply);
+    const session = await findRequestSession(service, request, reply);
     if (session === null) return reply.redirect(`/api/login/?next=/accounts/profile/`);
-    await prolongSession(service, { request, reply, session });
+    await renewSession(service, { request, reply, session });
     const { owner } = session;
     const token = csrfToken(request, reply);
     const tokens = `/api/v2/users/${owner.id}/tokens/`;

@@ -128,7 +128,7 @@ async function reset(exchange: Exchange): Promise<undefined> {
 }
 
 /** What OPTIONS says of settings: how each is presented, and to a superuser how it is written. */
-export function describeSettings(
+function describeSettings(
   definitions: readonly SettingDefinition[],
   { caller, fixed }: { readonly caller: Caller; readonly fixed: ReadonlyMap<string, unknown> },
 ): Record<string, unknown> {

@@ -69,7 +69,7 @@ interface SsoConfiguration {
   /** The configured backends, in the order of their buttons. */
   readonly backends: readonly BackendConfiguration[];
   /** The backends whose secrets cannot be decrypted with the service's key. */
-  readonly sealed: readonly Backend[];
+  readonly undecryptable: readonly Backend[];
   rules(backend: Backend): UserRules;
 }
 
@@ -88,7 +88,7 @@ export async function ssoConfiguration(
   } satisfies Record<Backend, (value: Values) => BackendConfiguration | null>;
   return {
     backends: BACKENDS.flatMap((backend) => read[backend](of(backend)) ?? []),
-    sealed: BACKENDS.filter((backend) =>
+    undecryptable: BACKENDS.filter((backend) =>
       ['SECRET', 'SP_PRIVATE_KEY'].some((name) => of(backend)(name) === null),
     ),
     rules: (backend) => {

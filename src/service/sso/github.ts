@@ -3,22 +3,22 @@ import { z } from 'zod';
 import { isLoopback } from '../settings/checks.ts';
 import { type Identity, SsoFailure } from './backends.ts';
 import type { GithubConfiguration } from './configuration.ts';
-import type { Arrival, Beginning, Departure } from './openid.ts';
-import { CLOCK_TOLERANCE, fetchBounded, libraryFailure, PROVIDER_PATIENCE } from './provider-client.ts';
+import type { LoginRequest, ProviderCallback, ProviderRedirect } from './openid.ts';
+import { CLOCK_TOLERANCE_S, fetchBounded, libraryFailure, PROVIDER_TIMEOUT_S } from './provider-client.ts';
 
-/** A way to ask the API of GitHub in the name of the user who logs in: a path, and the page of it. */
+/** Sends a GET request to GitHub's API on behalf of the user and returns the JSON body. */
 type AskGithub = (path: string) => Promise<unknown>;
 
-/** What is asked of GitHub: who the user is, the addresses, and which organizations and teams. */
+/** The user, their addresses, and their organizations and teams. */
 const SCOPE = 'read:user user:email read:org';
-/** How long all questions of one login may take together, in milliseconds. */
-const PATIENCE_MS = 30_000;
+/** How long all API requests of one login may take together, in milliseconds. */
+const TIMEOUT_MS = 30_000;
 
-/** Begins a login at GitHub: OAuth2 with PKCE and state. GitHub is no OpenID provider, there is nothing to discover. */
+/** Starts a login at GitHub: OAuth2 with PKCE and state. GitHub is not an OpenID provider and has no discovery. */
 export async function beginGithub(
   configuration: GithubConfiguration,
-  { redirectUri, state }: Beginning,
-): Promise<Departure> {
+  { redirectUri, state }: LoginRequest,
+): Promise<ProviderRedirect> {
   const library = await import('openid-client');
   const verifier = library.randomPKCECodeVerifier();
   const url = library.buildAuthorizationUrl(await providerOf(configuration), {
@@ -33,13 +33,13 @@ export async function beginGithub(
 }
 
 /**
- * Completes it: fetches an access token for the code, to ask the API with.
+ * Exchanges the code for an access token.
  *
  * @throws SsoFailure
  */
 export async function completeGithub(
   configuration: GithubConfiguration,
-  { state, query, details }: Arrival,
+  { state, query, details }: ProviderCallback,
 ): Promise<AskGithub> {
   const library = await import('openid-client');
   const provider = await providerOf(configuration);
@@ -52,7 +52,7 @@ export async function completeGithub(
       pkceCodeVerifier: details.verifier ?? '',
     })
     .catch(refuse);
-  const until = performance.now() + PATIENCE_MS;
+  const until = performance.now() + TIMEOUT_MS;
   return async (path) => {
     if (performance.now() > until) throw new SsoFailure('unreachable', 'GitHub answers too slowly');
     const url = new URL(`${configuration.apiUrl}${path}`);
@@ -61,7 +61,7 @@ export async function completeGithub(
       .fetchProtectedResource(provider, access_token, url, 'GET', undefined, headers)
       .catch(refuse);
     if (!response.ok)
-      throw libraryFailure(new Error(`GitHub answered ${path.split('?')[0]} with ${response.status}`));
+      throw libraryFailure(new Error(`GitHub returned ${response.status} for ${path.split('?')[0]}`));
     return response.json().catch(refuse);
   };
 }
@@ -70,24 +70,24 @@ async function providerOf({ url, clientId, clientSecret }: GithubConfiguration):
   const library = await import('openid-client');
   const provider = new library.Configuration(
     {
-      // What GitHub calls itself in `iss` of its answers (RFC 9207); one that has none is taken as well.
+      // The `iss` of GitHub's responses (RFC 9207). A response without one is accepted.
       issuer: `${url}/login/oauth`,
       authorization_endpoint: `${url}/login/oauth/authorize`,
       token_endpoint: `${url}/login/oauth/access_token`,
     },
     clientId,
-    { [library.clockTolerance]: CLOCK_TOLERANCE },
+    { [library.clockTolerance]: CLOCK_TOLERANCE_S },
     library.ClientSecretPost(clientSecret),
   );
-  provider.timeout = PROVIDER_PATIENCE;
+  provider.timeout = PROVIDER_TIMEOUT_S;
   provider[library.customFetch] = fetchBounded;
   if (isLoopback(new URL(url))) library.allowInsecureRequests(provider);
   return provider;
 }
 
 const GITHUB = 'https://github.com';
-const PAGE = 100;
-const MOST_PAGES = 10;
+const PAGE_SIZE = 100;
+const MAX_PAGES = 10;
 
 const USER = z.object({ id: z.number().int(), login: z.string().min(1), name: z.string().nullish() });
 const EMAILS = z.array(z.object({ email: z.string(), verified: z.boolean(), primary: z.boolean() }));
@@ -97,15 +97,15 @@ const TEAMS = z.array(
 );
 
 /**
- * Who the user is at GitHub: by the number of the account, since names can change hands. Only the verified
- * primary address is taken.
+ * The user's identity at GitHub. The account's number identifies it, because a user name can pass to another person.
+ * Only a verified primary address is used.
  *
- * @throws SsoFailure `not_allowed` for a user of none of the organizations or teams that may log in,
- *   `unverified` where GitHub answers something else than it documents.
+ * @throws SsoFailure `not_allowed` if the user is not in the configured organization or team, `unverified` if a response
+ *   does not have the documented shape.
  */
 export async function githubIdentity(configuration: GithubConfiguration, ask: AskGithub): Promise<Identity> {
-  const user = understood(USER, await ask('/user'));
-  const emails = understood(EMAILS, await ask(`/user/emails?per_page=${PAGE}`));
+  const user = parse(USER, await ask('/user'));
+  const emails = parse(EMAILS, await ask(`/user/emails?per_page=${PAGE_SIZE}`));
   const memberships = await pages(ask, '/user/memberships/orgs?state=active', MEMBERSHIPS);
   const teams = await pages(ask, '/user/teams', TEAMS);
   const organizations = memberships
@@ -116,7 +116,7 @@ export async function githubIdentity(configuration: GithubConfiguration, ask: As
   const [firstName = '', ...rest] = (user.name ?? '').split(' ');
   return {
     backend: 'github',
-    // Numbers of accounts of another GitHub could be the same.
+    // GitHub Enterprise numbers its accounts by itself.
     uid: configuration.url === GITHUB ? String(user.id) : `${configuration.url}|${user.id}`,
     username: user.login,
     email,
@@ -146,17 +146,17 @@ function requireMembership(
 
 async function pages<T>(ask: AskGithub, path: string, schema: z.ZodType<T[]>): Promise<readonly T[]> {
   const all: T[] = [];
-  for (let page = 1; page <= MOST_PAGES; page += 1) {
+  for (let page = 1; page <= MAX_PAGES; page += 1) {
     const separator = path.includes('?') ? '&' : '?';
-    const found = understood(schema, await ask(`${path}${separator}per_page=${PAGE}&page=${page}`));
+    const found = parse(schema, await ask(`${path}${separator}per_page=${PAGE_SIZE}&page=${page}`));
     all.push(...found);
-    if (found.length < PAGE) break;
+    if (found.length < PAGE_SIZE) break;
   }
   return all;
 }
 
-function understood<T>(schema: z.ZodType<T>, answer: unknown): T {
+function parse<T>(schema: z.ZodType<T>, answer: unknown): T {
   const parsed = schema.safeParse(answer);
-  if (!parsed.success) throw new SsoFailure('unverified', 'GitHub answered something else than it documents');
+  if (!parsed.success) throw new SsoFailure('unverified', 'GitHub returned an unexpected response');
   return parsed.data;
 }

@@ -5,11 +5,11 @@ import { insertActivity } from '../store/activity.ts';
 import {
   findLinkedUser,
   findUser,
+  hasSimilarUsername,
   insertUser,
   linkAccount,
   lockUsers,
   markEnterprise,
-  resemblesUser,
   setSystemAuditor,
   type UserRecord,
   updateProfile,
@@ -21,15 +21,15 @@ import { applyRoles, mappedFlags, mappedRoles } from './role-mapping.ts';
 const MAX_NAME_LENGTH = 150;
 const MAX_NUMBER = 20;
 
-/** Two first logins of one account at the same time: the other one made the user. */
+/** Two concurrent first logins of one account: the other one has created the user. */
 class ConcurrentLink extends Error {}
 
 /**
- * The user here that an account at an identity provider is linked to; on the first login one is made and
- * linked. An account is found by the provider and its permanent name alone, never by an address or a user
- * name: who has the same name or address as somebody here gets an account of his or her own.
+ * The user that an account at an identity provider is linked to. The first login creates a user. Accounts are matched
+ * by the provider and its permanent id only, never by an address or a user name, so that nobody can take over an
+ * existing account by using its name at a provider.
  *
- * Each time, what the provider says of name, address, roles and flags is written.
+ * Every login updates the name, address, roles and flags.
  *
  * @throws SsoFailure `deactivated`, `no_new_users`.
  */
@@ -60,7 +60,7 @@ async function createUser(
   const { backend, uid } = identity;
   const { fields } = rules;
   if (fields !== null && fields.length === 0) {
-    throw new SsoFailure('no_new_users', 'SOCIAL_AUTH_USER_FIELDS is empty: no users are made');
+    throw new SsoFailure('no_new_users', 'SOCIAL_AUTH_USER_FIELDS is empty, so no users are created');
   }
   const named = fields === null || fields.includes('username');
   const { id, username } = await insertWithFreeName(
@@ -91,8 +91,8 @@ async function createUser(
 }
 
 /**
- * What the user is to be called: letters, digits and `@.+-_`, as all user names; letters of another width or
- * font are the plain ones.
+ * The user name to start from: letters, digits and `@.+-_`, as in all user names. NFKC replaces letters of another width
+ * or font by the usual ones.
  */
 function preferredUsername({ username, email }: Identity, { usernameIsEmail }: UserRules): string {
   const wanted = usernameIsEmail && email !== '' ? email : username;
@@ -103,8 +103,8 @@ function preferredUsername({ username, email }: Identity, { usernameIsEmail }: U
 }
 
 /**
- * Makes a user of this name, or, where that is taken, of one that is made from it. Taken is also what differs
- * by case alone: nobody is to pass for somebody else in lists and logs.
+ * Creates a user with this name, or with a suffix if the name is taken. A name that differs only in case counts as
+ * taken, so that users cannot impersonate each other in lists and logs.
  */
 async function insertWithFreeName(
   transaction: Queryable,
@@ -114,7 +114,7 @@ async function insertWithFreeName(
   for (let number = 1; ; number += 1) {
     const suffix = number === 1 ? '' : number <= MAX_NUMBER ? `-${number}` : `-${randomText(8)}`;
     const username = `${base}${suffix}`;
-    if (await resemblesUser(transaction, username)) continue;
+    if (await hasSimilarUsername(transaction, username)) continue;
     const id = await insertUser(transaction, {
       username,
       password: unusablePassword(),
@@ -135,7 +135,7 @@ async function update(
 ): Promise<UserRecord> {
   const user = await findUser(transaction, id);
   if (user === null) throw new ConcurrentLink();
-  if (!user.is_active) throw new SsoFailure('deactivated', `the user ${id} is deactivated`);
+  if (!user.is_active) throw new SsoFailure('deactivated', `user ${id} is deactivated`);
   const taken = (field: string, value: string, kept: string, longest: number) =>
     value !== '' && (rules.fields === null || rules.fields.includes(field)) ? value.slice(0, longest) : kept;
   const flags = mappedFlags(rules, identity);
@@ -150,7 +150,7 @@ async function update(
   await setSystemAuditor(transaction, id, auditor);
   await applyRoles(service, transaction, { userId: id, roles: mappedRoles(rules, identity) });
   const after = await findUser(transaction, id);
-  if (after === null) throw new Error('a user vanished inside the transaction that wrote it');
+  if (after === null) throw new Error(`user ${id} is missing inside the transaction that wrote it`);
   await recordUpdate(service, transaction, { before: user, after });
   return after;
 }

@@ -5,33 +5,40 @@ import type { ServiceContext } from '../context.ts';
 import { badRequest } from '../failure.ts';
 import { issuerOf } from '../oauth2/metadata.ts';
 import { parseTarget } from '../request.ts';
-import { insertLogin, type LoginDetails, type PendingLogin, takeLogin } from '../store/sso-logins.ts';
+import { consumeLogin, insertLogin, type LoginDetails, type PendingLogin } from '../store/sso-logins.ts';
 import { type Backend, type Identity, SsoFailure } from './backends.ts';
 import { type BackendConfiguration, ssoConfiguration } from './configuration.ts';
 import { beginGithub, completeGithub, githubIdentity } from './github.ts';
 import {
-  type ProviderCallback,
   azureIdentity,
-  type LoginRequest,
   beginOpenId,
   completeOpenId,
-  type ProviderRedirect,
   googleIdentity,
+  type LoginRequest,
+  type ProviderCallback,
+  type ProviderRedirect,
 } from './openid.ts';
 import { beginSaml, LOGIN_LIFETIME_MS } from './saml-client.ts';
 
-/** The configuration of a backend. Throws SsoFailure `not_configured`, or `misconfigured` for a key that does not fit. */
-export async function requireConfiguration(service: ServiceContext, backend: Backend): Promise<BackendConfiguration> {
-  const { backends, sealed } = await ssoConfiguration(service, service.database);
+/**
+ * The configuration of a backend.
+ *
+ * @throws SsoFailure `not_configured`; `misconfigured` if a secret cannot be decrypted.
+ */
+export async function requireConfiguration(
+  service: ServiceContext,
+  backend: Backend,
+): Promise<BackendConfiguration> {
+  const { backends, undecryptable } = await ssoConfiguration(service, service.database);
   const configuration = backends.find((each) => each.backend === backend);
   if (configuration !== undefined) return configuration;
-  throw sealed.includes(backend)
-    ? new SsoFailure('misconfigured', 'a secret was encrypted with another key than the service has')
+  throw undecryptable.includes(backend)
+    ? new SsoFailure('misconfigured', "a secret was not encrypted with the service's current key")
     : new SsoFailure('not_configured', 'the provider is not configured');
 }
 
 /**
- * Begins a login: keeps its state, and sends the browser to the provider.
+ * Starts a login: stores its state and redirects the browser to the provider.
  *
  * @throws SsoFailure
  */
@@ -42,12 +49,15 @@ export async function beginLogin(
 ): Promise<FastifyReply> {
   const { backend } = wanted;
   const configuration = await requireConfiguration(service, backend);
-  const beginning = { redirectUri: callbackUrl(exchange.request, backend), state: newState() };
-  const { url, details } = await startAtProvider(service, configuration, { ...beginning, idp: wanted.idp });
-  await keepLogin(service, exchange, {
+  const loginRequest = { redirectUri: callbackUrl(exchange.request, backend), state: newState() };
+  const { url, details } = await startAtProvider(service, configuration, {
+    ...loginRequest,
+    idp: wanted.idp,
+  });
+  await storePendingLogin(service, exchange, {
     backend,
-    state: beginning.state,
-    details: { ...details, redirectUri: beginning.redirectUri, next: localPath(wanted.next) },
+    state: loginRequest.state,
+    details: { ...details, redirectUri: loginRequest.redirectUri, next: localPath(wanted.next) },
   });
   return exchange.reply.code(302).header('Location', url).type('text/html; charset=utf-8').send('');
 }
@@ -55,32 +65,32 @@ export async function beginLogin(
 function startAtProvider(
   service: ServiceContext,
   configuration: BackendConfiguration,
-  { idp, ...beginning }: LoginRequest & { readonly idp: unknown },
+  { idp, ...loginRequest }: LoginRequest & { readonly idp: unknown },
 ): Promise<ProviderRedirect> {
   switch (configuration.backend) {
     case 'github':
-      return beginGithub(configuration, beginning);
+      return beginGithub(configuration, loginRequest);
     case 'saml': {
-      // Without a name it is the only one there is.
+      // The name may be left out if there is only one identity provider.
       const [only = '', ...others] = Object.keys(configuration.idps);
       const name = typeof idp === 'string' ? idp : others.length === 0 ? only : '';
-      return beginSaml(configuration, { ...beginning, idp: name });
+      return beginSaml(configuration, { ...loginRequest, idp: name });
     }
     default:
-      return beginOpenId(service, configuration, beginning);
+      return beginOpenId(service, configuration, loginRequest);
   }
 }
 
-/** Who came back from a provider, and where to go on. */
+/** A login that the provider has confirmed. */
 export interface Completed {
   readonly configuration: BackendConfiguration;
   readonly identity: Identity;
+  /** The local path to continue at; null for the default page. */
   readonly next: string | null;
 }
 
 /**
- * Completes a login with OAuth2 or OpenID Connect: takes the login that was begun, and asks the provider who
- * the user is.
+ * Completes a login with OAuth2 or OpenID Connect: finds the pending login and asks the provider who the user is.
  *
  * @throws SsoFailure
  */
@@ -92,8 +102,9 @@ export async function completeLogin(
   const configuration = await requireConfiguration(service, backend);
   const { query } = parseTarget(request.url);
   const state = new URLSearchParams(query).get('state') ?? '';
-  const login = await takeLoginOf(service, request, { backend, state });
-  if (login === null) throw new SsoFailure('no_such_login', 'the state belongs to no login of this browser');
+  const login = await takePendingLogin(service, request, { backend, state });
+  if (login === null)
+    throw new SsoFailure('no_such_login', 'this browser has no pending login with this state');
   const { details } = login;
   const identity = await identify(service, configuration, { state, query, details });
   return { configuration, identity, next: details.next };
@@ -102,41 +113,41 @@ export async function completeLogin(
 async function identify(
   service: ServiceContext,
   configuration: BackendConfiguration,
-  arrival: ProviderCallback,
+  callback: ProviderCallback,
 ): Promise<Identity> {
   switch (configuration.backend) {
     case 'google-oauth2':
-      return googleIdentity(configuration, await completeOpenId(service, configuration, arrival));
+      return googleIdentity(configuration, await completeOpenId(service, configuration, callback));
     case 'azuread-oauth2':
-      return azureIdentity(configuration, await completeOpenId(service, configuration, arrival));
+      return azureIdentity(configuration, await completeOpenId(service, configuration, callback));
     case 'github':
-      return githubIdentity(configuration, await completeGithub(configuration, arrival));
+      return githubIdentity(configuration, await completeGithub(configuration, callback));
     case 'saml':
-      throw new SsoFailure('no_such_login', 'SAML answers with a form, not with an address');
+      throw new SsoFailure('no_such_login', 'SAML responses are posted, not sent in a query');
   }
 }
 
-const LENGTH = 43;
+const STATE_LENGTH = 43;
 const WELL_FORMED = /^[A-Za-z0-9]{43}$/;
 
-/** A new state: what the provider sends back, and what nobody can guess. */
+/** A new `state` parameter: random, and returned by the provider. */
 function newState(): string {
-  return randomText(LENGTH);
+  return randomText(STATE_LENGTH);
 }
 
 /**
- * Keeps a login that is about to begin in the database, where every replica finds it, bound to this browser
- * by a cookie: an answer that comes back in another browser is worth nothing there (login CSRF).
+ * Stores a pending login in the database, where every replica finds it, and binds it to this browser with a cookie. A
+ * response in another browser is refused (login CSRF, RFC 6819, section 4.4.1.8).
  */
-async function keepLogin(
+async function storePendingLogin(
   service: ServiceContext,
   exchange: { readonly request: FastifyRequest; readonly reply: FastifyReply },
   login: { readonly backend: Backend; readonly state: string; readonly details: LoginDetails },
 ): Promise<void> {
   const { request, reply } = exchange;
   const { backend, state, details } = login;
-  const held = browserOf(request);
-  const browser = held ?? randomText(LENGTH);
+  const existing = browserOf(request);
+  const browser = existing ?? randomText(STATE_LENGTH);
   const started = service.now();
   const expires = new Date(started.getTime() + LOGIN_LIFETIME_MS);
   await insertLogin(service.database, {
@@ -152,24 +163,24 @@ async function keepLogin(
     path: '/',
     httpOnly: true,
     secure,
-    // A SAML answer is posted by the provider's page: the cookie has to come along from there.
+    // A SAML response is a cross-site POST, which carries the cookie only with SameSite=None.
     sameSite: secure ? 'none' : 'lax',
     maxAge: LOGIN_LIFETIME_MS / 1000,
   });
 }
 
-/** Takes the login that an answer belongs to, once; null where there is none in this browser for this backend. */
-export async function takeLoginOf(
+/** Removes and returns the pending login of this browser for a state and backend. Null if there is none. */
+export async function takePendingLogin(
   { database, now }: ServiceContext,
   request: FastifyRequest,
-  answer: { readonly backend: Backend; readonly state: string },
+  response: { readonly backend: Backend; readonly state: string },
 ): Promise<Pick<PendingLogin, 'details' | 'started'> | null> {
   const browser = browserOf(request);
-  if (browser === null || !WELL_FORMED.test(answer.state)) return null;
-  return takeLogin(database, {
-    state: hashToken(answer.state),
+  if (browser === null || !WELL_FORMED.test(response.state)) return null;
+  return consumeLogin(database, {
+    state: hashToken(response.state),
     browser: hashToken(browser),
-    backend: answer.backend,
+    backend: response.backend,
     at: now(),
   });
 }
@@ -179,21 +190,21 @@ function browserOf(request: FastifyRequest): string | null {
   return cookie !== undefined && WELL_FORMED.test(cookie) ? cookie : null;
 }
 
-/** With the prefix no other host of the same domain can set the cookie (RFC 6265bis, section 4.1.3.2). */
+/** The prefix keeps other hosts of the same domain from setting the cookie (RFC 6265bis, section 4.1.3.2). */
 function cookieName(request: FastifyRequest): string {
   return request.protocol === 'https' ? '__Host-sso_login' : 'sso_login';
 }
 
 /**
- * Where a provider sends users back to: below the address under which this service is reached. Providers
- * know that address, and send nobody elsewhere, whatever a Host header says.
+ * The redirect URI of a backend, under the address that this request was sent to. A forged Host header does no harm:
+ * providers redirect only to registered URIs.
  *
- * @throws RequestFailure 400 where the Host header is no host.
+ * @throws RequestFailure 400 if the Host header is invalid.
  */
 export function callbackUrl(request: FastifyRequest, backend: Backend): string {
   const base = issuerOf(request);
   if (!URL.canParse(base) || !/^https?:\/\/[^/?#@\\]+$/.test(base)) {
-    throw badRequest('The Host header is not a host.');
+    throw badRequest('Invalid Host header.');
   }
   return `${base}/sso/complete/${backend}/`;
 }

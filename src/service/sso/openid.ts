@@ -7,20 +7,20 @@ import { libraryFailure } from './provider-client.ts';
 
 type OpenIdConfiguration = GoogleConfiguration | AzureConfiguration;
 
-/** A login that is about to be begun. */
-export interface Beginning {
+/** What the service sends to the provider. */
+export interface LoginRequest {
   readonly redirectUri: string;
   readonly state: string;
 }
 
-/** Where to send a user, and what has to be known when he or she comes back. */
-export interface Departure {
+/** The URL to redirect to, and what to store for the callback. */
+export interface ProviderRedirect {
   readonly url: string;
   readonly details: Pick<LoginDetails, 'nonce' | 'verifier' | 'idp' | 'requestId'>;
 }
 
-/** An answer that came back to the redirect URI. */
-export interface Arrival {
+/** The provider's response at the redirect URI, with the stored details of the login. */
+export interface ProviderCallback {
   readonly state: string;
   /** The query string. */
   readonly query: string;
@@ -28,15 +28,15 @@ export interface Arrival {
 }
 
 /**
- * Begins a login with OpenID Connect: the authorization code flow with PKCE, state and nonce (RFC 9700 §2.1).
+ * Starts a login with OpenID Connect: the authorization code flow with PKCE, state and nonce (RFC 9700, section 2.1).
  *
  * @throws SsoFailure `unreachable`, `unverified`.
  */
 export async function beginOpenId(
   { discoveries }: ServiceContext,
   configuration: OpenIdConfiguration,
-  { redirectUri, state }: Beginning,
-): Promise<Departure> {
+  { redirectUri, state }: LoginRequest,
+): Promise<ProviderRedirect> {
   const library = await import('openid-client');
   const provider = await discoveries.find(configuration).catch(refuse);
   const verifier = library.randomPKCECodeVerifier();
@@ -56,15 +56,15 @@ export async function beginOpenId(
 }
 
 /**
- * Completes it: fetches the id token for the code, and verifies its signature, issuer, audience, nonce and
- * times (OpenID Connect Core 1.0, section 3.1.3.7), and the `iss` of the answer (RFC 9207).
+ * Exchanges the code for an ID token and verifies its signature, issuer, audience, nonce and times (OpenID Connect
+ * Core 1.0, section 3.1.3.7), and the `iss` parameter of the response (RFC 9207).
  *
  * @throws SsoFailure
  */
 export async function completeOpenId(
   { discoveries }: ServiceContext,
   configuration: OpenIdConfiguration,
-  { state, query, details }: Arrival,
+  { state, query, details }: ProviderCallback,
 ): Promise<IDToken> {
   const library = await import('openid-client');
   const provider = await discoveries.find(configuration).catch(refuse);
@@ -77,11 +77,11 @@ export async function completeOpenId(
     })
     .catch(refuse);
   const claims = tokens.claims();
-  if (claims === undefined) throw new SsoFailure('unverified', 'there is no id token');
+  if (claims === undefined) throw new SsoFailure('unverified', 'the response has no ID token');
   return claims;
 }
 
-/** Google shows the accounts of one domain where it is told so; whether it is that domain's is checked later. */
+/** `hd` makes Google offer only accounts of one domain. It is only a hint: `googleIdentity` checks the domain. */
 function domainHint(configuration: OpenIdConfiguration): Record<string, string> {
   const [domain, ...others] = 'domains' in configuration ? configuration.domains : [];
   return domain === undefined || others.length > 0 ? {} : { hd: domain };
@@ -94,10 +94,10 @@ function refuse(error: unknown): never {
 const GOOGLE = 'https://accounts.google.com';
 
 /**
- * Who the user of a verified id token of Google is.
+ * The identity in a verified ID token from Google.
  *
- * An account belongs to a domain if Google says so (`hd`): an address alone may be that of a private account.
- * Addresses of gmail.com are Google's own.
+ * The `hd` claim says which domain an account belongs to. An address does not: it may be that of a private account,
+ * except under gmail.com, which is Google's own domain.
  *
  * @throws SsoFailure `not_allowed`.
  */
@@ -106,9 +106,9 @@ export function googleIdentity(configuration: GoogleConfiguration, claims: IDTok
   const { domains } = configuration;
   const domain = text(claims, 'hd').toLowerCase() || (email.endsWith('@gmail.com') ? 'gmail.com' : '');
   if (domains.length > 0 && !domains.includes(domain)) {
-    throw new SsoFailure('not_allowed', `the account belongs to ${domain || 'no domain'}`);
+    throw new SsoFailure('not_allowed', `accounts of ${domain || 'no domain'} may not log in`);
   }
-  // The names of accounts at another issuer could be the same as at Google.
+  // Another issuer may use the same subjects as Google.
   const uid = claims.iss === GOOGLE ? claims.sub : `${claims.iss}|${claims.sub}`;
   const username = localPart(text(claims, 'preferred_username') || email);
   const attributes = attributesOf({ ...claims, email });
@@ -116,11 +116,10 @@ export function googleIdentity(configuration: GoogleConfiguration, claims: IDTok
 }
 
 /**
- * Who the user of a verified id token of Microsoft Entra is.
+ * The identity in a verified ID token from Microsoft Entra ID.
  *
- * Anybody can run a tenant and write any address, name and role there: what it says of a user counts only
- * where a single tenant, or those that are named, can log in. From elsewhere only what Entra itself gives out
- * is an attribute.
+ * A tenant's administrator can set any address, name and role. These are trusted only if logins are restricted to one
+ * tenant or to a list of tenants. Otherwise only the claims that Entra itself assigns become attributes.
  *
  * @throws SsoFailure `not_allowed`.
  */
@@ -128,39 +127,48 @@ export function azureIdentity(configuration: AzureConfiguration, claims: IDToken
   const { tenants, severalTenants } = configuration;
   const tenant = text(claims, 'tid').toLowerCase();
   if (tenants.length > 0 && !tenants.includes(tenant)) {
-    throw new SsoFailure('not_allowed', `the account belongs to the tenant ${tenant || 'that is not named'}`);
+    throw new SsoFailure(
+      'not_allowed',
+      `accounts of ${tenant ? `the tenant ${tenant}` : 'no tenant'} may not log in`,
+    );
   }
-  const vouched = !severalTenants || tenants.length > 0;
+  const trusted = !severalTenants || tenants.length > 0;
   const principal = text(claims, 'preferred_username') || text(claims, 'upn');
   const address = text(claims, 'email').toLowerCase();
-  const email = vouched || claims['email_verified'] === true ? address : '';
+  const email = trusted || claims['email_verified'] === true ? address : '';
   return identity('azuread-oauth2', claims, {
     uid: `${claims.iss}|${claims.sub}`,
     email,
     username: localPart(principal || address),
-    names: vouched ? [principal, email] : [email],
-    attributes: attributesOf(vouched ? { ...claims, email } : ofEntra({ ...claims, email })),
+    names: trusted ? [principal, email] : [email],
+    attributes: attributesOf(trusted ? { ...claims, email } : claimsOfEntra({ ...claims, email })),
   });
 }
 
 function identity(
   backend: Identity['backend'],
   claims: IDToken,
-  who: Pick<Identity, 'uid' | 'email' | 'username' | 'names' | 'attributes'>,
+  parts: Pick<Identity, 'uid' | 'email' | 'username' | 'names' | 'attributes'>,
 ): Identity {
-  if (who.uid.length > MAX_UID_LENGTH) throw new SsoFailure('unverified', 'the subject is too long');
+  if (parts.uid.length > MAX_UID_LENGTH) throw new SsoFailure('unverified', 'the subject is too long');
   const [first = '', ...rest] = text(claims, 'name').split(' ');
   return {
     backend,
-    ...who,
-    names: who.names.filter((name) => name !== ''),
+    ...parts,
+    names: parts.names.filter((name) => name !== ''),
     firstName: text(claims, 'given_name') || first,
     lastName: text(claims, 'family_name') || rest.join(' '),
   };
 }
 
-/** Of claims those that no tenant can choose; the address is there only where it is verified. */
-function ofEntra({ iss, tid, oid, sub, email }: Readonly<Record<string, unknown>>): Record<string, unknown> {
+/** The claims that a tenant cannot choose. The address is empty unless it is verified. */
+function claimsOfEntra({
+  iss,
+  tid,
+  oid,
+  sub,
+  email,
+}: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return { iss, tid, oid, sub, email };
 }
 

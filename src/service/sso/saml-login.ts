@@ -4,27 +4,26 @@ import { hashToken } from '../auth/secret-hashes.ts';
 import { localPath } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import type { SamlIdp } from '../settings/sso-schemas.ts';
-import { useAssertion } from '../store/sso-logins.ts';
+import { recordAssertion } from '../store/sso-logins.ts';
 import { attributesOf, type Identity, MAX_UID_LENGTH, SsoFailure } from './backends.ts';
 import type { SamlConfiguration } from './configuration.ts';
-import { type Completed, callbackUrl, requireConfiguration, takeLoginOf } from './login.ts';
+import { type Completed, callbackUrl, requireConfiguration, takePendingLogin } from './login.ts';
 import { CLOCK_TOLERANCE_S } from './provider-client.ts';
-import { type SentRequest, idpOf } from './saml-client.ts';
+import { idpOf, type SentRequest } from './saml-client.ts';
 import type { SamlThread } from './saml-thread.ts';
 import type { VerifiedAssertion } from './saml-worker.ts';
 
-/** The service, with a thread to verify answers in. */
 type SamlService = ServiceContext & { readonly thread: SamlThread };
 
-/** What an identity provider's page posts. */
+/** The form that an identity provider's page posts. */
 interface Posted {
   readonly response: string;
   readonly relayState: string;
 }
 
 /**
- * Completes a login with SAML: the answer is for a request of this browser, or, where an identity provider
- * may begin logins, for none.
+ * Completes a login with SAML. The response must refer to a request of this browser, unless the identity provider may
+ * start logins itself (`allow_idp_initiated`).
  *
  * @throws SsoFailure
  */
@@ -32,9 +31,12 @@ export async function completeSaml(service: SamlService, request: FastifyRequest
   const configuration = await requireConfiguration(service, 'saml');
   if (configuration.backend !== 'saml') throw new Error('the configuration of SAML is of another kind');
   const posted = read(request.body);
-  const login = await takeLoginOf(service, request, { backend: 'saml', state: posted.relayState });
+  const login = await takePendingLogin(service, request, { backend: 'saml', state: posted.relayState });
   if (login === null)
-    return completeIdpInitiated(service, configuration, { posted, redirectUri: callbackUrl(request, 'saml') });
+    return completeIdpInitiated(service, configuration, {
+      posted,
+      redirectUri: callbackUrl(request, 'saml'),
+    });
   const { idp = '', requestId = '', redirectUri, next } = login.details;
   const sentRequest = { id: requestId, at: login.started };
   const identity = await identify(service, configuration, {
@@ -46,14 +48,14 @@ export async function completeSaml(service: SamlService, request: FastifyRequest
   return { configuration, identity, next };
 }
 
-/** An answer that nobody here sentRequest for: taken of those identity providers only that are allowed to send some. */
+/** Tries a response without a request against each identity provider that may start logins. */
 async function completeIdpInitiated(
   service: SamlService,
   configuration: SamlConfiguration,
   { posted, redirectUri }: { readonly posted: Posted; readonly redirectUri: string },
 ): Promise<Completed> {
   const allowed = Object.entries(configuration.idps).filter(([, idp]) => idp.allow_idp_initiated === true);
-  let failure = new SsoFailure('no_such_login', 'the answer is for no login of this browser');
+  let failure = new SsoFailure('no_such_login', 'this browser has no pending login for the response');
   for (const [idp] of allowed) {
     try {
       const answer = { idp, response: posted.response, redirectUri, sentRequest: null };
@@ -87,11 +89,11 @@ async function identify(
     now: now(),
     skew: CLOCK_TOLERANCE_S * 1000,
   });
-  const first = await useAssertion(database, {
+  const isFirstUse = await recordAssertion(database, {
     digest: hashToken(`${idp.entity_id}\n${id}`),
     expires: until,
   });
-  if (!first) throw new SsoFailure('unverified', 'the assertion was used before');
+  if (!isFirstUse) throw new SsoFailure('unverified', 'the assertion was used before');
   return samlIdentity({ name: answer.idp, idp }, assertion);
 }
 
@@ -99,7 +101,7 @@ function read(body: unknown): Posted {
   const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
   const { SAMLResponse: response, RelayState: relayState } = fields;
   if (typeof response !== 'string' || response === '') {
-    throw new SsoFailure('no_such_login', 'there is no answer of an identity provider');
+    throw new SsoFailure('no_such_login', 'SAMLResponse is missing');
   }
   return { response, relayState: typeof relayState === 'string' ? relayState : '' };
 }
@@ -129,23 +131,22 @@ const ASSERTION = z.object({
   AuthnStatement: z.array(z.unknown()).min(1),
 });
 
-/** What a verified assertion has to say beyond what the library looks at. */
+/** What a verified assertion must say, beyond what the library checks. */
 interface ExpectedSubject {
   readonly issuer: string;
   readonly recipient: string;
-  /** The id of the request that it answers; null where nobody sentRequest. */
+  /** The id of our request; null if the identity provider started the login. */
   readonly inResponseTo: string | null;
   readonly now: Date;
-  /** How far clocks may be apart, in milliseconds. */
+  /** The tolerated clock difference, in milliseconds. */
   readonly skew: number;
 }
 
 /**
- * Checks who made a verified assertion and to whom it was sent (SAML 2.0 Profiles, section 4.1.4.3): the
- * library looks at the signature, audience and times, but not at the issuer and the recipient, and at
- * `InResponseTo` only where there is one.
+ * Checks the issuer and the recipient of a verified assertion (SAML 2.0 Profiles, section 4.1.4.3). The library checks
+ * the signature, audience and times, but not these, and `InResponseTo` only if it is present.
  *
- * @returns Its id, and until when it could be used.
+ * @returns The assertion's id, and when it expires.
  * @throws SsoFailure `unverified`.
  */
 export function checkSubject(
@@ -153,13 +154,13 @@ export function checkSubject(
   expected: ExpectedSubject,
 ): { readonly id: string; readonly until: Date } {
   const parsed = ASSERTION.safeParse(element);
-  if (!parsed.success) throw refused('is not made as an assertion for a login is');
+  if (!parsed.success) throw refused('does not have the form of an assertion for a login');
   const { $, Issuer: issuers, Subject: subjects } = parsed.data;
-  if (issuers[0] !== expected.issuer) throw refused('was made by another issuer');
+  if (issuers[0] !== expected.issuer) throw refused('has another issuer');
   const confirmations = subjects.flatMap((subject) => subject.SubjectConfirmation);
   const until = confirmations.flatMap((confirmation) => confirmedUntil(confirmation, expected) ?? []);
-  if (until.length === 0) throw refused('was not sent here, for this login and this time');
-  // Of several confirmations the last one to expire: until then it must be remembered as used.
+  if (until.length === 0) throw refused('has no confirmation for this recipient, request and time');
+  // The used assertion must be remembered until its last confirmation expires.
   return { id: $.ID, until: new Date(Math.max(...until.map(Number))) };
 }
 
@@ -169,9 +170,9 @@ function confirmedUntil(confirmation: unknown, expected: ExpectedSubject): Date 
   const data = parsed.data.SubjectConfirmationData[0]?.$;
   if (data?.NotOnOrAfter === undefined || data.NotBefore !== undefined) return null;
   const until = new Date(new Date(data.NotOnOrAfter).getTime() + expected.skew);
-  const meant =
+  const isForUs =
     data.Recipient === expected.recipient && (data.InResponseTo ?? null) === expected.inResponseTo;
-  return meant && until > expected.now ? until : null;
+  return isForUs && until > expected.now ? until : null;
 }
 
 function refused(why: string): SsoFailure {
@@ -181,8 +182,8 @@ function refused(why: string): SsoFailure {
 const TRANSIENT = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient';
 const NAME_ID = 'name_id';
 
-/** What attributes are called where the configuration does not say: eduPerson's object identifiers, and plain names. */
-const NAMES = {
+/** The default attribute names: object identifiers of the LDAP attributes, and plain names. */
+const DEFAULT_NAMES = {
   attr_email: ['urn:oid:0.9.2342.19200300.100.1.3', 'mail', 'email'],
   attr_username: ['urn:oid:0.9.2342.19200300.100.1.1', 'uid', 'username'],
   attr_first_name: ['urn:oid:2.5.4.42', 'givenName', 'first_name'],
@@ -190,10 +191,8 @@ const NAMES = {
 } as const;
 
 /**
- * Who the user of a verified assertion is: the identity provider's short name and the NameID, or the
- * attribute that is configured as permanent.
- *
- * @throws SsoFailure `unverified` where nothing names the user for good.
+ * The identity in a verified assertion. Its uid is the identity provider's short name with the NameID, or with the
+ * attribute that `attr_user_permanent_id` names.
  */
 function samlIdentity(
   { name, idp }: { readonly name: string; readonly idp: SamlIdp },
@@ -202,17 +201,14 @@ function samlIdentity(
   const attributes = attributesOf(claims);
   const one = (attribute: string) =>
     attribute === NAME_ID ? nameId : (attributes.get(attribute)?.[0] ?? '').trim();
-  const of = (key: keyof typeof NAMES) =>
-    (idp[key] === undefined ? NAMES[key] : [idp[key]]).map(one).find((value) => value !== '') ?? '';
+  const of = (key: keyof typeof DEFAULT_NAMES) =>
+    (idp[key] === undefined ? DEFAULT_NAMES[key] : [idp[key]]).map(one).find((value) => value !== '') ?? '';
   const permanent = idp.attr_user_permanent_id ?? NAME_ID;
   if (permanent === NAME_ID && nameIdFormat === TRANSIENT) {
-    throw new SsoFailure(
-      'misconfigured',
-      'the NameID is transient, and no attr_user_permanent_id is configured',
-    );
+    throw new SsoFailure('misconfigured', 'the NameID is transient and attr_user_permanent_id is not set');
   }
   const uid = one(permanent);
-  if (uid === '') throw new SsoFailure('unverified', 'the assertion does not say who the user is');
+  if (uid === '') throw new SsoFailure('unverified', 'the assertion has no permanent id of the user');
   if (uid.length + name.length + 1 > MAX_UID_LENGTH)
     throw new SsoFailure('unverified', 'the subject is too long');
   const email = of('attr_email').toLowerCase();

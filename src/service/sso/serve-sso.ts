@@ -6,7 +6,7 @@ import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
 import { tooManyRequests } from '../failure.ts';
 import { Buckets } from '../limits/limits.ts';
 import { errorPath, sendSsoError } from '../pages/sso-error.ts';
-import { noteSuccess } from '../store/sso-logins.ts';
+import { recordSuccess } from '../store/sso-logins.ts';
 import { type Backend, backendOf, SsoFailure } from './backends.ts';
 import { configurationDigest, ssoConfiguration } from './configuration.ts';
 import { linkedUser } from './link-user.ts';
@@ -15,9 +15,9 @@ import { samlMetadata } from './saml-client.ts';
 import { completeSaml } from './saml-login.ts';
 import { SamlThread } from './saml-thread.ts';
 
-/** Logins begun from one network: three hundred, then two a second; each is kept for ten minutes. */
+/** Started logins per network: 300, then two a second. Each is stored for ten minutes. */
 const STARTED_LIMIT = { burst: 300, refillSeconds: 0.5 };
-/** Answers of providers from one network that were refused: a hundred, then one in three seconds. */
+/** Refused responses per network: 100, then one every three seconds. */
 const REFUSED_LIMIT = { burst: 100, refillSeconds: 3 };
 
 interface Visit {
@@ -36,12 +36,12 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     reply.header('Cache-Control', NO_STORE);
   });
   app.addHook('onSend', async (_request, reply) => {
-    // The address that is left holds a code or a state.
+    // The URL of this page contains a code or a state.
     if (reply.statusCode === 302) reply.header('Referrer-Policy', 'no-referrer');
   });
   const complete = (visit: Visit, verify: () => Promise<Completed>) =>
     orErrorPage(service, visit, async () => {
-      requireCapacity(refused, visit.request, 'Too many logins were refused.');
+      requireCapacity(refused, visit.request, 'Too many logins failed.');
       try {
         return await logIn(service, visit, await verify());
       } catch (error) {
@@ -54,7 +54,7 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     { config: { describes: BEGIN }, exposeHeadRoute: false },
     (request, reply) =>
       orErrorPage(service, { request, reply }, () => {
-        requireCapacity(begun, request, 'Too many logins were begun.');
+        requireCapacity(begun, request, 'Too many logins were started.');
         begun.take(request.network);
         const { next, idp } = request.query as Record<string, unknown>;
         return beginLogin(service, { request, reply }, { backend: backendIn(request), next, idp });
@@ -66,7 +66,7 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     (request, reply) =>
       complete({ request, reply }, () => {
         const backend = backendIn(request);
-        if (backend === 'saml') throw new SsoFailure('no_such_login', 'SAML answers with a form');
+        if (backend === 'saml') throw new SsoFailure('no_such_login', 'SAML responses are posted');
         return completeLogin(service, request, backend);
       }),
   );
@@ -89,16 +89,16 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
   }
 }
 
-/** Links the account, starts the session, and notes that the provider works. */
+/** Links the account, starts the session, and records that the provider works. */
 async function logIn(service: ServiceContext, visit: Visit, completed: Completed): Promise<FastifyReply> {
   const { configuration, identity, next } = completed;
   const { backend } = configuration;
   const { rules } = await ssoConfiguration(service, service.database);
   const user = await linkedUser(service, identity, rules(backend));
   const finished = await finishLogin(service, { ...visit, user, next });
-  if (finished === null) throw new SsoFailure('deactivated', 'the user was deactivated meanwhile');
+  if (finished === null) throw new SsoFailure('deactivated', 'the user was deactivated during the login');
   service.metrics.authenticated('sso', 'accepted');
-  await noteSuccess(service.database, {
+  await recordSuccess(service.database, {
     backend,
     configuration: configurationDigest(configuration),
     at: service.now(),
@@ -114,11 +114,11 @@ function requireCapacity(buckets: Buckets, { network }: FastifyRequest, reason: 
 function backendIn(request: FastifyRequest): Backend {
   const { backend: name } = request.params as { readonly backend?: string };
   const backend = backendOf(name);
-  if (backend === null) throw new SsoFailure('not_configured', 'there is no such backend');
+  if (backend === null) throw new SsoFailure('not_configured', 'unknown backend');
   return backend;
 }
 
-/** What fails ends at a page that says so in words; the log has the detail. */
+/** Redirects a failed login to the error page. The log has the details. */
 async function orErrorPage(
   service: ServiceContext,
   { request, reply }: Visit,
@@ -135,60 +135,61 @@ async function orErrorPage(
   }
 }
 
-/** What `/sso/login/<backend>/` says about itself. */
 const BEGIN: RouteDescription = {
   summary: 'Log in through an identity provider',
-  description: 'Begins a login with google-oauth2, azuread-oauth2, github or saml.',
+  description: 'Starts a login with google-oauth2, azuread-oauth2, github or saml.',
   produces: 'text/html',
   anonymous: true,
   query: {
-    next: { description: 'Where to go afterwards: a path of this service.' },
-    idp: { description: 'With SAML: the short name of the identity provider.' },
+    next: { description: 'The path of this service to continue at after the login.' },
+    idp: { description: 'SAML only: the short name of the identity provider.' },
   },
   answers: {
-    302: 'To the provider, or to /sso/error/.',
-    429: 'Too many logins were begun from one network.',
+    302: 'Redirects to the provider, or to /sso/error/.',
+    429: 'Too many logins were started from one network.',
   },
 };
 
-/** What `/sso/complete/<backend>/` says about itself for OAuth2. */
 const COMPLETE: RouteDescription = {
-  summary: 'Come back from an identity provider',
+  summary: 'Complete a login through an identity provider',
   produces: 'text/html',
   anonymous: true,
   query: {
-    state: { description: 'What the login was begun with.' },
+    state: { description: 'The state that the login was started with.' },
     code: { description: 'The authorization code.' },
   },
-  answers: { 302: 'Logged in, or to /sso/error/.', 429: 'Too many logins from one network were refused.' },
+  answers: {
+    302: 'Redirects to the requested page, or to /sso/error/.',
+    429: 'Too many logins from one network failed.',
+  },
 };
 
-/** What `/sso/complete/saml/` says about itself. */
 const COMPLETE_SAML: RouteDescription = {
-  summary: 'Come back from a SAML identity provider',
+  summary: 'Complete a login through a SAML identity provider',
   description: 'The assertion consumer service (SAML 2.0), with the POST binding.',
   produces: 'text/html',
   anonymous: true,
   form: {
-    SAMLResponse: { description: 'The answer, in base64.', required: true },
-    RelayState: { description: 'What the request was sent with.' },
+    SAMLResponse: { description: 'The response, in base64.', required: true },
+    RelayState: { description: 'The state that the request was sent with.' },
   },
-  answers: { 302: 'Logged in, or to /sso/error/.', 429: 'Too many logins from one network were refused.' },
+  answers: {
+    302: 'Redirects to the requested page, or to /sso/error/.',
+    429: 'Too many logins from one network failed.',
+  },
 };
 
-/** What `/sso/metadata/saml/` says about itself. */
 const METADATA: RouteDescription = {
   summary: 'The SAML metadata of this service',
   produces: 'application/xml',
   anonymous: true,
-  answers: { 200: 'The metadata.', 302: 'To /sso/error/, where SAML is not set up.' },
+  answers: { 200: 'The metadata.', 302: 'Redirects to /sso/error/ if SAML is not configured.' },
 };
 
-/** What `/sso/error/` says about itself. */
 const ERROR: RouteDescription = {
   summary: 'Why a login through an identity provider failed',
   produces: 'text/html',
   anonymous: true,
-  query: { reason: { description: 'A word for what went wrong.' } },
+  query: { reason: { description: 'The reason of the failure.' } },
   answers: { 400: 'The page.', 403: 'The page.', 500: 'The page.', 502: 'The page.' },
 };
