@@ -39,13 +39,13 @@ export function openCheckpoint(note: string, verifiers: readonly NoteVerifier[])
   const bytes = Buffer.from(root, 'base64');
   const isHead = /^(0|[1-9]\d{0,14})$/.test(size) && bytes.length === HASH_LENGTH;
   if (origin === '' || !isHead || bytes.toString('base64') !== root) {
-    throw new TokenctlError('configuration', 'The note is no checkpoint', {
-      hint: 'A checkpoint says the name of the log, the number of entries, and a hash in base64, a line each.',
+    throw new TokenctlError('configuration', 'The note is not a checkpoint', {
+      hint: 'Give a checkpoint: three lines with the name of the log, the number of entries, and a hash in base64.',
     });
   }
   if (!signers.some(({ name }) => name === origin)) {
-    throw new TokenctlError('log_broken', `The checkpoint is of another log: ${origin}`, {
-      hint: 'Give the checkpoint of this log, and the public key of that name.',
+    throw new TokenctlError('log_broken', `The checkpoint belongs to another log: ${origin}`, {
+      hint: 'Give the checkpoint of this log and the public key with the same name.',
     });
   }
   return { origin, size: Number(size), root: bytes };
@@ -91,8 +91,8 @@ export function openNote(note: string, verifiers: readonly NoteVerifier[]): Open
   if (!isNote || !note.isWellFormed() || /(?!\n)\p{Cc}/u.test(note)) throw invalidNote();
   const signers = verifiersOf(lines, { text, verifiers });
   if (signers.length === 0) {
-    throw new TokenctlError('log_broken', `The note is signed by none of ${namesOf(verifiers)}`, {
-      hint: 'Get the public key from the one who keeps the log, by another way than the note.',
+    throw new TokenctlError('log_broken', `The note has no signature by ${namesOf(verifiers)}`, {
+      hint: 'Get the public key from the administrator of the log, through another channel than the note.',
     });
   }
   return { text, signers };
@@ -110,8 +110,8 @@ function verifiersOf(
     const known = verifiers.find((each) => each.name === name && each.id.equals(bytes.subarray(0, 4)));
     if (known === undefined) continue;
     if (!known.isSignedBy(text, bytes.subarray(4))) {
-      throw new TokenctlError('log_broken', `The signature of ${name} does not fit the note`, {
-        hint: 'The note was changed after it was signed: get it again from where it is kept.',
+      throw new TokenctlError('log_broken', `The signature of ${name} does not match the note`, {
+        hint: 'The note was changed after it was signed. Get the original again.',
       });
     }
     signers.add(known);
@@ -124,8 +124,8 @@ function namesOf(verifiers: readonly NoteVerifier[]): string {
 }
 
 function invalidNote(): TokenctlError {
-  return new TokenctlError('configuration', 'This is no signed note', {
-    hint: 'A checkpoint is a text of three lines, an empty line, and lines of signatures that begin with a dash (—).',
+  return new TokenctlError('configuration', 'Not a signed note', {
+    hint: 'Give a checkpoint: three lines of text, an empty line, and signature lines that begin with a dash (—).',
   });
 }
 
@@ -170,8 +170,8 @@ export function verifyProof({ proof, leaf, verifiers }: Proof): {
     proof,
   );
   if (parts === null) {
-    throw new TokenctlError('configuration', 'This is no proof of inclusion', {
-      hint: `A proof begins with the line ${FORM}, as \`tokenctl log prove\` writes it.`,
+    throw new TokenctlError('configuration', 'Not a proof of inclusion', {
+      hint: `Create a proof with \`tokenctl log prove\`. Its first line is ${FORM}.`,
     });
   }
   const [head, index = '', hashes = ''] = parts;
@@ -183,7 +183,7 @@ export function verifyProof({ proof, leaf, verifiers }: Proof): {
   const { size, root } = checkpoint;
   if (!isIncluded({ leaf, index: Number(index), size, root, path })) {
     throw new TokenctlError('log_broken', 'The proof does not show that this entry is in the log', {
-      hint: 'Give the entry as it stands in the log, byte for byte, without the line feed.',
+      hint: 'Give the exact bytes of the entry in the log, without the line feed.',
     });
   }
   return { index: Number(index), checkpoint };

@@ -31,5 +31,5 @@ export function managementCommands(dialect: 'controller' | 'gateway' | 'service'
  */
 export function basicAuthCaution(dialect: 'controller' | 'gateway' | 'service'): string | null {
   if (dialect !== 'gateway') return null;
-  return 'With it off, local accounts cannot log in to the web interface of a gateway either: where there are no others, nobody can.';
+  return 'Without it, local accounts cannot log in to the web interface of a gateway. If all accounts are local, no user can.';
 }

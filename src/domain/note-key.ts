@@ -45,9 +45,13 @@ const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
  */
 export function generateNoteKey(name: string): Secret {
   if (!isName(name)) {
-    throw new TokenctlError('usage', 'A key is named by a word without spaces and plus signs', {
-      hint: 'A common form is a host and a path: example.org/audit.',
-    });
+    throw new TokenctlError(
+      'usage',
+      `Invalid key name "${name}": it contains spaces, plus signs or control characters, or is empty`,
+      {
+        hint: 'Use a name such as example.org/audit.',
+      },
+    );
   }
   const { privateKey } = generateKeyPairSync('ed25519');
   const seed = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-KEY_LENGTH);
@@ -129,7 +133,7 @@ function isName(name: string): boolean {
 
 function notAKey(kind: 'private' | 'public'): TokenctlError {
   const form = kind === 'private' ? 'PRIVATE+KEY+name+id+key' : 'name+id+key';
-  return new TokenctlError('configuration', `This is no ${kind} key of a signed note`, {
-    hint: `Such a key is one line of the form ${form}, as \`tokenctl log init\` writes it.`,
+  return new TokenctlError('configuration', `Not a ${kind} key for signed notes`, {
+    hint: `Create a key with \`tokenctl log init\`. It is one line: ${form}.`,
   });
 }

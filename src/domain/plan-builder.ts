@@ -25,7 +25,7 @@ interface PlanFacts {
   readonly sessions?: PlannedSessions | null;
 }
 
-const OWN_KEPT = 'may be the credential that this tool is using';
+const OWN_KEPT = 'may be the credential that tokenctl uses';
 
 const NOTHING_ALONG: Reach = { refreshTokens: false, sessions: false };
 
@@ -124,7 +124,7 @@ function ownCredential(kept: number): StaysAlive[] {
     {
       what: 'own_token',
       count: kept,
-      why: 'It may be the credential that this tool is using, and is kept so that the work can be finished.',
+      why: 'It may be the credential that tokenctl uses. It is kept so that the operation can finish.',
       remedy: 'Revoke it last with --include-own, or from another account.',
     },
   ];

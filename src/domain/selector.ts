@@ -35,11 +35,11 @@ export function validateSelector(selector: Selector): void {
   const criteria = Object.entries(selector).filter(([, value]) => value !== undefined);
   if (criteria.length === 0) {
     throw new TokenctlError('usage', 'No tokens are selected', {
-      hint: 'Name at least one criterion, or say that all tokens are meant.',
+      hint: 'Give at least one criterion, or select all tokens.',
     });
   }
   if (selector.all === true && criteria.length > 1) {
-    throw new TokenctlError('usage', 'All tokens are selected, and a criterion beside that', {
+    throw new TokenctlError('usage', 'All tokens and another criterion are selected', {
       hint: 'Leave one of them out.',
     });
   }
@@ -48,14 +48,14 @@ export function validateSelector(selector: Selector): void {
 
 function requireValue(name: string, value: unknown): void {
   if (Array.isArray(value) && value.length === 0) {
-    throw new TokenctlError('usage', `The criterion ${name} has no value: it would select nothing`);
+    throw new TokenctlError('usage', `The criterion ${name} has no value`);
   }
   if (value instanceof Date && Number.isNaN(value.getTime())) {
     throw new TokenctlError('usage', `The criterion ${name} is not a date`);
   }
   if (name === 'ids' && Array.isArray(value)) {
     const wrong: unknown = value.find((id) => !Number.isSafeInteger(id) || id < 1);
-    if (wrong !== undefined) throw new TokenctlError('usage', `${String(wrong)} is not a token id`);
+    if (wrong !== undefined) throw new TokenctlError('usage', `Invalid token id: ${String(wrong)}`);
   }
 }
 

@@ -31,8 +31,8 @@ async function idsOf(target: Target, names: readonly string[]): Promise<Map<stri
 function refuseMissing(kind: string, names: readonly string[], found: Pick<Set<string>, 'has'>): void {
   const missing = names.filter((name) => !found.has(name));
   if (missing.length === 0) return;
-  throw new TokenctlError('not_found', `There is no ${kind} named ${missing.join(', ')} that you may see`, {
-    hint: `Check the spelling, upper and lower case included. Deleting the ${kind} has deleted its tokens as well.`,
+  throw new TokenctlError('not_found', `No ${kind} named ${missing.join(', ')} is visible to you`, {
+    hint: `Check the spelling, including upper and lower case. Deleting a ${kind} also deletes its tokens.`,
     details: { kind, names: missing },
   });
 }

@@ -2,33 +2,33 @@ import { actorName, type LogReport, type LogTotals } from '../operations/audit-l
 import { countNames, type RunAccount, type RunCounts } from '../operations/journal/run-account.ts';
 import { countText, numberText } from './tables/text.ts';
 
-/** A part of a report, which each format writes in its own way. Texts are raw: formats make them harmless. */
+/** A part of a report, independent of the format. Texts are raw: the formats escape them. */
 export type Block =
   | { readonly kind: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
   | { readonly kind: 'paragraph'; readonly text: string }
   | { readonly kind: 'facts'; readonly facts: readonly Fact[] };
 
-/** A name, and what it is or a list of that. */
+/** A name with a value or a list of values. */
 export interface Fact {
   readonly name: string;
   readonly value: string | readonly string[];
 }
 
-/** Of which time a report is, when it was made, and by which version of the program. */
+/** The period of a report, when it was made, and the version of the program. */
 export interface ReportFrame {
   readonly since: Date | undefined;
   readonly until: Date | undefined;
   readonly made: Date;
   readonly version: string;
-  /** Where the log is. */
+  /** The path or database of the log. */
   readonly place: string;
 }
 
-/** A report, block by block, as the log is read. */
+/** The blocks of a report, streamed while the log is read. */
 export async function* reportBlocks(report: LogReport, frame: ReportFrame): AsyncIterable<Block> {
-  yield { kind: 'heading', level: 1, text: 'What was done to tokens, on whose order' };
+  yield { kind: 'heading', level: 1, text: 'Token change report' };
   yield { kind: 'facts', facts: frameFacts(report, frame) };
-  yield { kind: 'heading', level: 2, text: 'In numbers' };
+  yield { kind: 'heading', level: 2, text: 'Summary' };
   yield { kind: 'facts', facts: totalFacts(report.totals) };
   yield { kind: 'heading', level: 2, text: 'Runs' };
   let runs = 0;
@@ -42,26 +42,26 @@ export async function* reportBlocks(report: LogReport, frame: ReportFrame): Asyn
   if (runs === 0) yield { kind: 'paragraph', text: 'None.' };
   const failure = report.failure();
   if (failure !== null) {
-    yield { kind: 'paragraph', text: `The log could not be read further: ${failure.message}.` };
+    yield { kind: 'paragraph', text: `The rest of the audit log could not be read: ${failure.message}.` };
   }
-  yield { kind: 'paragraph', text: `Written by tokenctl ${frame.version}. Times are UTC.` };
+  yield { kind: 'paragraph', text: `Created by tokenctl ${frame.version}. Times are in UTC.` };
 }
 
 function frameFacts({ verification }: LogReport, { since, until, made, place }: ReportFrame): Fact[] {
   const { entries, head, break: broken, removed, tornBytes } = verification;
-  const holds = `holds: ${countText(entries, 'entry', 'entries')}`;
+  const intact = `intact: ${countText(entries, 'entry', 'entries')}`;
   return [
     { name: 'From', value: since === undefined ? 'the first entry' : instant(since) },
     { name: 'Until', value: until === undefined ? 'the last entry' : instant(until) },
-    { name: 'Made', value: instant(made) },
+    { name: 'Created', value: instant(made) },
     { name: 'Audit log', value: place },
     {
       name: 'Verification',
-      value: broken === null ? holds : `DOES NOT HOLD at line ${broken.line}: ${broken.message}`,
+      value: broken === null ? intact : `BROKEN at line ${broken.line}: ${broken.message}`,
     },
     ...fact('Removed by retention', removed === undefined ? null : `entries 1 to ${removed}`),
     ...fact('Unfinished last line', tornBytes === 0 ? null : countText(tornBytes, 'byte')),
-    { name: broken === null ? 'Head' : 'Head before that', value: `${head.hash} (${head.size})` },
+    { name: broken === null ? 'Head' : 'Head before the break', value: `${head.hash} (${head.size})` },
   ];
 }
 
@@ -72,9 +72,9 @@ function totalFacts(totals: LogTotals): Fact[] {
     { name: 'Runs', value: numberText(runs) },
     ...countFacts(counts),
     ...list('Operations', numbersOf(operations)),
-    ...list('On the order of', numbersOf(actors)),
+    ...list('Ordered by', numbersOf(actors)),
     ...fact('Interrupted runs', interrupted === 0 ? null : numberText(interrupted)),
-    ...fact('Unfinished runs', unfinished === 0 ? null : numberText(unfinished)),
+    ...fact('Runs without an outcome', unfinished === 0 ? null : numberText(unfinished)),
   ];
 }
 
@@ -86,7 +86,7 @@ const names: Readonly<Record<keyof RunCounts, string>> = {
   created: 'Access tokens created',
   settingsChanged: 'Settings changed',
   usersChanged: 'Users activated or deactivated',
-  unchanged: 'Gone already',
+  unchanged: 'Unchanged',
   failed: 'Failed',
   notTried: 'Not tried',
 };
@@ -100,9 +100,9 @@ function countFacts(counts: RunCounts): Fact[] {
 const states: Readonly<Record<RunAccount['state'], string>> = {
   done: 'done',
   partly: 'partly done',
-  refused: 'refused: nothing was done',
+  refused: 'refused: nothing was changed',
   interrupted: 'interrupted',
-  unfinished: 'not finished: what came of it is not in the log',
+  unfinished: 'unfinished: the log has no outcome',
   noted: 'noted',
 };
 
@@ -126,18 +126,18 @@ function runFacts(account: RunAccount): Fact[] {
       'Changes',
       changes.map(({ name, before, after }) => `${name}: ${json(before)} → ${json(after)}`),
     ),
-    ...list('Why it failed', failures),
+    ...list('Failures', failures),
     ...list(
       'Stays alive',
       staysAlive.map(({ what, count }) => aliveText(what, count)),
     ),
     ...fact(
-      'Found alive afterwards',
+      'Still alive afterwards',
       stillAlive === null || stillAlive === 0 ? null : numberText(stillAlive),
     ),
-    ...list('Found out later', closedLater.map(laterText)),
+    ...list('Reconciled later', closedLater.map(laterText)),
     ...list(
-      'Open',
+      'Open intents',
       open.map((seq) => `entry ${seq} has no outcome`),
     ),
     { name: 'Entries', value: `${first} to ${last}, ${toTheSecond(began)} to ${toTheSecond(ended)}` },
@@ -147,7 +147,7 @@ function runFacts(account: RunAccount): Fact[] {
 
 function laterText({ seq, at, actor, gone, alive }: RunAccount['closedLater'][number]): string {
   const found = [gone === null ? '' : `${gone} gone`, alive === null ? '' : `${alive} alive`].filter(Boolean);
-  const what = found.length === 0 ? 'what came of it is unknown' : found.join(', ');
+  const what = found.length === 0 ? 'result unknown' : found.join(', ');
   return `entry ${seq}, at ${toTheSecond(at)} by ${actorName(actor)}: ${what}`;
 }
 

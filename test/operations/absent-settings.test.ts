@@ -60,8 +60,8 @@ describe('settings that a gateway has not', () => {
     expect(found).toEqual(['basic-auth-on']);
     const { notChecked } = run.summary();
     expect(Object.fromEntries(notChecked.map(({ rule, why }) => [rule, why]))).toMatchObject({
-      'lifetime-default': expect.stringContaining('how long new tokens live'),
-      'refresh-outlives-access': expect.stringContaining('how long new tokens live'),
+      'lifetime-default': expect.stringContaining('the lifetime of new tokens'),
+      'refresh-outlives-access': expect.stringContaining('the lifetime of new tokens'),
       'sessions-unlimited': expect.stringContaining('how many sessions'),
     });
   });
@@ -100,7 +100,9 @@ describe('settings that a gateway has not', () => {
     expect(report.result).toBe('locked');
     expect(report.steps.map(({ step }) => step)).not.toContain('lifetimes');
     const manualSteps = Object.fromEntries(report.manualSteps.map(({ what, remedy }) => [what, remedy]));
-    expect(manualSteps['how long new tokens live']).toContain('OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS');
+    expect(manualSteps['the lifetime of new tokens']).toContain(
+      'OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS',
+    );
     expect(manualSteps['refresh tokens']).toContain('`aap-gateway-manage revoke_oauth2_tokens --all`');
     expect(report.manualSteps.find(({ what }) => what === 'the web interface')).toMatchObject({
       why: expect.stringContaining('local accounts cannot log in'),

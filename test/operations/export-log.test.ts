@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fileCursor } from '../../src/audit-log/export/file-cursor.ts';
-import { jsonLinesFormat } from '../../src/audit-log/export/json-lines.ts';
+import { fileCursor } from '../../src/audit-log/export/file-sink.ts';
 import { ocsfFormat } from '../../src/audit-log/export/ocsf.ts';
+import { jsonLinesFormat } from '../../src/audit-log/export/open-sink.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
 import { type ExportLogOptions, exportLog } from '../../src/operations/audit-log/export-log.ts';

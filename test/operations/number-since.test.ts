@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
-import { numberSince } from '../../src/operations/audit-log/number-since.ts';
+import { numberSince } from '../../src/operations/audit-log/list-log.ts';
 import { draft, temporaryFolder } from '../audit-log/drafts.ts';
 
 const HOUR = 3_600_000;

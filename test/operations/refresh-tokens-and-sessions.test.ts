@@ -64,7 +64,7 @@ describe('a plan with sessions where none are listed is refused', () => {
     });
     expect(await refusalAt(fixture, { dialect: 'gateway' })).toMatchObject({
       code: 'unsupported',
-      hint: 'Use a context of the database, which takes a late release of the gateway.',
+      hint: 'Use a database context. This needs a recent release of the gateway.',
     });
   });
 

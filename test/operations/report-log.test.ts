@@ -3,9 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { type LogReport, reportLog } from '../../src/operations/audit-log/report-log.ts';
 import type { RunAccount } from '../../src/operations/journal/run-account.ts';
-import { reportBlocks } from '../../src/reports/log-report-blocks.ts';
-import { htmlOf } from '../../src/reports/log-report-html.ts';
-import { markdownOf } from '../../src/reports/log-report-markdown.ts';
+import { reportBlocks } from '../../src/reports/log-report.ts';
+import { htmlOf, markdownOf } from '../../src/reports/log-report-formats.ts';
 import { draft } from '../audit-log/drafts.ts';
 import { HOSTILE, richLog } from '../audit-log/export/estate.ts';
 import { fixture } from './fixture.ts';
@@ -113,7 +112,7 @@ describe('reportLog', () => {
     expect(report.verification.break).toMatchObject({ problem: 'unreadable' });
     expect(await runsOf(report)).toMatchObject([{ counts: { revoked: 2 } }]);
     expect(report.failure()?.code).toBe('log_broken');
-    expect(await text(markdownOf(reportBlocks(report, frame)))).toMatch(/DOES NOT HOLD at line \d+/);
+    expect(await text(markdownOf(reportBlocks(report, frame)))).toMatch(/BROKEN at line \d+/);
   });
 
   test('names ten owners and twenty reasons, however many there are', async () => {
@@ -135,7 +134,7 @@ describe('documents', () => {
     const nasty = '[x](http://evil.example) <img src=x> `a` *b* _c_ | www.evil.example @team #1\n# heading';
     await at.revokeAll({ reason: nasty });
     const document = await text(markdownOf(reportBlocks(await reportLog({ log: at.log }), frame)));
-    expect(document).toMatch(/^# What was done to tokens, on whose order\n/);
+    expect(document).toMatch(/^# Token change report\n/);
     expect(document).toContain('- **Access tokens revoked**: 1\n');
     expect(document).not.toMatch(/(?<!\\)[<[`|@]/);
     expect(document).not.toMatch(/[^\\]:\/\/evil|http:\/\//);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { jsonLinesFormat } from '../../src/audit-log/export/json-lines.ts';
-import { openSink } from '../../src/audit-log/export/open-sink.ts';
+import { jsonLinesFormat, openSink } from '../../src/audit-log/export/open-sink.ts';
 import { syslogFormat } from '../../src/audit-log/export/syslog.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
 import { withRequiredSink } from '../../src/operations/journal/required-sink.ts';
@@ -38,7 +37,7 @@ describe('a required sink', () => {
     ['never answers', async () => `http://127.0.0.1:${await silence()}/`],
   ])('that %s keeps the act from being done, in time, and closes the intent', async (_how, address) => {
     await using at = await fixture(3);
-    const sink = openSink({ to: await address(), format: 'syslog', patience: 200 });
+    const sink = openSink({ to: await address(), format: 'syslog', timeoutMs: 200 });
     const log = withRequiredSink(at.log, { sink, format: syslogFormat({ version: '1' }) });
     const began = Date.now();
     await expect(at.revokeAll({ log })).rejects.toMatchObject({

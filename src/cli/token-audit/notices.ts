@@ -74,7 +74,7 @@ export function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<Expiry
       { name: 'description', cell: ({ token }) => token.description, narrow: 'drop' },
     ],
     json: ({ threshold, daysLeft, token }) => ({ threshold, daysLeft, token: tokenToJson(token) }),
-    none: 'No token expires that soon.',
+    none: 'No tokens expire that soon.',
   });
 }
 
@@ -96,7 +96,7 @@ export function noticeResult(told: NoticeReport): Report {
 }
 
 function failureOf(failed: number, interrupted: boolean): TokenctlError | undefined {
-  const hint = 'The same command again sends what is left.';
+  const hint = 'Run the same command again to send the rest.';
   if (interrupted)
     return new TokenctlError('interrupted', 'Interrupted: not all notices were sent', { hint });
   if (failed === 0) return undefined;

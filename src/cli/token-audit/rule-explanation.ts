@@ -18,9 +18,9 @@ export function ruleNamed(name: string): RuleName {
   const near = nearestName(name, ruleNames);
   throw new TokenctlError(
     'usage',
-    `There is no rule "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+    `No rule named "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
     {
-      hint: `The rules: ${ruleNames.join(', ')}`,
+      hint: `Use one of these rules: ${ruleNames.join(', ')}.`,
     },
   );
 }

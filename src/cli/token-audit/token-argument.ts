@@ -9,5 +9,5 @@ export const countArgument = custom<number>({
 function wholeNumber(input: string): number {
   const value = /^\d{1,15}$/.test(input) ? Number(input) : 0;
   if (value > 0) return value;
-  throw new TokenctlError('usage', `"${input}" is not the id of a token: a whole number above 0.`);
+  throw new TokenctlError('usage', `Invalid token id "${input}": expected a whole number above 0`);
 }

@@ -35,11 +35,11 @@ function traceText(trace: TokenTrace): string {
   const lines = [
     `Token ${tokenId}`,
     ...facts(trace).map(([name, value]) => `  ${name.padEnd(12)}${printable.value(value)}`),
-    ...section('What else happened to it', history.map(activityText)),
+    ...section('Other changes to it', history.map(activityText)),
     ...(ownerActivity === null ? [] : ownerLines(ownerActivity)),
     ...section('In the audit log', entries.map(entryText)),
     ...section(
-      'Not told by the target',
+      'Not available from the target',
       notTold.map(({ what, why }) => `${what === 'history' ? 'its history' : 'what its owner did'}: ${why}`),
     ),
   ];
@@ -47,35 +47,35 @@ function traceText(trace: TokenTrace): string {
 }
 
 function facts({ token, made }: TokenTrace): [name: string, value: string][] {
-  const maker = made === null ? '' : `, by ${made.actor?.username ?? 'nobody whom the controller names'}`;
+  const maker = made === null ? '' : `, by ${made.actor?.username ?? 'an unknown user'}`;
   if (token === null) {
     return [
-      ['state', 'gone, or not yours to see'],
-      ...(made === null ? [] : [['made', timeText(made.at) + maker] satisfies [string, string]]),
+      ['state', 'deleted, or not visible to you'],
+      ...(made === null ? [] : [['created', timeText(made.at) + maker] satisfies [string, string]]),
     ];
   }
   const { user, application, scope, description, created, expires, hasRefreshToken, fingerprint } = token;
   return [
-    ['made', timeText(created) + maker],
+    ['created', timeText(created) + maker],
     ['owner', user?.username ?? '(none)'],
     ['for', application === null ? 'personal use' : application.name],
-    ['described', description === '' ? '(not)' : description],
+    ['described', description === '' ? '(none)' : description],
     ['scope', scope],
     ['expires', expiryText(expires)],
     ['last used', lastUse(token.lastUsed)],
-    ['refresh', hasRefreshToken ? 'a refresh token hangs on it' : 'none'],
+    ['refresh', hasRefreshToken ? 'has a refresh token' : 'none'],
     ...(fingerprint === null ? [] : [['fingerprint', fingerprint] satisfies [string, string]]),
   ];
 }
 
 function lastUse(lastUsed: Date | null | undefined): string {
-  if (lastUsed === undefined) return 'the target does not tell';
+  if (lastUsed === undefined) return 'unknown';
   return lastUsed === null ? 'never' : timeText(lastUsed);
 }
 
 function ownerLines({ owner, since, count, more, last }: OwnerActivity): string[] {
-  const heading = `What ${owner.username} did since ${timeText(since)}: ${more ? 'more than ' : ''}${countText(count, 'change')}`;
-  const newest = count > last.length ? [`the last ${numberText(last.length)} of them:`] : [];
+  const heading = `Changes by ${owner.username} since ${timeText(since)}: ${more ? 'more than ' : ''}${countText(count, 'change')}`;
+  const newest = count > last.length ? [`the last ${numberText(last.length)}:`] : [];
   return section(heading, [...newest, ...last.map(activityText)], 'nothing');
 }
 

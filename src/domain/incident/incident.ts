@@ -168,7 +168,7 @@ export function describeScope(scope: LockdownScope): string {
         ? 'the access of all users of identity providers'
         : `the access of all users of identity providers of the kind ${scope.provider}`;
     case 'all':
-      return "everybody's access";
+      return 'the access of all users';
   }
 }
 

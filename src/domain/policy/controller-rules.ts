@@ -15,14 +15,15 @@ export const applicationImplicit: ApplicationRule = {
   defaults: { enabled: true, severity: 'high', exceptions: [] },
   needs: ['applications'],
   help: {
-    finds: 'An application of the implicit grant.',
-    matters: 'Its tokens come in an address, which browsers keep, send as referrer, and anybody can put in.',
+    finds: 'An application that uses the implicit grant.',
+    matters:
+      'Tokens are returned in a URL, which leaks through browser history and referrers and can be injected.',
     remedy: 'Register it again with the authorization code grant and PKCE.',
     reference: 'RFC 9700, section 2.1.2: clients SHOULD NOT use the implicit grant',
   },
   prepare: () => ({
     violates: ({ grantType }) => grantType === 'implicit',
-    message: () => 'It uses the implicit grant, which hands its tokens out in an address.',
+    message: () => 'It uses the implicit grant, which returns tokens in a URL.',
   }),
 };
 
@@ -33,14 +34,15 @@ export const applicationPublicWithoutPkce: ApplicationRule = {
   needs: ['applications', 'pkce'],
   help: {
     finds:
-      'A public application of the authorization code grant, on a controller that does not require PKCE.',
-    matters: 'It has no secret, so that whoever intercepts a code can change it for tokens.',
-    remedy: 'Make sure that the program sends a code challenge (S256), and record that as an exception.',
+      'A public application that uses the authorization code grant, on a controller that does not require PKCE.',
+    matters: 'It has no client secret: an intercepted code is enough to obtain tokens.',
+    remedy: 'Make sure that the program sends a code challenge (S256), then add an exception.',
     reference: 'RFC 9700, section 2.1.1: public clients MUST use PKCE',
   },
   prepare: () => ({
     violates: ({ clientType, grantType }) => clientType === 'public' && grantType === 'authorization-code',
-    message: () => 'It is public and uses authorization codes, and this controller does not require PKCE.',
+    message: () =>
+      'It is a public client that uses authorization codes, and this controller does not require PKCE.',
   }),
 };
 
@@ -50,11 +52,11 @@ export const applicationSecretOlderThan: ApplicationRule<WithDays> = {
   defaults: { enabled: true, severity: 'low', days: 365, exceptions: [] },
   needs: ['applications'],
   help: {
-    finds: 'A confidential application whose secret is older than the given days.',
-    matters: 'Everybody who ever configured the program knows it, and controllers cannot change it.',
-    remedy: 'Register the application again, move the program over, and delete the old one with its tokens.',
-    reference: 'NIST SP 800-53 IA-5: authenticators are changed after a time',
-    parameters: { days: 'How old a secret may be.' },
+    finds: 'A confidential application whose secret is older than the given number of days.',
+    matters: 'Everyone who ever configured the program knows it, and a controller cannot rotate it.',
+    remedy: 'Register a new application, switch the program to it, and delete the old one with its tokens.',
+    reference: 'NIST SP 800-53 IA-5: authenticators are changed periodically',
+    parameters: { days: 'The maximum age of a secret.' },
   },
   prepare: ({ setting: { days }, facts }) => ({
     violates: ({ clientType, created }) =>
@@ -73,13 +75,13 @@ export const basicAuthOn: SettingsRule = {
   help: {
     finds: 'AUTH_BASIC_ENABLED is true.',
     matters:
-      'Scripts then hold passwords, which have no scope and no expiry and open the web interface as well.',
-    remedy: 'Move scripts to tokens, then: tokenctl settings basic-auth off.',
+      'Scripts can use passwords, which have no scope and no expiry and also allow logging in to the web interface.',
+    remedy: 'Switch scripts to tokens, then run tokenctl settings basic-auth off.',
     reference: 'RFC 7617, section 4: security considerations of Basic authentication',
   },
   prepare: () => ({
     violates: (settings) => settings.AUTH_BASIC_ENABLED,
-    message: () => 'Basic authentication is on: a password is all that a script needs.',
+    message: () => 'Basic authentication is on: a password is enough to call the API.',
   }),
 };
 
@@ -91,13 +93,14 @@ export const externalTokensAllowed: SettingsRule = {
   needs: ['settings'],
   help: {
     finds: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS is true.',
-    matters: 'Users of an identity provider can make tokens that live on when the provider locks them out.',
-    remedy: 'tokenctl settings external-tokens deny --revoke-existing.',
+    matters:
+      'Users of an identity provider can create tokens that still work after the provider locks them out.',
+    remedy: 'Run tokenctl settings external-tokens deny --revoke-existing.',
     reference: 'OWASP Non-Human Identities Top 10, NHI1: improper offboarding',
   },
   prepare: () => ({
     violates: (settings) => settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS,
-    message: () => 'Users of an identity provider may make tokens, which the provider cannot end.',
+    message: () => 'Users of an identity provider can create tokens, which the provider cannot revoke.',
   }),
 };
 
@@ -112,9 +115,9 @@ export const lifetimeDefault: SettingsRule = {
   defaults: { enabled: true, severity: 'high', exceptions: [] },
   needs: ['settings', 'token_lifetimes'],
   help: {
-    finds: 'ACCESS_TOKEN_EXPIRE_SECONDS is more than a hundred years. The default is a thousand.',
-    matters: 'Every new token never expires.',
-    remedy: 'tokenctl settings token-lifetime. Tokens that exist keep their expiry: see never-expires.',
+    finds: 'ACCESS_TOKEN_EXPIRE_SECONDS is more than a hundred years. The default is a thousand years.',
+    matters: 'New tokens never expire in practice.',
+    remedy: 'Run tokenctl settings token-lifetime. Existing tokens keep their expiry: see never-expires.',
     reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
   },
   prepare: () => ({
@@ -135,11 +138,11 @@ export const sessionAgeLong: SettingsRule<WithHours> = {
   defaults: { enabled: true, severity: 'low', hours: 12, exceptions: [] },
   needs: ['settings'],
   help: {
-    finds: 'SESSION_COOKIE_AGE is more than the given hours. The default is half an hour.',
-    matters: 'A browser that is left open, and a cookie that is stolen, work for that long.',
-    remedy: 'Lower SESSION_COOKIE_AGE; tokenctl sessions expire ends those that exist.',
+    finds: 'SESSION_COOKIE_AGE is more than the given number of hours. The default is half an hour.',
+    matters: 'An unattended browser or a stolen cookie works for that long.',
+    remedy: 'Lower SESSION_COOKIE_AGE, and end existing sessions with tokenctl sessions expire.',
     reference: 'NIST SP 800-53 AC-12: session termination',
-    parameters: { hours: 'How long a session may last.' },
+    parameters: { hours: 'The maximum lifetime of a session.' },
   },
   prepare: ({ setting: { hours } }) => ({
     violates: (settings) => settings.SESSION_COOKIE_AGE > hours * 3600,
@@ -155,13 +158,13 @@ export const sessionsUnlimited: SettingsRule = {
   defaults: { enabled: true, severity: 'low', exceptions: [] },
   needs: ['settings', 'session_limit'],
   help: {
-    finds: 'SESSIONS_PER_USER is -1: no limit. That is the default.',
-    matters: 'A stolen password can be used beside its owner, who notices nothing.',
-    remedy: 'Set SESSIONS_PER_USER to a small number: one login more ends the oldest session.',
+    finds: 'SESSIONS_PER_USER is -1 (no limit), which is the default.',
+    matters: 'An attacker with a stolen password can stay logged in without the owner noticing.',
+    remedy: 'Set SESSIONS_PER_USER to a small number. A login above the limit ends the oldest session.',
     reference: 'NIST SP 800-53 AC-10: concurrent session control',
   },
   prepare: () => ({
     violates: (settings) => (settings.SESSIONS_PER_USER ?? 0) < 0,
-    message: () => 'A user may have any number of sessions at a time.',
+    message: () => 'The number of concurrent sessions per user is not limited.',
   }),
 };

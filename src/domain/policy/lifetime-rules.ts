@@ -20,18 +20,18 @@ export const neverExpires: TokenRule = {
   defaults: { enabled: true, severity: 'high', exceptions: [] },
   needs: [],
   help: {
-    finds: 'An access token that expires more than a hundred years from now: in effect never.',
+    finds: 'An access token that expires more than a hundred years from now.',
     matters:
-      'Whoever copies it once has access for good. Controllers make every token so unless their setting says otherwise.',
+      'A leaked copy works forever. By default, controllers issue every token with a lifetime of a thousand years.',
     remedy:
-      'Set a lifetime with tokenctl settings token-lifetime, then have the owners replace these tokens and revoke them: tokenctl tokens revoke --finding never-expires.',
+      'Set a lifetime with tokenctl settings token-lifetime, have the owners replace these tokens, then revoke them with tokenctl tokens revoke --finding never-expires.',
     reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
   },
   prepare({ facts }) {
     const limit = facts.now.getTime() + HUNDRED_YEARS;
     return {
       violates: ({ expires }) => expires.getTime() > limit,
-      message: ({ expires }) => `It expires in the year ${expires.getUTCFullYear()}: never.`,
+      message: ({ expires }) => `It expires in the year ${expires.getUTCFullYear()}.`,
     };
   },
 };
@@ -51,11 +51,11 @@ export const lifetimeOver: TokenRule<WithDays> = {
   defaults: { enabled: true, severity: 'medium', days: 366, exceptions: [] },
   needs: [],
   help: {
-    finds: 'An access token that is valid for longer than the allowed days, counted from its creation.',
+    finds: 'An access token whose lifetime exceeds the given number of days.',
     matters: 'The longer a token lives, the longer a leaked copy of it works.',
-    remedy: 'Have the owner replace it by one of a shorter lifetime, and revoke it.',
+    remedy: 'Have the owner replace it with one of a shorter lifetime, then revoke it.',
     reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
-    parameters: { days: 'The longest lifetime that is allowed.' },
+    parameters: { days: 'The maximum lifetime.' },
   },
   prepare({ setting: { days }, facts, applied }) {
     const otherFindsEndless = applied('never-expires');
@@ -76,16 +76,15 @@ export const expiredPresent: TokenRule = {
   defaults: { enabled: true, severity: 'low', exceptions: [] },
   needs: [],
   help: {
-    finds: 'An access token that has expired and is still in the database.',
-    matters:
-      'It authenticates nothing, but it clutters every listing, and the refresh token beside it may still be alive.',
-    remedy: 'tokenctl tokens cleanup, or tokenctl tokens revoke --expired.',
+    finds: 'An expired access token that is still in the database.',
+    matters: 'It authenticates nothing, but it clutters every list, and its refresh token may still be live.',
+    remedy: 'Run tokenctl tokens cleanup, or tokenctl tokens revoke --expired.',
     reference: 'NIST SP 800-53 IA-5: authenticators are removed at the end of their lifetime',
   },
   prepare: ({ facts }) => ({
     violates: () => true,
     message: ({ expires }) =>
-      `It expired ${daysText(daysBetween(expires, facts.now))} ago and is still there.`,
+      `It expired ${daysText(daysBetween(expires, facts.now))} ago and is still in the database.`,
   }),
 };
 
@@ -99,11 +98,10 @@ export const refreshOutlivesAccess: TokenRule = {
   defaults: { enabled: false, severity: 'low', exceptions: [] },
   needs: ['settings', 'token_lifetimes'],
   help: {
-    finds:
-      'An access token whose refresh token is still good, and will be after the access token has expired.',
+    finds: 'An access token whose refresh token is valid now and outlives it.',
     matters:
-      'The expiry of the access token is not the end of the access. Off by default: where access tokens live for minutes, this is how OAuth is meant to work.',
-    remedy: 'Lower REFRESH_TOKEN_EXPIRE_SECONDS, or revoke such tokens together with their refresh tokens.',
+      'Access continues after the access token expires. Off by default: with access tokens that live for minutes, this is how OAuth is designed to work.',
+    remedy: 'Lower REFRESH_TOKEN_EXPIRE_SECONDS, or revoke these tokens together with their refresh tokens.',
     reference: 'RFC 9700, section 4.14: refresh token protection',
   },
   prepare({ facts }) {
@@ -113,7 +111,7 @@ export const refreshOutlivesAccess: TokenRule = {
       violates: (token) =>
         token.hasRefreshToken && end(token) > facts.now.getTime() && end(token) > token.expires.getTime(),
       message: (token) =>
-        `Its refresh token is good for ${daysText(daysBetween(token.expires, new Date(end(token))))} after it has expired.`,
+        `Its refresh token stays valid for ${daysText(daysBetween(token.expires, new Date(end(token))))} after it expires.`,
     };
   },
 };
@@ -124,17 +122,17 @@ export const refreshOrphaned: RefreshTokenRule = {
   defaults: { enabled: true, severity: 'high', exceptions: [] },
   needs: ['refresh_tokens'],
   help: {
-    finds: 'A live refresh token whose access token is gone.',
+    finds: 'A live refresh token whose access token was deleted.',
     matters:
-      "Revoking the access token has not ended the access: this one mints the next. No list shows it, and the controller's own clean-up never removes it.",
+      "Revoking the access token did not end the access: the refresh token can still obtain new ones. The controller's REST API does not list it, and its cleanup never removes it.",
     remedy:
-      'tokenctl refresh-tokens list --state orphaned says whose they are; tokenctl tokens revoke --user NAME ends them.',
+      'List them with tokenctl refresh-tokens list --state orphaned, and revoke them with tokenctl tokens revoke --user NAME.',
     reference: 'RFC 7009, section 2.1: revoking a token ends the grant that it belongs to',
   },
   prepare: ({ facts }) => ({
     violates: (token) => refreshTokenState(token) === 'orphaned',
     message: ({ created }) =>
-      `It was made ${daysText(daysBetween(created, facts.now))} ago, its access token is gone, and it mints new ones.`,
+      `It was created ${daysText(daysBetween(created, facts.now))} ago, its access token was deleted, and it can still obtain new ones.`,
   }),
 };
 
@@ -144,13 +142,13 @@ export const expiryCliff: AggregateRule<WithShare> = {
   defaults: { enabled: true, severity: 'low', tokens: 20, percent: 10, exceptions: [] },
   needs: [],
   help: {
-    finds: 'A day (UTC) on which many access tokens expire: at least that many, and at least that share.',
-    matters: 'Tokens that were made together end together, and so does what runs with them.',
-    remedy: 'Replace some of them earlier. tokenctl tokens notices tells their owners in time.',
+    finds: 'A day (UTC) on which at least the given number and the given share of access tokens expire.',
+    matters: 'Everything that uses these tokens stops on the same day.',
+    remedy: 'Replace some of them earlier, and notify their owners with tokenctl tokens notices.',
     reference: 'NIST SP 800-57 part 1, section 5.3: cryptoperiods are planned',
     parameters: {
-      tokens: 'How many tokens must expire on one day.',
-      percent: 'Which share of the tokens that have not expired that must be.',
+      tokens: 'The minimum number of tokens that expire on one day.',
+      percent: 'Their minimum share of all tokens that have not expired.',
     },
   },
   prepare({ setting: { tokens: atLeast, percent }, facts }) {
@@ -170,7 +168,7 @@ export const expiryCliff: AggregateRule<WithShare> = {
           const share = Math.round((tokens * 100) / live);
           yield {
             subject: { kind: 'day', day },
-            message: `${tokens} tokens expire on ${day}, ${share} % of those that have not expired.`,
+            message: `${tokens} tokens expire on ${day}, ${share} % of all unexpired tokens.`,
           };
         }
       },

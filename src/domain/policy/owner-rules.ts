@@ -13,15 +13,13 @@ export const ownerInactive: TokenRule = {
   needs: ['inactive_users'],
   help: {
     finds: 'An access token of a deactivated user.',
-    matters:
-      'Controllers up to 24.6.1 honour it nevertheless: deactivating somebody who leaves does not end their access.',
-    remedy: 'tokenctl tokens revoke --finding owner-inactive.',
+    matters: 'Controllers up to 24.6.1 still accept it: deactivating a user does not end their access.',
+    remedy: 'Run tokenctl tokens revoke --finding owner-inactive.',
     reference: 'OWASP Non-Human Identities Top 10, NHI1: improper offboarding',
   },
   prepare: ({ facts }) => ({
     violates: ({ user }) => user !== null && facts.inactiveUserIds.has(user.id),
-    message: ({ user }) =>
-      `Its owner ${user?.username ?? ''} is deactivated, and the token may work nevertheless.`,
+    message: ({ user }) => `Its owner ${user?.username ?? ''} is deactivated, but the token may still work.`,
   }),
 };
 
@@ -33,14 +31,14 @@ export const ownerSuperuser: TokenRule = {
   needs: ['users'],
   help: {
     finds: 'An access token of a superuser.',
-    matters: 'No role limits it: whoever holds it may do everything, or with scope read see everything.',
-    remedy: 'Have the work done by an account that may do no more than it needs, with a token of its own.',
+    matters: 'No role limits it: it can change everything, or read everything with scope read.',
+    remedy: 'Use a separate account with only the permissions that the task needs.',
     reference: 'NIST SP 800-53 AC-6: least privilege',
   },
   prepare: ({ facts }) => ({
     violates: ({ user }) => user !== null && facts.superuserIds.has(user.id),
     message: (token) =>
-      `Its owner ${token.user?.username ?? ''} is a superuser: it may ${allowsWriting(token) ? 'do' : 'see'} everything.`,
+      `Its owner ${token.user?.username ?? ''} is a superuser: it can ${allowsWriting(token) ? 'change' : 'read'} everything.`,
   }),
 };
 
@@ -58,9 +56,9 @@ export const ownerExternal: TokenRule = {
     finds:
       'An access token of a user from an identity provider, while ALLOW_OAUTH2_FOR_EXTERNAL_USERS forbids such tokens.',
     matters:
-      'It was made before that was forbidden, and lives on when the identity provider locks the user out. Forbidding it has ended none of them.',
+      'It was created before the setting was turned off, and still works after the identity provider locks the user out. Turning the setting off does not revoke existing tokens.',
     remedy:
-      'tokenctl settings external-tokens deny --revoke-existing, or tokenctl tokens revoke --finding owner-external.',
+      'Run tokenctl settings external-tokens deny --revoke-existing, or tokenctl tokens revoke --finding owner-external.',
     reference: 'OWASP Non-Human Identities Top 10, NHI1: improper offboarding',
   },
   prepare({ facts }) {
@@ -68,7 +66,7 @@ export const ownerExternal: TokenRule = {
     return {
       violates: ({ user }) => forbidden && user !== null && facts.externalUsers.has(user.id),
       message: ({ user }) =>
-        `Its owner ${user?.username ?? ''} signs in by ${facts.externalUsers.get(user?.id ?? 0) ?? 'a provider'}, which cannot end this token.`,
+        `Its owner ${user?.username ?? ''} signs in through ${facts.externalUsers.get(user?.id ?? 0) ?? 'an identity provider'}, which cannot revoke this token.`,
     };
   },
 };
@@ -82,10 +80,10 @@ export const personalTokenOfServiceAccount: TokenRule<WithUsers> = {
   help: {
     finds: 'A personal access token of a service account.',
     matters:
-      'It belongs to no application, so that nothing says which program uses it, and it cannot be revoked with the program.',
-    remedy: 'Register the program as an application, and give it tokens of that application.',
+      'It is not tied to an application: the program that uses it is unknown, and the token cannot be revoked with that program.',
+    remedy: 'Register the program as an application, and issue its tokens through that application.',
     reference: 'RFC 6749, section 2: client registration',
-    parameters: { users: 'The names of the service accounts, each a name or a pattern such as ci-*.' },
+    parameters: { users: 'The service accounts: names, or patterns such as ci-*.' },
   },
   prepare({ setting: { users } }) {
     const isServiceAccount = cachedMatcher(users);
@@ -93,7 +91,7 @@ export const personalTokenOfServiceAccount: TokenRule<WithUsers> = {
       violates: ({ application, user }) =>
         application === null && user !== null && isServiceAccount(user.username),
       message: ({ user }) =>
-        `It is personal, and ${user?.username ?? ''} is a service account: nothing says which program uses it.`,
+        `It is a personal access token of the service account ${user?.username ?? ''}: the program that uses it is unknown.`,
     };
   },
 };
@@ -118,12 +116,12 @@ export const applicationTokenOfPerson: TokenRule<WithUsers> = {
   defaults: { enabled: false, severity: 'low', users: [], exceptions: [] },
   needs: [],
   help: {
-    finds: "An application's access token whose owner is no service account.",
+    finds: "An application's access token whose owner is not a service account.",
     matters:
-      'The program acts as that person: with all their rights, under their name, and until they leave. Off by default: an application that people sign in to works so.',
-    remedy: 'Give the program a service account, and have it get its tokens for that.',
+      'The program acts as that person, with all their permissions, until they leave. Off by default: applications that people sign in to work this way.',
+    remedy: 'Create a service account for the program, and issue its tokens to that account.',
     reference: 'OWASP Non-Human Identities Top 10, NHI10: human use of non-human identities',
-    parameters: { users: 'The names of the service accounts, each a name or a pattern such as ci-*.' },
+    parameters: { users: 'The service accounts: names, or patterns such as ci-*.' },
   },
   prepare({ setting: { users } }) {
     const isServiceAccount = cachedMatcher(users);
@@ -131,7 +129,7 @@ export const applicationTokenOfPerson: TokenRule<WithUsers> = {
       violates: ({ application, user }) =>
         application !== null && user !== null && !isServiceAccount(user.username),
       message: ({ application, user }) =>
-        `${application?.name ?? ''} acts as ${user?.username ?? ''}, who is no service account.`,
+        `${application?.name ?? ''} acts as ${user?.username ?? ''}, who is not a service account.`,
     };
   },
 };

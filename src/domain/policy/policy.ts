@@ -41,14 +41,14 @@ const exceptionExpired: ExceptionRule = {
   defaults: { enabled: true, severity: 'medium', exceptions: [] },
   needs: [],
   help: {
-    finds: 'An exception of the policy whose last day is over, in a rule that is applied.',
-    matters: 'Somebody promised that what it excuses would be settled by then.',
-    remedy: 'Settle it and take the exception out of the policy, or decide again and give it another day.',
+    finds: 'An expired exception of an enabled rule.',
+    matters: 'The exception was meant to be temporary.',
+    remedy: 'Fix what it excuses and remove the exception, or set a new date.',
     reference: 'ISO/IEC 27001:2022, clause 10.2: nonconformities are followed up',
   },
   prepare: ({ facts }) => ({
     violates: (exception) => isExpiredException(exception, facts.now),
-    message: ({ until, reason }) => `It held until ${until ?? ''}, for this reason: ${reason}`,
+    message: ({ until, reason }) => `It expired on ${until ?? ''}. Reason: ${reason}`,
   }),
 };
 

@@ -20,18 +20,18 @@ export const neverUsedRule: TokenRule<WithDays> = {
   defaults: { enabled: true, severity: 'medium', days: 30, exceptions: [] },
   needs: ['never_used_tokens'],
   help: {
-    finds: 'An access token that was never used, made longer ago than the given days.',
-    matters: 'Nobody needs it, and it works. Its value may lie in a file that nobody remembers.',
-    remedy: 'tokenctl tokens revoke --finding never-used.',
+    finds: 'An access token that was never used and is older than the given number of days.',
+    matters: 'It is not needed, and it works. Its value may be stored in a forgotten file.',
+    remedy: 'Run tokenctl tokens revoke --finding never-used.',
     reference: 'NIST SP 800-53 AC-2(3): disable what is inactive',
-    parameters: { days: 'How long a new token may wait for its first use.' },
+    parameters: { days: 'The maximum age of an unused token.' },
   },
   prepare({ setting: { days }, facts }) {
     const since = facts.now.getTime() - days * DAY;
     return {
       violates: (token) => token.created.getTime() < since && neverUsed(token, facts),
       message: ({ created }) =>
-        `It was made ${daysText(daysBetween(created, facts.now))} ago and has never been used.`,
+        `It was created ${daysText(daysBetween(created, facts.now))} ago and has never been used.`,
     };
   },
 };
@@ -47,11 +47,11 @@ export const unusedFor: TokenRule<WithDays> = {
   defaults: { enabled: true, severity: 'medium', days: 90, exceptions: [] },
   needs: ['unused_tokens'],
   help: {
-    finds: 'An access token that was used once, and not for the given days.',
-    matters: 'Nobody would notice that it is used by somebody else, and nobody would miss it.',
-    remedy: 'tokenctl tokens revoke --finding unused-for.',
+    finds: 'An access token that was used before, but not within the given number of days.',
+    matters: 'It is probably not needed any more, and its misuse would go unnoticed.',
+    remedy: 'Run tokenctl tokens revoke --finding unused-for.',
     reference: 'NIST SP 800-53 AC-2(3): disable what is inactive',
-    parameters: { days: 'How long a token may stay unused.' },
+    parameters: { days: 'The maximum number of days without use.' },
   },
   prepare({ setting: { days }, facts, applied }) {
     const since = facts.now.getTime() - days * DAY;
@@ -76,8 +76,8 @@ export function neverUsed({ id, lastUsed }: Token, facts: Pick<Facts, 'neverUsed
 function unusedText({ created, lastUsed }: Token, { days, now }: { days: number; now: Date }): string {
   if (lastUsed === undefined) return `It has not been used for ${daysText(days)} or more.`;
   return lastUsed === null
-    ? `It was made ${daysText(daysBetween(created, now))} ago and has never been used.`
-    : `It was used last ${daysText(daysBetween(lastUsed, now))} ago.`;
+    ? `It was created ${daysText(daysBetween(created, now))} ago and has never been used.`
+    : `It was last used ${daysText(daysBetween(lastUsed, now))} ago.`;
 }
 
 /** Finds tokens that may change things: all that are made without naming a scope. */
@@ -89,12 +89,15 @@ export const writeScope: TokenRule = {
   help: {
     finds: 'An access token whose scope includes write.',
     matters:
-      'It may change whatever its owner may change. Write is what a token gets when nobody asks for less.',
+      'It can change everything that its owner can change. A token has this scope unless another one is requested.',
     remedy:
-      'Where reading is enough, replace it by a token of scope read. write-unneeded says where that is likely.',
+      'Replace it with a token of scope read where that is enough. The rule write-unneeded finds likely candidates.',
     reference: 'RFC 9700, section 2.3: access token privilege restriction',
   },
-  prepare: () => ({ violates: allowsWriting, message: () => 'It may change whatever its owner may change.' }),
+  prepare: () => ({
+    violates: allowsWriting,
+    message: () => 'It can change everything that its owner can change.',
+  }),
 };
 
 /**
@@ -108,13 +111,12 @@ export const writeUnneeded: TokenRule<WithDays> = {
   needs: ['last_changes', 'never_used_tokens'],
   help: {
     finds:
-      'An access token of scope write that is in use, while its owner has changed nothing for the given days by the activity stream.',
-    matters:
-      'It reads only, and could do more: whoever steals it could change things that its owner never does.',
-    remedy: 'Replace it by a token of scope read. Off by default: it asks for the activity of every owner.',
+      'An access token with scope write that is in use, although its owner has changed nothing within the given number of days, according to the activity stream.',
+    matters: 'It is only used to read. A stolen copy could change things as well.',
+    remedy: 'Replace it with a token of scope read. Off by default: it requests the activity of every owner.',
     reference:
       'RFC 9700, section 2.3: access token privilege restriction; NIST SP 800-53 AC-6: least privilege',
-    parameters: { days: 'How long the owner must have changed nothing; younger tokens are not judged.' },
+    parameters: { days: 'The number of days without a change by the owner. Younger tokens are not checked.' },
   },
   prepare({ setting: { days }, facts }) {
     const since = facts.now.getTime() - days * DAY;
@@ -126,7 +128,7 @@ export const writeUnneeded: TokenRule<WithDays> = {
         wasUsed(token, facts) &&
         (facts.lastChanges.get(token.user.id)?.getTime() ?? 0) < since,
       message: ({ user }) =>
-        `It may write and is used, and its owner ${user?.username ?? ''} ${idle(user, facts)}.`,
+        `It has scope write and is in use, and its owner ${user?.username ?? ''} ${idle(user, facts)}.`,
     };
   },
 };
@@ -149,13 +151,13 @@ export const noDescription: TokenRule = {
   needs: [],
   help: {
     finds: 'A personal access token without a description.',
-    matters: 'Nobody but its owner can say what it is for, and so nobody dares to revoke it.',
-    remedy: 'Ask the owner what it is for; have it described, or replaced.',
+    matters: 'Only its owner knows what it is for, which makes it risky to revoke.',
+    remedy: 'Ask the owner what it is for. Add a description, or replace it.',
     reference: 'NIST SP 800-53 AC-2: the purpose of accounts is on record',
   },
   prepare: () => ({
     violates: ({ application, description }) => application === null && description.trim() === '',
-    message: () => 'Nothing says what it is for.',
+    message: () => 'It has no description.',
   }),
 };
 
@@ -169,10 +171,10 @@ export const duplicatePurpose: AggregateRule = {
   defaults: { enabled: true, severity: 'low', exceptions: [] },
   needs: [],
   help: {
-    finds: 'Several access tokens of one user, for one application, with one description.',
-    matters: 'Most likely one is in use, and the others were left behind when it was made.',
-    remedy: 'Find out by their last use which one it is, and revoke the others.',
-    reference: 'NIST SP 800-53 IA-5: authenticators are replaced, not gathered',
+    finds: 'Several access tokens with the same owner, application and description.',
+    matters: 'Probably only the newest is in use, and the others were never revoked.',
+    remedy: 'Find the one in use by its last use, and revoke the others.',
+    reference: 'NIST SP 800-53 IA-5: authenticators are revoked when they are replaced',
   },
   prepare() {
     const counter = new HashCounter();
@@ -203,11 +205,11 @@ export const tooManyPerUser: AggregateRule<WithTokens> = {
   defaults: { enabled: true, severity: 'low', tokens: 20, exceptions: [] },
   needs: [],
   help: {
-    finds: 'A user who owns more than the given number of access tokens that have not expired.',
-    matters: 'Tokens that gather are tokens that nobody ends: each is one more copy to lose.',
-    remedy: 'Look at them with tokenctl tokens list --user NAME, and revoke what is not used.',
+    finds: 'A user who owns more than the given number of unexpired access tokens.',
+    matters: 'Each token that is not revoked when it is replaced is one more that can leak.',
+    remedy: 'List them with tokenctl tokens list --user NAME, and revoke those that are not used.',
     reference: 'OWASP Non-Human Identities Top 10, NHI9: NHI reuse',
-    parameters: { tokens: 'How many tokens a user may have.' },
+    parameters: { tokens: 'The maximum number of tokens for each user.' },
   },
   prepare({ setting: { tokens: limit } }) {
     const counts = new Map<number, { readonly user: UserReference; tokens: number }>();

@@ -44,7 +44,7 @@ export interface CleanupPlan {
 const ORPHANED_FOR = 60_000;
 
 const REST_CANNOT =
-  'Refresh tokens, and access tokens with one beside them, cannot be cleaned up over the REST API: use a context of the database.';
+  'The REST API cannot clean up refresh tokens, or access tokens that have one. Use a database context.';
 
 /**
  * Finds the tokens that are over. Reads only.

@@ -27,13 +27,13 @@ function warnings(description: TargetDescription): string[] {
 /** What can be seen or changed on the way there. */
 function wayWarnings({ transport, address }: TargetDescription): string[] {
   if ((transport === 'http' || transport === 'plain') && !isLoopback(new URL(address).hostname)) {
-    return ['The connection is not encrypted: whoever can listen in learns the credential.'];
+    return ['The connection is not encrypted: the credential can be intercepted.'];
   }
   if (transport === 'https_unverified') {
-    return ['The certificate is not checked: anybody in between can pose as the controller.'];
+    return ['The certificate is not verified: the controller could be impersonated.'];
   }
   if (transport === 'tls_unverified') {
-    return ['The certificate is not checked: anybody in between can pose as the database.'];
+    return ['The certificate is not verified: the database could be impersonated.'];
   }
   return [];
 }
@@ -42,16 +42,16 @@ function wayWarnings({ transport, address }: TargetDescription): string[] {
 function accountWarnings({ identity, credential, capabilities }: TargetDescription): string[] {
   const found: string[] = [];
   if (!capabilities.changes) {
-    found.push('The token has the scope read: nothing can be revoked or changed with it.');
+    found.push('The token has scope read: it cannot revoke or change anything.');
   }
   if (!identity.isSuperuser && !identity.isSystemAuditor) {
-    found.push(`${identity.username} is no superuser: only its own tokens are seen, and settings are not.`);
+    found.push(`${identity.username} is not a superuser: it sees only its own tokens, and no settings.`);
   }
   if (!identity.isSuperuser && identity.isSystemAuditor) {
-    found.push(`${identity.username} is a system auditor: it sees every token, and may revoke only its own.`);
+    found.push(`${identity.username} is a system auditor: it sees every token, but can revoke only its own.`);
   }
   if (credential === 'password') {
-    found.push('A password is used: it stops working when basic authentication is turned off.');
+    found.push('The credential is a password: it stops working when basic authentication is turned off.');
   }
   return found;
 }
@@ -63,14 +63,14 @@ const PURPOSES: Readonly<Record<RightsPurpose, string>> = {
   sessions: 'end sessions',
   settings: 'change settings',
   create: 'create tokens',
-  cleanup: 'delete tokens that are over',
+  cleanup: 'delete expired and revoked tokens',
   users: 'deactivate users',
 };
 
 /** What a role of the database may not do; what would grant it is in `missingRights`. */
 function roleWarnings({ identity, missingRights }: TargetDescription): string[] {
   const purposes = new Set(missingRights.map(({ purpose }) => purpose));
-  return Array.from(purposes, (purpose) => `The role ${identity.username} may not ${PURPOSES[purpose]}.`);
+  return Array.from(purposes, (purpose) => `The role ${identity.username} cannot ${PURPOSES[purpose]}.`);
 }
 
 /** Whether an address stays on this machine: names of RFC 6761, addresses of RFC 1122 and RFC 4291. */

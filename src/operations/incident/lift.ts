@@ -8,8 +8,7 @@ import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { activeUsers, foundOf, isDue } from './incident-status.ts';
 import { changeTo, settingNamed } from './lock-settings.ts';
-import { requireIncident } from './plan-lockdown.ts';
-import { readIncidentHistory } from './recorded-incidents.ts';
+import { readIncidentHistory, requireIncident } from './recorded-incidents.ts';
 import { setUsers } from './set-users.ts';
 import { type StepReport, stage, takeStep } from './step.ts';
 
@@ -130,7 +129,7 @@ async function restore(
     const left = values.filter(({ name, value }) => settingNamed(after, name) !== value);
     const message =
       left.length > 0
-        ? `The target took the change, and reads otherwise: ${left.map(({ name }) => name).join(', ')}.`
+        ? `The target accepted the change but reports other values: ${left.map(({ name }) => name).join(', ')}.`
         : `Restored ${values.map(({ name, value }) => `${name} ${valueText(value)}`).join(', ')}.`;
     const now = Object.fromEntries(items.map(({ name }) => [name, settingNamed(after, name)]));
     return { result: left.length > 0 ? ('partly' as const) : ('done' as const), message, data: { now } };

@@ -71,9 +71,9 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
     steps.push(...taken);
   };
 
-  await take('settings', 'Stopping the issuing of tokens', async () => {
+  await take('settings', 'Stopping token creation', async () => {
     if (plan.switches.length === 0) return [];
-    const title = 'Stopping the issuing of tokens';
+    const title = 'Stopping token creation';
     return [
       await lockSettings(work, {
         name: 'settings',
@@ -113,7 +113,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
     ];
   });
   let accessPaths: readonly AccessPath[] = [];
-  await take('verify', 'Finding out whether the doors are shut', async () => {
+  await take('verify', 'Verifying that every way in is closed', async () => {
     const { capabilities } = options.description;
     accessPaths = await verifyAccessPaths(
       work,

@@ -50,10 +50,10 @@ function settingsText(
   { open, left }: { readonly open: number; readonly left: readonly Lock[] },
 ): string {
   if (left.length > 0) {
-    return `The target took the change, and reads otherwise: ${left.map(({ name }) => name).join(', ')}.`;
+    return `The target accepted the change but reports other values: ${left.map(({ name }) => name).join(', ')}.`;
   }
   const values = locks.map(({ name, locked }) => `${name} ${locked === false ? 'off' : locked}`).join(', ');
-  return open > 0 ? `Set ${values}.` : `${values}: set already.`;
+  return open > 0 ? `Set ${values}.` : `${values}: already set.`;
 }
 
 /** The settings that a lockdown sets before it revokes anything: whoever is out stays out. */

@@ -30,7 +30,7 @@ export function manualSteps(options: {
       why,
       remedy:
         what === 'own_token'
-          ? 'Revoke it last, with `tokenctl tokens revoke --include-own`, or from another account.'
+          ? 'Revoke it last with `tokenctl tokens revoke --include-own`, or from another account.'
           : remedy,
     }));
   return [
@@ -60,8 +60,8 @@ function refreshTokens({ dialect }: TargetDescription): ManualStep {
   const { revokeTokens } = managementCommands(dialect);
   return {
     what: NAMES.refresh_tokens,
-    why: 'They mint new access tokens, and cannot be listed or revoked here.',
-    remedy: `Use a context of the database, or run \`${revokeTokens}\` there (--user for one user).`,
+    why: 'They can still obtain access tokens. This target cannot list or revoke them.',
+    remedy: `Use a database context, or run \`${revokeTokens}\` on the server (with --user for one user).`,
   };
 }
 
@@ -69,27 +69,27 @@ function application({ address, dialect }: TargetDescription): ManualStep {
   const page = `${address}/${dialect === 'gateway' ? 'access' : '#'}/applications`;
   return {
     what: 'the application itself',
-    why: 'An application cannot be disabled: whoever has its secret can have tokens granted anew.',
-    remedy: `Delete it, or give it another secret, on its page${/^https?:/.test(address) ? ` at ${page}` : ` of the web interface of the ${dialect}`}.`,
+    why: 'An application cannot be disabled. Its client secret can still be used to obtain tokens.',
+    remedy: `Delete it or replace its secret on its page${/^https?:/.test(address) ? ` at ${page}` : ` of the web interface of the ${dialect}`}.`,
   };
 }
 
 function passwords(deactivates: boolean): ManualStep {
   return {
     what: 'logging in',
-    why: 'Users stay active: whoever has a password, or an account at the identity provider, can log in anew and make tokens.',
+    why: 'The users stay active. They can log in with a password or through an identity provider, and create tokens.',
     remedy: deactivates
-      ? 'Deactivate them as well, with --deactivate; or change the passwords.'
-      : 'Deactivate them with --deactivate in a context of the database (there is no deactivation over the REST API here), or change the passwords, at the identity provider where they are kept there.',
+      ? 'Add --deactivate, or change the passwords.'
+      : 'Use --deactivate with a database context, or change the passwords (at the identity provider for external accounts).',
   };
 }
 
 /** A platform gateway reads them from a file. */
 function lifetimes(): ManualStep {
   return {
-    what: 'how long new tokens live',
-    why: 'It is no setting here: a platform gateway reads it from its settings file.',
-    remedy: 'Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS there, and restart the gateway.',
+    what: 'the lifetime of new tokens',
+    why: 'A platform gateway reads it from its settings file, not from the API.',
+    remedy: 'Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS in that file, and restart the gateway.',
   };
 }
 
@@ -98,7 +98,7 @@ function localAccounts({ dialect }: TargetDescription): readonly ManualStep[] {
   const why = basicAuthCaution(dialect);
   if (why === null) return [];
   const remedy =
-    'Log in with an account of an identity provider; where this turned it off, `tokenctl incident lift` turns it on again.';
+    'Log in with an identity provider account. `tokenctl incident lift` turns basic authentication on again.';
   return [{ what: 'the web interface', why, remedy }];
 }
 
@@ -110,9 +110,9 @@ function delay(holds: TargetDescription['capabilities']['settingsHold']): readon
     {
       what: isGateway ? 'the next five minutes' : 'the next minute',
       why: isGateway
-        ? 'A running gateway keeps its settings in a cache, five minutes by default: until then it issues tokens as before.'
-        : 'A running controller reads its settings again after up to a minute: until then it issues tokens as before.',
-      remedy: `Run the same command again after ${isGateway ? 'that' : 'a minute'}.`,
+        ? 'A running gateway caches its settings, for five minutes by default. Until then it issues tokens as before.'
+        : 'A running controller takes up to a minute to apply new settings. Until then it issues tokens as before.',
+      remedy: `Run the same command again after ${isGateway ? 'five minutes' : 'a minute'}.`,
     },
   ];
 }

@@ -70,8 +70,8 @@ export async function planUserOffboarding(options: {
   const { target, description, users } = options;
   const { capabilities, identity } = description;
   if (identity.id !== null && users.includes(identity.username)) {
-    throw new TokenctlError('lockout_refused', `This tool signs in as ${identity.username}`, {
-      hint: 'Use the account of somebody who stays.',
+    throw new TokenctlError('lockout_refused', `tokenctl signs in as ${identity.username}`, {
+      hint: 'Use another account.',
     });
   }
   const revocation = await planAccess({ ...options, capabilities });
@@ -115,7 +115,7 @@ export async function offboardUsers(
     return (await revokeAllAccess(work, { ...options, change: options, selector, sessions, common })).steps;
   });
   let accessPaths: readonly AccessPath[] = [];
-  await take('verify', 'Finding out whether anything is left', async () => {
+  await take('verify', 'Verifying that no access is left', async () => {
     const closed = {
       scope: { kind: 'users', names: users },
       switches: [],
@@ -200,8 +200,8 @@ export async function planOffboarding(options: PlanOffboardingOptions): Promise<
 async function whoIsGone(options: PlanOffboardingOptions): Promise<string[]> {
   const { target, description, inactive, present, except } = options;
   if (present?.length === 0) {
-    throw new TokenctlError('usage', 'The list of users is empty: everybody would be offboarded', {
-      hint: 'Find out why the file or program names nobody.',
+    throw new TokenctlError('usage', 'The list of users is empty: every user would be offboarded', {
+      hint: 'Check the file or program that provides the list.',
     });
   }
   const own = description.identity.username;
@@ -228,9 +228,9 @@ function refuseTooMany(
   const percent = Math.round((planned / tokens) * 1000) / 10;
   throw new TokenctlError(
     'plan_too_large',
-    `${users.length} users would lose ${planned} of ${tokens} tokens (${percent} %), and the job stops above ${stopAbovePercent} %: nothing was revoked`,
+    `${users.length} users would lose ${planned} of ${tokens} tokens (${percent} %), more than the limit of ${stopAbovePercent} %. Nothing was revoked`,
     {
-      hint: 'Look whether the list is complete. Where it is, raise `stopAbovePercent` for one run.',
+      hint: 'Check that the list is complete. If it is, raise `stopAbovePercent` for one run.',
       details: { tokens, planned, percent, stopAbovePercent, users: users.length },
     },
   );

@@ -176,27 +176,6 @@ function freeId(history: IncidentHistory, proposed = newIncidentId()): string {
   return taken ? freeId(history) : proposed;
 }
 
-/**
- * The open or lifted incident of an id, or of the beginning of one where that is one incident's only.
- *
- * @throws TokenctlError `not_found`.
- */
-export function requireIncident(history: IncidentHistory, id: string): Incident {
-  const found = history.incidents.filter((incident) => incident.id.startsWith(id));
-  const exact = found.find((incident) => incident.id === id) ?? (found.length === 1 ? found[0] : undefined);
-  if (exact !== undefined) return exact;
-  throw new TokenctlError(
-    'not_found',
-    found.length > 1
-      ? `${id} begins the ids of several incidents`
-      : `There is no incident ${id} at this target`,
-    {
-      hint: '`tokenctl incident status --all` lists them, in the context in which they were locked down.',
-      details: { kind: 'incident', names: [id] },
-    },
-  );
-}
-
 /** Users to deactivate, and those that are meant and kept. */
 export interface UserLocks {
   readonly locks: readonly Lock[];
@@ -237,7 +216,7 @@ function lockOf({ id, username, isActive }: KnownUser): Lock {
 
 /** Users were to be deactivated at a target that cannot. */
 function cannotDeactivate(): TokenctlError {
-  return new TokenctlError('unsupported', 'Users cannot be deactivated here', {
-    hint: 'There is no deactivation over the REST API here: use a context of the database, whose missing rights `tokenctl context check` names. Without --deactivate everything else is done.',
+  return new TokenctlError('unsupported', 'This target cannot deactivate users', {
+    hint: 'Use a database context, or omit --deactivate. `tokenctl context check` lists missing database rights.',
   });
 }

@@ -1,9 +1,8 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { incidentOperations } from '../../domain/incident/incident.ts';
+import { type Incident, incidentOperations } from '../../domain/incident/incident.ts';
 import { IncidentHistory } from '../../domain/incident/incident-history.ts';
 import { Journal, type JournalOptions } from '../journal/journal.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import { requireIncident } from './plan-lockdown.ts';
 
 /**
  * Reads the incidents out of the audit log, which is the only place where they are kept.
@@ -54,11 +53,32 @@ export async function extendIncident(
   const history = await readIncidentHistory({ log, address: options.description.address });
   const { id, state } = requireIncident(history, options.incident);
   if (state === 'lifted') {
-    throw new TokenctlError('usage', `${id} is lifted`, { hint: 'Lock down again where that is needed.' });
+    throw new TokenctlError('usage', `${id} was already lifted`, {
+      hint: 'Start a new lockdown if you need one.',
+    });
   }
   await new Journal({ ...options, operation: 'incident.extend' }).note({
     incident: id,
     until: until?.toISOString() ?? null,
   });
   return id;
+}
+
+/**
+ * The open or lifted incident of an id, or of the beginning of one where that is one incident's only.
+ *
+ * @throws TokenctlError `not_found`.
+ */
+export function requireIncident(history: IncidentHistory, id: string): Incident {
+  const found = history.incidents.filter((incident) => incident.id.startsWith(id));
+  const exact = found.find((incident) => incident.id === id) ?? (found.length === 1 ? found[0] : undefined);
+  if (exact !== undefined) return exact;
+  throw new TokenctlError(
+    'not_found',
+    found.length > 1 ? `Several incident ids begin with ${id}` : `No incident ${id} at this target`,
+    {
+      hint: 'List them with `tokenctl incident status --all`, in the context in which they were locked down.',
+      details: { kind: 'incident', names: [id] },
+    },
+  );
 }

@@ -110,7 +110,7 @@ function listeners({ onProgress, onOutcome }: Clearing): RevocationListeners {
 function passResult(pass: number, report: RevocationReport): StepResult {
   const { planned, revoked, unchanged, refreshTokens, sessions, run, failed, notTried, verified } = report;
   const parts = [
-    `revoked ${revoked} of ${planned} access tokens${unchanged > 0 ? ` (${unchanged} gone already)` : ''}`,
+    `revoked ${revoked} of ${planned} access tokens${unchanged > 0 ? ` (${unchanged} already deleted)` : ''}`,
     ...(refreshTokens === null
       ? []
       : [`${refreshTokens.revoked} of ${refreshTokens.planned} refresh tokens`]),
@@ -118,7 +118,7 @@ function passResult(pass: number, report: RevocationReport): StepResult {
   ];
   const problem = failed[0] ?? refreshTokens?.failed[0];
   const stopped = report.stopped === null ? '' : `; stopped: ${report.stopped.message}`;
-  const left = problem === undefined ? '' : `; failed: ${failed.length}, the first: ${problem.reason}`;
+  const left = problem === undefined ? '' : `; ${failed.length} failed, first error: ${problem.reason}`;
   const whole =
     failed.length === 0 && notTried === 0 && (refreshTokens?.failed.length ?? 0) === 0 && verified;
   return {
@@ -159,11 +159,11 @@ export async function drainRefreshTokens(work: OperationRun, selector: Selector)
     if (left === 0 || round.isStuck) break;
   }
   if (tries === 0) return null;
-  const rest = left === 0 ? '' : `; ${left} are still being refreshed`;
+  const rest = left === 0 ? '' : `; ${left} are still live`;
   return {
     step: 'refresh_tokens',
     result: left === 0 ? 'done' : 'partly',
-    message: `Chased clients that were refreshing: revoked ${revoked} more refresh tokens in ${tries} tries${rest}.`,
+    message: `Revoked ${revoked} more refresh tokens that clients obtained meanwhile, in ${tries} attempts${rest}.`,
   };
 }
 

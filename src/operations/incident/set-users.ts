@@ -88,8 +88,8 @@ function resultOf(outcomes: Outcomes, users: number, active: boolean): StepResul
   const { changed, unchanged, failed } = outcomes;
   const [first] = failed;
   const done = active ? 'Activated' : 'Deactivated';
-  const more = unchanged.length === 0 ? '' : `, ${unchanged.length} were so already`;
-  const left = first === undefined ? '' : ` Failed: ${failed.length}, the first ${first.reason}.`;
+  const more = unchanged.length === 0 ? '' : `, ${unchanged.length} already were`;
+  const left = first === undefined ? '' : ` ${failed.length} failed, first error: ${first.reason}.`;
   return {
     result: failed.length > 0 ? 'partly' : changed.length > 0 ? 'done' : 'unchanged',
     message: `${done} ${changed.length} of ${users} users${more}.${left}`,

@@ -110,10 +110,11 @@ async function written(file: SnapshotFile, target: Target, snapshot: Snapshot): 
   if (capabilities.sessions) await each('session', () => target.sessions({ all: true }));
   await each('activity', () => target.activity({ since: new Date(at.getTime() - RECENT), until: at }));
   const sha256 = await file.commit();
-  const left = missing.length === 0 ? '' : ` It lacks what may not be read: ${missing.join(', ')}.`;
+  const left =
+    missing.length === 0 ? '' : ` Not included, because they cannot be read: ${missing.join(', ')}.`;
   return {
     result: 'done',
-    message: `Wrote what there was to ${file.path}, SHA-256 ${sha256}.${left}`,
+    message: `Wrote the snapshot to ${file.path} (SHA-256 ${sha256}).${left}`,
     data: { file: file.path, sha256, counts, missing },
   };
 }

@@ -169,7 +169,7 @@ function tokenItems(token: Token): TimelineItem[] {
     data: { tokenId: id, application: application?.name ?? null, scope, fingerprint },
   });
   return [
-    item(created, `access token ${id} made`),
+    item(created, `access token ${id} created`),
     ...(lastUsed ? [item(lastUsed, `access token ${id} last used`)] : []),
     item(expires, `access token ${id} expires`),
   ];
@@ -191,7 +191,7 @@ function refreshItems({
     data: { refreshTokenId: id, application: application?.name ?? null, fingerprint },
   });
   return [
-    item(created, `refresh token ${id} made`),
+    item(created, `refresh token ${id} created`),
     ...(revoked === null ? [] : [item(revoked, `refresh token ${id} revoked`)]),
   ];
 }

@@ -81,10 +81,10 @@ async function accessTokens(
       else left += 1;
     }
   }
-  const but = kept === 0 ? '' : ' but what may be your own';
+  const but = kept === 0 ? '' : ' except your own';
   return checked('access_tokens', left, {
-    closed: `Read again, there is none${but}.`,
-    open: `Read again, there are ${left}.`,
+    closed: `Verified: none is left${but}.`,
+    open: `${left} are left.`,
   });
 }
 
@@ -97,8 +97,8 @@ async function refreshTokens(target: Target, scope: LockdownScope): Promise<Acce
     for await (const _token of target.refreshTokens({ ...of, states: ['live', 'orphaned'] })) left += 1;
   }
   return checked('refresh_tokens', left, {
-    closed: 'Read again, none of them is live: no refresh can mint another.',
-    open: `Read again, ${left} are live.`,
+    closed: 'Verified: none is live.',
+    open: `${left} are live.`,
   });
 }
 
@@ -108,8 +108,8 @@ async function sessions(target: Target, scope: LockdownScope): Promise<AccessPat
   if (userIds === null) for await (const _session of target.sessions({ all: true })) left += 1;
   else if (userIds.length > 0) for await (const _session of target.sessions({ userIds })) left += 1;
   return checked('sessions', left, {
-    closed: 'Read again, there is none.',
-    open: `Read again, there are ${left}: somebody has logged in.`,
+    closed: 'Verified: none is left.',
+    open: `${left} exist: a user has logged in.`,
   });
 }
 
@@ -118,13 +118,13 @@ async function switches(target: Target, { switches: locks }: ClosedPaths): Promi
   const settings = await target.settings.read();
   return locks.map(({ name }) => {
     const isBasic = name === 'AUTH_BASIC_ENABLED';
-    const untried = isBasic ? ' No password is at hand to try it with.' : '';
+    const untried = isBasic ? ' A login was not tried: no password is available.' : '';
     return checked(
       isBasic ? 'basic_authentication' : 'external_tokens',
       settingNamed(settings, name) === false ? 0 : 1,
       {
-        closed: `Read again, ${name} is off.${untried}`,
-        open: `Read again, ${name} is on.`,
+        closed: `Verified: ${name} is off.${untried}`,
+        open: `${name} is on.`,
       },
     );
   });
@@ -134,8 +134,8 @@ async function users(target: Target, closed: ClosedPaths): Promise<AccessPath> {
   const names = closed.users.map(({ name }) => name);
   const active = (await readUsers(target, { names })).filter(({ isActive }) => isActive).length;
   return checked('users', active, {
-    closed: `Read again, all ${names.length} are deactivated.`,
-    open: `Read again, ${active} of ${names.length} are active.`,
+    closed: `Verified: all ${names.length} are deactivated.`,
+    open: `${active} of ${names.length} are active.`,
   });
 }
 
@@ -155,10 +155,10 @@ function notTried(name: 'refresh_tokens' | 'sessions', { identifies }: Capabilit
 export async function probeToken(work: OperationRun, incident: string): Promise<AccessPath> {
   const { target } = work;
   const description = `tokenctl: probe of ${incident}`;
-  let path = revokedTokenPath('not_tried', 'Not tried: no token could be made for it.');
+  let path = revokedTokenPath('not_tried', 'Not tried: no test token could be created.');
   await takeStep(work, {
     name: 'probe',
-    title: 'Trying a revoked token',
+    title: 'Testing a revoked token',
     common: { incident },
     intent: { description },
     act: async () => {
@@ -167,7 +167,7 @@ export async function probeToken(work: OperationRun, incident: string): Promise<
       const ids = [...new Set([...left, token.id])];
       const problem = await revoked(target, ids);
       if (problem === null) path = await presented(target, value);
-      else path = revokedTokenPath('not_tried', `Not tried: the token for it was not revoked: ${problem}.`);
+      else path = revokedTokenPath('not_tried', `Not tried: the test token was not revoked: ${problem}.`);
       return {
         result: path.state === 'closed' ? 'done' : 'partly',
         message: path.how,
@@ -197,9 +197,9 @@ async function revoked(target: Target, ids: readonly number[]): Promise<string |
 
 async function presented(target: Target, value: Secret): Promise<AccessPath> {
   for await (const { live } of target.identify([value])) {
-    if (live) return revokedTokenPath('open', 'A token that was made for it, and revoked, was accepted.');
+    if (live) return revokedTokenPath('open', 'A test token was accepted after it was revoked.');
   }
-  return revokedTokenPath('closed', 'A token that was made for it, and revoked, is refused.');
+  return revokedTokenPath('closed', 'A test token was refused after it was revoked.');
 }
 
 function revokedTokenPath(state: AccessPath['state'], how: string): AccessPath {

@@ -83,7 +83,7 @@ export class Journal {
 export function outcomeUnrecorded(cause: unknown, details: Readonly<Record<string, unknown>>): TokenctlError {
   const why = cause instanceof TokenctlError ? `: ${cause.message}` : '';
   return new TokenctlError('outcome_unrecorded', `The outcome could not be recorded in the audit log${why}`, {
-    hint: 'Make the log writable and run the command again: it finishes the work and closes what is open.',
+    hint: 'Make the audit log writable, then run the command again. It finishes the work and records the outcome.',
     details,
     cause,
   });

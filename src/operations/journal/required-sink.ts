@@ -63,9 +63,9 @@ function refused({ name }: LogSink, cause: unknown): TokenctlError {
   const why = cause instanceof TokenctlError ? cause.message : `${name} failed`;
   return new TokenctlError(
     'audit_unavailable',
-    `The required sink of the audit log did not take the intent: ${why}`,
+    `The required sink of the audit log did not accept the intent: ${why}`,
     {
-      hint: 'It was not acted on. Look after the sink, or take auditLog.required out of the configuration.',
+      hint: 'Nothing was changed. Repair the sink, or remove auditLog.required from the configuration.',
       cause,
     },
   );

@@ -91,7 +91,7 @@ export async function planLeaked(options: {
   const { target, capabilities, leaked, includeOwn } = options;
   const reach = { refreshTokens: capabilities.refreshTokens, sessions: false };
   const builder = new PlanBuilder({
-    selection: 'tokens whose value leaked',
+    selection: 'tokens with a leaked value',
     ownTokenIds: await target.ownTokenIds(),
     includeOwn,
     reach,

@@ -104,9 +104,9 @@ function refuseTooLarge(planned: number, atMost: number | undefined): void {
   if (atMost === undefined || planned <= atMost) return;
   throw new TokenctlError(
     'plan_too_large',
-    `The plan is to revoke ${planned} tokens, and at most ${atMost} are allowed`,
+    `The plan revokes ${planned} tokens, but at most ${atMost} are allowed`,
     {
-      hint: 'Narrow the selection, or allow more.',
+      hint: 'Narrow the selection, or raise the limit.',
       details: { planned, atMost },
     },
   );

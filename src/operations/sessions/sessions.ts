@@ -56,8 +56,8 @@ export function noSessions(
   return new TokenctlError('unsupported', 'This target can neither list nor end sessions', {
     hint:
       endSessions === null
-        ? 'Use a context of the database, which takes a late release of the gateway.'
-        : `Use a context of the database, or run \`${endSessions}\` there.`,
+        ? 'Use a database context. This needs a recent release of the gateway.'
+        : `Use a database context, or run \`${endSessions}\` on the server.`,
   });
 }
 
@@ -67,11 +67,11 @@ function noSessionsInTables({ missingRights }: Pick<TargetDescription, 'missingR
     .filter(({ purpose, grant }) => purpose === 'read' && /session\w* TO /.test(grant))
     .map(({ grant }) => grant);
   if (grants.length > 0) {
-    return new TokenctlError('permission_refused', 'The role of the database may not read the sessions', {
-      hint: `Grant it that: ${grants.join('; ')}.`,
+    return new TokenctlError('permission_refused', 'The database role cannot read sessions', {
+      hint: `Grant it these rights: ${grants.join('; ')}.`,
     });
   }
-  return new TokenctlError('unsupported', 'The tables of this database do not tell whose a session is', {
-    hint: 'That comes with a later release of the gateway. Until then `DELETE FROM django_session` there logs everybody out.',
+  return new TokenctlError('unsupported', 'The tables of this database do not record the users of sessions', {
+    hint: 'Upgrade the gateway, or log out all users with `DELETE FROM django_session`.',
   });
 }

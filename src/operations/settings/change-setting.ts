@@ -65,9 +65,9 @@ export async function changeSetting(options: ChangeSettingOptions): Promise<Chan
   if (!holds(change, after)) {
     throw new TokenctlError(
       'target_misbehaved',
-      `${description.address} took the change, and its settings read otherwise`,
+      `${description.address} accepted the change but reports other values`,
       {
-        hint: 'The value may be set in a settings file of the controller, which overrules what is written over the API.',
+        hint: 'Check the settings files of the controller: a value in a file overrides the API.',
         details: { wanted: change, found: valuesOf(change, after) },
       },
     );
@@ -97,9 +97,9 @@ export function refuseLockout(change: Change, { credential, identity }: TargetDe
   if (credential !== 'password' || !ends) return;
   throw new TokenctlError(
     'lockout_refused',
-    `This tool signs in as ${identity.username} with a password, which would stop working with this change`,
+    `tokenctl signs in as ${identity.username} with a password, which would stop working with this change`,
     {
-      hint: 'Make a token first with `tokenctl tokens create`, and use it as the credential of this context.',
+      hint: 'Create a token with `tokenctl tokens create`, and use it as the credential of this context.',
     },
   );
 }

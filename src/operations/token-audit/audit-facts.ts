@@ -141,18 +141,18 @@ class Gathering implements Record<Fact, () => Promise<void>> {
   }
 
   async token_lifetimes(): Promise<void> {
-    if ((await this.#readSettings()).OAUTH2_PROVIDER === null) throw notTold('how long new tokens live');
+    if ((await this.#readSettings()).OAUTH2_PROVIDER === null) throw notTold('the lifetime of new tokens');
   }
 
   async session_limit(): Promise<void> {
     if ((await this.#readSettings()).SESSIONS_PER_USER === null)
-      throw notTold('how many sessions a user may have');
+      throw notTold('the number of sessions per user');
   }
 
   async pkce(): Promise<void> {
     const { dialect } = await this.#describe();
     if (dialect !== 'service') return; // controllers and gateways do not require it
-    throw new TokenctlError('unsupported', 'Its tables do not tell whether the service requires PKCE');
+    throw new TokenctlError('unsupported', 'The tables do not record whether the service requires PKCE');
   }
 
   async applications(): Promise<void> {
@@ -185,7 +185,7 @@ class Gathering implements Record<Fact, () => Promise<void>> {
 }
 
 function notTold(what: string): TokenctlError {
-  return new TokenctlError('unsupported', `This target has no setting that tells ${what}`);
+  return new TokenctlError('unsupported', `This target has no setting for ${what}`);
 }
 
 /** The audited tokens narrowed to those for which something else holds as well. */

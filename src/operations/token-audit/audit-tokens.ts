@@ -230,7 +230,7 @@ export async function findingSelector(options: FindingSelectorOptions): Promise<
   }
   const [skipped] = audit.summary().notChecked;
   if (skipped === undefined) return ids;
-  throw new TokenctlError('unsupported', `The rule ${rule} cannot be checked here: ${skipped.why}`);
+  throw new TokenctlError('unsupported', `The rule ${rule} cannot be checked on this target: ${skipped.why}`);
 }
 
 /**
@@ -240,13 +240,17 @@ export async function findingSelector(options: FindingSelectorOptions): Promise<
  */
 export function requireUsable(rule: RuleName, policy: Policy): void {
   if (ruleOf(rule).appliesTo !== 'tokens') {
-    throw new TokenctlError('usage', `The rule ${rule} is not about single tokens: it selects none`, {
-      hint: `tokenctl tokens audit --explain ${rule} says what to do about it.`,
-    });
+    throw new TokenctlError(
+      'usage',
+      `The rule ${rule} does not apply to single tokens, so it cannot select any`,
+      {
+        hint: `Run tokenctl tokens audit --explain ${rule} for its remedy.`,
+      },
+    );
   }
   if (!enabledRules(policy).includes(rule)) {
-    throw new TokenctlError('usage', `The policy does not apply the rule ${rule}: it finds nothing`, {
-      hint: 'Enable it in the policy section of the configuration, or in a file for --policy.',
+    throw new TokenctlError('usage', `The rule ${rule} is not enabled in the policy`, {
+      hint: 'Enable it in the policy section of the configuration, or in a --policy file.',
     });
   }
 }

@@ -104,8 +104,8 @@ async function activityOf(
 }
 
 function unknown(tokenId: number): TokenctlError {
-  return new TokenctlError('not_found', `Nothing is known of token ${tokenId}`, {
-    hint: 'Neither the target nor the audit log names it. A token is named by its id, as tokens list shows it.',
+  return new TokenctlError('not_found', `Token ${tokenId} is not known to the target or the audit log`, {
+    hint: 'Check the id with `tokenctl tokens list`.',
   });
 }
 

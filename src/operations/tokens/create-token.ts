@@ -43,9 +43,9 @@ export async function createToken(options: CreateTokenOptions): Promise<CreatedT
     unrecorded: ({ token }) =>
       new TokenctlError(
         'outcome_unrecorded',
-        `Token ${token.id} was created, and the audit log could not record it`,
+        `Token ${token.id} was created, but the audit log could not record it`,
         {
-          hint: `Its value is withheld: revoke token ${token.id}, and create another once the log can be written.`,
+          hint: `Revoke token ${token.id}; its value is withheld. Create another one once the audit log can be written.`,
           details: { tokenId: token.id },
         },
       ),

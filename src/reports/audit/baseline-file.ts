@@ -40,12 +40,12 @@ function isKey(line: string): boolean {
 }
 
 function notBaseline(path: string, line: number): TokenctlError {
-  return new TokenctlError('configuration', `${path}:${line}: this is no baseline of tokenctl`, {
-    hint: 'tokenctl tokens audit --write-baseline FILE makes one.',
+  return new TokenctlError('configuration', `${path}:${line}: not a tokenctl baseline`, {
+    hint: 'Create one with tokenctl tokens audit --write-baseline FILE.',
   });
 }
 
 /** The heading of a baseline written at an instant. */
 export function baselineHeading(now: Date): string {
-  return `${HEADING}, written ${now.toISOString()}\n# One finding a line. Those in here do not count; delete a line and it counts again.\n`;
+  return `${HEADING}, written ${now.toISOString()}\n# One finding per line. These findings do not count; delete a line to count it again.\n`;
 }

@@ -160,7 +160,7 @@ ${monthNames({ first, offset, length: counts.length })}
 ${days.join('\n')}
 ${cells.join('\n')}
 </svg></div>
-<p class="legend">fewer ${legend()} more; most on one day: ${numberText(Math.max(0, ...counts))}. Not shown: ${numberText(expired)} expired, ${numberText(later)} later, ${numberText(never)} in effect never.</p></figure>`;
+<p class="legend">fewer ${legend()} more; most on one day: ${numberText(Math.max(0, ...counts))}. Not shown: ${numberText(expired)} expired, ${numberText(later)} later, ${numberText(never)} more than 100 years from now.</p></figure>`;
 }
 
 /** 0 for none, else 1 to 4 on a logarithmic scale: one busy day must not make all others look empty. */
