@@ -11,7 +11,7 @@ import { pipeline } from 'node:stream/promises';
 import { emptyHead, linkEntry } from '../src/audit-log/chain.ts';
 import { openFileLog } from '../src/audit-log/file-log.ts';
 import { generateNoteKey, parseSigner } from '../src/domain/note-key.ts';
-import { makeCheckpoint } from '../src/operations/audit-log/make-checkpoint.ts';
+import { makeCheckpoint } from '../src/operations/audit-log/checkpoints.ts';
 import { verifyLog } from '../src/operations/audit-log/verify-log.ts';
 import type { EntryDraft } from '../src/operations/ports/audit-log.ts';
 import { judge, measureInTurn, median } from './support/ratio.ts';

@@ -2,17 +2,17 @@ import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Signs the audit log. */
+/** Verifies and signs the audit log. */
 export default class LogCheckpoint extends TokenctlCommand {
-  static override summary =
-    'Verify the audit log, and sign how many entries it has and the hash of them all.';
+  static override summary = 'Verify the audit log and sign a checkpoint of it.';
 
   static override description =
-    `A checkpoint kept in another place shows later that nothing was cut off or written anew: log verify --checkpoint. \
-It is a signed note in the C2SP form, which other tools verify too. Make the key with log init.
+    `A checkpoint states the number of entries and the hash of all of them. Keep it in another place: log verify --checkpoint \
+then detects entries that were cut off or rewritten. It is a signed note in the C2SP format, which other tools can verify. \
+Create the key with log init.
 
-With --json it prints checkpoint (the note), origin, size and root. Exits with 6 where the log does not hold, or is not the \
-one of the checkpoint that the file of --output has already.`;
+With --json it prints checkpoint (the note), origin, size and root. Exits with 6 if the log is broken, or does not match \
+the checkpoint that the --output file already has.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
@@ -21,7 +21,7 @@ one of the checkpoint that the file of --output has already.`;
 
   static override flags = {
     output: string({
-      summary: 'The file that has the newest checkpoint; printed otherwise.',
+      summary: 'Write the checkpoint to this file, and check the one it has. Default: stdout.',
       helpValue: 'FILE',
     }),
   };

@@ -6,16 +6,16 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Exports the audit log. */
 export default class LogExport extends TokenctlCommand {
-  static override summary = 'Export the audit log to files, collectors of logs and security systems.';
+  static override summary = 'Export the audit log to a file, log collector or SIEM.';
 
   static override description =
-    `Records go to the output, or where --to says: tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, an https:// address \
-that they are posted to, or a file that they are appended to. With --cursor it remembers how far it came and goes on from \
-there; each entry is handed over at least once. With --follow it goes on with what is appended until a signal, and tries a \
-sink that cannot be reached again and again. It only reads the log: whatever a sink does, it keeps nobody from working.
+    `Writes records to stdout, or to the sink in --to: tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, an https:// URL \
+(POST), or a file (append). --cursor saves the position, so that the next export continues there; each entry is sent at \
+least once. --follow keeps exporting new entries until a signal, and retries an unreachable sink. The export only reads the \
+log: a slow sink does not block other commands.
 
-Where records go elsewhere, --json prints entries, records and last (the number of the last entry that was taken). Exits with \
-7 where the sink could not be reached, with 6 where the log is not the one that the cursor is of.`;
+With --to, --json prints entries, records and last (the number of the last exported entry). Exits with 7 if the sink \
+cannot be reached, and with 6 if the cursor belongs to another log.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --format ocsf --since 7d',
@@ -24,27 +24,27 @@ Where records go elsewhere, --json prints entries, records and last (the number 
 
   static override flags = {
     format: option({ options: exportFormats, required: true })({
-      summary: 'What entries are written as; jsonl are the lines of the log as they are.',
+      summary: 'The format of the records. jsonl: the lines of the log, unchanged.',
     }),
-    to: string({ summary: 'Where records go; the output otherwise.', helpValue: 'ADDRESS|FILE' }),
+    to: string({ summary: 'The sink for the records. Default: stdout.', helpValue: 'ADDRESS|FILE' }),
     'ca-file': string({
-      summary: 'The authority that signed the certificate of a tls:// or https:// address.',
+      summary: 'A CA certificate for a tls:// or https:// sink.',
       helpValue: 'FILE',
       dependsOn: ['to'],
     }),
     'token-file': string({
-      summary: 'A file of mode 0600 with the bearer token for an https:// address.',
+      summary: 'A file (mode 0600) with the bearer token for an https:// sink.',
       helpValue: 'FILE',
       dependsOn: ['to'],
     }),
-    cursor: string({ summary: 'Where it remembers how far it came.', helpValue: 'FILE' }),
+    cursor: string({ summary: 'The file that saves the position of the export.', helpValue: 'FILE' }),
     since: custom<number | Moment>({
       parse: async (input) => (/^[1-9]\d{0,14}$/.test(input) ? Number(input) : parseMoment(input)),
     })({
-      summary: 'Begin with an entry of this number, or a date or age; where a cursor remembers, it decides.',
+      summary: 'Start at an entry number, date or age. A saved cursor takes precedence.',
       helpValue: 'SEQ|WHEN',
     }),
-    follow: boolean({ summary: 'Go on with what is appended.' }),
+    follow: boolean({ summary: 'Keep exporting new entries until a signal.' }),
   };
 
   async run(): Promise<Result | undefined> {

@@ -2,16 +2,16 @@ import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Makes the key of the audit log. */
+/** Creates the key of the audit log. */
 export default class LogInit extends TokenctlCommand {
-  static override summary = 'Make the key that signs checkpoints of the audit log, or replace it.';
+  static override summary = 'Create or replace the key that signs checkpoints.';
 
   static override description =
-    `The private key goes into a file of mode 0600 (auditLog.key of the configuration; audit.jsonl.key beside the log \
-otherwise), the public ones into one beside it that ends in .pub. A note in the log says which key it is. With --rotate \
-a new key takes over, and both sign the same checkpoint.
+    `Writes the private key to a file of mode 0600 (auditLog.key in the configuration; default: audit.jsonl.key next to the \
+log), and the public key to a file of the same name plus .pub. An entry in the log records the public key. With --rotate, a \
+new key replaces the current one, and both sign the same checkpoint.
 
-With --json it prints verifier (the public key) and seq (the note's number); with --rotate also replaced and checkpoint.`;
+With --json it prints verifier (the public key) and seq (the number of that entry); with --rotate also replaced and checkpoint.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --name example.org/audit',
@@ -20,14 +20,13 @@ With --json it prints verifier (the public key) and seq (the note's number); wit
 
   static override flags = {
     name: string({
-      summary:
-        'What the log is called in checkpoints, by convention a URL without its scheme; HOST/audit otherwise.',
+      summary: 'The name of the log in checkpoints, such as example.org/audit. Default: HOST/audit.',
       helpValue: 'NAME',
       exclusive: ['rotate'],
     }),
-    rotate: boolean({ summary: 'Replace the key by a new one of the same name.' }),
+    rotate: boolean({ summary: 'Replace the key with a new one of the same name.' }),
     output: string({
-      summary: 'Where the checkpoint of both keys goes.',
+      summary: 'Write the checkpoint that both keys signed to this file.',
       helpValue: 'FILE',
       dependsOn: ['rotate'],
     }),

@@ -8,7 +8,7 @@ export default class LogList extends TokenctlCommand {
   static override summary = 'List entries of the audit log, oldest first.';
 
   static override description =
-    `With --json it prints one array, one entry a line, each as it stands in the log: v, seq, at, previous, kind, \
+    `With --json it prints an array of the entries, one per line, unchanged: v, seq, at, previous, kind, \
 operation, run, actor, target, data, open, closes.`;
 
   static override examples = [
@@ -17,16 +17,16 @@ operation, run, actor, target, data, open, closes.`;
   ];
 
   static override flags = {
-    limit: count({ summary: 'Only that many entries, the newest.', helpValue: 'N' }),
+    limit: count({ summary: 'Show only the newest N entries.', helpValue: 'N' }),
     operation: string({
-      summary: 'Only entries of this operation: tokens.revoke, or tokens for all of them.',
+      summary: 'Only entries of this operation, such as tokens.revoke, or tokens for all of its operations.',
     }),
     run: string({ summary: 'Only entries of this run.', helpValue: 'UUID' }),
     kind: option({ options: ['intent', 'outcome', 'note'] as const })({
       summary: 'Only entries of this kind.',
     }),
     since: custom<Moment>({ parse: async (input) => parseMoment(input) })({
-      summary: 'Only entries since a date, or not older than an age (7d).',
+      summary: 'Only entries since a date, or within an age (7d).',
       helpValue: 'WHEN',
     }),
     ...csvFlag,

@@ -5,14 +5,14 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Proves that an entry is in the audit log. */
 export default class LogProve extends TokenctlCommand {
-  static override summary = 'Prove to somebody without the log that an entry is in it.';
+  static override summary = 'Prove that an entry is in the audit log.';
 
   static override description =
-    `Whoever has the entry, the proof and the public key verifies it without the log: the proof is in the form of \
-c2sp.org/tlog-proof, the checkpoint included. With --output the proof goes into that file, and the entry's line into one \
-beside it that ends in .entry.
+    `The proof can be verified with the entry and the public key, without the log. It has the format c2sp.org/tlog-proof, \
+which includes the checkpoint. With --output, writes the proof to that file, and the line of the entry to a file of the \
+same name plus .entry.
 
-With --json it prints seq, entry (its line), proof, origin and size (how many entries the checkpoint covers).`;
+With --json it prints seq, entry (its line), proof, origin and size (number of entries that the checkpoint covers).`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> 17',
@@ -20,15 +20,15 @@ With --json it prints seq, entry (its line), proof, origin and size (how many en
   ];
 
   static override args = {
-    seq: countArgument({ description: "The entry's number.", required: true }),
+    seq: countArgument({ description: 'The number of the entry.', required: true }),
   };
 
   static override flags = {
     checkpoint: string({
-      summary: 'A checkpoint that covers the entry; one is made otherwise.',
+      summary: 'A checkpoint that covers the entry. Default: a new one.',
       helpValue: 'FILE',
     }),
-    output: string({ summary: 'Where the proof goes; printed otherwise.', helpValue: 'FILE' }),
+    output: string({ summary: 'Write the proof to this file. Default: stdout.', helpValue: 'FILE' }),
   };
 
   async run(): Promise<Result> {

@@ -7,18 +7,17 @@ const moment = custom<Moment>({ parse: async (input) => parseMoment(input), help
 
 /** Reports on the audit log. */
 export default class LogReport extends TokenctlCommand {
-  static override summary =
-    'Report who revoked and changed what, when, on whose order: for the record of an incident.';
+  static override summary = 'Report all changes of a period and who ordered them.';
 
   static override description =
-    `Verifies the log, and tells of each run: what it was to do and did, where, for which reason and ticket, what failed, \
-what stayed alive, and what was found out later where it was interrupted. Runs are told whole, also where they began before \
-the time or ended after it.
+    `Verifies the log, and lists for each run: the actor, the target, the reason and ticket, what was planned and done, what \
+failed, what stays alive, and the later reconciliation of an interrupted run. Runs that started before the period or ended \
+after it are complete as well.
 
 With --json it prints since, until, verification (entries, head, break, tornBytes), totals and runs (run, operation, actor, \
 target, reason, ticket, selection, began, ended, first, last, state, counts, owners, moreOwners, changes, failures, \
-staysAlive, stillAlive, closedLater, open); with --output: output, runs and entries. Exits with 6, after the report, where \
-the log does not hold.`;
+staysAlive, stillAlive, closedLater, open); with --output: output, runs and entries. Exits with 6, after the report, if \
+the log is broken.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --since 7d',
@@ -26,12 +25,12 @@ the log does not hold.`;
   ];
 
   static override flags = {
-    since: moment({ summary: 'From a date or an age (7d) on.' }),
-    until: moment({ summary: 'Before a date or an age.' }),
+    since: moment({ summary: 'The start: a date or an age (7d).' }),
+    until: moment({ summary: 'The end, exclusive: a date or an age.' }),
     format: option({ options: ['markdown', 'html'] as const })({
-      summary: 'What the report is written as; Markdown otherwise.',
+      summary: 'The format of the report. Default: markdown.',
     }),
-    output: string({ summary: 'The file that it goes into.', helpValue: 'FILE' }),
+    output: string({ summary: 'Write the report to this file. Default: stdout.', helpValue: 'FILE' }),
   };
 
   async run(): Promise<Result> {

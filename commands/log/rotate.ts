@@ -2,16 +2,16 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Closes the audit log's file. */
+/** Rotates the file of the audit log. */
 export default class LogRotate extends TokenctlCommand {
-  static override summary = "Close the audit log's file and go on in a new one.";
+  static override summary = 'Close the file of the audit log and start a new one.';
 
   static override description =
-    `The closed file stays beside it under the numbers of its entries, and all files together stay one chain. Other \
-processes may write meanwhile. With --remove-older-than closed files go whose entries are all older and have an outcome; an \
-entry says so, and log verify holds what is left against it.
+    `The closed file is renamed to the numbers of its entries, such as audit.jsonl.1-5000. All files together are one chain. \
+Other processes may keep writing. --remove-older-than removes closed files whose entries are all older and have an outcome. \
+An entry records the removal, so that log verify can verify the rest.
 
-With --json it prints archive (the closed file; null where the log has no entries) and removed (the files).`;
+With --json it prints archive (the closed file; null if the log has no entries) and removed (the files).`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',

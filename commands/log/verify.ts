@@ -4,17 +4,17 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Verifies the audit log. */
 export default class LogVerify extends TokenctlCommand {
-  static override summary = 'Verify that nothing in the audit log was changed, removed or inserted.';
+  static override summary = 'Verify that the audit log is intact.';
 
   static override description =
-    `Reads the whole log and checks that each entry carries the hash of the one before. A chain cannot tell \
-that its end was cut off or its last line edited, or that all of it was written anew: give a checkpoint that was made \
-before and kept in another place.
+    `Reads the whole log and checks that each entry has the hash of the entry before, so that edited, removed, inserted and \
+reordered entries are found. The hashes cannot show that the end was cut off, that the last entry was edited, or that the \
+whole log was rewritten: for this, give an earlier checkpoint that was kept in another place.
 
 With --json it prints file (or database, the name of one), entries, head (size, hash), tornBytes (length of an unfinished \
-last line), removed (the last entry that retention removed; left out where there is none) and checkpoint (origin, size; left \
-out where none was given). Exits with 6 where the log does not hold (error.details says at which line, and how), and where a \
-log that a flag, variable or the configuration file names does not exist.`;
+last line), removed (the last entry that retention removed; absent if there is none) and checkpoint (origin, size; absent \
+without --checkpoint). Exits with 6 if the log is broken (error.details has the line and the problem), or if a log that is \
+set by a flag, a variable or the configuration file does not exist.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
@@ -24,11 +24,11 @@ log that a flag, variable or the configuration file names does not exist.`;
 
   static override flags = {
     checkpoint: string({
-      summary: 'A checkpoint made before: nothing that it covers may have been changed or cut off.',
+      summary: 'An earlier checkpoint that the log must match.',
       helpValue: 'FILE',
     }),
     key: string({
-      summary: 'The public key that is trusted, or a file with several; those of log init otherwise.',
+      summary: 'The trusted public key, or a file of keys. Default: the keys of log init.',
       helpValue: 'KEY|FILE',
       dependsOn: ['checkpoint'],
     }),

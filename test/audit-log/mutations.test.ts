@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { canonical, hashOf } from '../../src/audit-log/chain.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
 import { generateNoteKey, parseSigner } from '../../src/domain/note-key.ts';
-import { makeCheckpoint } from '../../src/operations/audit-log/make-checkpoint.ts';
+import { makeCheckpoint } from '../../src/operations/audit-log/checkpoints.ts';
 import { verifyLog } from '../../src/operations/audit-log/verify-log.ts';
 import type { Entry, EntryDraft } from '../../src/operations/ports/audit-log.ts';
 import { chainOf, logOfLines } from './chains.ts';

@@ -3,8 +3,11 @@ import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { generateNoteKey, parseSigner } from '../../src/domain/note-key.ts';
-import { makeCheckpoint } from '../../src/operations/audit-log/make-checkpoint.ts';
-import { proveInclusion, verifyInclusion } from '../../src/operations/audit-log/prove-inclusion.ts';
+import {
+  makeCheckpoint,
+  proveInclusion,
+  verifyInclusion,
+} from '../../src/operations/audit-log/checkpoints.ts';
 import { pruneLog, rotateLog } from '../../src/operations/audit-log/rotate-log.ts';
 import { verifyLog } from '../../src/operations/audit-log/verify-log.ts';
 import type { AuditLog } from '../../src/operations/ports/audit-log.ts';

@@ -67,7 +67,7 @@ describe('log checkpoint', () => {
     writeFileSync(keys, `${other.verifier}\n${verifier}\n`);
     expect((await run('log', 'verify', '--checkpoint', checkpoint, '--key', keys)).code).toBe(0);
     const stranger = await run('log', 'verify', '--checkpoint', checkpoint, '--key', other.verifier);
-    expect(stranger).toMatchObject({ code: 6, stderr: expect.stringContaining('is signed by none of') });
+    expect(stranger).toMatchObject({ code: 6, stderr: expect.stringContaining('has no signature by') });
 
     writeFileSync(log, '');
     const cut = await run('log', 'verify', '--checkpoint', checkpoint, '--key', verifier, '--json');
@@ -141,7 +141,7 @@ describe('log rotate', () => {
   test('has nothing to close in an empty log', async () => {
     const log = join(temporaryFolder(), 'audit.jsonl');
     const empty = await tokenctl(['log', 'rotate', '--log-file', log]);
-    expect(empty).toMatchObject({ code: 0, stdout: 'The log has no entries: nothing is closed.\n' });
+    expect(empty).toMatchObject({ code: 0, stdout: 'Nothing to rotate: the audit log has no entries.\n' });
   });
 });
 

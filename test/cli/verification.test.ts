@@ -10,7 +10,7 @@ describe('log verify, where there is no log', () => {
     const home = temporaryFolder();
     const { code, stdout } = await tokenctl(VERIFY, { env: { HOME: home } });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^There is no audit log yet: .*audit\.jsonl is made with the first change\.\n$/);
+    expect(stdout).toMatch(/^No audit log yet\. The first change creates .*audit\.jsonl\.\n$/);
   });
 
   test('refuses a path that somebody named: it is mistyped', async () => {
@@ -25,7 +25,7 @@ describe('log verify, where there is no log', () => {
     ]);
     expect(runs.map(({ code }) => code)).toEqual([6, 6, 6, 6]);
     for (const { stdout, stderr } of runs) {
-      expect(stdout + stderr).toMatch(/The audit log \S*\/typo\.jsonl does not exist/);
+      expect(stdout + stderr).toMatch(/No audit log at \S*\/typo\.jsonl/);
     }
   });
 

@@ -1,9 +1,7 @@
 import type { LogFormat } from '../../operations/ports/log-sink.ts';
-import { clipped } from './clipped.ts';
-import type { Act, EventStatus } from './log-event.ts';
-import { type EventRecord, recordsOf } from './record.ts';
+import { type Act, type EventRecord, type EventStatus, recordsOf, truncated } from './events.ts';
 
-/** The version of the Elastic Common Schema that events keep to. */
+/** The version of the Elastic Common Schema. */
 export const ECS_VERSION = '9.4.0';
 
 const outcomes: Readonly<Record<EventStatus, 'success' | 'failure' | 'unknown'>> = {
@@ -16,7 +14,7 @@ const outcomes: Readonly<Record<EventStatus, 'success' | 'failure' | 'unknown'>>
   unknown: 'unknown',
 };
 
-/** Categories and types of what was done. Anything else is told as information. */
+/** The category and types of each action. */
 const kinds: Readonly<Record<Act, { readonly category: string; readonly type: readonly string[] }>> = {
   delete: { category: 'iam', type: ['deletion'] },
   create: { category: 'iam', type: ['creation'] },
@@ -28,7 +26,7 @@ const kinds: Readonly<Record<Act, { readonly category: string; readonly type: re
 };
 
 /**
- * Events of the Elastic Common Schema, a JSON line each, nested.
+ * Events in the Elastic Common Schema, one JSON object per line.
  *
  * @param options.version The program's version.
  */
@@ -46,9 +44,9 @@ function ecsEvent(record: EventRecord, version: string): object {
   return {
     '@timestamp': entry.at,
     ecs: { version: ECS_VERSION },
-    message: clipped(event.message),
+    message: truncated(event.message),
     event: eventFields(record),
-    ...(event.detail !== undefined && { error: { message: clipped(event.detail) } }),
+    ...(event.detail !== undefined && { error: { message: truncated(event.detail) } }),
     user: userFields(record),
     related: relatedFields(record),
     ...(actor['host'] !== undefined && { host: { hostname: actor['host'] } }),
@@ -58,14 +56,14 @@ function ecsEvent(record: EventRecord, version: string): object {
   };
 }
 
-/** Only what was acted on is a deletion, a creation, a change: what is intended is information. */
+/** Only a completed or failed action is a deletion, creation or change. An intent has the type `info`. */
 function eventFields({ entry, event, hash, id, reason }: EventRecord): object {
   const { category, type } = kinds[event.act];
-  const isTold = event.status === 'intended' || event.status === 'unchanged' || event.status === 'not_tried';
+  const isInfo = event.status === 'intended' || event.status === 'unchanged' || event.status === 'not_tried';
   return {
     kind: 'event',
     category: [category],
-    type: isTold ? ['info'] : type,
+    type: isInfo ? ['info'] : type,
     outcome: outcomes[event.status],
     action: entry.operation,
     id,
@@ -96,7 +94,7 @@ function relatedFields({ entry: { actor }, event: { subject }, hash }: EventReco
   };
 }
 
-/** What the schema has no field for, all as text. */
+/** Values for which the schema has no field, as text. */
 function labelsOf({ entry, event, ticket }: EventRecord): Readonly<Record<string, string>> {
   const { subject, status, count, before, after } = event;
   const values: Readonly<Record<string, string | undefined>> = {
@@ -117,6 +115,8 @@ function labelsOf({ entry, event, ticket }: EventRecord): Readonly<Record<string
     after: after && JSON.stringify(after),
   };
   return Object.fromEntries(
-    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, clipped(value)]])),
+    Object.entries(values).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, truncated(value)]],
+    ),
   );
 }

@@ -1,28 +1,31 @@
+import { createSocket, type Socket as UdpSocket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { Agent, request } from 'undici';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Secret } from '../../domain/secret.ts';
 import type { LogSink } from '../../operations/ports/log-sink.ts';
 import { withTimeout } from '../timeout.ts';
-import { type Framing, framed } from './framing.ts';
-import { tooLate, unreachable } from './sink-failure.ts';
 
-/** The other end of a connection. */
-export interface StreamSinkOptions {
-  /** What it is called in messages. */
+/** The address of a sink, and how to connect to it. */
+interface StreamSinkOptions {
+  /** The name of the sink in messages. */
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** Null for a connection in clear text; for TLS the authority that signed the certificate, where it is not a public one. */
+  /** Null for plain TCP. For TLS the CA certificate, if the CA is not a public one. */
   readonly tls: { readonly ca: string | undefined } | null;
   readonly framing: Framing;
-  /** How long connecting and handing over may take together, in milliseconds. */
-  readonly patience: number;
+  /** The timeout for connecting and sending together. */
+  readonly timeoutMs: number;
 }
 
 /**
- * Sends records over TCP or TLS (1.2 or later, the certificate verified). The connection is opened at the first
- * use, kept, and opened anew after it broke. The protocols acknowledge nothing: records that were handed to the
- * operating system when a connection breaks may be lost.
+ * Sends records over TCP or TLS (1.2 or later, with certificate verification). The connection is opened at the first use,
+ * kept open, and reopened after an error. The protocols have no acknowledgements: records that are in the buffers of the
+ * operating system are lost if the connection breaks.
  */
 export function streamSink(options: StreamSinkOptions): LogSink {
   return new StreamSink(options);
@@ -32,7 +35,7 @@ class StreamSink implements LogSink {
   readonly name: string;
   readonly #options: StreamSinkOptions;
   #socket: Socket | null = null;
-  /** Writes of one connection follow each other. */
+  /** The last write. Writes are sequential. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(options: StreamSinkOptions) {
@@ -41,11 +44,11 @@ class StreamSink implements LogSink {
   }
 
   send(records: readonly string[]): Promise<void> {
-    const { framing, patience } = this.#options;
+    const { framing, timeoutMs } = this.#options;
     const turn = this.#last.then(() => this.#write(framed(records, framing)));
     this.#last = turn.catch(() => undefined);
-    const late = () => tooLate(this.name, patience);
-    return withTimeout(turn, { timeoutMs: patience, onTimeout: late }).catch((cause: unknown) => {
+    const onTimeout = () => timedOut(this.name, timeoutMs);
+    return withTimeout(turn, { timeoutMs, onTimeout }).catch((cause: unknown) => {
       this.#socket?.destroy();
       this.#socket = null;
       throw unreachable(this.name, cause);
@@ -59,14 +62,14 @@ class StreamSink implements LogSink {
     const closed = once(socket, 'close');
     socket.end();
     await withTimeout(closed, {
-      timeoutMs: this.#options.patience,
+      timeoutMs: this.#options.timeoutMs,
       onTimeout: () => new Error('late'),
     }).catch(() => socket.destroy());
   }
 
   async #write(bytes: Buffer): Promise<void> {
     const socket = await this.#connected();
-    await unlessClosed(socket, (resolve, reject) => {
+    await orClosed(socket, (resolve, reject) => {
       socket.write(bytes, (error) => (error ? reject(error) : resolve()));
     });
   }
@@ -85,17 +88,17 @@ class StreamSink implements LogSink {
             minVersion: 'TLSv1.2',
             ...(isIP(host) === 0 && { servername: host }),
           });
-    // Kept before it is open, so that whoever loses patience can end it.
+    // Stored before it is open, so that a timeout can close it.
     this.#socket = socket;
-    await unlessClosed(socket, (resolve) => socket.once(tls === null ? 'connect' : 'secureConnect', resolve));
-    // What the other end says is not read into memory; that it ended is noticed.
+    await orClosed(socket, (resolve) => socket.once(tls === null ? 'connect' : 'secureConnect', resolve));
+    // Discards incoming data, which is necessary to notice the end of the connection.
     socket.on('error', () => undefined).resume();
     return socket;
   }
 }
 
-/** Waits for something that a connection does; where it is closed before, also by us, it fails. */
-async function unlessClosed(
+/** Waits for an event of a connection. Rejects if the connection is closed before. */
+async function orClosed(
   socket: Socket,
   work: (resolve: () => void, reject: (error: Error) => void) => void,
 ): Promise<void> {
@@ -108,4 +111,155 @@ async function unlessClosed(
   } finally {
     socket.off('error', reject).off('close', closed);
   }
+}
+
+/** How records are separated on a connection. */
+type Framing = 'octets' | 'lines';
+
+/**
+ * The bytes of records on a connection: each with its length (octet counting: RFC 5425, section 4.3, and RFC 6587,
+ * section 3.4.1), as for syslog, or one per line.
+ */
+function framed(records: readonly string[], framing: Framing): Buffer {
+  if (framing === 'lines') return Buffer.from(`${records.join('\n')}\n`);
+  return Buffer.from(records.map((record) => `${Buffer.byteLength(record)} ${record}`).join(''));
+}
+
+/** The maximum size of a datagram over IPv4, in bytes. */
+const MAX_DATAGRAM_BYTES = 65_507;
+
+/**
+ * Sends each record as a datagram (RFC 5426), without acknowledgement: some may be lost.
+ */
+export function datagramSink({
+  name,
+  host,
+  port,
+}: {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+}): LogSink {
+  let socket: UdpSocket | null = null;
+  return {
+    name,
+    async send(records) {
+      try {
+        const { address, family } = await lookup(host);
+        socket ??= createSocket(family === 6 ? 'udp6' : 'udp4').on('error', () => undefined);
+        for (const record of records) await sendOne(socket, { record, address, port, name });
+      } catch (cause) {
+        throw unreachable(name, cause);
+      }
+    },
+    async close() {
+      const open = socket;
+      socket = null;
+      if (open !== null) await new Promise<void>((resolve) => open.close(() => resolve()));
+    },
+  };
+}
+
+function sendOne(
+  socket: UdpSocket,
+  to: { readonly record: string; readonly address: string; readonly port: number; readonly name: string },
+): Promise<void> {
+  const bytes = Buffer.from(to.record);
+  if (bytes.length > MAX_DATAGRAM_BYTES) {
+    throw new TokenctlError('unsupported', `A record of ${bytes.length} bytes is too large for a datagram`, {
+      hint: 'Use tcp:// or tls:// instead.',
+    });
+  }
+  return new Promise((resolve, reject) => {
+    socket.send(bytes, to.port, to.address, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+/** The URL of a sink, and how to connect to it. */
+interface HttpSinkOptions {
+  readonly name: string;
+  readonly url: URL;
+  /** The media type of a body with several records, one per line. */
+  readonly contentType: string;
+  /** The CA certificate, if the CA is not a public one. */
+  readonly ca: string | undefined;
+  /** Sent as a bearer token (RFC 6750). */
+  readonly token: Secret | undefined;
+  readonly timeoutMs: number;
+}
+
+/** Posts several records in one request. Any 2xx status accepts them. Redirects are not followed. */
+export function httpSink(options: HttpSinkOptions): LogSink {
+  const { name, url, contentType, ca, token, timeoutMs } = options;
+  const agent = new Agent({ connect: { timeout: timeoutMs, ...(ca !== undefined && { ca }) } });
+  return {
+    name,
+    async send(records) {
+      try {
+        const response = await request(url, {
+          method: 'POST',
+          body: `${records.join('\n')}\n`,
+          headers: {
+            'content-type': contentType,
+            ...(token !== undefined && { authorization: `Bearer ${token.reveal()}` }),
+          },
+          dispatcher: agent,
+          signal: AbortSignal.timeout(timeoutMs),
+        });
+        await response.body.dump({ limit: 65_536 });
+        requireAccepted(name, response.statusCode);
+      } catch (cause) {
+        const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
+        throw isTimeout ? timedOut(name, timeoutMs) : unreachable(name, cause);
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function requireAccepted(name: string, status: number): void {
+  if (status >= 200 && status < 300) return;
+  const refused = status === 401 || status === 403;
+  throw new TokenctlError(
+    refused ? 'permission_refused' : 'target_misbehaved',
+    `${name} rejected the records with status ${status}`,
+    refused ? { hint: 'Check the token in --token-file, or `token` in the configuration.' } : {},
+  );
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  EPIPE: 'connection closed',
+  ENOTFOUND: 'unknown host',
+  ETIMEDOUT: 'connection timed out',
+  ENOSPC: 'the disk is full',
+  EFBIG: 'the file has reached the maximum size',
+  EDQUOT: 'the disk quota is exceeded',
+};
+
+/** The reason for an error of the operating system: a text, or its code. */
+export function reasonOf(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown reason';
+  return reasons[code] ?? code;
+}
+
+/** The error for a sink that could not be reached. */
+function unreachable(name: string, cause: unknown): TokenctlError {
+  if (cause instanceof TokenctlError) return cause;
+  return new TokenctlError('target_unreachable', `Could not send records to ${name}: ${reasonOf(cause)}`, {
+    hint: 'Check the address, the port and the certificate, and that the sink is running.',
+    cause,
+  });
+}
+
+/** The error for a sink that did not accept records in time. */
+export function timedOut(name: string, timeoutMs: number): TokenctlError {
+  return new TokenctlError(
+    'target_unreachable',
+    `${name} did not accept the records within ${timeoutMs / 1000} s`,
+    {
+      hint: 'Check that the sink is running and not overloaded, and export again.',
+    },
+  );
 }

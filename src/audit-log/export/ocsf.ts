@@ -1,9 +1,7 @@
 import type { LogFormat } from '../../operations/ports/log-sink.ts';
-import { clipped } from './clipped.ts';
-import type { EventStatus, EventSubject } from './log-event.ts';
-import { type EventRecord, recordsOf } from './record.ts';
+import { type EventRecord, type EventStatus, type EventSubject, recordsOf, truncated } from './events.ts';
 
-/** The version of the Open Cybersecurity Schema Framework that events keep to. */
+/** The version of the Open Cybersecurity Schema Framework. */
 const OCSF_VERSION = '1.5.0';
 
 /** Classes of the category Identity & Access Management. */
@@ -18,10 +16,10 @@ const activities = {
   disable: [9, 'Disable'],
 } as const;
 
-/** What is of none of these activities has a name of our own. */
-const others = { intent: 'Begin', outcome: 'End', note: 'Note' } as const;
+/** The names of other activities. */
+const otherActivities = { intent: 'Begin', outcome: 'End', note: 'Note' } as const;
 
-/** Only what was done is a success: what is intended must not be counted as done. */
+/** An intent has its own status: it must not count as a success. */
 const statuses: Readonly<Record<EventStatus, readonly [number, string]>> = {
   done: [1, 'Success'],
   failed: [2, 'Failure'],
@@ -36,7 +34,7 @@ const INFORMATIONAL = [1, 'Informational'] as const;
 const MEDIUM = [3, 'Medium'] as const;
 
 /**
- * OCSF events, a line each: Entity Management (3004), and Authentication (3002), Logoff, for sessions.
+ * OCSF events, one per line: Entity Management (3004), and Authentication (3002), Logoff, for sessions.
  *
  * @param options.version The program's version.
  */
@@ -51,8 +49,8 @@ export function ocsfFormat({ version }: { readonly version: string }): LogFormat
 function ocsfEvent(record: EventRecord, version: string): object {
   const { entry, event, hash, id } = record;
   const [status_id, status] = statuses[event.status];
-  const isGrave = event.status === 'failed' || event.status === 'unknown';
-  const [severity_id, severity] = isGrave ? MEDIUM : INFORMATIONAL;
+  const isFailure = event.status === 'failed' || event.status === 'unknown';
+  const [severity_id, severity] = isFailure ? MEDIUM : INFORMATIONAL;
   const { actor, target } = entry;
   return {
     category_uid: 3,
@@ -64,8 +62,8 @@ function ocsfEvent(record: EventRecord, version: string): object {
     severity,
     status_id,
     status,
-    ...(event.detail !== undefined && { status_detail: clipped(event.detail) }),
-    message: clipped(event.message),
+    ...(event.detail !== undefined && { status_detail: truncated(event.detail) }),
+    message: truncated(event.message),
     ...(event.count !== undefined && { count: event.count }),
     actor: { user: actorUser(actor), app_name: 'tokenctl' },
     ...(actor['host'] !== undefined && { src_endpoint: { hostname: actor['host'] } }),
@@ -92,7 +90,7 @@ function ocsfEvent(record: EventRecord, version: string): object {
   };
 }
 
-/** What is particular to the class. */
+/** The fields of the class. */
 function classOf({ entry, event, reason }: EventRecord): object {
   const { act, subject, before, after } = event;
   if (act === 'log_off') {
@@ -108,7 +106,7 @@ function classOf({ entry, event, reason }: EventRecord): object {
   return {
     ...ENTITY_MANAGEMENT,
     ...activity(ENTITY_MANAGEMENT, id, name),
-    ...(act === 'other' && { activity_name: others[entry.kind] }),
+    ...(act === 'other' && { activity_name: otherActivities[entry.kind] }),
     entity: { ...entityOf(subject), ...(before !== undefined && { data: before }) },
     ...(after !== undefined && { entity_result: { ...entityOf(subject), data: after } }),
     ...(reason !== undefined && { comment: reason }),
@@ -124,18 +122,18 @@ function activity(
   return { activity_id: id, activity_name: name, ...type };
 }
 
-/** A token is of no type that the framework has: `Other`, with a name of our own. */
+/** The framework has no type for tokens: they are `Other` (99) with the kind as the name. */
 function entityOf({ kind, id, name, owner }: EventSubject): object {
   const user = kind === 'user' ? name : owner;
   return {
     ...(kind === 'user' ? { type_id: 2, type: 'User' } : { type_id: 99, type: kind }),
     ...(id !== undefined && { uid: id }),
-    ...(name !== undefined && { name: clipped(name) }),
+    ...(name !== undefined && { name: truncated(name) }),
     ...(user !== undefined && { user: { name: user } }),
   };
 }
 
-/** The user of the machine, and the account of that user at the controller. */
+/** The user of the operating system, and the account in the controller. */
 function actorUser({ user, as }: EventRecord['entry']['actor']): object {
   return {
     name: user ?? as ?? 'unknown',

@@ -3,73 +3,72 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { ExportFormat } from '../../domain/export-format.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { LogFormat, LogSink } from '../../operations/ports/log-sink.ts';
+import { canonical } from '../chain.ts';
 import { withTimeout } from '../timeout.ts';
-import { cefFormat } from './cef.ts';
-import { datagramSink } from './datagram-sink.ts';
 import { ecsFormat } from './ecs.ts';
 import { fileSink } from './file-sink.ts';
-import { httpSink } from './http-sink.ts';
-import { jsonLinesFormat } from './json-lines.ts';
+import { datagramSink, httpSink, streamSink, timedOut } from './network-sinks.ts';
 import { ocsfFormat } from './ocsf.ts';
-import { tooLate } from './sink-failure.ts';
-import { streamSink } from './stream-sink.ts';
-import { syslogFormat } from './syslog.ts';
+import { cefFormat, syslogFormat } from './syslog.ts';
 
-/** Where records go, and as what. */
+/** The sink of an export, and the format of its records. */
 export interface OpenSinkOptions {
   /** `tcp://`, `tls://`, `udp://`, `https://`, `http://`, or the path of a file that is appended to. */
   readonly to: string;
   readonly format: ExportFormat;
-  /** A file with the authority that signed the certificate of a `tls://` or `https://` sink. */
+  /** A file with the CA certificate for a `tls://` or `https://` sink. */
   readonly caFile?: string | undefined;
-  /** What an `https://` or `http://` sink wants to see. */
+  /** The bearer token for an `https://` or `http://` sink. */
   readonly token?: Secret | undefined;
-  /** How long handing over may take, in milliseconds; 10,000 where not given. */
-  readonly patience?: number | undefined;
+  /** The timeout for sending. Default: 10,000. */
+  readonly timeoutMs?: number | undefined;
 }
 
-const PATIENCE = 10_000;
+const TIMEOUT_MS = 10_000;
 
-/** The ports of syslog over each transport (RFC 5425, RFC 5426, RFC 6587). */
+/** The time that a sink has to report its own timeout, before it is abandoned. */
+const GRACE_MS = 1_000;
+
+/** The default ports of syslog for each transport (RFC 5425, RFC 5426, RFC 6587). */
 const ports: Readonly<Record<string, number>> = { 'tcp:': 601, 'tls:': 6514, 'udp:': 514 };
 
 /**
- * Opens what takes exported records. Nothing is connected before the first use, and handing over takes no longer
- * than the patience, whatever the sink does.
+ * Opens a sink for exported records. Nothing is connected before the first use. Sending never takes longer than the
+ * timeout.
  *
- * @throws TokenctlError `configuration` for an address that is none, or an authority that cannot be read;
- * `unsupported` for lines of the log as datagrams.
+ * @throws TokenctlError `configuration` for an invalid address, or a CA certificate that cannot be read; `unsupported`
+ * for the format `jsonl` over UDP.
  */
 export function openSink(options: OpenSinkOptions): LogSink {
-  const { patience = PATIENCE } = options;
-  const sink = sinkOf({ ...options, patience });
+  const { timeoutMs = TIMEOUT_MS } = options;
+  const sink = sinkFor({ ...options, timeoutMs });
   return {
     name: sink.name,
     send: (records) =>
       withTimeout(sink.send(records), {
-        timeoutMs: patience + 1_000,
-        onTimeout: () => tooLate(sink.name, patience),
+        timeoutMs: timeoutMs + GRACE_MS,
+        onTimeout: () => timedOut(sink.name, timeoutMs),
       }),
     close: () => sink.close(),
   };
 }
 
-function sinkOf(options: OpenSinkOptions & { readonly patience: number }): LogSink {
-  const { to, format, token, patience } = options;
+function sinkFor(options: OpenSinkOptions & { readonly timeoutMs: number }): LogSink {
+  const { to, format, token, timeoutMs } = options;
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(to)) return fileSink(to);
-  const url = addressOf(to);
+  const url = sinkUrl(to);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const port = Number(url.port) || (ports[url.protocol] ?? 0);
   const name = `${url.protocol}//${url.host}`;
-  const ca = authorityOf(options.caFile);
+  const ca = readCertificate(options.caFile);
   switch (url.protocol) {
     case 'http:':
     case 'https:': {
       const contentType = format === 'cef' || format === 'syslog' ? 'text/plain' : 'application/x-ndjson';
-      return httpSink({ name, url, contentType, ca, token, patience });
+      return httpSink({ name, url, contentType, ca, token, timeoutMs });
     }
     case 'udp:':
-      if (format === 'jsonl') throw tooLarge();
+      if (format === 'jsonl') throw linesTooLarge();
       return datagramSink({ name, host, port });
     default: {
       const framing = isSyslog(format) ? 'octets' : 'lines';
@@ -79,14 +78,14 @@ function sinkOf(options: OpenSinkOptions & { readonly patience: number }): LogSi
         port,
         tls: url.protocol === 'tls:' ? { ca } : null,
         framing,
-        patience,
+        timeoutMs,
       });
     }
   }
 }
 
 /**
- * The format of a name, as it goes to a sink. To a connection, CEF goes in messages of syslog.
+ * The format with a given name. Over a connection, CEF is wrapped in syslog messages.
  *
  * @param options.version The program's version.
  */
@@ -112,34 +111,44 @@ function isSyslog(format: ExportFormat): boolean {
   return format === 'syslog' || format === 'cef';
 }
 
-function addressOf(to: string): URL {
-  // A scheme that the standard does not know is parsed without a host; that of the web is.
+function sinkUrl(to: string): URL {
   const url = URL.canParse(to) ? new URL(to) : null;
   const known = ['tcp:', 'tls:', 'udp:', 'http:', 'https:'];
   if (url === null || !known.includes(url.protocol) || url.hostname === '') {
-    throw new TokenctlError('configuration', 'The address of the sink is none', {
-      hint: 'It is tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, https://…, or the path of a file.',
+    throw new TokenctlError('configuration', `Invalid sink address`, {
+      hint: 'Give tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, https://…, or the path of a file.',
     });
   }
   if (url.username !== '' || url.password !== '') {
-    throw new TokenctlError('configuration', 'The address of the sink holds a password', {
+    throw new TokenctlError('configuration', 'The sink address has a user name or password in it', {
       hint: 'Give a token with --token-file, or `token` in the configuration.',
     });
   }
   return url;
 }
 
-function authorityOf(file: string | undefined): string | undefined {
+function readCertificate(file: string | undefined): string | undefined {
   if (file === undefined) return undefined;
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new TokenctlError('configuration', `The authority's certificate ${file} cannot be read`, { cause });
+    throw new TokenctlError('configuration', `Could not read the CA certificate ${file}`, { cause });
   }
 }
 
-function tooLarge(): TokenctlError {
-  return new TokenctlError('unsupported', 'Lines of the log may be larger than a datagram', {
-    hint: 'Use another format, or tcp:// or tls://.',
-  });
+function linesTooLarge(): TokenctlError {
+  return new TokenctlError(
+    'unsupported',
+    'The format jsonl is not available over UDP: entries may be larger than a datagram',
+    {
+      hint: 'Use another format, or use tcp:// or tls://.',
+    },
+  );
 }
+
+/** The lines of the log, unchanged: a file of them can be verified like the log. */
+export const jsonLinesFormat: LogFormat = {
+  *records(entry) {
+    yield canonical(entry);
+  },
+};

@@ -12,8 +12,8 @@ import { type Report, report } from '../../reports/tables/result.ts';
 import { countText } from '../../reports/tables/text.ts';
 
 /**
- * Signs the log, and keeps the checkpoint in a file or prints it. One that the file has already must be of the
- * same log.
+ * Signs the log, and writes the checkpoint to a file or prints it. A checkpoint that the file already has must match the
+ * log.
  *
  * @throws TokenctlError as `makeCheckpoint`, `configuration`
  */
@@ -21,17 +21,17 @@ export async function checkpointFlow(
   runtime: Runtime,
   { output }: { readonly output?: string | undefined },
 ): Promise<Report> {
-  const previous = output === undefined ? undefined : textFileIfThere(output, 'The checkpoint');
+  const previous = output === undefined ? undefined : textFileIfExists(output, 'checkpoint');
   const { note, origin, size, root } = await makeCheckpoint({
     log: await runtime.auditLog(),
     keys: await runtime.logKeys(),
     ...(previous !== undefined && { previous }),
   });
   if (output !== undefined) await writeReport(output, once(note));
-  const kept = `${output} has the checkpoint of ${countText(size, 'entry', 'entries')}. Keep it where who writes the log cannot write.\n`;
+  const written = `Wrote the checkpoint of ${countText(size, 'entry', 'entries')} to ${output}. Keep a copy where users who can write the log have no access.\n`;
   return report({
     json: { checkpoint: note, origin, size, root },
-    text: () => (output === undefined ? note : kept),
+    text: () => (output === undefined ? note : written),
   });
 }
 
@@ -42,7 +42,7 @@ interface ProofFlags {
 }
 
 /**
- * Proves that an entry is in the log: prints the proof, or writes it and the entry's line into files.
+ * Proves that an entry is in the log. Prints the proof, or writes it and the line of the entry to files.
  *
  * @throws TokenctlError as `proveInclusion`, `configuration`
  */
@@ -55,17 +55,17 @@ export async function proofFlow(
     log: await runtime.auditLog(),
     keys: await runtime.logKeys(),
     seq,
-    ...(checkpoint !== undefined && { checkpoint: textFile(checkpoint, 'The checkpoint') }),
+    ...(checkpoint !== undefined && { checkpoint: textFile(checkpoint, 'checkpoint') }),
   });
   const { line, proof, origin, size } = proved;
   if (output !== undefined) {
     await writeReport(output, once(proof));
     await writeReport(`${output}.entry`, once(line));
   }
-  const kept = `${output} has the proof that entry ${seq} is among the ${size} of ${origin}, and ${output}.entry the entry.\n`;
+  const written = `Wrote the proof that entry ${seq} is one of the ${countText(size, 'entry', 'entries')} of ${origin} to ${output}, and the entry to ${output}.entry.\n`;
   return report({
     json: { seq, entry: line, proof, origin, size },
-    text: () => (output === undefined ? proof : kept),
+    text: () => (output === undefined ? proof : written),
   });
 }
 
@@ -73,7 +73,7 @@ async function* once(text: string): AsyncIterable<string> {
   yield text;
 }
 
-/** The flags of making a key. */
+/** The flags of `log init`. */
 interface KeyFlags {
   readonly name?: string | undefined;
   readonly rotate?: boolean | undefined;
@@ -81,7 +81,7 @@ interface KeyFlags {
 }
 
 /**
- * Makes the key that signs checkpoints, or replaces it.
+ * Creates the key that signs checkpoints, or replaces it.
  *
  * @throws TokenctlError as the operations
  */
@@ -92,20 +92,20 @@ export async function keyFlow(runtime: Runtime, { name, rotate, output }: KeyFla
       ...options,
       name: name ?? `${runtime.operator['host'] ?? 'localhost'}/audit`,
     });
-    const text = `${verifier}\n\nThis is the public key: give it to whoever is to verify checkpoints. Entry ${entry.seq} says which it is.\n`;
+    const text = `${verifier}\n\nThis is the public key. Give it to users who verify checkpoints. Entry ${entry.seq} records it.\n`;
     return report({ json: { verifier, seq: entry.seq }, text: () => text });
   }
-  // Made before, so that a checkpoint which nobody can be given again has somewhere to go.
+  // Created first: the checkpoint cannot be made again if the file cannot be written.
   const file = output === undefined ? null : pendingFile(output, 'The checkpoint');
   try {
     const { verifier, replaced, entry, checkpoint } = await rotateLogKey(options);
     file?.write(checkpoint);
     file?.commit();
-    const kept = output === undefined ? `\n${checkpoint}` : ` It is in ${output}.\n`;
+    const written = output === undefined ? `\n${checkpoint}` : `It is in ${output}.\n`;
     return report({
       json: { verifier, replaced, seq: entry.seq, checkpoint },
       text: () =>
-        `${verifier}\n\nThis public key replaces ${replaced}. Keep the checkpoint that both keys signed: who trusts the old key may trust the new one by it.\n${kept}`,
+        `${verifier}\n\nThis public key replaces ${replaced}. Keep the checkpoint that both keys signed: a user who trusts the old key can verify the new one with it.\n${written}`,
     });
   } finally {
     file?.discard();
@@ -113,24 +113,24 @@ export async function keyFlow(runtime: Runtime, { name, rotate, output }: KeyFla
 }
 
 /**
- * Reads a small text, such as a checkpoint.
+ * Reads a small text file, such as a checkpoint.
  *
- * @param what How the file is called in errors: `The checkpoint`.
- * @throws TokenctlError `configuration` where it cannot be read
+ * @param what The name of the file in errors: `checkpoint`.
+ * @throws TokenctlError `configuration` if it cannot be read
  */
 export function textFile(path: string, what: string): string {
-  const text = textFileIfThere(path, what);
+  const text = textFileIfExists(path, what);
   if (text !== undefined) return text;
-  throw new TokenctlError('configuration', `${what} ${path} does not exist`);
+  throw new TokenctlError('configuration', `Could not read the ${what} ${path}: it does not exist`);
 }
 
-/** The same; undefined where there is no such file. */
-export function textFileIfThere(path: string, what: string): string | undefined {
+/** The same; undefined if the file does not exist. */
+export function textFileIfExists(path: string, what: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
-    throw new TokenctlError('configuration', `${what} ${path} cannot be read (${code})`, { cause });
+    throw new TokenctlError('configuration', `Could not read the ${what} ${path}: ${code}`, { cause });
   }
 }

@@ -1,7 +1,7 @@
 import type { Entry } from '../../operations/ports/audit-log.ts';
 import { type Listing, listing } from '../../reports/tables/result.ts';
 
-/** Entries of the audit log as a command's result: in JSON as they stand in the log. */
+/** Entries of the audit log as the result of a command. In JSON they are unchanged. */
 export function entryListing(rows: AsyncIterable<Entry>): Listing<Entry> {
   return listing({
     rows,
@@ -20,17 +20,17 @@ export function entryListing(rows: AsyncIterable<Entry>): Listing<Entry> {
   });
 }
 
-/** An instant of the log, which has milliseconds, without them. */
+/** A time of the log without milliseconds. */
 function toTheSecond(at: string): string {
   return at.replace(/\.\d{3}Z$/, 'Z');
 }
 
-/** Who did it: the user and machine, and who that user is to the target. */
+/** The user and host, and the account in the target. */
 function actorText({ actor }: Entry): string {
   return `${actor['user']}@${actor['host']}${asText(actor)}`;
 }
 
-/** Who works on the log itself is nobody at a target. */
+/** Entries about the log itself have no account in a target. */
 function asText({ as }: Entry['actor']): string {
   return as === undefined ? '' : ` as ${as}`;
 }

@@ -21,11 +21,10 @@ interface ExportFlags {
 }
 
 /**
- * Exports the audit log. Records that go to the output are all that stands there; otherwise what was exported is
- * reported.
+ * Exports the audit log. On stdout, prints only the records; with another sink, reports the counts.
  *
- * @throws TokenctlError as `exportLog`, `configuration`, `unsupported`; `interrupted` where a signal ended it before the
- * log's end
+ * @throws TokenctlError as `exportLog`, `configuration`, `unsupported`; `interrupted` if a signal stopped it before the end
+ * of the log
  */
 export async function exportFlow(runtime: Runtime, flags: ExportFlags): Promise<Report | undefined> {
   const { format, since, follow } = flags;
@@ -50,37 +49,36 @@ export async function exportFlow(runtime: Runtime, flags: ExportFlags): Promise<
     if (signal.aborted && follow !== true) throw interrupted(exported);
     return parts.sink === null ? undefined : exportResult(exported, parts.sink);
   } catch (error) {
-    if (error instanceof NobodyReads) return undefined;
+    if (error instanceof OutputClosed) return undefined;
     throw error;
   }
 }
 
 function interrupted({ last }: ExportReport): TokenctlError {
-  return new TokenctlError('interrupted', `The export was interrupted behind entry ${last}`, {
-    hint: `Run it again: with a cursor it goes on there, otherwise with --since ${last + 1}.`,
+  return new TokenctlError('interrupted', `The export was interrupted after entry ${last}`, {
+    hint: `Run it again. Without a cursor, give --since ${last + 1}.`,
   });
 }
 
 function following(signal: AbortSignal) {
   return {
-    // A signal ends the wait; that it did is seen by whoever waited.
     wait: (milliseconds: number) => sleep(milliseconds, undefined, { signal }).catch(() => undefined),
-    onFailure: ({ message }: Error) => writeNotice(printable.value(`${message}. Trying again.`)),
+    onFailure: ({ message }: Error) => writeNotice(printable.value(`${message}. Retrying.`)),
   };
 }
 
-/** Whoever read the output has gone: `log export | head`. */
-class NobodyReads extends Error {
-  override readonly name = 'NobodyReads';
+/** The reader of stdout closed the pipe: `log export | head`. */
+class OutputClosed extends Error {
+  override readonly name = 'OutputClosed';
 }
 
-/** Writes records on stdout: for programs byte by byte, for a terminal so that nothing in them reaches it. */
+/** Writes records to stdout: unchanged for programs, with control characters escaped for a terminal. */
 const outputSink: LogSink = {
-  name: 'The output',
+  name: 'stdout',
   async send(records) {
     const text = `${records.join('\n')}\n`;
     if (!(await writeTo(process.stdout, process.stdout.isTTY ? printable.lines(text) : text))) {
-      throw new NobodyReads();
+      throw new OutputClosed();
     }
   },
   close: () => Promise.resolve(),
@@ -92,7 +90,7 @@ function exportResult({ entries, records, last }: ExportReport, { name }: LogSin
     json: { entries, records, last },
     text: () =>
       entries === 0
-        ? `Nothing to export: the log was exported up to entry ${last}.\n`
-        : `${printable.value(name)} took ${what}, up to entry ${last}.\n`,
+        ? `Nothing to export: all entries up to ${last} are exported already.\n`
+        : `Exported ${what} to ${printable.value(name)}, up to entry ${last}.\n`,
   });
 }

@@ -8,7 +8,7 @@ import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import { textFile } from './checkpoint-flow.ts';
 
-/** The flags that a verification obeys. */
+/** The flags of `log verify`. */
 interface VerificationFlags {
   readonly checkpoint?: string | undefined;
   /** A public key, or a file of public keys. */
@@ -16,41 +16,40 @@ interface VerificationFlags {
 }
 
 /**
- * Verifies the log of the configuration, with a checkpoint where one is given. A log that nobody has written to yet is as good as an empty one,
- * but only where its path is the default: somebody who names a log means one that is there.
+ * Verifies the configured log, and compares it with a checkpoint if one is given. A missing log at the default path counts
+ * as empty: it is created by the first change. A log that the user named must exist.
  *
- * @throws TokenctlError `audit_unavailable` for a log that was named and does not exist, and whatever
- * {@link verifyLog} throws
+ * @throws TokenctlError `audit_unavailable` for a named log that does not exist, and as {@link verifyLog}
  */
 export async function verificationFlow(runtime: Runtime, flags: VerificationFlags): Promise<Report> {
   const place = placeOf(runtime);
   const checkpoint =
     flags.checkpoint === undefined
       ? undefined
-      : { note: textFile(flags.checkpoint, 'The checkpoint'), keys: await trustedKeys(runtime, flags.key) };
+      : { note: textFile(flags.checkpoint, 'checkpoint'), keys: await trustedKeys(runtime, flags.key) };
   const log = await runtime.auditLog();
   const verified = await verifyLog({ log, ...(checkpoint !== undefined && { checkpoint }) });
   return verificationResult(verified, place);
 }
 
-/** The public keys by which a checkpoint is verified. */
+/** The public keys to verify a checkpoint with. */
 async function trustedKeys(runtime: Runtime, key: string | undefined): Promise<readonly string[]> {
   if (key === undefined) return await (await runtime.logKeys()).verifiers();
-  // No file of keys is called like a key: its hash stands between plus signs.
+  // A key has its id between plus signs. No file name looks like that.
   if (/^[^+]+\+[0-9a-f]{8}\+/.test(key)) return [key];
-  return textFile(key, 'The file of public keys')
+  return textFile(key, 'file of public keys')
     .split('\n')
     .filter((line) => line.trim() !== '');
 }
 
 function placeOf({ configuration: { auditLog, auditLogNamed } }: Runtime): LogPlace {
   if (auditLog.database !== undefined) return { kind: 'database', name: databaseName(auditLog.database) };
-  const there = exists(auditLog.file);
-  if (!there && auditLogNamed) throw missing(auditLog.file);
-  return { kind: 'file', name: auditLog.file, there };
+  const isThere = exists(auditLog.file);
+  if (!isThere && auditLogNamed) throw missing(auditLog.file);
+  return { kind: 'file', name: auditLog.file, exists: isThere };
 }
 
-/** Whether there is anything at the path; what is wrong with it is for the log to tell. */
+/** Whether the path exists. The log itself reports all other problems. */
 function exists(path: string): boolean {
   try {
     lstatSync(path);
@@ -61,25 +60,25 @@ function exists(path: string): boolean {
 }
 
 function missing(file: string): TokenctlError {
-  return new TokenctlError('audit_unavailable', `The audit log ${file} does not exist`, {
-    hint: 'Check the path: it comes from --log-file, TOKENCTL_AUDIT_LOG or auditLog.file of the configuration file.',
+  return new TokenctlError('audit_unavailable', `No audit log at ${file}`, {
+    hint: 'Check the path in --log-file, TOKENCTL_AUDIT_LOG or auditLog.file of the configuration file.',
   });
 }
 
-/** Where the log is that was verified. */
+/** The place of the verified log. */
 export type LogPlace =
   | {
       readonly kind: 'file';
       readonly name: string;
-      /** Whether the file exists: before the first change there is none. */
-      readonly there: boolean;
+      /** False before the first change. */
+      readonly exists: boolean;
     }
   | { readonly kind: 'database'; readonly name: string };
 
-/** A log that holds, as a command's result. */
+/** The result for an intact log. */
 export function verificationResult(verified: VerifiedLog, place: LogPlace): Report {
   const { entries, head, tornBytes, removed, checkpoint } = verified;
-  const torn = `An unfinished last line of ${countText(tornBytes, 'byte')} is ignored: an append that was cut short.`;
+  const torn = `Ignored an unfinished last line of ${countText(tornBytes, 'byte')}, left by an interrupted append.`;
   const lines = [...summaryLines(verified, place), ...(tornBytes > 0 ? [torn] : [])];
   return report({
     json: { [place.kind]: place.name, entries, head, tornBytes, removed, checkpoint },
@@ -89,26 +88,26 @@ export function verificationResult(verified: VerifiedLog, place: LogPlace): Repo
 
 function summaryLines({ entries, head, removed, checkpoint }: VerifiedLog, place: LogPlace): string[] {
   const name = printable.value(place.kind === 'file' ? place.name : `the database ${place.name}`);
-  if (place.kind === 'file' && !place.there) {
-    return [`There is no audit log yet: ${name} is made with the first change.`];
+  if (place.kind === 'file' && !place.exists) {
+    return [`No audit log yet. The first change creates ${name}.`];
   }
-  if (entries === 0) return [`There are no entries in ${name}.`];
+  if (entries === 0) return [`No entries in ${name}.`];
   return [
-    `The log holds: ${countText(entries, 'entry', 'entries')} in ${name}.`,
-    ...(removed === undefined ? [] : [`Retention removed entries 1 to ${removed}, as the log says.`]),
+    `The audit log is intact: ${countText(entries, 'entry', 'entries')} in ${name}.`,
+    ...(removed === undefined
+      ? []
+      : [`Entries 1 to ${removed} were removed by retention, as the log records.`]),
     ...(checkpoint === undefined
       ? []
-      : [
-          `Entries 1 to ${checkpoint.size} are those of the checkpoint of ${printable.value(checkpoint.origin)}.`,
-        ]),
+      : [`Entries 1 to ${checkpoint.size} match the checkpoint of ${printable.value(checkpoint.origin)}.`]),
     `Head: ${head.hash}`,
   ];
 }
 
 /**
- * Closes the log's file and goes on in a new one; then removes closed files that are older than an age.
+ * Closes the file of the log and continues in a new one. Then removes closed files that are older than an age.
  *
- * @param removeOlderThan Milliseconds; nothing is removed where not given.
+ * @param removeOlderThan Milliseconds. Nothing is removed without it.
  * @throws TokenctlError as the operations
  */
 export async function rotationFlow(runtime: Runtime, removeOlderThan: number | undefined): Promise<Report> {
@@ -119,7 +118,7 @@ export async function rotationFlow(runtime: Runtime, removeOlderThan: number | u
   const closed = rotation?.archive ?? null;
   const removed = pruning?.files ?? [];
   const lines = [
-    closed === null ? 'The log has no entries: nothing is closed.' : `Closed ${closed}.`,
+    closed === null ? 'Nothing to rotate: the audit log has no entries.' : `Closed ${closed}.`,
     ...(removeOlderThan === undefined ? [] : [`Removed ${countText(removed.length, 'file')}.`, ...removed]),
   ];
   return report({

@@ -11,7 +11,7 @@ import { type Result, report, type Streamed } from '../../reports/tables/result.
 import { countText, printable } from '../../reports/tables/text.ts';
 import { instantOf, type Moment } from '../flags.ts';
 
-/** The flags of a report. */
+/** The flags of `log report`. */
 interface ReportFlags {
   readonly since?: Moment | undefined;
   readonly until?: Moment | undefined;
@@ -19,7 +19,7 @@ interface ReportFlags {
   readonly output?: string | undefined;
 }
 
-/** What a report is made with, besides its flags. */
+/** The input of a report. */
 export interface ReportRequest {
   readonly runtime: Runtime;
   readonly flags: ReportFlags;
@@ -29,16 +29,16 @@ export interface ReportRequest {
 }
 
 /**
- * Reports what was done in a time, as a document that is written as the log is read.
+ * Reports the changes of a period, as a document that is streamed while the log is read.
  *
- * @throws TokenctlError `usage` for a time that ends before it begins, and as `reportLog`
+ * @throws TokenctlError `usage` for a period that ends before it starts, and as `reportLog`
  */
 export async function reportFlow({ runtime, flags, json, version }: ReportRequest): Promise<Result> {
   const now = runtime.clock.now();
   const since = flags.since && instantOf(flags.since, now);
   const until = flags.until && instantOf(flags.until, now);
   if (since !== undefined && until !== undefined && since >= until) {
-    throw new TokenctlError('usage', '--until is not after --since');
+    throw new TokenctlError('usage', '--until must be after --since');
   }
   const { auditLog } = runtime.configuration;
   const place =
@@ -52,7 +52,7 @@ export async function reportFlow({ runtime, flags, json, version }: ReportReques
   const counted = `${countText(runs, 'run')} with ${countText(entries, 'entry', 'entries')}`;
   return report({
     json: { output: flags.output, runs, entries },
-    text: () => `${flags.output} has the report on ${counted}.\n`,
+    text: () => `Wrote the report on ${counted} to ${flags.output}.\n`,
     failure: brokenLog(made),
   });
 }
@@ -72,7 +72,7 @@ function documentOf(
     : markdownOf(blocks);
 }
 
-/** One object, a run a line. */
+/** One JSON object, with one run per line. */
 async function* jsonOf(made: LogReport, { since, until }: ReportFrame): AsyncIterable<string> {
   const { verification, totals } = made;
   const head = JSON.stringify({ since: since ?? null, until: until ?? null, verification, totals });
@@ -89,7 +89,7 @@ async function* jsonOf(made: LogReport, { since, until }: ReportFrame): AsyncIte
   yield '\n]}\n';
 }
 
-/** That the log does not hold, where it does not: the report says so as well. */
+/** The error for a broken log, which the report shows as well; undefined for an intact one. */
 function brokenLog({ verification, failure }: LogReport): TokenctlError | undefined {
   try {
     requireIntact(verification);

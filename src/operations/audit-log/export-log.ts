@@ -4,118 +4,114 @@ import { RecordBatch } from '../journal/record-batch.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { ExportCursor, ExportPosition, LogFormat, LogSink } from '../ports/log-sink.ts';
 
-/** Which entries are exported, as what, to where. */
+/** The entries to export, their format, and the sink. */
 export interface ExportLogOptions {
   readonly log: Pick<AuditLog, 'entries' | 'head'>;
   readonly format: LogFormat;
   readonly sink: LogSink;
-  /** Where it remembers how far it came; without one every run begins anew. */
+  /** Remembers the position. Without a cursor, every run starts again. */
   readonly cursor?: ExportCursor | undefined;
-  /** Where to begin where there is no position to resume from: a number, or an instant. The first entry otherwise. */
+  /** The first entry, by number or time, if the cursor has no position. Default: entry 1. */
   readonly since?: number | Date | undefined;
-  /** Where given, goes on with what is appended, until the signal. */
+  /** Keeps exporting new entries until the signal. */
   readonly follow?: FollowOptions | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How an export waits. */
+/** How to wait for new entries. */
 interface FollowOptions {
-  /** Waits between looks at the log, and before trying a sink again: milliseconds, less where the signal says stop. */
+  /** Waits between polls of the log, and before a retry. Returns early on the signal. */
   readonly wait: (milliseconds: number) => Promise<void>;
-  /** Is told why the sink did not take records, each time. */
+  /** Receives each error of the sink. */
   readonly onFailure: (error: TokenctlError) => void;
 }
 
-/** What was exported. */
+/** The exported entries. */
 export interface ExportReport {
   readonly entries: number;
   readonly records: number;
-  /** The number of the last entry that the sink took; 0 for none. */
+  /** The number of the last exported entry; 0 for none. */
   readonly last: number;
 }
 
-/** How often the log is looked at, and how long a sink that fails is left alone at most, in milliseconds. */
-const LOOK = 1_000;
-const LONGEST_WAIT = 30_000;
+const POLL_INTERVAL_MS = 1_000;
+const MAX_RETRY_DELAY_MS = 30_000;
 
 /**
- * Exports the audit log, oldest entry first, beginning behind what the cursor remembers. Each entry is handed
- * over at least once: the cursor moves after the sink took all records of an entry, so that an entry whose
- * records were handed over when a run was cut short is handed over again.
+ * Exports the audit log, oldest entry first, starting after the position of the cursor. Each entry is sent at least once:
+ * the cursor moves after the sink accepted all records of an entry, so an interrupted run may send some records again.
  *
- * It only reads the log, so that a sink that hangs keeps nobody from appending.
+ * The export only reads the log: a slow sink does not block appends.
  *
- * @throws TokenctlError `log_broken` where the log is not the one of the cursor or holds a line that is no
- * entry, `not_found` where retention removed what comes next, `audit_unavailable`, and whatever sink and cursor
- * throw; following, a sink that cannot be reached is tried again instead.
+ * @throws TokenctlError `log_broken` if the cursor belongs to another log or a line is not an entry, `not_found` if
+ * retention removed the next entries, `audit_unavailable`, and the errors of sink and cursor. With `follow`, an
+ * unreachable sink is retried instead.
  */
 export async function exportLog(options: ExportLogOptions): Promise<ExportReport> {
   const { follow } = options;
-  const work = await Export.begin(options);
+  const run = await ExportRun.begin(options);
   if (follow === undefined) {
-    await work.run();
-    return work.report();
+    await run.exportNew();
+    return run.report();
   }
   for (let failures = 0; options.signal?.aborted !== true; ) {
     try {
-      await work.run();
+      await run.exportNew();
       failures = 0;
-      await follow.wait(LOOK);
+      await follow.wait(POLL_INTERVAL_MS);
     } catch (error) {
-      if (!passes(error)) throw error;
+      if (!isRetryable(error)) throw error;
       follow.onFailure(error);
-      await follow.wait(Math.min(LOOK * 2 ** failures, LONGEST_WAIT));
+      await follow.wait(Math.min(POLL_INTERVAL_MS * 2 ** failures, MAX_RETRY_DELAY_MS));
       failures += 1;
     }
   }
-  return work.report();
+  return run.report();
 }
 
-/** Whether trying again may help. */
-function passes(error: unknown): error is TokenctlError {
+function isRetryable(error: unknown): error is TokenctlError {
   return (
     error instanceof TokenctlError &&
     (error.code === 'target_unreachable' || error.code === 'target_misbehaved')
   );
 }
 
-/** An export under way. */
-class Export {
+class ExportRun {
   readonly #options: ExportLogOptions;
   readonly #intents: OpenIntents;
   #position: ExportPosition;
-  /** Whether it is known that the log holds the position. */
-  #found: boolean;
+  /** Whether the log is known to have the entry of the position. */
+  #isPositionChecked: boolean;
   #entries = 0;
   #records = 0;
 
   private constructor(options: ExportLogOptions, position: ExportPosition | null) {
     this.#options = options;
     this.#intents = new OpenIntents(options.log);
-    this.#position = position ?? { seq: startOf(options), previous: null };
-    this.#found = position === null || position.seq === 0;
+    this.#position = position ?? { seq: startAfter(options), previous: null };
+    this.#isPositionChecked = position === null || position.seq === 0;
   }
 
-  static async begin(options: ExportLogOptions): Promise<Export> {
-    return new Export(options, (await options.cursor?.load()) ?? null);
+  static async begin(options: ExportLogOptions): Promise<ExportRun> {
+    return new ExportRun(options, (await options.cursor?.load()) ?? null);
   }
 
   report(): ExportReport {
     return { entries: this.#entries, records: this.#records, last: this.#position.seq };
   }
 
-  /** Exports what there is by now. */
-  async run(): Promise<void> {
+  /** Exports the entries that exist now. */
+  async exportNew(): Promise<void> {
     const { log, signal } = this.#options;
     const { size } = await log.head();
-    if (size < this.#position.seq && !this.#found) throw this.#cutOff(size);
+    if (size < this.#position.seq && !this.#isPositionChecked) throw this.#cutOffError(size);
     if (size <= this.#position.seq) return;
     const batch = new RecordBatch(this.#options.sink);
     let last: ExportPosition | null = null;
     for await (const entry of log.entries(Math.max(this.#position.seq, 1))) {
       if (signal?.aborted === true) break;
       if (entry.seq <= this.#position.seq) {
-        this.#recognize(entry);
+        this.#checkPosition(entry);
         continue;
       }
       this.#requireNext(entry, last?.seq ?? this.#position.seq);
@@ -139,41 +135,49 @@ class Export {
   async #accepted(batch: RecordBatch, position: ExportPosition): Promise<void> {
     await batch.flush();
     this.#position = position;
-    this.#found = true;
+    this.#isPositionChecked = true;
     await this.#options.cursor?.save(position);
   }
 
-  #recognize(entry: Entry): void {
+  #checkPosition(entry: Entry): void {
     const { seq, previous } = this.#position;
-    if (entry.seq !== seq || this.#found) return;
+    if (entry.seq !== seq || this.#isPositionChecked) return;
     if (entry.previous !== previous) {
-      throw new TokenctlError('log_broken', `Entry ${seq} of the log is not the one that was exported last`, {
-        hint: 'The cursor is of another log, or the log was rewritten: find out with `tokenctl log verify`.',
-        details: { seq },
-      });
+      throw new TokenctlError(
+        'log_broken',
+        `Entry ${seq} of the log differs from the exported entry ${seq}`,
+        {
+          hint: 'The cursor belongs to another log, or the log was rewritten. Run `tokenctl log verify`.',
+          details: { seq },
+        },
+      );
     }
-    this.#found = true;
+    this.#isPositionChecked = true;
   }
 
   #requireNext({ seq }: Entry, before: number): void {
     if (seq === before + 1 || before === 0 || this.#position.previous === null) return;
-    throw new TokenctlError('not_found', `Entries ${before + 1} to ${seq - 1} are not in the log any more`, {
-      hint: `Retention removed them. Go on behind: remove the cursor, and give --since ${seq}.`,
+    throw new TokenctlError('not_found', `Entries ${before + 1} to ${seq - 1} are no longer in the log`, {
+      hint: `Retention removed them. To skip them, delete the cursor and give --since ${seq}.`,
       details: { from: before + 1, to: seq - 1 },
     });
   }
 
-  #cutOff(size: number): TokenctlError {
+  #cutOffError(size: number): TokenctlError {
     const { seq } = this.#position;
-    return new TokenctlError('log_broken', `The log ends at entry ${size}, and ${seq} were exported`, {
-      hint: 'The cursor is of another log, or this one was cut off: find out with `tokenctl log verify`.',
-      details: { entries: size, exported: seq },
-    });
+    return new TokenctlError(
+      'log_broken',
+      `The log ends at entry ${size}, but ${seq} entries were exported`,
+      {
+        hint: 'The cursor belongs to another log, or the log was cut off. Run `tokenctl log verify`.',
+        details: { entries: size, exported: seq },
+      },
+    );
   }
 }
 
-/** The entry before the first one. */
-function startOf({ since }: ExportLogOptions): number {
+/** The number of the entry before the first one to export. */
+function startAfter({ since }: ExportLogOptions): number {
   return typeof since === 'number' ? since - 1 : 0;
 }
 

@@ -1,22 +1,22 @@
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 
-/** Which entries are meant. Criteria that are present must all hold. */
+/** The entries to list. All criteria must match. */
 export interface ListLogOptions {
   readonly log: Pick<AuditLog, 'entries'>;
-  /** An operation, or the first words of several: `tokens` means `tokens.revoke` as well. */
+  /** An operation, or a prefix: `tokens` matches `tokens.revoke`. */
   readonly operation?: string;
   readonly run?: string;
   readonly kind?: Entry['kind'];
   /** Appended at or after this instant. */
   readonly since?: Date;
-  /** Only that many, the newest. */
+  /** The maximum number of entries: the newest ones. */
   readonly last?: number;
 }
 
 /**
  * Streams entries of the audit log, oldest first.
  *
- * @throws TokenctlError `log_broken` at a line that is no entry, `audit_unavailable` where it cannot be read.
+ * @throws TokenctlError `log_broken` at a line that is not an entry, `audit_unavailable` if the log cannot be read.
  */
 export async function* listLog(options: ListLogOptions): AsyncIterable<Entry> {
   const { last } = options;
@@ -40,4 +40,37 @@ function matches(entry: Entry, { operation, run, kind, since }: ListLogOptions):
     (kind === undefined || entry.kind === kind) &&
     (since === undefined || Date.parse(entry.at) >= since.getTime())
   );
+}
+
+/** A margin for clocks that were set back. */
+const CLOCK_MARGIN_MS = 86_400_000;
+
+/**
+ * The number of an entry that is not later than any entry since an instant, nor than the intents that these close. Uses a
+ * binary search, so that a long log need not be read.
+ *
+ * @throws TokenctlError `log_broken`, `audit_unavailable`.
+ */
+export async function numberSince(log: Pick<AuditLog, 'entries' | 'head'>, since: Date): Promise<number> {
+  const limit = since.getTime() - CLOCK_MARGIN_MS;
+  let low = 1;
+  let high = (await log.head()).size + 1;
+  let before: Entry | null = null;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const entry = await firstFrom(log, middle);
+    if (entry === null || Date.parse(entry.at) >= limit) {
+      high = middle;
+    } else {
+      before = entry;
+      // Skips entries that retention removed.
+      low = entry.seq + 1;
+    }
+  }
+  return Math.min(low, ...(before?.open ?? []));
+}
+
+async function firstFrom(log: Pick<AuditLog, 'entries'>, number: number): Promise<Entry | null> {
+  for await (const entry of log.entries(number)) return entry;
+  return null;
 }

@@ -2,64 +2,63 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { countNames, noCounts, type RunAccount, type RunCounts, RunTally } from '../journal/run-account.ts';
 import type { AuditLog, Entry, LogVerification } from '../ports/audit-log.ts';
 
-/** Of which time a report is made. */
+/** The log and the period of a report. */
 export interface ReportLogOptions {
   readonly log: Pick<AuditLog, 'entries' | 'verify'>;
-  /** At or after this instant; from the first entry on where not given. */
+  /** The start of the period. Default: the first entry. */
   readonly since?: Date | undefined;
-  /** Before this instant; up to the last entry where not given. */
+  /** The end of the period, exclusive. Default: after the last entry. */
   readonly until?: Date | undefined;
 }
 
-/** What happened in a time, in numbers. */
+/** The totals of a period. */
 export interface LogTotals {
   readonly entries: number;
   readonly runs: number;
-  /** Runs by their operation, in the order of their first ones. */
+  /** Number of runs by operation, in the order of their first runs. */
   readonly operations: Readonly<Record<string, number>>;
-  /** Runs by who ordered them. */
+  /** Number of runs by actor. */
   readonly actors: Readonly<Record<string, number>>;
   readonly counts: RunCounts;
-  /** Runs that were interrupted, and runs that are open. */
+  /** Number of interrupted runs, and of runs without an outcome. */
   readonly interrupted: number;
   readonly unfinished: number;
 }
 
 /** A report on the audit log. */
 export interface LogReport {
-  /** Of the whole log, also outside of the time. */
+  /** Of the whole log, not only of the period. */
   readonly verification: LogVerification;
   readonly totals: LogTotals;
-  /** The runs of which an entry is of the time, in the order in which they ended; those that did not, last. */
+  /** The runs with an entry in the period, in the order of their ends. Runs that did not end come last. */
   readonly runs: () => AsyncIterable<RunAccount>;
-  /** Asked after the runs: what kept the log from being read to its end; null where nothing did. */
+  /** After the runs: the error that stopped reading; null for none. */
   readonly failure: () => TokenctlError | null;
 }
 
 /**
- * Reports what was done in a time, on whose order, and what came of it: each run whole, with the entries before
- * and after the time as well, so that one that was interrupted is told with what was found out later.
+ * Reports the runs of a period: who ordered them, what they did, and their results. Each run is complete, including its
+ * entries before and after the period, such as the reconciliation of an interrupted run.
  *
- * The log is verified and read three times; held in memory are the runs that are under way, and of the others of
- * the time their names.
+ * The log is verified and read three times. Only unfinished runs and the ids of the other runs are kept in memory.
  *
- * @throws TokenctlError `audit_unavailable`. A log that does not hold is reported as far as it can be read.
+ * @throws TokenctlError `audit_unavailable`. A broken log is reported as far as it can be read.
  */
 export async function reportLog(options: ReportLogOptions): Promise<LogReport> {
   const { log } = options;
   const verification = await log.verify();
-  const reading = new Reading(options);
-  const { runs, entries } = await reading.runsOfTheTime();
-  const totals = await totalsOf(reading.accounts(runs), entries);
+  const reader = new ReportReader(options);
+  const { runs, entries } = await reader.runsInPeriod();
+  const totals = await totalsOf(reader.accounts(runs), entries);
   return {
     verification,
     totals,
-    runs: () => reading.accounts(runs),
-    failure: () => reading.failure,
+    runs: () => reader.accounts(runs),
+    failure: () => reader.failure,
   };
 }
 
-class Reading {
+class ReportReader {
   readonly #options: ReportLogOptions;
   failure: TokenctlError | null = null;
 
@@ -67,34 +66,34 @@ class Reading {
     this.#options = options;
   }
 
-  /** The runs of which an entry is of the time, each with the number of its last entry. */
-  async runsOfTheTime(): Promise<{ readonly runs: ReadonlyMap<string, number>; readonly entries: number }> {
+  /** The runs with an entry in the period, each with the number of its last entry. */
+  async runsInPeriod(): Promise<{ readonly runs: ReadonlyMap<string, number>; readonly entries: number }> {
     const runs = new Map<string, number>();
     let entries = 0;
     for await (const entry of this.#entries()) {
-      const isOfTheTime = this.#isOfTheTime(entry);
-      if (isOfTheTime) entries += 1;
-      if (isOfTheTime || runs.has(entry.run)) runs.set(entry.run, entry.seq);
+      const isInPeriod = this.#isInPeriod(entry);
+      if (isInPeriod) entries += 1;
+      if (isInPeriod || runs.has(entry.run)) runs.set(entry.run, entry.seq);
     }
     return { runs, entries };
   }
 
   async *accounts(runs: ReadonlyMap<string, number>): AsyncIterable<RunAccount> {
-    const underWay = new Map<string, RunTally>();
+    const unfinishedTallies = new Map<string, RunTally>();
     for await (const entry of this.#entries()) {
       const last = runs.get(entry.run);
       if (last === undefined) continue;
-      const tally = underWay.get(entry.run) ?? new RunTally(entry);
-      underWay.set(entry.run, tally);
+      const tally = unfinishedTallies.get(entry.run) ?? new RunTally(entry);
+      unfinishedTallies.set(entry.run, tally);
       tally.add(entry);
       if (entry.seq < last || !tally.isClosed) continue;
-      underWay.delete(entry.run);
+      unfinishedTallies.delete(entry.run);
       yield tally.account();
     }
-    for (const tally of underWay.values()) yield tally.account();
+    for (const tally of unfinishedTallies.values()) yield tally.account();
   }
 
-  /** All entries up to where the log is readable. */
+  /** All entries up to the first unreadable one. */
   async *#entries(): AsyncIterable<Entry> {
     try {
       yield* this.#options.log.entries();
@@ -104,7 +103,7 @@ class Reading {
     }
   }
 
-  #isOfTheTime({ at }: Entry): boolean {
+  #isInPeriod({ at }: Entry): boolean {
     const { since, until } = this.#options;
     const instant = Date.parse(at);
     return (
@@ -118,9 +117,9 @@ async function totalsOf(runs: AsyncIterable<RunAccount>, entries: number): Promi
   const counts = noCounts();
   const operations = new Map<string, number>();
   const actors = new Map<string, number>();
-  let [number, interrupted, unfinished] = [0, 0, 0];
+  let [count, interrupted, unfinished] = [0, 0, 0];
   for await (const account of runs) {
-    number += 1;
+    count += 1;
     interrupted += account.state === 'interrupted' ? 1 : 0;
     unfinished += account.state === 'unfinished' ? 1 : 0;
     increase(operations, account.operation);
@@ -129,7 +128,7 @@ async function totalsOf(runs: AsyncIterable<RunAccount>, entries: number): Promi
   }
   return {
     entries,
-    runs: number,
+    runs: count,
     operations: Object.fromEntries(operations),
     actors: Object.fromEntries(actors),
     counts,
@@ -142,7 +141,7 @@ function increase(numbers: Map<string, number>, name: string): void {
   numbers.set(name, (numbers.get(name) ?? 0) + 1);
 }
 
-/** Who ordered something, as one name: the user of the machine, and the job where it was one. */
+/** The name of an actor: the user of the operating system, and the job. */
 export function actorName({ user, host, as, sudo_user, job }: Entry['actor']): string {
   const person = sudo_user === undefined ? user : `${sudo_user} (as ${user ?? 'root'})`;
   const place = host === undefined ? '' : `@${host}`;

@@ -4,45 +4,45 @@ import { neededSince } from '../../domain/incident/incident.ts';
 import { readIncidentHistories } from '../incident/recorded-incidents.ts';
 import type { AuditLog, EntryDraft, Pruning, Rotation } from '../ports/audit-log.ts';
 
-/** Which log, by whom. */
+/** The log, and who rotates or prunes it. */
 export interface RotateLogOptions {
   readonly log: Pick<AuditLog, 'rotate' | 'prune' | 'entries'>;
   readonly actor: EntryDraft['actor'];
 }
 
 /**
- * Closes the log's file and goes on in a new one; all files together stay one chain.
+ * Closes the file of the log and continues in a new one. All files together are one chain.
  *
  * @returns Null for an empty log.
- * @throws TokenctlError `unsupported` where the log is no file, `log_broken`, `audit_unavailable`.
+ * @throws TokenctlError `unsupported` if the log is not a file, `log_broken`, `audit_unavailable`.
  */
 export async function rotateLog({ log, actor }: RotateLogOptions): Promise<Rotation | null> {
-  if (log.rotate === undefined) throw noFile();
+  if (log.rotate === undefined) throw notAFile();
   return await log.rotate({ actor, run: randomUUID() });
 }
 
 /**
- * Removes closed files of which all entries were appended before an instant and have an outcome. What
- * stays is verified as before: an entry says what was removed, and the first file that stays says what
- * stood before it. What an incident needs to be lifted stays, however old it is.
+ * Removes closed files whose entries were all appended before an instant and have an outcome. Entries that an open
+ * incident needs are kept, however old they are. The rest of the log can still be verified: an entry records the removal,
+ * and the first remaining file has the state of the log before it.
  *
- * @returns Null where there are none.
- * @throws TokenctlError `unsupported` where the log is no file, `audit_unavailable`.
+ * @returns Null if there are no such files.
+ * @throws TokenctlError `unsupported` if the log is not a file, `audit_unavailable`.
  */
 export async function pruneLog({
   log,
   actor,
   before,
 }: RotateLogOptions & { readonly before: Date }): Promise<Pruning | null> {
-  if (log.prune === undefined) throw noFile();
+  if (log.prune === undefined) throw notAFile();
   const incidents = [...(await readIncidentHistories(log)).values()].flatMap((history) => history.incidents);
   const needed = neededSince(incidents);
   const earliest = needed === null ? before : new Date(Math.min(before.getTime(), Date.parse(needed)));
   return await log.prune(earliest, { actor, run: randomUUID() });
 }
 
-function noFile(): TokenctlError {
-  return new TokenctlError('unsupported', 'Only a log in a file is rotated', {
-    hint: 'A table needs no rotation: partition or archive it by the means of the database.',
+function notAFile(): TokenctlError {
+  return new TokenctlError('unsupported', 'Only an audit log in a file can be rotated', {
+    hint: 'Partition or archive the table with the tools of the database.',
   });
 }

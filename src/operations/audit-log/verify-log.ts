@@ -1,61 +1,61 @@
 import { type Checkpoint, openCheckpoint } from '../../domain/checkpoint.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { emptyTree, MerkleTree, type TreeState } from '../../domain/merkle-tree.ts';
 import { parseVerifier } from '../../domain/note-key.ts';
-import type { AuditLog, Head, LogVerification } from '../ports/audit-log.ts';
-import { LogTree } from './log-tree.ts';
+import type { AuditLog, Head, LogObserver, LogVerification } from '../ports/audit-log.ts';
 
-/** A log whose chain holds. */
+/** A log whose chain is intact. */
 export interface VerifiedLog {
   readonly entries: number;
-  /** Compare it with one kept elsewhere: a chain cannot tell that its end was cut off. */
+  /** A chain alone cannot show that its end was cut off: compare the head with a copy kept elsewhere. */
   readonly head: Head;
-  /** The length of an unfinished last line, which no operation relied on; 0 for none. */
+  /** The length of an unfinished last line, which no operation relied on. Usually 0. */
   readonly tornBytes: number;
-  /** The number up to which retention removed entries; absent where the first one is there. */
+  /** The number of the last entry that retention removed; absent if the first entry exists. */
   readonly removed?: number;
-  /** The checkpoint that the log was compared with: nothing of what it covers was changed or cut off. */
+  /** The checkpoint that the log matches. */
   readonly checkpoint?: Pick<Checkpoint, 'origin' | 'size'>;
 }
 
-/** Which log is verified, and by what. */
-export interface VerifyLogOptions {
+/** The log to verify, and a checkpoint to compare it with. */
+interface VerifyLogOptions {
   readonly log: Pick<AuditLog, 'verify'>;
-  /** A checkpoint made before: a signed note. */
+  /** An earlier checkpoint: a signed note. */
   readonly checkpoint?: {
     readonly note: string;
-    /** The public keys that are trusted, as `name+id+key`. */
+    /** The trusted public keys, as `name+id+key`. */
     readonly keys: readonly string[];
   };
 }
 
 /**
- * Reads the whole audit log and checks that every entry follows from the one before; with a checkpoint,
- * also that nothing of what that covers was cut off or written anew.
+ * Reads the whole audit log and checks that every entry follows from the entry before. With a checkpoint, also checks
+ * that the entries it covers were not cut off or rewritten.
  *
- * @throws TokenctlError `log_broken` with details `{ line, file?, seq, expected, problem, entries }`, of
- * which a `cut-off` or `rewritten` log has `{ problem, entries, size }`; `configuration` for what is no
- * checkpoint or no key; `audit_unavailable` where the log cannot be read.
+ * @throws TokenctlError `log_broken` with details `{ line, file?, seq, expected, problem, entries }`, or for a `cut-off`
+ * or `rewritten` log `{ problem, entries, size }`; `configuration` for an invalid checkpoint or key; `audit_unavailable`
+ * if the log cannot be read.
  */
 export async function verifyLog({ log, checkpoint }: VerifyLogOptions): Promise<VerifiedLog> {
-  if (checkpoint === undefined) return held(await log.verify());
+  if (checkpoint === undefined) return requireIntact(await log.verify());
   const head = openCheckpoint(checkpoint.note, checkpoint.keys.map(parseVerifier));
   const tree = new LogTree({ mark: head.size });
-  const verified = held(await log.verify(tree));
+  const verified = requireIntact(await log.verify(tree));
   requireCheckpoint(head, tree);
   return { ...verified, checkpoint: { origin: head.origin, size: head.size } };
 }
 
 /**
- * What a verification found, where the chain holds.
+ * The result of a verification without a break.
  *
- * @throws TokenctlError `log_broken` where it does not.
+ * @throws TokenctlError `log_broken` if there is one.
  */
-export function held({ break: broken, ...verified }: LogVerification): VerifiedLog {
+export function requireIntact({ break: broken, ...verified }: LogVerification): VerifiedLog {
   if (broken === null) return verified;
   const { line, file, seq, expected, problem, message } = broken;
   const where = file === undefined ? `line ${line}` : `line ${line} of ${file}`;
-  throw new TokenctlError('log_broken', `The audit log does not hold at ${where}: ${message}`, {
-    hint: 'Keep the file as it is, and compare it with a copy or a checkpoint made before.',
+  throw new TokenctlError('log_broken', `The audit log is broken at ${where}: ${message}`, {
+    hint: 'Keep the log as it is, and compare it with a backup or an earlier checkpoint.',
     details: {
       line,
       ...(file !== undefined && { file }),
@@ -68,9 +68,9 @@ export function held({ break: broken, ...verified }: LogVerification): VerifiedL
 }
 
 /**
- * Checks that the tree of a log, marked at a checkpoint's size, is what the checkpoint says.
+ * Checks that the tree of a log, marked at the size of a checkpoint, matches the checkpoint.
  *
- * @throws TokenctlError `log_broken` where it is not.
+ * @throws TokenctlError `log_broken` if it does not.
  */
 export function requireCheckpoint({ size, root }: Checkpoint, { tree, markedRoot }: LogTree): void {
   if (markedRoot?.equals(root) === true) return;
@@ -78,9 +78,9 @@ export function requireCheckpoint({ size, root }: Checkpoint, { tree, markedRoot
   if (entries < size) {
     throw new TokenctlError(
       'log_broken',
-      `The audit log was cut off: it ends at entry ${entries}, and the checkpoint covers ${size}`,
+      `The audit log was cut off: it ends at entry ${entries}, but the checkpoint covers ${size} entries`,
       {
-        hint: 'Look for what was behind in a copy.',
+        hint: 'Restore the missing entries from a backup.',
         details: { problem: 'cut-off', entries, size },
       },
     );
@@ -88,19 +88,73 @@ export function requireCheckpoint({ size, root }: Checkpoint, { tree, markedRoot
   if (markedRoot === null) {
     throw new TokenctlError(
       'log_broken',
-      `The audit log begins behind what the checkpoint covers: entries 1 to ${size}`,
+      `The audit log starts after entry ${size}, the last one that the checkpoint covers`,
       {
-        hint: 'Verify with a checkpoint made later, or with the removed files beside the log.',
+        hint: 'Use a later checkpoint, or put the removed files next to the log.',
         details: { problem: 'removed', entries, size },
       },
     );
   }
   throw new TokenctlError(
     'log_broken',
-    `The audit log was rewritten: entries 1 to ${size} are not those of the checkpoint`,
+    `The audit log was rewritten: entries 1 to ${size} do not match the checkpoint`,
     {
-      hint: 'Compare the log with a copy: the first entry that differs was changed, and all behind it written anew.',
+      hint: 'Compare the log with a backup. The first entry that differs was edited, and all entries after it were rewritten.',
       details: { problem: 'rewritten', entries, size },
     },
   );
+}
+
+/** The entries of interest in a tree. */
+interface LogTreeOptions {
+  /** The size at which the root of the tree is kept. */
+  readonly mark?: number | undefined;
+  /** The number of an entry to prove. */
+  readonly prove?: number | undefined;
+}
+
+/** The Merkle tree of the entries of a log, built while the log is verified. */
+export class LogTree implements LogObserver {
+  readonly #mark: number | undefined;
+  readonly #prove: number | undefined;
+  #tree: MerkleTree;
+  /** The root at the marked size; null until that is reached. */
+  markedRoot: Buffer | null = null;
+  /** The inclusion proof of the entry in the tree of the marked size. */
+  path: readonly Buffer[] | null = null;
+  /** The line of the entry to prove. */
+  leaf: Buffer | null = null;
+
+  constructor({ mark, prove }: LogTreeOptions = {}) {
+    this.#mark = mark;
+    this.#prove = prove;
+    this.#tree = this.#treeFrom(emptyTree);
+    this.#keepMarked();
+  }
+
+  /** The whole tree. */
+  get tree(): MerkleTree {
+    return this.#tree;
+  }
+
+  begins(before: TreeState): void {
+    this.#tree = this.#treeFrom(before);
+    this.#keepMarked();
+  }
+
+  line(bytes: Uint8Array): void {
+    this.#tree.add(bytes);
+    if (this.#tree.size === this.#prove) this.leaf = Buffer.from(bytes);
+    this.#keepMarked();
+  }
+
+  #treeFrom(start: TreeState): MerkleTree {
+    return new MerkleTree(start, this.#prove === undefined ? null : this.#prove - 1);
+  }
+
+  #keepMarked(): void {
+    if (this.#tree.size !== this.#mark) return;
+    this.markedRoot = this.#tree.root();
+    if (this.leaf !== null) this.path = this.#tree.path();
+  }
 }

@@ -2,11 +2,10 @@ import { readFileSync } from 'node:fs';
 import { EcsFlat, EcsVersion } from '@elastic/ecs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
-import { cefFormat } from '../../../src/audit-log/export/cef.ts';
 import { ECS_VERSION, ecsFormat } from '../../../src/audit-log/export/ecs.ts';
-import { jsonLinesFormat } from '../../../src/audit-log/export/json-lines.ts';
 import { ocsfFormat } from '../../../src/audit-log/export/ocsf.ts';
-import { syslogFormat } from '../../../src/audit-log/export/syslog.ts';
+import { jsonLinesFormat } from '../../../src/audit-log/export/open-sink.ts';
+import { cefFormat, syslogFormat } from '../../../src/audit-log/export/syslog.ts';
 import type { LogFormat } from '../../../src/operations/ports/log-sink.ts';
 import { HOSTILE, recordsByEntry, richLog } from './estate.ts';
 
