@@ -13,19 +13,18 @@ export interface Place {
   readonly target: Target;
   /** What it says of itself. */
   readonly expected: Partial<TargetDescription>;
-  /** One that may not read the settings. */
+  /** A target whose account may not read the settings. */
   readonly limited: Target;
-  /** Ways in with a wrong credential. */
+  /** Calls with a wrong credential. */
   readonly strangers: readonly (() => Promise<unknown>)[];
-  /** The target signed in with a token, and that token's id; null where none signs in with one. */
+  /** The target authenticated with a token, and the token's id; null if it does not use tokens. */
   readonly withToken: (() => Promise<{ target: Target; tokenId: number }>) | null;
-  /** What it cannot do, besides what its capabilities say. */
+  /** Unsupported operations that its capabilities do not cover. */
   readonly cannot: Readonly<Record<string, () => Promise<unknown>>>;
 }
 
 /**
- * What every target must do, whichever way it reaches its controller, and what it must refuse where it lacks
- * a capability.
+ * What every target must do, and what it must refuse without the capability.
  */
 export function targetContract(
   place: () => Place,
@@ -34,7 +33,7 @@ export function targetContract(
   const makeTokens = (count: number, scope?: 'read' | 'write') => place().service.makeTokens(count, scope);
   const age = (tokenId: number, days: number) => place().service.age(tokenId, days);
 
-  test('describes who answers, who asks and what it can do', async () => {
+  test('describes itself, the caller and its capabilities', async () => {
     const description = await place().target.describe();
     expect(description).toMatchObject(place().expected);
     expect(description).toMatchObject({
@@ -44,7 +43,7 @@ export function targetContract(
     });
   });
 
-  test('lists each selected token once, ascending, also beyond a page', async () => {
+  test('lists each selected token once, ascending, over several pages', async () => {
     const made = await makeTokens(230);
     const listed = await idsOf(place().target.tokens({ users: ['alice'] }));
     expect(listed).toEqual([...listed].sort((a, b) => a - b));
@@ -79,7 +78,7 @@ export function targetContract(
     expect(await among(since(0))).toEqual([used, unused, never]);
   });
 
-  test('revokes what exists, and leaves what is gone unchanged', async () => {
+  test('revokes existing tokens, and reports missing ones as unchanged', async () => {
     const { target } = place();
     const made = await makeTokens(150);
     const gone = made.slice(0, 5);
@@ -93,7 +92,7 @@ export function targetContract(
     expect(await idsOf(target.tokens({ ids: made }))).toEqual([]);
   });
 
-  test('knows the caller’s own token among the candidates', async () => {
+  test('includes the caller’s own token in the candidates', async () => {
     const { withToken } = place();
     expect(await place().target.ownTokenIds()).toEqual([]);
     if (withToken === null) return;
@@ -103,7 +102,7 @@ export function targetContract(
     await expect(target.describe()).rejects.toMatchObject({ code: 'credentials_refused' });
   });
 
-  test('tells whose a token value is, and nothing of what is none', async () => {
+  test('identifies the owner of a token value, and nothing for other values', async () => {
     const { service, target } = place();
     const pair = await service.makePair();
     const values = [new Secret('nobody-ever-made-this-value'), pair.access, new Secret('not a token')];
@@ -153,14 +152,14 @@ export function targetContract(
     expect(await service.accepts(value)).toBe(false);
   });
 
-  test('tells the last use where it can', async () => {
+  test('shows the last use if it can', async () => {
     const [used = 0, never = 0] = await makeTokens(2);
     await age(used, 3);
     const told = (await all(place().target.tokens({ ids: [used, never] }))).map(({ lastUsed }) => lastUsed);
     expect(told).toEqual(can.lastUsed ? [expect.any(Date), null] : [undefined, undefined]);
   });
 
-  test('leaves the refresh token beside a revoked token alive unless it is meant', async () => {
+  test('keeps the refresh token of a revoked token unless requested', async () => {
     const { service, target } = place();
     const pair = await service.makePair();
     const [token] = await all(target.tokens({ ids: [pair.accessTokenId] }));
@@ -173,7 +172,7 @@ export function targetContract(
   });
 
   describe.runIf(can.refreshTokens)('refresh tokens', () => {
-    test('are revoked along, so that they mint nothing', async () => {
+    test('are revoked with their access tokens, and create no new ones', async () => {
       const { service, target } = place();
       const [kept, gone] = [await service.makePair(), await service.makePair()];
       const [outcome] = await all(target.revoke([gone.accessTokenId], { withRefreshTokens: true }));
@@ -216,7 +215,7 @@ export function targetContract(
   });
 
   describe.runIf(can.sessions)('sessions', () => {
-    test('are listed and ended by their users', async () => {
+    test('are listed and ended by user', async () => {
       const { service, target } = place();
       const isLoggedIn = await service.logIn();
       const [alice] = await all(target.users({ names: ['alice'] }));
@@ -239,13 +238,13 @@ export function targetContract(
     });
   });
 
-  test('refuses what it cannot do', async () => {
+  test('refuses unsupported operations', async () => {
     for (const attempt of Object.values(place().cannot)) {
       await expect(attempt()).rejects.toMatchObject({ code: 'unsupported' });
     }
   });
 
-  test('tells the activity of a token, also of one that is gone, and the last change of a user', async () => {
+  test('shows the activity of a token, even after its deletion, and the last change of a user', async () => {
     const { target } = place();
     const since = new Date(Date.now() - 60_000);
     const { token } = await target.createToken({ scope: 'read', description: 'traced', user: 'admin' });
@@ -268,7 +267,7 @@ export function targetContract(
     expect((await place().target.applications()).map(({ name }) => name)).toContain('pipeline');
   });
 
-  test('lists users, also by name and the deactivated ones alone', async () => {
+  test('lists users, by name and by inactivity', async () => {
     const { target } = place();
     const names = async (selector?: Parameters<Target['users']>[0]) => {
       const found: string[] = [];
@@ -289,14 +288,14 @@ export function targetContract(
     expect(await settings.write(before)).toEqual(before);
   });
 
-  test('says that a credential is refused, and that a right is missing', async () => {
+  test('reports a rejected credential and a missing permission', async () => {
     for (const attempt of place().strangers) {
       await expect(attempt()).rejects.toMatchObject({ code: 'credentials_refused' });
     }
     await expect(place().limited.settings.read()).rejects.toMatchObject({ code: 'permission_refused' });
   });
 
-  test('gives no secret away in its errors', async () => {
+  test('reveals no secret in its errors', async () => {
     for (const attempt of place().strangers) {
       const error: unknown = await attempt().catch((reason: unknown) => reason);
       if (!(error instanceof TokenctlError)) throw error;

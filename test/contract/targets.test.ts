@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import type { Target, TargetDescription } from '../../src/operations/ports/target.ts';
-import { openControllerApi } from '../../src/targets/controller-api/controller-api.ts';
 import type { Credential } from '../../src/targets/controller-api/connection.ts';
+import { openControllerApi } from '../../src/targets/controller-api/controller-api.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
 import { openOn } from '../support/databases.ts';
 import { ADMIN } from '../support/service.ts';
@@ -120,7 +120,7 @@ describe('a platform gateway over its REST API', () => {
   });
 });
 
-describe('a controller by way of its database', () => {
+describe('a controller’s database', () => {
   targetContract(() => places.database, {
     ...{
       refreshTokens: true,
@@ -132,7 +132,7 @@ describe('a controller by way of its database', () => {
   });
 });
 
-describe('a platform gateway by way of its database', () => {
+describe('a platform gateway’s database', () => {
   targetContract(() => places.gatewayDatabase, {
     ...{
       refreshTokens: true,

@@ -22,7 +22,7 @@ const change = {
   changes: {},
 };
 
-test('reads what the target reads', async () => {
+test('reads the same as the target', async () => {
   const target = new MemoryTarget(3);
   target.own = [2];
   target.self = databaseDescription();
@@ -44,7 +44,7 @@ test('reads what the target reads', async () => {
   await dry.close();
 });
 
-test('changes nothing: every token stays unchanged, settings only look changed, no token is made', async () => {
+test('changes nothing: tokens stay unchanged, settings only appear changed, no token is created', async () => {
   const target = new MemoryTarget(3);
   const before = target.values;
   target.refresh.rows.set(1, refreshToken());

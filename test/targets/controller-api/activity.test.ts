@@ -48,7 +48,7 @@ describe('the activity stream of a service', () => {
     await service.close();
   });
 
-  test('tells who did what to which token, also once that is gone, and of no other', async () => {
+  test('shows who changed which token, even after its deletion, and no other token', async () => {
     const found = await collected(target.activity({ tokenIds: [gone] }));
     expect(found).toMatchObject([
       { operation: 'create', object: 'o_auth2_access_token', actor: { username: 'admin' } },
@@ -62,7 +62,7 @@ describe('the activity stream of a service', () => {
     expect(await collected(target.activity({ tokenIds: [] }))).toEqual([]);
   });
 
-  test('is narrowed by actor and time', async () => {
+  test('is filtered by actor and time', async () => {
     const [first] = await collected(target.activity({}));
     const actor = first?.actor?.id ?? 0;
     const all = await collected(target.activity({ actorIds: [actor] }));
@@ -77,7 +77,7 @@ describe('the activity stream of a service', () => {
     expect(since.length).toBeGreaterThan(0);
   });
 
-  test('tells when somebody last changed anything, and nothing of who never did', async () => {
+  test('shows the last change of each user who made one', async () => {
     const all = await collected(target.activity({}));
     const last = all.findLast(({ actor }) => actor !== null);
     const actor = last?.actor?.id ?? 0;
@@ -85,7 +85,7 @@ describe('the activity stream of a service', () => {
     expect(await target.lastChanges([])).toEqual(new Map());
   });
 
-  test('applications are read with what concerns tokens: all, or by name', async () => {
+  test('applications are read, all or by name', async () => {
     const ci = { name: 'CI', clientType: 'public', grantType: 'password', created: expect.any(Date) };
     expect(await target.applications()).toMatchObject([ci]);
     expect(await target.applications(['CI', 'XY'])).toMatchObject([ci]);
@@ -93,7 +93,7 @@ describe('the activity stream of a service', () => {
   });
 });
 
-describe('an activity stream that is refused', () => {
+describe('an unreadable activity stream', () => {
   test.each([
     [400, 'unsupported'],
     [403, 'permission_refused'],
@@ -107,7 +107,7 @@ describe('an activity stream that is refused', () => {
     await target.close();
   });
 
-  test('with something else than entries', async () => {
+  test('with invalid entries', async () => {
     await using fake = await FakeController.start();
     fake.fault = pastRoot((_, response) => json(response, 200, { results: [{ id: 'one' }], next: null }));
     const target = opened(fake.address);
@@ -116,7 +116,7 @@ describe('an activity stream that is refused', () => {
     await target.close();
   });
 
-  test('reads an entry whose actor is gone, and one whose changes are no object', async () => {
+  test('reads an entry with a deleted actor, and one with invalid changes', async () => {
     await using fake = await FakeController.start();
     const entry = { timestamp: '2026-11-20T00:00:00Z', operation: 'delete', object1: 'user' };
     const results = [

@@ -27,7 +27,7 @@ const created = {
   application: null,
 };
 
-test('gives the value once, in a Secret, and its fingerprint', async () => {
+test('returns the value as a Secret, and its fingerprint', async () => {
   await using at = await creating((_, response) => json(response, 201, { ...created, token: 'the-value' }));
   const { token, value } = await at.work;
   expect(value.reveal()).toBe('the-value');
@@ -36,7 +36,7 @@ test('gives the value once, in a Secret, and its fingerprint', async () => {
   expect(JSON.stringify({ token, value })).not.toContain('the-value');
 });
 
-test('creates one for the caller by name', async () => {
+test('creates a token for the caller by name', async () => {
   await using fake = await FakeController.start();
   fake.fault = (request, response) =>
     request.method === 'POST' && json(response, 201, { ...created, token: 'the-value' });
@@ -45,7 +45,7 @@ test('creates one for the caller by name', async () => {
   await target.close();
 });
 
-test('tells a user of an identity provider which setting it is', async () => {
+test('names the setting that an external user needs', async () => {
   const detail =
     '(access_denied) OAuth2 Tokens cannot be created by users associated with an external authentication provider (ldap)';
   await using at = await creating((_, response) => json(response, 403, { detail }));
@@ -66,7 +66,7 @@ test.each([
   });
 });
 
-test('is asked for once only: a broken connection may have made one', async () => {
+test('is not retried, because a broken connection may have created a token', async () => {
   await using at = await creating((incoming) => incoming.socket.destroy() !== null);
   expect((await failureOf(at.work)).code).toBe('target_unreachable');
   expect(at.fake.requests).toEqual(['GET /api/', 'POST /api/v2/tokens/']);

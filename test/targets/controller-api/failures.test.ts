@@ -18,14 +18,14 @@ async function failing(fault: Fault, other: Parameters<typeof opened>[1] = {}) {
   return { error, requests: fake.requests.length };
 }
 
-describe('what cannot be reached has an error of its own', () => {
-  test('a name that does not exist', async () => {
+describe('network errors', () => {
+  test('a host name that does not exist', async () => {
     const error = await failureOf(opened('https://controller.invalid').describe());
     expect(error).toMatchObject({ code: 'target_unreachable' });
     expect(error.message).toContain('The host name controller.invalid was not found');
   });
 
-  test('a port where nothing listens, at once', async () => {
+  test('a refused connection, without retries', async () => {
     const fake = await FakeController.start();
     const { address } = fake;
     await fake[Symbol.asyncDispose]();
@@ -35,12 +35,12 @@ describe('what cannot be reached has an error of its own', () => {
     expect(performance.now() - started).toBeLessThan(2000);
   });
 
-  test('a server that never answers', async () => {
+  test('a server that never responds', async () => {
     const { error } = await failing(() => true, { timeoutMs: 300 });
     expect(error).toMatchObject({ code: 'target_unreachable', message: expect.stringContaining('in time') });
   });
 
-  test('a server that breaks every connection off, after several tries', async () => {
+  test('a server that closes every connection, after several attempts', async () => {
     const { error, requests } = await failing((request) => request.socket.destroy() !== null);
     expect(error).toMatchObject({
       code: 'target_unreachable',
@@ -49,7 +49,7 @@ describe('what cannot be reached has an error of its own', () => {
     expect(requests).toBeGreaterThan(2);
   });
 
-  test('a server that speaks something else than http', async () => {
+  test('a server that does not speak HTTP', async () => {
     const server = createTcpServer((socket) => socket.end('220 mail.example.org ESMTP\r\n'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -61,7 +61,7 @@ describe('what cannot be reached has an error of its own', () => {
     });
   });
 
-  test('https asked of a server that speaks http', async () => {
+  test('https to a server that speaks http', async () => {
     await using fake = await FakeController.start();
     const error = await failureOf(opened(fake.address.replace('http:', 'https:')).describe());
     expect(error).toMatchObject({
@@ -71,13 +71,13 @@ describe('what cannot be reached has an error of its own', () => {
   });
 });
 
-describe('what answers otherwise than a controller has an error of its own', () => {
-  test('credentials that are refused: a password', async () => {
+describe('unexpected responses', () => {
+  test('a rejected password', async () => {
     const { error } = await failing((_, response) => json(response, 401, { detail: 'secret-detail' }));
     expect(error).toMatchObject({ code: 'credentials_refused', message: expect.stringContaining('admin') });
   });
 
-  test('credentials that are refused: a token', async () => {
+  test('a rejected token', async () => {
     const answer: Fault = (_, response) => json(response, 401, { detail: 'no' });
     const { error } = await failing(answer, { credential: bearer });
     expect(error).toMatchObject({
@@ -86,7 +86,7 @@ describe('what answers otherwise than a controller has an error of its own', () 
     });
   });
 
-  test('a refusal, whose body is not repeated', async () => {
+  test('a missing permission, without the response body', async () => {
     const { error } = await failing((_, response) => json(response, 403, { detail: 'secret-detail' }));
     expect(error.code).toBe('permission_refused');
   });
@@ -106,7 +106,7 @@ describe('what answers otherwise than a controller has an error of its own', () 
     expect(error.code).toBe('target_misbehaved');
   });
 
-  test('a redirect to another host, which is not followed', async () => {
+  test('a redirect to another host is not followed', async () => {
     const { error, requests } = await failing((_, response) => {
       response.writeHead(302, { location: 'https://elsewhere.example.org/login?next=secret-next' }).end();
       return true;
@@ -138,8 +138,8 @@ describe('what answers otherwise than a controller has an error of its own', () 
   });
 });
 
-describe('a server that is overloaded', () => {
-  test('is asked again until it is well', async () => {
+describe('an overloaded server', () => {
+  test('gets retries until it recovers', async () => {
     await using fake = await FakeController.start();
     let refusals = 3;
     fake.fault = (_, response) => refusals-- > 0 && json(response, 503, {});
@@ -148,7 +148,7 @@ describe('a server that is overloaded', () => {
     await target.close();
   });
 
-  test('is not asked before the time that Retry-After names', async () => {
+  test('gets no retry before the time in Retry-After', async () => {
     await using fake = await FakeController.start();
     let first: number | null = null;
     fake.fault = (_, response) => {
@@ -163,7 +163,7 @@ describe('a server that is overloaded', () => {
     await target.close();
   });
 
-  test('is given up where it asks for more patience than a minute', async () => {
+  test('gets no retry if Retry-After is longer than a minute', async () => {
     const { error, requests } = await failing((_, response) => {
       return json(response, 429, {}, { 'retry-after': '3600' });
     });
@@ -175,7 +175,7 @@ describe('a server that is overloaded', () => {
   });
 });
 
-describe('an address or credential that cannot be used is refused before anything is sent', () => {
+describe('an invalid address or credential is refused before anything is sent', () => {
   test.each([
     ['no URL', 'controller'],
     ['another scheme', 'ftp://controller'],
@@ -196,7 +196,7 @@ describe('an address or credential that cannot be used is refused before anythin
     expect(() => opened('https://localhost', { credential })).not.toThrow(/secret-/);
   });
 
-  test('a CA file that is not there', () => {
+  test('a missing CA file', () => {
     expect(() => opened('https://localhost', { caFile: '/nowhere/ca.pem' })).toThrow('/nowhere/ca.pem');
   });
 });
@@ -238,7 +238,7 @@ describe('TLS', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('refuses a certificate that nobody vouches for', async () => {
+  test('rejects an untrusted certificate', async () => {
     const error = await failureOf(opened(server.address).describe());
     expect(error).toMatchObject({
       code: 'target_unreachable',
@@ -246,13 +246,13 @@ describe('TLS', () => {
     });
   });
 
-  test('takes it with its CA file', async () => {
+  test('accepts it with the CA file', async () => {
     const target = opened(server.address, { caFile: join(folder, 'cert.pem') });
     expect(await target.describe()).toMatchObject({ transport: 'https', version: '24.6.1' });
     await target.close();
   });
 
-  test('refuses it under another name', async () => {
+  test('rejects it for another host name', async () => {
     const caFile = join(folder, 'cert.pem');
     const error = await failureOf(
       opened(server.address.replace('localhost', '127.0.0.1'), { caFile }).describe(),
@@ -263,7 +263,7 @@ describe('TLS', () => {
     });
   });
 
-  test('takes anything where told not to check, and says so', async () => {
+  test('accepts any certificate without verification, and reports that', async () => {
     const target = opened(server.address, { verifyTls: false });
     expect(await target.describe()).toMatchObject({ transport: 'https_unverified' });
     await target.close();

@@ -15,8 +15,8 @@ const SETTINGS = {
 
 const ALL = '/api/gateway/v1/settings/all/';
 
-describe('who answers', () => {
-  test('is asked for once, before the first question, whatever that is', async () => {
+describe('recognizing the API', () => {
+  test('takes one request, before the first other request', async () => {
     await using fake = await FakeGateway.start({ 'GET /api/gateway/v1/applications/': page([]) });
     const target = opened(fake.address);
     expect(await Promise.all([target.applications(), target.applications()])).toEqual([[], []]);
@@ -26,7 +26,7 @@ describe('who answers', () => {
     await target.close();
   });
 
-  test('is asked for again where that failed', async () => {
+  test('is repeated after a failure', async () => {
     await using fake = await FakeGateway.start({ 'GET /api/': [403, {}] });
     const target = opened(fake.address);
     expect((await failureOf(target.describe())).code).toBe('permission_refused');
@@ -35,7 +35,7 @@ describe('who answers', () => {
     await target.close();
   });
 
-  test('is the gateway where one answers, with the components that keep tokens', async () => {
+  test('selects the gateway if one responds, and lists the components with tokens', async () => {
     await using fake = await FakeGateway.start();
     const target = opened(fake.address);
     expect(await target.components()).toEqual(['gateway', 'controller']);
@@ -51,7 +51,7 @@ describe('who answers', () => {
     await target.close();
   });
 
-  test('is the controller behind it where that is meant', async () => {
+  test('selects the controller behind the gateway on request', async () => {
     await using fake = await FakeGateway.start({
       'GET /api/controller/v2/ping/': { version: '4.6.8' },
       'GET /api/controller/v2/me/': page([{ id: 7, username: 'admin', is_superuser: true }]),
@@ -67,7 +67,7 @@ describe('who answers', () => {
     await target.close();
   });
 
-  test('is a controller by itself, also where the controller is meant', async () => {
+  test('selects a standalone controller, with or without a request for it', async () => {
     await using fake = await FakeController.start();
     const target = opened(fake.address, { component: 'controller' });
     const description = await target.describe();
@@ -77,7 +77,7 @@ describe('who answers', () => {
     await target.close();
   });
 
-  test('is refused where there is no such component', async () => {
+  test('fails if the requested component does not exist', async () => {
     await using controller = await FakeController.start();
     await using platform = await FakeGateway.start({ 'GET /api/': { apis: { gateway: '/api/gateway/' } } });
     await using other = await FakeGateway.start({ 'GET /api/': { apis: { eda: '/api/eda/' } } });
@@ -95,7 +95,7 @@ describe('who answers', () => {
 });
 
 describe('a gateway of another version', () => {
-  test('states no version', async () => {
+  test('has no version', async () => {
     await using fake = await FakeGateway.start({
       'GET /api/gateway/v1/ping/': { pong: 'now', status: 'good' },
     });
@@ -104,7 +104,7 @@ describe('a gateway of another version', () => {
     await target.close();
   });
 
-  test('calls its auditors as a controller does', async () => {
+  test('names auditors as a controller does', async () => {
     const auditor = { id: 3, username: 'auditor', is_superuser: false, is_system_auditor: true };
     await using fake = await FakeGateway.start({ 'GET /api/gateway/v1/me/': page([auditor]) });
     const target = opened(fake.address);
@@ -115,7 +115,7 @@ describe('a gateway of another version', () => {
     await target.close();
   });
 
-  test('refuses a credential with 403 and the words of its framework', async () => {
+  test('rejects a credential with 403 and the message of its framework', async () => {
     const detail = 'Authentication credentials were not provided.';
     await using fake = await FakeGateway.start({ 'GET /api/gateway/v1/me/': [403, { detail }] });
     const target = opened(fake.address, { credential: bearer });
@@ -123,7 +123,7 @@ describe('a gateway of another version', () => {
     await target.close();
   });
 
-  test('limits sessions, which then is a setting', async () => {
+  test('has a setting for the session limit', async () => {
     await using fake = await FakeGateway.start({
       [`GET ${ALL}`]: { ...SETTINGS, SESSIONS_PER_USER: 3 },
       [`PUT ${ALL}`]: { ...SETTINGS, SESSIONS_PER_USER: 2 },
@@ -137,7 +137,7 @@ describe('a gateway of another version', () => {
 });
 
 describe('the settings of a gateway', () => {
-  test('are read in the controller’s names, and null where there are none', async () => {
+  test('are read with the controller’s names, and missing ones as null', async () => {
     await using fake = await FakeGateway.start({ [`GET ${ALL}`]: SETTINGS });
     const target = opened(fake.address);
     expect(await target.settings.read()).toEqual({
@@ -153,7 +153,7 @@ describe('the settings of a gateway', () => {
     await target.close();
   });
 
-  test('are written in one request under the gateway’s names; null is left alone', async () => {
+  test('are written in one request with the gateway’s names, except null', async () => {
     await using fake = await FakeGateway.start({
       [`PUT ${ALL}`]: { ...SETTINGS, gateway_basic_auth_enabled: false },
     });
@@ -180,7 +180,7 @@ describe('the settings of a gateway', () => {
     ],
     ['local accounts', { DISABLE_LOCAL_AUTH: true }, 'disable the authenticator'],
     ['metrics', { ALLOW_METRICS_FOR_ANONYMOUS_USERS: true }, 'only a controller'],
-  ])('that there are not are refused before anything is sent: %s', async (_, change, hint) => {
+  ])('that do not exist are refused before anything is sent: %s', async (_, change, hint) => {
     await using fake = await FakeGateway.start({ [`PUT ${ALL}`]: SETTINGS });
     const target = opened(fake.address);
     const error = await failureOf(target.settings.write({ AUTH_BASIC_ENABLED: false, ...change }));
@@ -189,7 +189,7 @@ describe('the settings of a gateway', () => {
     await target.close();
   });
 
-  test('that the gateway does not know are unsupported', async () => {
+  test('that the gateway rejects are unsupported', async () => {
     await using fake = await FakeGateway.start({
       [`PUT ${ALL}`]: [400, { SESSIONS_PER_USER: 'Invalid key for category all' }],
     });
@@ -202,7 +202,7 @@ describe('the settings of a gateway', () => {
     await target.close();
   });
 
-  test('of another shape are told', async () => {
+  test('in an unexpected format are reported', async () => {
     await using fake = await FakeGateway.start({ [`GET ${ALL}`]: { hello: 'world' } });
     const target = opened(fake.address);
     expect((await failureOf(target.settings.read())).code).toBe('target_misbehaved');
@@ -229,7 +229,7 @@ describe('the users of a gateway', () => {
     return users.map(({ externalAccount }) => externalAccount);
   }
 
-  test('come from the kind of provider that their authenticators are of', async () => {
+  test('get their identity provider from their authenticators', async () => {
     const authenticators = [
       { id: 1, type: plugin('local') },
       { id: 2, type: plugin('ldap') },
@@ -258,7 +258,7 @@ describe('the users of a gateway', () => {
     },
   );
 
-  test('are not deactivated by a gateway that takes the change and ignores it', async () => {
+  test('are not reported as deactivated if the gateway ignores the change', async () => {
     await using fake = await FakeGateway.start({
       [`GET ${USERS}`]: page([user(2, 'ann')]),
       [`PATCH ${USERS}2/`]: user(2, 'ann'),
@@ -270,7 +270,7 @@ describe('the users of a gateway', () => {
   });
 });
 
-test('the activity of a gateway is read in the controller’s form', async () => {
+test('the activity stream of a gateway is read in the controller’s form', async () => {
   const entry = {
     created: '2026-11-20T10:00:00Z',
     content_type_model: 'oauth2accesstoken',
@@ -308,7 +308,7 @@ test('the activity of a gateway is read in the controller’s form', async () =>
   await target.close();
 });
 
-test('what no REST API does is refused with the gateway’s own commands', async () => {
+test('unsupported operations name the gateway’s own commands', async () => {
   await using fake = await FakeGateway.start();
   const target = opened(fake.address);
   const hints = await Promise.all([
@@ -324,7 +324,7 @@ test('what no REST API does is refused with the gateway’s own commands', async
   await target.close();
 });
 
-test('what a gateway answers is told in the words of no other product', async () => {
+test('messages about a gateway name no other product', async () => {
   await using fake = await FakeGateway.start({
     'DELETE /api/gateway/v1/tokens/7/': [409, { detail: 'busy' }],
     'GET /api/gateway/v1/applications/': [500, {}],
@@ -336,7 +336,7 @@ test('what a gateway answers is told in the words of no other product', async ()
   await target.close();
 });
 
-test('a method that a component does not take is unsupported', async () => {
+test('a method that a component rejects is unsupported', async () => {
   await using fake = await FakeGateway.start({ 'POST /api/controller/v2/tokens/': [405, { detail: 'no' }] });
   const target = opened(fake.address, { component: 'controller' });
   const error = await failureOf(target.createToken({ scope: 'read', description: '' }));
@@ -344,7 +344,7 @@ test('a method that a component does not take is unsupported', async () => {
   await target.close();
 });
 
-describe('a gateway’s token, which the controller behind it lets in', () => {
+describe('a gateway’s token at the controller behind it', () => {
   const administrator = { id: 7, username: 'admin', is_superuser: true };
   const ofController = {
     ...{ id: 5, user: 7, scope: 'write', created: '2026-01-01T00:00:00Z', expires: '3026-01-01T00:00:00Z' },
@@ -355,14 +355,14 @@ describe('a gateway’s token, which the controller behind it lets in', () => {
     'GET /api/controller/v2/tokens/': page([ofController]),
   };
 
-  test('is not taken for one of the controller’s', async () => {
+  test('is not mistaken for one of the controller’s tokens', async () => {
     await using fake = await FakeGateway.start(told);
     const target = opened(fake.address, { component: 'controller' });
     expect(await collected(target.identify([new Secret('a-token-of-the-gateway')]))).toEqual([]);
     await target.close();
   });
 
-  test('keeps no other token of its user from being revoked', async () => {
+  test('does not prevent the revocation of its user’s other tokens', async () => {
     await using fake = await FakeGateway.start(told);
     const target = opened(fake.address, { component: 'controller', credential: bearer });
     expect(await target.ownTokenIds()).toEqual([]);

@@ -43,7 +43,7 @@ describe('a platform with tokens at its gateway and at the controller behind it'
     await platform[Symbol.asyncDispose]();
   });
 
-  test('tells its components, each with an address and a dialect of its own', async () => {
+  test('lists its components, each with its address and dialect', async () => {
     const components = ['gateway', 'controller'];
     expect(await gateway.describe()).toMatchObject({ dialect: 'gateway', address: platform.url, components });
     expect(await controller.describe()).toMatchObject({
@@ -53,14 +53,14 @@ describe('a platform with tokens at its gateway and at the controller behind it'
     });
   });
 
-  test('lists the tokens of each by itself', async () => {
+  test('lists the tokens of each component separately', async () => {
     const texts = async (target: Target) =>
       (await collected(target.tokens({ all: true }))).map(({ description }) => description);
     expect(await texts(gateway)).toEqual(['from after the upgrade']);
     expect(await texts(controller)).toEqual(['from before', 'from before the upgrade']);
   });
 
-  test('tells the activity and the settings of each', async () => {
+  test('reads the activity and the settings of each', async () => {
     const created = async (target: Target, id: number) =>
       (await collected(target.activity({ tokenIds: [id] }))).map(({ operation, object }) => [
         operation,
@@ -75,7 +75,7 @@ describe('a platform with tokens at its gateway and at the controller behind it'
     });
   });
 
-  test('finds a leaked token where it is, and only there', async () => {
+  test('finds a leaked token only in the component that stores it', async () => {
     const values = [ofGateway.value, ofController.value];
     const found = async (target: Target) =>
       (await collected(target.identify(values))).map(({ index, ids }) => [index, ids]);
@@ -83,7 +83,7 @@ describe('a platform with tokens at its gateway and at the controller behind it'
     expect(await found(controller)).toEqual([[1, [ofController.token.id]]]);
   });
 
-  test('lets a gateway’s token administer both, of which only one has it', async () => {
+  test('accepts a gateway’s token for both components', async () => {
     const credential = { kind: 'token', token: ofGateway.value };
     expect(await signedIn(undefined, credential).ownTokenIds()).toEqual([ofGateway.token.id]);
     const through = signedIn('controller', credential);
@@ -91,7 +91,7 @@ describe('a platform with tokens at its gateway and at the controller behind it'
     expect(await through.ownTokenIds()).toEqual([]);
   });
 
-  test('lets a controller’s token in at the controller alone', async () => {
+  test('accepts a controller’s token only at the controller', async () => {
     const credential = { kind: 'token', token: ofController.value };
     await expect(signedIn(undefined, credential).describe()).rejects.toMatchObject({
       code: 'credentials_refused',
@@ -99,7 +99,7 @@ describe('a platform with tokens at its gateway and at the controller behind it'
     expect(await signedIn('controller', credential).ownTokenIds()).toContain(ofController.token.id);
   });
 
-  test('lets it go on after Basic authentication is turned off at both', async () => {
+  test('accepts it after basic authentication is turned off at both', async () => {
     const credential = { kind: 'token', token: ofGateway.value };
     const places = [signedIn('controller', credential), signedIn(undefined, credential)];
     for (const target of places) {
@@ -113,7 +113,7 @@ describe('a platform with tokens at its gateway and at the controller behind it'
     expect((await controller.settings.read()).AUTH_BASIC_ENABLED).toBe(true);
   });
 
-  test('revokes at the one, and leaves the other alone', async () => {
+  test('revokes at one component, and leaves the other unchanged', async () => {
     const { id } = ofController.token;
     expect(await collected(controller.revoke([id]))).toEqual([{ tokenId: id, result: 'revoked' }]);
     expect(await collected(controller.tokens({ ids: [id] }))).toEqual([]);

@@ -26,29 +26,29 @@ describe('tokenQueries', () => {
     ['an age', { createdBefore: day }, 'created__lt=2026-08-22T00%3A00%3A00.000Z'],
     ['expiry', { expiredAt: day }, 'expires__lte=2026-08-22T00%3A00%3A00.000Z'],
     ['never used', { neverUsed: true }, 'last_used__isnull=true'],
-    ['ids, each once and ascending', { ids: [3, 1, 3] }, 'id__in=1,3'],
+    ['distinct ids, ascending', { ids: [3, 1, 3] }, 'id__in=1,3'],
     [
-      'disuse',
+      'unused tokens',
       { unusedSince: day },
       'created__lt=2026-08-22T00%3A00%3A00.000Z&or__last_used__lt=2026-08-22T00%3A00%3A00.000Z&or__last_used__isnull=true',
     ],
     ['several criteria', { scope: 'read', users: ['alice'] }, 'scope__contains=read&user__username=alice'],
-  ] as const)('asks for %s', (_, selector, expected) => {
+  ] as const)('selects %s', (_, selector, expected) => {
     expect(strings(tokenQueries(selector))).toEqual([expected]);
   });
 
-  test('asks for a name with a comma by itself', () => {
+  test('uses a separate query for a name with a comma', () => {
     expect(strings(tokenQueries({ users: ['a', 'b,c', 'd'] }))).toEqual([
       'user__username__in=a,d',
       'user__username=b,c',
     ]);
   });
 
-  test('asks for nothing where the list is empty', () => {
+  test('makes no query for an empty list', () => {
     expect(tokenQueries({ ids: [] })).toEqual([]);
   });
 
-  test('names every id in exactly one question, none of them too long for a proxy', () => {
+  test('includes every id in exactly one query, none too long for a proxy', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 2 ** 40 }), { maxLength: 3000 }), (ids) => {
         const queries = tokenQueries({ ids });
@@ -59,7 +59,7 @@ describe('tokenQueries', () => {
     );
   });
 
-  test('names every user in exactly one question, whatever its name holds', () => {
+  test('includes every user in exactly one query, whatever the name contains', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(fc.string({ minLength: 1, unit: 'grapheme' }), { maxLength: 400 }),
@@ -73,7 +73,7 @@ describe('tokenQueries', () => {
     );
   });
 
-  test('what is asked for is read back as it was meant', () => {
+  test('encodes names so that they decode unchanged', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1, unit: 'grapheme' }), (name) => {
         const [query = ''] = strings(tokenQueries({ users: [name] }));
@@ -90,8 +90,8 @@ test('userQueries and applicationQueries', () => {
   expect(strings(applicationQueries(['a', 'b']))).toEqual(['name__in=a,b']);
 });
 
-describe('what is asked of a controller’s activity stream', () => {
-  test('looks for tokens by their links, and by their ids as they stand in the text', () => {
+describe('queries of a controller’s activity stream', () => {
+  test('find tokens by their links, and by their ids in the text', () => {
     expect(
       strings(controllerDialect.activity.queries({ tokenIds: [7, 7], actorIds: [1, 2], since: day })),
     ).toEqual([
@@ -106,7 +106,7 @@ describe('what is asked of a controller’s activity stream', () => {
     ]);
   });
 
-  test('asks for everything once, for nothing never, and for many tokens in parts that fit an address', () => {
+  test('are one without criteria, none for an empty list, and several for many tokens', () => {
     expect(strings(controllerDialect.activity.queries({}))).toEqual(['']);
     expect(controllerDialect.activity.queries({ tokenIds: [] })).toEqual([]);
     const tokenIds = Array.from({ length: 100 }, (_, index) => 1_000_000_000 + index);
@@ -119,8 +119,8 @@ describe('what is asked of a controller’s activity stream', () => {
   });
 });
 
-describe('what is asked of a gateway’s activity stream', () => {
-  test('finds tokens by what the entries are about, with no search in a text', () => {
+describe('queries of a gateway’s activity stream', () => {
+  test('find tokens by object id, without a text search', () => {
     expect(
       strings(gatewayDialect.activity.queries({ tokenIds: [7, 7, 8], actorIds: [1, 2], until: day })),
     ).toEqual([
@@ -133,7 +133,7 @@ describe('what is asked of a gateway’s activity stream', () => {
     ]);
   });
 
-  test('asks for everything once, for nothing never, and for many tokens in parts that fit an address', () => {
+  test('are one without criteria, none for an empty list, and several for many tokens', () => {
     expect(strings(gatewayDialect.activity.queries({}))).toEqual(['']);
     expect(gatewayDialect.activity.queries({ tokenIds: [] })).toEqual([]);
     const tokenIds = Array.from({ length: 1000 }, (_, index) => 1_000_000_000 + index);

@@ -3,7 +3,7 @@ import { FakeController, fakeToken, json, pastRoot } from './fake-controller.ts'
 import { bearer, collected, failureOf, opened } from './opened.ts';
 
 describe('tokens', () => {
-  test('reads page after page, ascending, and asks for no page twice', async () => {
+  test('are read page by page, ascending, each page once', async () => {
     await using fake = await FakeController.start(450);
     const target = opened(fake.address);
     const tokens = await collected(target.tokens({ all: true }));
@@ -17,7 +17,7 @@ describe('tokens', () => {
     await target.close();
   });
 
-  test('misses none while others vanish', async () => {
+  test('are complete while other tokens are deleted', async () => {
     await using fake = await FakeController.start(600);
     const target = opened(fake.address);
     const seen: number[] = [];
@@ -29,7 +29,7 @@ describe('tokens', () => {
     await target.close();
   });
 
-  test('reads all that there is to a token', async () => {
+  test('are read with all fields', async () => {
     await using fake = await FakeController.start();
     fake.tokens.set(7, fakeToken(7, { application: 'CI', hasRefreshToken: true, scope: 'read' }));
     const target = opened(fake.address);
@@ -62,7 +62,7 @@ describe('tokens', () => {
     await target.close();
   });
 
-  test('says that a filter is refused', async () => {
+  test('are unsupported if a filter is rejected', async () => {
     await using fake = await FakeController.start();
     fake.fault = pastRoot((_request, response) => json(response, 400, { detail: 'no such field' }));
     const target = opened(fake.address);
@@ -72,14 +72,14 @@ describe('tokens', () => {
 });
 
 describe('ownTokenIds', () => {
-  test('are none with a password', async () => {
+  test('is empty with a password', async () => {
     await using fake = await FakeController.start(3);
     const target = opened(fake.address);
     expect(await target.ownTokenIds()).toEqual([]);
     await target.close();
   });
 
-  test('are those that were used within the last minute, by the clock of the server', async () => {
+  test('returns tokens used within the last minute by the server’s clock', async () => {
     await using fake = await FakeController.start();
     const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
     fake.tokens.set(1, fakeToken(1, { lastUsed: ago(3600) }));
@@ -91,7 +91,7 @@ describe('ownTokenIds', () => {
     await target.close();
   });
 
-  test('are all of the caller’s where the server does not tell the time', async () => {
+  test('returns all of the caller’s tokens without a Date header', async () => {
     await using fake = await FakeController.start(3);
     fake.fault = (_, response) => {
       response.sendDate = false;
@@ -102,7 +102,7 @@ describe('ownTokenIds', () => {
     await target.close();
   });
 
-  test('are all of the caller’s where the last use cannot be asked for', async () => {
+  test('returns all of the caller’s tokens if the last use cannot be queried', async () => {
     await using fake = await FakeController.start(3);
     fake.fault = (request, response) =>
       request.url?.includes('last_used') === true && json(response, 400, {});
@@ -112,7 +112,7 @@ describe('ownTokenIds', () => {
   });
 });
 
-describe('settings that are refused', () => {
+describe('rejected settings', () => {
   test.each([
     [400, 'unsupported'],
     [403, 'permission_refused'],
@@ -124,7 +124,7 @@ describe('settings that are refused', () => {
     await target.close();
   });
 
-  test('settings of another shape', async () => {
+  test('settings in an unexpected format', async () => {
     await using fake = await FakeController.start();
     fake.fault = pastRoot((_, response) => json(response, 200, { hello: 'world' }));
     const target = opened(fake.address);

@@ -46,14 +46,14 @@ describe('revoke', () => {
     expect(most).toBeLessThanOrEqual(100);
   });
 
-  test('takes what is gone already as unchanged', async () => {
+  test('reports missing tokens as unchanged', async () => {
     await using fake = await FakeController.start(2);
     const found = await revoked(opened(fake.address), [1, 2, 3]);
     expect(found).toMatchObject({ unchanged: [3], failed: [], stopped: null });
     expect(found.revoked.sort()).toEqual([1, 2]);
   });
 
-  test('does not take a proxy’s page for "gone already"', async () => {
+  test('does not mistake a proxy’s 404 page for a missing token', async () => {
     await using fake = await FakeController.start(2);
     fake.fault = (request, response) => {
       if (request.url !== '/api/v2/tokens/2/') return false;
@@ -67,7 +67,7 @@ describe('revoke', () => {
     });
   });
 
-  test('goes on past a token that may not be revoked', async () => {
+  test('continues after a token that may not be revoked', async () => {
     await using fake = await FakeController.start(3);
     fake.fault = (request, response) =>
       request.url === '/api/v2/tokens/2/' && json(response, 403, { detail: 'no' });
@@ -81,7 +81,7 @@ describe('revoke', () => {
     expect(found.revoked.sort()).toEqual([1, 3]);
   });
 
-  test('heals a server that refuses every fifth request', async () => {
+  test('recovers from a server that rejects every fifth request', async () => {
     await using fake = await FakeController.start(300);
     let count = 0;
     fake.fault = (_, response) => ++count % 5 === 0 && json(response, 503, {});
@@ -90,7 +90,7 @@ describe('revoke', () => {
     expect(fake.tokens.size).toBe(0);
   });
 
-  test('heals connections that break after the deletion and before the answer', async () => {
+  test('recovers from connections that break between the deletion and the response', async () => {
     await using fake = await FakeController.start(300);
     let count = 0;
     fake.fault = (request) => {
@@ -116,7 +116,7 @@ describe('revoke', () => {
     expect(fake.requests.length).toBeLessThanOrEqual(301);
   });
 
-  test('stops when the controller goes away, and says which tokens it had asked for', async () => {
+  test('stops when the controller goes away, and reports the tokens in flight', async () => {
     const fake = await FakeController.start(500);
     let left = 200;
     fake.fault = pastRoot((request) => {

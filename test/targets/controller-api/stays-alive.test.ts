@@ -12,7 +12,7 @@ async function left(tokensWithRefreshToken: number, readSettings = () => Promise
 }
 
 describe('staysAlive', () => {
-  test('names refresh tokens by number, sessions, and passwords while they are accepted', async () => {
+  test('lists the number of refresh tokens, sessions, and passwords while they are accepted', async () => {
     expect(await left(3)).toEqual([
       ['refresh_tokens', 3],
       ['sessions', null],
@@ -20,7 +20,7 @@ describe('staysAlive', () => {
     ]);
   });
 
-  test('names the commands of what answers', async () => {
+  test('names the management commands of the dialect', async () => {
     const remedies = async (of: 'controller' | 'gateway') =>
       (await staysAlive({ tokensWithRefreshToken: 1, dialect: of }, () => Promise.resolve(installed)))
         .map(({ remedy }) => remedy)
@@ -41,12 +41,12 @@ describe('staysAlive', () => {
     expect(gateway).not.toMatch(/(?<!gateway-)awx-manage/);
   });
 
-  test('leaves out what there is none of', async () => {
+  test('omits what does not exist', async () => {
     const off = () => Promise.resolve({ ...installed, AUTH_BASIC_ENABLED: false });
     expect(await left(0, off)).toEqual([['sessions', null]]);
   });
 
-  test('says that passwords may be accepted where this account may not know', async () => {
+  test('says that passwords may be accepted if the account may not read the setting', async () => {
     const refused = () => Promise.reject(new TokenctlError('permission_refused', 'not you'));
     const alive = await staysAlive({ tokensWithRefreshToken: 0, dialect }, refused);
     expect(alive.at(-1)).toMatchObject({
@@ -55,7 +55,7 @@ describe('staysAlive', () => {
     });
   });
 
-  test('does not hide that the controller cannot be reached', async () => {
+  test('fails if the controller cannot be reached', async () => {
     const away = () => Promise.reject(new TokenctlError('target_unreachable', 'away'));
     await expect(staysAlive({ tokensWithRefreshToken: 0, dialect }, away)).rejects.toMatchObject({
       code: 'target_unreachable',

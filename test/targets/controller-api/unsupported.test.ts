@@ -4,7 +4,7 @@ import { collected, failureOf, opened } from './opened.ts';
 
 const all = { all: true } as const;
 
-test('what no controller does over its REST API is refused with what to do instead, after no more than the question for who answers', async () => {
+test('refresh tokens and sessions are refused with an alternative, after one request', async () => {
   await using fake = await FakeController.start(1);
   const target = opened(fake.address);
   for (const work of [
@@ -27,7 +27,7 @@ test('what no controller does over its REST API is refused with what to do inste
   await target.close();
 });
 
-test('creates no token for anybody but the caller', async () => {
+test('tokens are created only for the caller', async () => {
   await using fake = await FakeController.start();
   const target = opened(fake.address);
   const { code, hint } = await failureOf(

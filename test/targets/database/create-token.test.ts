@@ -23,7 +23,7 @@ describe.each(LAYOUTS)('creating a token in the tables of the %s', (layout) => {
   });
   afterAll(() => place.close());
 
-  it('gives its value once, and stores what this layout stores', async () => {
+  it('returns the value, and stores it in the form of the layout', async () => {
     const { token, value } = await place.target.createToken({ ...request, user: 'alice' });
     expect(value.reveal()).toMatch(/^[A-Za-z0-9]{30}$/);
     const digest = createHash('sha256').update(value.reveal()).digest('hex');
@@ -53,14 +53,14 @@ describe.each(LAYOUTS)('creating a token in the tables of the %s', (layout) => {
     ]);
   });
 
-  it('takes a user, who exists', async () => {
+  it('requires an existing user', async () => {
     await expect(place.target.createToken(request)).rejects.toMatchObject({ code: 'unsupported' });
     await expect(place.target.createToken({ ...request, user: 'nobody' })).rejects.toMatchObject({
       code: 'not_found',
     });
   });
 
-  it('refuses users of an identity provider until the setting lets them', async () => {
+  it('refuses external users until the setting allows them', async () => {
     for (const user of ['ldap', 'social', 'radius']) {
       await expect(place.target.createToken({ ...request, user })).rejects.toMatchObject({
         code: 'permission_refused',
@@ -71,7 +71,7 @@ describe.each(LAYOUTS)('creating a token in the tables of the %s', (layout) => {
     await expect(place.target.createToken({ ...request, user: 'ldap' })).resolves.toBeDefined();
   });
 
-  it('leaves nothing where it fails in the middle', async () => {
+  it('leaves nothing behind if it fails halfway', async () => {
     const count = () => place.database.query(`SELECT count(*) AS n FROM ${place.tables.accessTokens}`);
     const before = await count();
     await place.database.script(

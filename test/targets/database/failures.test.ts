@@ -33,7 +33,7 @@ const cut = () =>
   );
 
 describe('a database that cannot be opened', () => {
-  it('for a wrong password or an unknown role refuses the credentials, and neither is told', async () => {
+  it('rejects a wrong password or an unknown role without revealing either', async () => {
     const wrong = await refusal((url) => {
       url.password = 'secret-and-wrong';
     });
@@ -46,7 +46,7 @@ describe('a database that cannot be opened', () => {
     ).toMatchObject({ code: 'credentials_refused' });
   });
 
-  it('for want of a password says so', async () => {
+  it('reports a missing password', async () => {
     const { hostname, port, pathname } = new URL(place.url);
     const opening = openDatabaseTarget({
       context: 'test',
@@ -59,7 +59,7 @@ describe('a database that cannot be opened', () => {
     });
   });
 
-  it('because it is not there is unreachable', async () => {
+  it('reports a missing server or database as unreachable', async () => {
     expect(
       await refusal((url) => {
         url.pathname = '/no_such_database';
@@ -73,8 +73,8 @@ describe('a database that cannot be opened', () => {
   });
 });
 
-describe('a connection that is cut', () => {
-  it('between two batches ends the revocation, or is replaced by another; what is told is true', async () => {
+describe('a lost connection', () => {
+  it('between two batches ends the revocation or is replaced, and the reported outcomes are true', async () => {
     const target = await place.open();
     const ids = await place.tokens(6000);
     const outcomes: Outcome[] = [];
@@ -95,7 +95,7 @@ describe('a connection that is cut', () => {
     if (failure !== null) expect(failure).toMatchObject({ code: 'target_unreachable' });
   });
 
-  it('within a batch leaves it open whether its tokens are revoked, and says so', async () => {
+  it('within a batch reports that its tokens may or may not be revoked', async () => {
     const target = await place.open();
     const ids = await place.tokens(3);
     const outcomes: Outcome[] = [];
@@ -122,7 +122,7 @@ describe('a connection that is cut', () => {
     expect(await all((await place.open()).tokens({ ids }))).toHaveLength(3);
   });
 
-  it('is made anew for what comes next', async () => {
+  it('is reopened for the next query', async () => {
     const target = await place.open();
     await cut();
     await sleep(100);
@@ -131,14 +131,14 @@ describe('a connection that is cut', () => {
 });
 
 describe('a database that is busy or read-only', () => {
-  it('says that another transaction holds what is needed', async () => {
+  it('reports that another transaction holds a lock', async () => {
     await place.database.transaction(async (transaction) => {
       await transaction.execute('LOCK TABLE conf_setting IN ACCESS EXCLUSIVE MODE');
       await expect(place.target.settings.read()).rejects.toMatchObject({ code: 'busy' });
     });
   });
 
-  it('says that it takes no changes', async () => {
+  it('reports that the server is read-only', async () => {
     const url = await roleWith(place, (role) => [
       `GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`,
       `ALTER ROLE ${role} SET default_transaction_read_only = on`,
@@ -150,7 +150,7 @@ describe('a database that is busy or read-only', () => {
     });
   });
 
-  it('is named by host, port and database alone', async () => {
+  it('is shown as host, port and database only', async () => {
     const { address } = await place.target.describe();
     expect(address).toBe(`postgresql://${new URL(inject('postgresUrl')).host}${new URL(place.url).pathname}`);
   });

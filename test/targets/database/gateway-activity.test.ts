@@ -18,7 +18,7 @@ describe("a gateway's activity stream", () => {
       [model, id],
     );
 
-  it('tells of a token that is revoked all but its value, and outlives it', async () => {
+  it('records all fields of a revoked token except its value, and keeps the entry', async () => {
     const [id = 0] = await place.tokens(1, {
       ...{ description: '\'say "hi" é\'', application_id: String(GITHUB), scope: "'read'" },
       ...{ created: "'2026-03-04T05:06:07Z'", expires: "'3026-03-04T05:06:07Z'" },
@@ -48,7 +48,7 @@ describe("a gateway's activity stream", () => {
     ]);
   });
 
-  it('tells of each refresh token that is revoked or deleted, and of none that is left alone', async () => {
+  it('records each revoked or deleted refresh token, and no others', async () => {
     const made = await place.tokens(3);
     const [meant = 0, kept = 0, direct = 0] = made;
     const ids = await Promise.all(made.map((id) => place.refreshToken(id)));
@@ -93,7 +93,7 @@ describe("a gateway's activity stream", () => {
     ]);
   });
 
-  it('tells of a token that is made, and of a user who is deactivated', async () => {
+  it('records a created token and a deactivated user', async () => {
     const { token, value } = await place.target.createToken({
       ...{ scope: 'write', description: 'nightly', user: 'alice' },
     });
@@ -116,7 +116,7 @@ describe("a gateway's activity stream", () => {
     expect(user?.modified.getUTCFullYear()).toBeGreaterThan(2020);
   });
 
-  it('is read by actor and time, in the controller’s words and form', async () => {
+  it('is read by actor and time, in the controller’s form', async () => {
     const [id = 0] = await place.tokens(1);
     await place.database.execute(
       `INSERT INTO dab_activitystream_entry (created, operation, changes, content_type_id, object_id, created_by_id)
@@ -149,7 +149,7 @@ describe("a gateway's activity stream", () => {
     );
   });
 
-  it('that takes no entry keeps everything as it is', async () => {
+  it('prevents any change if it accepts no entry', async () => {
     const [id = 0] = await place.tokens(1);
     await place.database.execute(
       "UPDATE django_content_type SET model = 'unknown' WHERE model = 'oauth2accesstoken'",

@@ -25,7 +25,7 @@ describe("settings in a gateway's tables", () => {
       [name],
     );
 
-  it('are read by its names, and null where it has none', async () => {
+  it('are read by the gateway’s names, and missing ones are null', async () => {
     expect(await place.target.settings.read()).toEqual({
       AUTH_BASIC_ENABLED: true,
       ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false,
@@ -38,7 +38,7 @@ describe("settings in a gateway's tables", () => {
     });
   });
 
-  it('are written in its form, with an entry each; what is so already and what is null is left alone', async () => {
+  it('are written in the gateway’s form with an activity entry each, except unchanged values and null', async () => {
     const before = await place.target.settings.read();
     const after = await place.target.settings.write({
       ...before,
@@ -54,7 +54,7 @@ describe("settings in a gateway's tables", () => {
     expect(await told('ALLOW_OAUTH2_FOR_EXTERNAL_USERS')).toEqual([]);
   });
 
-  it('get a row where none was, once it is not the default', async () => {
+  it('get a row when the value is no longer the default', async () => {
     await place.database.execute(
       "DELETE FROM aap_gateway_api_preference WHERE name = 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS'",
     );
@@ -68,7 +68,7 @@ describe("settings in a gateway's tables", () => {
     expect(entry).toMatchObject({ operation: 'create', added: { raw_value: 'True' } });
   });
 
-  it('that it has in no table are refused, with the place where they are set; nothing else is written', async () => {
+  it('that no table contains are refused with a hint, and nothing is written', async () => {
     const before = await place.target.settings.read();
     const lifetimes = {
       ACCESS_TOKEN_EXPIRE_SECONDS: 3600,
@@ -90,7 +90,7 @@ describe("settings in a gateway's tables", () => {
     expect(await place.target.settings.read()).toEqual(before);
   });
 
-  it('include the limit of sessions where a late release has it', async () => {
+  it('include the session limit of recent releases', async () => {
     await place.database.execute(
       "INSERT INTO aap_gateway_api_preference (section, name, raw_value) VALUES ('configuration', 'SESSIONS_PER_USER', '-1')",
     );
@@ -100,7 +100,7 @@ describe("settings in a gateway's tables", () => {
     });
   });
 
-  it('say which stored value makes no sense', async () => {
+  it('name an invalid stored value', async () => {
     await place.database.execute(
       "UPDATE aap_gateway_api_preference SET raw_value = 'soon' WHERE name = 'SESSION_COOKIE_AGE'",
     );
@@ -111,7 +111,7 @@ describe("settings in a gateway's tables", () => {
   });
 });
 
-describe('a gateway from before it kept whose a session is', () => {
+describe('a gateway without the owners of sessions', () => {
   let place: Place;
 
   beforeAll(async () => {
@@ -120,7 +120,7 @@ describe('a gateway from before it kept whose a session is', () => {
   });
   afterAll(() => place.close());
 
-  it('is served, but for sessions, and lacks no right for them', async () => {
+  it('is supported without sessions, and needs no rights for them', async () => {
     const target = await place.open();
     const { capabilities, dialect, missingRights } = await target.describe();
     expect({ dialect, missingRights, sessions: capabilities.sessions }).toEqual({
@@ -145,7 +145,7 @@ describe('a gateway from before it kept whose a session is', () => {
     ).rejects.toMatchObject(refused);
   });
 
-  it('tells of sessions what is true there', async () => {
+  it('gives remedies for sessions that work there', async () => {
     const target = await place.open();
     const reach = { refreshTokens: true, sessions: false };
     const alive = await target.staysAlive({ tokensWithRefreshToken: 0, reach });

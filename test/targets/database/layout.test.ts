@@ -15,7 +15,7 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
   });
   afterAll(() => place.close());
 
-  it('are recognised, and described without a secret', async () => {
+  it('are recognized, and described without secrets', async () => {
     const description = await place.target.describe();
     const { host, pathname, password } = new URL(place.url);
     expect(description).toEqual({
@@ -45,14 +45,14 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
     expect(JSON.stringify(description)).not.toContain(password);
   });
 
-  it('are read by sessions that say who they are', async () => {
+  it('are read with the application name tokenctl', async () => {
     const sessions = await place.database.query(
       'SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     );
     expect(sessions).toEqual([{ application_name: 'tokenctl' }]);
   });
 
-  it('tell what a revocation leaves alive', async () => {
+  it('show what stays alive after a revocation', async () => {
     const reach = { refreshTokens: false, sessions: false };
     const alive = await place.target.staysAlive({ tokensWithRefreshToken: 3, reach });
     expect(alive.map(({ what, count }) => [what, count])).toEqual([
@@ -68,7 +68,7 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
     expect(await place.target.ownTokenIds()).toEqual([]);
   });
 
-  it('are refused where a column is missing, with its name', async () => {
+  it('are refused with the name of a missing column', async () => {
     await place.database.script(`ALTER TABLE ${place.tables.accessTokens} DROP COLUMN last_used`);
     await expect(place.open()).rejects.toMatchObject({
       code: 'unsupported',
@@ -88,14 +88,14 @@ describe('other tables', () => {
   });
   afterAll(() => database.close());
 
-  it('are refused: none at all', async () => {
+  it('are refused in an empty database', async () => {
     await expect(open()).rejects.toMatchObject({
       code: 'unsupported',
       message: expect.stringContaining('is not a controller database'),
     });
   });
 
-  it('are refused: a platform gateway’s without the others', async () => {
+  it('are refused if some of a gateway’s are missing', async () => {
     await database.script('CREATE TABLE dab_oauth2_provider_oauth2accesstoken (id int)');
     await expect(open()).rejects.toMatchObject({
       code: 'unsupported',
@@ -104,7 +104,7 @@ describe('other tables', () => {
     });
   });
 
-  it('beside a controller’s own, as a platform has them, are not a gateway’s', async () => {
+  it('with a gateway’s names next to a controller’s own do not make a gateway', async () => {
     await database.script('CREATE SCHEMA controller');
     const there = `${url}?options=-csearch_path%3Dcontroller%2Cpublic`;
     const tables = await openOn(there);
@@ -115,7 +115,7 @@ describe('other tables', () => {
     await target.close();
   });
 
-  it('are refused: a controller’s without one of them; and found elsewhere along the search path', async () => {
+  it('are refused if one of a controller’s is missing, and found along the search path', async () => {
     await database.script('CREATE SCHEMA elsewhere');
     const there = await openOn(`${url}?options=-csearch_path%3Delsewhere`);
     await makeTables(there, 'service');

@@ -13,7 +13,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
   const idsOf = async (items: AsyncIterable<{ readonly id: number }>) =>
     (await all(items)).map(({ id }) => id);
 
-  it('tells everything of a token but its value', async () => {
+  it('reads everything about a token except its value', async () => {
     const [id = 0] = await place.tokens(1, {
       token: "'the-stored-form'",
       scope: "'read write'",
@@ -41,7 +41,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
     });
   });
 
-  it('tells what is not there as null, and dates beyond all calendars as the furthest', async () => {
+  it('reads missing values as null, and limits dates to JavaScript’s range', async () => {
     const [id = 0] = await place.tokens(1, { user_id: 'NULL', expires: "'infinity'" });
     await place.refreshToken(id, true);
     const [token] = await all(place.target.tokens({ ids: [id] }));
@@ -53,7 +53,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
     );
   });
 
-  it('selects by each criterion, and by several together', async () => {
+  it('selects by each criterion and by combinations', async () => {
     const old = { created: "'2020-01-01T00:00:00Z'" };
     const [plain = 0] = await place.tokens(1, { scope: "'read'" });
     const [used = 0] = await place.tokens(1, { ...old, last_used: "'2025-01-01T00:00:00Z'" });
@@ -82,7 +82,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
     expect(await idsOf(place.target.tokens({ users: ['leaver'] }))).toEqual([left]);
   });
 
-  it('lists tokens and refresh tokens beyond a page, ascending, each once', async () => {
+  it('lists several pages of tokens and refresh tokens, ascending, each once', async () => {
     const made = await place.tokens(11_000);
     await place.database.execute(
       `INSERT INTO ${place.tables.refreshTokens}
@@ -130,7 +130,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
     });
   });
 
-  it('tells where users come from, and who is what', async () => {
+  it('reads the roles and identity providers of users', async () => {
     const users = new Map((await all(place.target.users())).map((user) => [user.username, user]));
     const external = (name: string) => users.get(name)?.externalAccount;
     // An LDAP name with a usable password beside it is a local account, and so is one that only a gateway's local

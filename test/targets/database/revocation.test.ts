@@ -41,7 +41,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
       id,
     );
 
-  it('deletes access tokens and leaves their refresh tokens alive, where those are not meant', async () => {
+  it('deletes access tokens, and keeps their refresh tokens unless requested', async () => {
     const { id, refreshId } = await grant();
     const [personal = 0] = await place.tokens(1);
     const outcomes = await all(place.target.revoke([id, personal, 999_999]));
@@ -61,7 +61,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     expect([await exists(id), await exists(personal)]).toEqual([false, false]);
   });
 
-  it('revokes the refresh token first where it is meant, and names it', async () => {
+  it('revokes the refresh token first if requested, and returns it', async () => {
     const { id, refreshId } = await grant();
     const [token] = await all(place.target.tokens({ ids: [id] }));
     const [refreshToken] = await all(place.target.refreshTokens({ ids: [refreshId] }));
@@ -80,7 +80,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     expect(await exists(id)).toBe(false);
   });
 
-  it('leaves a refresh token that was revoked before as it is, and does not name it', async () => {
+  it('leaves an already revoked refresh token unchanged, and does not return it', async () => {
     const [id = 0] = await place.tokens(1);
     const refreshId = await place.refreshToken(id, true);
     const [outcome] = await all(place.target.revoke([id], { withRefreshTokens: true }));
@@ -124,14 +124,14 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     },
   );
 
-  it('revokes more than one transaction takes, each once', async () => {
+  it('revokes several batches, each token once', async () => {
     const ids = await place.tokens(4500);
     const outcomes = await all(place.target.revoke([...ids, ...ids]));
     expect(outcomes.map(({ tokenId }) => tokenId).sort((a, b) => a - b)).toEqual(ids);
     expect(new Set(outcomes.map(({ result }) => result))).toEqual(new Set(['revoked']));
   });
 
-  it('passes over what others hold, the refresh token included, tries again, and reports it at last', async () => {
+  it('skips locked tokens and refresh tokens, retries them, and finally reports them', async () => {
     const [held = 0, free = 0] = await place.tokens(2);
     const { id: beside, refreshId } = await grant();
     await place.database.transaction(async (transaction) => {
@@ -150,7 +150,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     expect(await refreshRow(refreshId)).toMatchObject({ access_token_id: beside, revoked: null });
   });
 
-  it('revokes what others let go of in time, also with changes they made', async () => {
+  it('revokes tokens that are unlocked in time, even if they were changed', async () => {
     const { id, refreshId } = await grant();
     const patient = await place.open({ lockRetryMs: 5000 });
     const { promise: locked, resolve: isLocked } = Promise.withResolvers<void>();
@@ -174,7 +174,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     expect(await refreshRow(refreshId)).toMatchObject({ access_token_id: null, revoked: expect.any(Date) });
   });
 
-  it('names what another table refers to, and revokes the others', async () => {
+  it('reports tokens that another table refers to, and revokes the others', async () => {
     await place.database.script(
       `CREATE TABLE IF NOT EXISTS of_our_own (token_id bigint REFERENCES ${place.tables.accessTokens} (id))`,
     );
@@ -190,7 +190,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     await place.database.script('DROP TABLE of_our_own');
   });
 
-  it('revokes refresh tokens with their access tokens; what is revoked already is unchanged', async () => {
+  it('revokes refresh tokens with their access tokens, and leaves revoked ones unchanged', async () => {
     const { id, refreshId } = await grant();
     const orphan = await place.refreshToken(null);
     const over = await place.refreshToken(null, true);
@@ -210,7 +210,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     expect(await refreshRow(over)).toMatchObject({ revoked: new Date('2021-01-01T00:00:00Z') });
   });
 
-  it('leaves a refresh token alone while its access token is held', async () => {
+  it('skips a refresh token while its access token is locked', async () => {
     const { id, refreshId } = await grant();
     await place.database.transaction(async (transaction) => {
       await transaction.query(`SELECT FROM ${place.tables.accessTokens} WHERE id = $1 FOR UPDATE`, [id]);
@@ -219,7 +219,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     expect(await refreshRow(refreshId)).toMatchObject({ access_token_id: id, revoked: null });
   });
 
-  it('deletes the rows of refresh tokens, which access tokens that came of them then forget', async () => {
+  it('deletes refresh tokens, and detaches the access tokens created from them', async () => {
     const over = await place.refreshToken(null, true);
     const [offspring = 0] = await place.tokens(1, { source_refresh_token_id: String(over) });
     const { id, refreshId } = await grant();
@@ -238,7 +238,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     expect(await exists(id)).toBe(true);
   });
 
-  it('keeps a row of a refresh token while an access token that came of it is held', async () => {
+  it('keeps a refresh token while an access token created from it is locked', async () => {
     const over = await place.refreshToken(null, true);
     const [offspring = 0] = await place.tokens(1, {
       source_refresh_token_id: String(over),

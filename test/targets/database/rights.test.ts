@@ -22,7 +22,7 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
     return target;
   }
 
-  it('without any right learns what it lacks for each purpose', async () => {
+  it('lists all missing rights for a role without rights', async () => {
     const { capabilities, identity, missingRights } = await (await roleFor()).describe();
     expect(new Set(missingRights.map(({ purpose }) => purpose))).toEqual(
       new Set(['read', 'revoke', 'sessions', 'settings', 'create', 'cleanup', 'users']),
@@ -41,7 +41,7 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
     });
   });
 
-  it('with the rights to read lists and audits, and changes nothing', async () => {
+  it('lists and audits with the rights to read, and changes nothing', async () => {
     const { tables } = place;
     const reader = await roleFor('read');
     const { capabilities, identity, missingRights } = await reader.describe();
@@ -85,7 +85,7 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
     expect(await all(reader.refreshTokens({ ids: [refreshId], states: ['live'] }))).toHaveLength(1);
   });
 
-  it('without DELETE leaves everything as it is, refresh tokens and activity stream included', async () => {
+  it('changes nothing without DELETE, not even refresh tokens or the activity stream', async () => {
     const { accessTokens, activity } = place.tables;
     const target = await roleFor('read', 'revoke');
     const { identity } = await target.describe();
@@ -105,7 +105,7 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
     expect(await entries()).toEqual(before);
   });
 
-  it('with just what it told to be missing does everything', async () => {
+  it('does everything with exactly the listed rights', async () => {
     const target = await roleFor('read', 'revoke', 'sessions', 'settings', 'create', 'cleanup', 'users');
     const { capabilities, missingRights } = await target.describe();
     expect(missingRights).toEqual([]);
@@ -130,7 +130,7 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
     });
   });
 
-  it('needs a sequence where an old installation numbers rows by one', async () => {
+  it('needs the sequences of an old installation', async () => {
     await place.database.script(
       `ALTER TABLE ${place.tables.activity} ALTER id DROP IDENTITY;
        CREATE SEQUENCE old_numbers OWNED BY ${place.tables.activity}.id;

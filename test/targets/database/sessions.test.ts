@@ -26,7 +26,7 @@ describe.each(LAYOUTS)('sessions in the tables of the %s', (layout) => {
     return place;
   };
 
-  it('are listed by their owners; of nobody with all; expired ones not at all', async () => {
+  it('are listed by owner, without an owner only with all, and never if expired', async () => {
     const { target } = here();
     const sessions = await all(target.sessions({ all: true }));
     expect(sessions.map((session) => session.fingerprint).sort()).toEqual(
@@ -42,7 +42,7 @@ describe.each(LAYOUTS)('sessions in the tables of the %s', (layout) => {
     expect(await all(target.sessions({ userIds: [] }))).toEqual([]);
   });
 
-  it('of a user end, and nobody else’s', async () => {
+  it('of one user are ended, and no others', async () => {
     const ended = await all(here().target.endSessions({ userIds: [ALICE] }));
     expect(ended.map((session) => session.fingerprint).sort()).toEqual(['a1', 'a2'].map(fingerprint).sort());
     expect(await keys(here())).toEqual(['l1', 'over', 'unknown']);
@@ -53,7 +53,7 @@ describe.each(LAYOUTS)('sessions in the tables of the %s', (layout) => {
     expect(await all(here().target.endSessions({ userIds: [ALICE] }))).toEqual([]);
   });
 
-  it('end all, more than one transaction takes', async () => {
+  it('are all ended in several batches', async () => {
     await here().database.execute(
       `INSERT INTO django_session (session_key, session_data, expire_date)
        SELECT 'many' || n, '', now() + interval '1 hour' FROM generate_series(1, 1200) n`,
@@ -62,7 +62,7 @@ describe.each(LAYOUTS)('sessions in the tables of the %s', (layout) => {
     expect(await keys(here())).toEqual(['over']);
   });
 
-  it('that others hold are left and told of, after the others ended', async () => {
+  it('that are locked are reported after the others have ended', async () => {
     const { database, target } = here();
     await database.transaction(async (transaction) => {
       await transaction.query("SELECT FROM django_session WHERE session_key = 'a2' FOR UPDATE");

@@ -27,7 +27,7 @@ describe.each(CONTROLLERS)('settings in the tables of the %s', (layout) => {
   });
   afterAll(() => place.close());
 
-  it('are the defaults where nothing is stored, and writing these stores nothing', async () => {
+  it('are the defaults if nothing is stored, and writing the defaults stores nothing', async () => {
     const settings = await place.target.settings.read();
     expect(settings).toMatchObject({ AUTH_BASIC_ENABLED: true, OAUTH2_PROVIDER: LIFETIMES });
     expect(await place.target.settings.write(settings)).toEqual(settings);
@@ -38,7 +38,7 @@ describe.each(CONTROLLERS)('settings in the tables of the %s', (layout) => {
     ).toEqual([]);
   });
 
-  it('are written with the entries that the controller writes', async () => {
+  it('are written with the controller’s activity entries', async () => {
     const off = await place.target.settings.write({ AUTH_BASIC_ENABLED: false });
     expect(off.AUTH_BASIC_ENABLED).toBe(false);
     await place.target.settings.write({ AUTH_BASIC_ENABLED: false });
@@ -54,7 +54,7 @@ describe.each(CONTROLLERS)('settings in the tables of the %s', (layout) => {
     expect((await place.target.settings.read()).SESSION_COOKIE_AGE).toBe(600);
   });
 
-  it('never store a part of OAUTH2_PROVIDER, and complete one that is', async () => {
+  it('always store OAUTH2_PROVIDER with all keys, and complete a partial one', async () => {
     await place.database.execute(
       `INSERT INTO conf_setting (created, modified, key, value)
        VALUES (now(), now(), 'OAUTH2_PROVIDER', '{"ACCESS_TOKEN_EXPIRE_SECONDS": 3600}')`,
@@ -82,7 +82,7 @@ describe.each(CONTROLLERS)('settings in the tables of the %s', (layout) => {
     expect((await rows('SESSIONS_PER_USER')).map(({ value }) => value)).toEqual([7, 7]);
   });
 
-  it('refuse what the controller’s API refuses, all or nothing', async () => {
+  it('reject values that the controller’s API rejects, all or nothing', async () => {
     const before = await place.target.settings.read();
     await expect(
       place.target.settings.write({ LOGIN_REDIRECT_OVERRIDE: '/elsewhere', SESSION_COOKIE_AGE: 5 }),
@@ -93,7 +93,7 @@ describe.each(CONTROLLERS)('settings in the tables of the %s', (layout) => {
     expect(await place.target.settings.read()).toEqual(before);
   });
 
-  it('are written by one at a time', async () => {
+  it('are written by one transaction at a time', async () => {
     const writers = Array.from({ length: 5 }, (_, i) =>
       place.target.settings.write({ LOGIN_REDIRECT_OVERRIDE: `/writer-${i}` }),
     );
@@ -103,7 +103,7 @@ describe.each(CONTROLLERS)('settings in the tables of the %s', (layout) => {
     expect(changes).toEqual(['create', 'update', 'update', 'update', 'update']);
   });
 
-  it('say which stored value makes no sense', async () => {
+  it('name an invalid stored value', async () => {
     await place.database.execute(
       "UPDATE conf_setting SET value = '\"soon\"' WHERE user_id IS NULL AND key = 'SESSION_COOKIE_AGE'",
     );
