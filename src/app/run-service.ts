@@ -159,7 +159,7 @@ function readPem(path: string): string {
 
 /** Shown once to a person; where nobody reads along, a log must not hold it: it goes into a file. */
 function showAdminPassword(
-  { madeAdminPassword: password }: RunningService,
+  { generatedAdminPassword: password }: RunningService,
   { notify, attended, folder }: ServiceEnvironment & { readonly folder: string },
 ): void {
   if (password === null) return;

@@ -2,26 +2,31 @@ import type { Condition } from './listing/filters.ts';
 import type { TokenRecord } from './store/tokens.ts';
 import type { UserRecord } from './store/users.ts';
 
-/** Whether a user comes from an identity provider: an LDAP name without a local password, or a linked account. */
+/**
+ * Whether a user comes from an identity provider: an LDAP name without a local password, or a linked account.
+ */
 export function isExternal(user: UserRecord): boolean {
   return externalAccount(user) !== null;
 }
 
-/** Which kind of identity provider a user comes from, in the controller's words; null for a local account. */
+/** The kind of identity provider in the controller's terms; null for a local account. */
 export function externalAccount(user: UserRecord): 'ldap' | 'social' | 'enterprise' | null {
   if (user.ldap_dn !== '' && user.password.startsWith('!')) return 'ldap';
   if (user.social_accounts.length > 0) return 'social';
   return user.has_enterprise_account ? 'enterprise' : null;
 }
 
-/** Superusers and system auditors see everything. */
-export function seesEverything(user: UserRecord): boolean {
+/** Whether a user sees everything: superusers and system auditors. */
+export function canSeeEverything(user: UserRecord): boolean {
   return user.is_superuser || user.is_system_auditor;
 }
 
-/** Which tokens a user sees, over rows `t` and applications `a`: own ones, and those of applications of organizations that the user administers. */
+/**
+ * The tokens that a user sees, over tokens `t` and applications `a`: the user's own, and those of applications
+ * in organizations that the user administers.
+ */
 export function visibleTokens(user: UserRecord, first = 1): Condition {
-  if (seesEverything(user)) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
   return {
     sql: `t.user_id = $${first} OR a.organization_id = ANY($${first + 1}::integer[])`,
     values: [user.id, user.admin_of],
@@ -29,13 +34,13 @@ export function visibleTokens(user: UserRecord, first = 1): Condition {
 }
 
 /**
- * Which entries of the activity stream a user sees, over rows of ACTIVITY_FROM: those about what the user
- * sees while it exists (own tokens, own account, applications), and, with a role of admin or auditor in an
- * organization, those about it, its members and its applications. Not what the user did to things that are
- * gone since, or to others' (the controller's rule).
+ * The activity entries that a user sees, over ACTIVITY_FROM: those about existing objects that the user sees
+ * (own tokens, own account, applications) and, for admins and auditors of an organization, about it, its
+ * members and its applications. The user's own changes to deleted objects or to objects of others are not among
+ * them (the controller's rule).
  */
 export function visibleActivity(user: UserRecord, first = 1): Condition {
-  if (seesEverything(user)) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
   const [me, administered, watched, all] = [first, first + 1, first + 2, first + 3].map((n) => `$${n}`);
   return {
     sql: `t.user_id = ${me}::integer OR b.id = ${me}::integer
@@ -53,24 +58,27 @@ export function visibleActivity(user: UserRecord, first = 1): Condition {
   };
 }
 
-/** Whether a user sees this token. */
-export function maySeeToken(user: UserRecord, token: TokenRecord): boolean {
-  return seesEverything(user) || mayChangeToken(user, token);
+/** Whether a user sees a token. */
+export function canSeeToken(user: UserRecord, token: TokenRecord): boolean {
+  return canSeeEverything(user) || canChangeToken(user, token);
 }
 
-/** Whether a user may change or delete this token: its owner, a superuser, an admin of its application's organization. */
-export function mayChangeToken(user: UserRecord, token: TokenRecord): boolean {
+/**
+ * Whether a user may change or delete a token: its owner, a superuser, an admin of its application's
+ * organization.
+ */
+export function canChangeToken(user: UserRecord, token: TokenRecord): boolean {
   if (user.is_superuser || token.user_id === user.id) return true;
   const { application_organization_id: organization } = token;
   return organization !== null && user.admin_of.includes(organization);
 }
 
 /**
- * Which users a user sees, over rows `u`: oneself, superusers and the members of one's organizations; an
- * organization's admin sees all, to be able to add them (the controller's ORG_ADMINS_CAN_SEE_ALL_USERS).
+ * The users that a user sees, over users `u`: the user, superusers and the members of the user's organizations.
+ * Organization admins see all users, to be able to add them (the controller's ORG_ADMINS_CAN_SEE_ALL_USERS).
  */
 export function visibleUsers(user: UserRecord): Condition {
-  if (seesEverything(user) || user.admin_of.length > 0) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user) || user.admin_of.length > 0) return { sql: 'TRUE', values: [] };
   return {
     sql: `u.id = $1 OR u.is_superuser OR EXISTS (
       SELECT FROM service_role r
@@ -79,14 +87,16 @@ export function visibleUsers(user: UserRecord): Condition {
   };
 }
 
-/** Whether a user may change this user: oneself, superusers, an admin of all the organizations that the other belongs to. */
-export function mayChangeUser(user: UserRecord, other: UserRecord): boolean {
+/**
+ * Whether a user may change another: the same user, a superuser, or an admin of all organizations of the other.
+ */
+export function canChangeUser(user: UserRecord, other: UserRecord): boolean {
   if (user.is_superuser || user.id === other.id) return true;
   return administers(user, other);
 }
 
-/** Whether a user may delete this user: as changing, but never oneself. */
-export function mayDeleteUser(user: UserRecord, other: UserRecord): boolean {
+/** Whether a user may delete another: as for changes, but never oneself. */
+export function canDeleteUser(user: UserRecord, other: UserRecord): boolean {
   return user.id !== other.id && (user.is_superuser || administers(user, other));
 }
 
@@ -96,48 +106,53 @@ function administers(user: UserRecord, other: UserRecord): boolean {
   return !privileged && organizations.length > 0 && organizations.every((id) => user.admin_of.includes(id));
 }
 
-/** Which organizations a user sees, over rows `o`: those in which the user has a role. */
+/** The organizations that a user sees, over organizations `o`: those in which the user has a role. */
 export function visibleOrganizations(user: UserRecord): Condition {
-  if (seesEverything(user)) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
   return {
     sql: 'o.id = ANY($1::integer[])',
     values: [[...user.admin_of, ...user.auditor_of, ...user.member_of]],
   };
 }
 
-/** Which of an organization's things a user sees, by the SQL expression of their organization's id. */
+/** The objects of organizations that a user sees, by the SQL expression of the organization's id. */
 export function visibleByOrganization(user: UserRecord, organization: string): Condition {
-  if (seesEverything(user)) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
   return { sql: `${organization} = ANY($1::integer[])`, values: [[...user.admin_of, ...user.auditor_of]] };
 }
 
-/** Which applications a user sees, over rows `a` or `g`: those of the organizations in which the user has any role. */
+/**
+ * The applications that a user sees, over applications `a` or `g`: those of organizations in which the user has
+ * any role.
+ */
 export function visibleApplications(user: UserRecord, first = 1, rows: 'a' | 'g' = 'a'): Condition {
-  if (seesEverything(user)) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
   return {
     sql: `${rows}.organization_id = ANY($${first}::integer[])`,
     values: [[...user.admin_of, ...user.auditor_of, ...user.member_of]],
   };
 }
 
-/** Whether a user sees the applications of an organization, and may have tokens for them: any role in it will do. */
-export function seesApplications(user: UserRecord, organization: number | null): boolean {
-  if (seesEverything(user)) return true;
+/**
+ * Whether a user sees the applications of an organization and may have tokens for them: with any role in it.
+ */
+export function canSeeApplications(user: UserRecord, organization: number | null): boolean {
+  if (canSeeEverything(user)) return true;
   const roles = [...user.admin_of, ...user.auditor_of, ...user.member_of];
   return organization !== null && roles.includes(organization);
 }
 
 /**
- * Whether an organization's admin may give this user a role there, or take it. Who is in an organization can
- * be changed by its admins, password and all; so it takes the right to change the user already, or a user
- * without any privilege or organization (the controller's rule, against escalation).
+ * Whether an organization's admin may assign or remove a role of this user. Admins of an organization can
+ * change its members, including their passwords. To prevent escalation (the controller's rule), the admin must
+ * already be able to change the user, or the user must have no privilege and no organization.
  */
-export function mayEnlist(user: UserRecord, other: UserRecord): boolean {
+export function canAssignRole(user: UserRecord, other: UserRecord): boolean {
   const orphan = other.member_of.length + other.admin_of.length + other.auditor_of.length === 0;
-  return (orphan && !other.is_superuser && !other.is_system_auditor) || mayChangeUser(user, other);
+  return (orphan && !other.is_superuser && !other.is_system_auditor) || canChangeUser(user, other);
 }
 
-/** Whether a user may change an organization and what is in it. */
+/** Whether a user may change an organization and its objects. */
 export function administersOrganization(user: UserRecord, organization: number | null): boolean {
   return user.is_superuser || (organization !== null && user.admin_of.includes(organization));
 }

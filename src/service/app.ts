@@ -1,13 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import cookie from '@fastify/cookie';
 import formbody from '@fastify/formbody';
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import { canSeeEverything } from './access.ts';
+import { authenticate } from './auth/authenticate.ts';
 import { csrfToken } from './auth/session.ts';
 import type { ServiceContext } from './context.ts';
+import { redirectWithoutSlash } from './endpoint.ts';
 import { handleError } from './error-handler.ts';
-import { noteClientNetworks } from './limits/client-network.ts';
-import { limitRefusals } from './limits/limits.ts';
-import { serveMetrics } from './metrics/serve-metrics.ts';
+import { forbidden, unauthenticated } from './failure.ts';
+import { setClientNetworks } from './limits/client-network.ts';
+import { limitRefusedRequests } from './limits/limits.ts';
+import { routePattern } from './metrics.ts';
 import { oauth2 } from './oauth2/oauth2.ts';
 import { serveOpenApi } from './openapi/openapi.ts';
 import { serveLogin, serveProfile } from './pages/login.ts';
@@ -24,38 +34,39 @@ import { serveRoots } from './resources/roots.ts';
 import { serveSettings } from './resources/settings.ts';
 import { serveTokens } from './resources/tokens.ts';
 import { serveUsers, serveUserTokens } from './resources/users.ts';
+import { currentSettings } from './settings/settings.ts';
 import { serveSso } from './sso/serve-sso.ts';
 
-/** Puts the service together, without listening. */
+/** Builds the service's app without listening. */
 export async function buildApp(service: ServiceContext): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: service.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
-    // Believed of a proxy in a private network only, so that no client can pretend to be one from outside.
+    // Trusted from private networks only, so that external clients cannot pose as the proxy.
     trustProxy: service.behindProxy ? ['loopback', 'linklocal', 'uniquelocal'] : false,
     ...(service.tls && { https: service.tls }),
     bodyLimit: BODY_LIMIT,
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: 600 },
     forceCloseConnections: 'idle',
-    // Nobody takes a minute to send a request of a megabyte but to keep the connection.
+    // Clients that need more than a minute for a request of 1 MiB hold the connection on purpose.
     requestTimeout: 60_000,
     frameworkErrors: handleError,
   }) as unknown as FastifyInstance;
   await app.register(cookie);
-  noteClientNetworks(app);
+  setClientNetworks(app);
   addCommonHeaders(app);
   logRequests(app);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler((request, reply) => {
     if (!request.url.startsWith('/api/')) csrfToken(request, reply);
-    const main = '<p>There is nothing at this address. The API begins at <a href="/api/">/api/</a>.</p>';
+    const main = '<p>Page not found. The API starts at <a href="/api/">/api/</a>.</p>';
     return sendPage(reply, { status: 404, title: 'Not found', main });
   });
   readJson(app);
   serveOpenApi(app, service);
   serveMetrics(app, service);
-  limitRefusals(app, () => performance.now());
+  limitRefusedRequests(app, () => performance.now());
   serveTokens(app, service);
   serveUsers(app, service);
   serveOrganizations(app, service);
@@ -80,7 +91,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   return app;
 }
 
-/** One line a request: what and how it went. Neither query strings nor headers, which may hold secrets. */
+/** Logs one line per request, without query string and headers, which may hold secrets. */
 function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
     request.log.info(
@@ -96,7 +107,7 @@ function logRequests(app: FastifyInstance): void {
   });
 }
 
-/** The headers of section 5.1 of the specification that every answer carries, and those that protect it. */
+/** Adds the headers of section 5.1 of the specification and the security headers to every response. */
 function addCommonHeaders(app: FastifyInstance): void {
   app.addHook('onSend', async (request, reply) => {
     reply.headers({
@@ -112,4 +123,45 @@ function addCommonHeaders(app: FastifyInstance): void {
     });
     if (reply.getHeader('Cache-Control') === undefined) reply.header('Cache-Control', 'no-store');
   });
+}
+
+/**
+ * Serves `/metrics` and the controller's `/api/v2/metrics/` to superusers and system auditors, or to everyone
+ * if ALLOW_METRICS_FOR_ANONYMOUS_USERS is on.
+ */
+function serveMetrics(app: FastifyInstance, service: ServiceContext): void {
+  app.addHook('onResponse', async (request, reply) => {
+    service.metrics.answered({
+      method: request.method,
+      route: routePattern(request.routeOptions.url),
+      status: reply.statusCode,
+      milliseconds: reply.elapsedTime,
+    });
+  });
+  const summary = 'What the service counts about itself, for Prometheus';
+  const controllerPath = '/api/v2/metrics/';
+  for (const url of ['/metrics', controllerPath]) {
+    app.route({
+      method: ['GET', 'HEAD'],
+      url,
+      config: { describes: { summary, produces: 'text/plain' } },
+      handler: (request, reply) => sendMetrics(service, request, reply),
+    });
+  }
+  redirectWithoutSlash(app, controllerPath);
+}
+
+async function sendMetrics(
+  service: ServiceContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { ALLOW_METRICS_FOR_ANONYMOUS_USERS } = await currentSettings(service.database);
+  if (!ALLOW_METRICS_FOR_ANONYMOUS_USERS) {
+    const caller = await authenticate(service, request, reply);
+    if (caller === null) throw unauthenticated();
+    if (!canSeeEverything(caller.user)) throw forbidden();
+  }
+  const { type, body } = await service.metrics.text();
+  return reply.type(type).send(body);
 }

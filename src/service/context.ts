@@ -8,7 +8,7 @@ import type { JobRunner } from './playbooks/job-runner.ts';
 import type { SecretBox } from './settings/secrets.ts';
 import type { Discoveries } from './sso/provider-client.ts';
 
-/** What every part of the service works with: made once at the start, never changed. */
+/** The dependencies of every part of the service, created at the start and never changed. */
 export interface ServiceContext {
   readonly database: Database;
   readonly log: FastifyBaseLogger;
@@ -17,24 +17,24 @@ export interface ServiceContext {
   readonly credentials: CredentialCache;
   readonly passwordLimits: PasswordLimits;
   readonly metrics: Metrics;
-  /** Runs the jobs that are launched at this process. */
+  /** Runs the jobs that were launched in this process. */
   readonly jobs: JobRunner;
   /** The product version, and the name of this node in the activity stream. */
   readonly version: string;
   readonly node: string;
   readonly sessionCookieName: string;
-  /** Whether a reverse proxy in front sets `X-Forwarded-*`, which is believed only then. */
+  /** Whether to trust `X-Forwarded-*` of a reverse proxy. */
   readonly behindProxy: boolean;
   /** Whether applications may be registered for the implicit grant, which RFC 9700 §2.1.2 advises against. */
   readonly allowImplicitGrant?: boolean;
   /** Whether public clients must use PKCE for an authorization code (RFC 9700 §2.1.1). */
   readonly requirePkce: boolean;
-  /** Settings of single sign-on that the environment fixes, by name: they go before what is stored. */
+  /** Single sign-on settings from the environment by name. They override the stored ones. */
   readonly fixedSettings: ReadonlyMap<string, unknown>;
-  /** Encrypts the settings that are secret. */
+  /** Encrypts secret settings. */
   readonly secrets: SecretBox;
-  /** What was discovered about identity providers. */
+  /** The discovered metadata of identity providers. */
   readonly discoveries: Discoveries;
-  /** Certificate chain and key in PEM, where the service speaks TLS itself. */
+  /** Certificate chain and key in PEM, if the service terminates TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
 }

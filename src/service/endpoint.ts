@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 
 import { authenticate, type Caller, isSafe } from './auth/authenticate.ts';
 import type { ServiceContext } from './context.ts';
 import { forbidden, RequestFailure, unauthenticated } from './failure.ts';
-import { describeEndpoint, type FieldSet } from './listing/fields.ts';
+import type { Field, FieldSet } from './listing/fields.ts';
 import { parseTarget } from './request.ts';
 
-/** A request to an endpoint, with who sends it and what the path names. */
+/** An authenticated request to an endpoint. */
 export interface Exchange {
   readonly service: ServiceContext;
   readonly request: FastifyRequest;
@@ -15,30 +15,60 @@ export interface Exchange {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** Answers one method of an endpoint: the body, or undefined where the reply was sent or has none. */
+/**
+ * Handles one method of an endpoint. Returns the body, or undefined if there is none or the reply was sent.
+ */
 export type Handler = (exchange: Exchange) => Promise<unknown>;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** One address of the API with all that can be done there. */
+/** One address of the API, with its methods. */
 export interface Endpoint {
-  /** The path with a slash at the end; parameters as Fastify writes them. */
+  /** The path with a trailing slash and Fastify's parameters. */
   readonly path: string;
   readonly name: string;
   readonly description: string;
-  /** The fields of what is there, for OPTIONS. */
+  /** The fields of the resource, for OPTIONS. */
   readonly fields?: FieldSet;
-  /** What OPTIONS says under `actions` where it is not made from `fields`. */
+  /** The `actions` of OPTIONS if they are not derived from `fields`. */
   readonly describe?: (exchange: Exchange) => Record<string, unknown>;
   readonly handlers: Partial<Readonly<Record<Method, Handler>>>;
+}
+
+/** The OpenAPI description of a route that is not an {@link Endpoint}. */
+export interface RouteDescription {
+  readonly summary: string;
+  readonly description?: string;
+  /** The supported methods, if the route accepts others only to reject them. */
+  readonly methods?: readonly string[];
+  /** The media type of its responses; JSON by default. */
+  readonly produces?: 'application/json' | 'application/xml' | 'text/html' | 'text/plain' | 'text/css';
+  /** The fields of its form (POST). */
+  readonly form?: Readonly<Record<string, { readonly description: string; readonly required?: true }>>;
+  /** The parameters of its query string. */
+  readonly query?: Readonly<Record<string, { readonly description: string; readonly required?: true }>>;
+  /** Whether it needs no authentication. */
+  readonly anonymous?: true;
+  /** The meaning of its responses by status; 200 by default. */
+  readonly answers?: Readonly<Record<string, string>>;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The endpoint of the route. */
+    readonly endpoint?: Endpoint;
+    readonly describes?: RouteDescription;
+    /** A redirect to the path with its trailing slash, which is not described. */
+    readonly redirect?: true;
+  }
 }
 
 const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const JSON_TYPES = /(^|,)\s*(application\/json|application\/\*|text\/html|text\/\*|\*\/\*)\s*(;|,|$)/i;
 
 /**
- * Serves an endpoint that asks for authentication, in these steps: content negotiation, authentication,
- * scope, method, handler. Every answer carries `Allow`; the path without its slash redirects to it.
+ * Serves an endpoint that requires authentication: content negotiation, authentication, scope, method, handler.
+ * Every response has `Allow`. The path without its trailing slash redirects.
  */
 export function serveEndpoint(app: FastifyInstance, service: ServiceContext, endpoint: Endpoint): void {
   const allow = allowed(endpoint);
@@ -56,7 +86,10 @@ export function serveEndpoint(app: FastifyInstance, service: ServiceContext, end
       requireScope(request, caller);
       const params = (request.params ?? {}) as Record<string, string>;
       const exchange = { service, request, reply, caller, params };
-      if (request.method === 'OPTIONS') return describe(endpoint, exchange);
+      if (request.method === 'OPTIONS') {
+        const actions = endpoint.describe?.(exchange);
+        return { ...describeEndpoint(endpoint, caller.mayWrite), ...(actions && { actions }) };
+      }
       const handler = endpoint.handlers[request.method === 'HEAD' ? 'GET' : (request.method as Method)];
       if (handler === undefined) throw methodNotAllowed(request.method);
       const body = await handler(exchange);
@@ -67,7 +100,7 @@ export function serveEndpoint(app: FastifyInstance, service: ServiceContext, end
   redirectWithoutSlash(app, endpoint.path);
 }
 
-/** Serves an endpoint that anybody may read. */
+/** Serves a public, read-only endpoint. */
 export function servePublic(
   app: FastifyInstance,
   endpoint: {
@@ -93,7 +126,7 @@ export function servePublic(
   redirectWithoutSlash(app, endpoint.path);
 }
 
-/** Redirects a path without its slash at the end to the one with it, query string and all. */
+/** Redirects the path without its trailing slash to the one with it, and keeps the query string. */
 export function redirectWithoutSlash(app: FastifyInstance, path: string): void {
   app.route({
     method: METHODS,
@@ -105,11 +138,6 @@ export function redirectWithoutSlash(app: FastifyInstance, path: string): void {
       return reply.code(301).header('Location', location).type('text/html; charset=utf-8').send('');
     },
   });
-}
-
-function describe(endpoint: Endpoint, exchange: Exchange): Record<string, unknown> {
-  const actions = endpoint.describe?.(exchange);
-  return { ...describeEndpoint(endpoint, exchange.caller.mayWrite), ...(actions && { actions }) };
 }
 
 function allowed(endpoint: Endpoint): string {
@@ -125,7 +153,7 @@ function requireAcceptable(request: FastifyRequest): void {
 
 function requireScope(request: FastifyRequest, caller: Caller): void {
   if (!isSafe(request.method) && !caller.mayWrite) {
-    throw forbidden('The scope of this token is read: it may not change anything.');
+    throw forbidden('This token has the scope read and cannot make changes.');
   }
 }
 
@@ -133,39 +161,11 @@ function methodNotAllowed(method: string): RequestFailure {
   return new RequestFailure(405, { detail: `Method "${method}" not allowed.` });
 }
 
-/** What a route that is no {@link Endpoint} says about itself in the OpenAPI description. */
-export interface RouteDescription {
-  readonly summary: string;
-  readonly description?: string;
-  /** What it can be asked with, where the route takes more methods only to refuse them. */
-  readonly methods?: readonly string[];
-  /** The media type of its answers; JSON where it is not said. */
-  readonly produces?: 'application/json' | 'application/xml' | 'text/html' | 'text/plain' | 'text/css';
-  /** The fields of a form that it takes with POST. */
-  readonly form?: Readonly<Record<string, { readonly description: string; readonly required?: true }>>;
-  /** The parameters of its query string. */
-  readonly query?: Readonly<Record<string, { readonly description: string; readonly required?: true }>>;
-  /** Whether anybody may ask. */
-  readonly anonymous?: true;
-  /** What its answers mean, by status; 200 where it is not said. */
-  readonly answers?: Readonly<Record<string, string>>;
-}
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The endpoint that the route serves. */
-    readonly endpoint?: Endpoint;
-    readonly describes?: RouteDescription;
-    /** A redirect to the same path with its slash: not worth a description. */
-    readonly redirect?: true;
-  }
-}
-
 const QUERY = '?format=json';
 
 /**
- * Carries `format=json` of a request into the addresses of its answer (`url` and `related`, of a record or of
- * each in a list), as the controller does: who asks for a format gets it again by following a link.
+ * Adds the `format=json` of a request to the links of its response (`url` and `related`), as the controller
+ * does.
  */
 function carryFormat(body: unknown, url: string): unknown {
   if (new URLSearchParams(parseTarget(url).query).get('format') !== 'json' || !isRecord(body)) return body;
@@ -191,4 +191,59 @@ function inAddress(to: unknown): unknown {
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The response to OPTIONS: the resource and its writable fields, in the form that the awx CLI reads. */
+function describeEndpoint(endpoint: Endpoint, mayWrite: boolean): Record<string, unknown> {
+  const { fields, handlers } = endpoint;
+  const about = {
+    name: endpoint.name,
+    description: endpoint.description,
+    renders: ['application/json', 'text/html'],
+    parses: ['application/json'],
+  };
+  if (fields === undefined) return about;
+  const actions: Record<string, unknown> = {
+    GET: describeFields(fields, (field) => field.hidden !== true, false),
+  };
+  if (handlers.POST && mayWrite)
+    actions['POST'] = describeFields(fields, (field) => field.writable !== undefined, true);
+  if (handlers.PUT && mayWrite)
+    actions['PUT'] = describeFields(fields, (field) => field.writable === 'change', true);
+  const list = handlers.PUT === undefined && handlers.DELETE === undefined;
+  return {
+    ...about,
+    actions,
+    types: [fields.type],
+    ...(list && {
+      search_fields: fields.searchFields,
+      related_search_fields: Object.keys(fields.relations).map((name) => `${name}__search`),
+      max_page_size: 200,
+    }),
+  };
+}
+
+function describeFields(
+  set: FieldSet,
+  included: (field: Field) => boolean,
+  forWriting: boolean,
+): Record<string, unknown> {
+  const entries = Object.entries(set.fields).filter(([, field]) => included(field));
+  return Object.fromEntries(entries.map(([name, field]) => [name, describeField(field, forWriting)]));
+}
+
+function describeField(field: Field, forWriting: boolean): Record<string, unknown> {
+  return {
+    type: field.type,
+    ...(forWriting && { required: field.required === true }),
+    hidden: false,
+    label: field.label,
+    ...(field.helpText !== undefined && { help_text: field.helpText }),
+    ...(forWriting && field.maxLength !== undefined && { max_length: field.maxLength }),
+    ...((field.choices === undefined || field.column !== undefined) && {
+      filterable: field.column !== undefined && !field.unannounced,
+    }),
+    ...(field.choices !== undefined && { choices: field.choices }),
+    ...(forWriting && field.defaultValue !== undefined && { default: field.defaultValue }),
+  };
 }

@@ -33,10 +33,10 @@ function sendFault(
     error instanceof TokenctlError ? null : (frameworkFailure(error, request) ?? sqlFailure(error));
   if (known !== null) return reply.code(known.status).send(known.body);
   if (error instanceof TokenctlError && error.code === 'database_unreachable') {
-    request.log.error({ err: error }, 'the request failed for want of the database');
-    return reply.code(503).send({ detail: 'The database cannot be reached at present. Try again later.' });
+    request.log.error({ err: error }, 'the database is unavailable');
+    return reply.code(503).send({ detail: 'The database is unavailable. Try again later.' });
   }
-  request.log.error({ err: error }, 'the request failed through a fault of the service');
+  request.log.error({ err: error }, 'internal error');
   return reply.code(500).send({ detail: `A server error has occurred. Its id is ${request.id}.` });
 }
 
@@ -57,17 +57,17 @@ function frameworkFailure(error: FastifyError, request: FastifyRequest): Request
   return null;
 }
 
-/** What the database refused because of the request, not because of the service, by SQLSTATE. */
+/** Database errors caused by the request rather than by the service, by SQLSTATE. */
 function sqlFailure(error: FastifyError): RequestFailure | null {
   const state = /^[0-9A-Z]{5}$/.test(error.code ?? '') ? error.code : '';
-  // Class 22: a value that its column's type cannot hold, or a regular expression PostgreSQL does not know.
+  // Class 22: a value out of the column's range, or an invalid regular expression.
   if (state.startsWith('22')) {
     return new RequestFailure(400, { detail: 'A value in the request is out of range or malformed.' });
   }
-  // A key that was free, or a row that was there, when it was looked at; a deadlock with another request.
+  // A concurrent request inserted the key, deleted the row, or caused a deadlock.
   if (['23503', '23505', '40001', '40P01'].includes(state)) {
     return new RequestFailure(409, {
-      detail: 'Another request changed the same thing at the same time. Look again, then try again.',
+      detail: 'Another request changed the same object at the same time. Reload it and try again.',
     });
   }
   if (state === '57014') {

@@ -3,12 +3,12 @@ export type FailureBody =
   | { readonly detail: string }
   | Readonly<Record<string, string | readonly string[] | Readonly<Record<string, readonly string[]>>>>;
 
-/** A request that is answered with an error. Thrown by steps and handlers, rendered by the error handler. */
+/** An error response. Thrown by handlers, rendered by the error handler. */
 export class RequestFailure extends Error {
   override readonly name = 'RequestFailure';
   readonly status: number;
   readonly body: FailureBody;
-  /** Sent with the answer. */
+  /** Sent with the response. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(status: number, body: FailureBody, headers: Readonly<Record<string, string>> = {}) {
@@ -29,7 +29,7 @@ export function badRequest(detail: string): RequestFailure {
   return new RequestFailure(400, { detail });
 }
 
-/** 401. The challenge, always Bearer as the controller's, and where to log in are added by the error handler. */
+/** 401. The error handler adds the challenge and the login address. */
 export function unauthenticated(): RequestFailure {
   return new RequestFailure(401, { detail: 'Authentication credentials were not provided.' });
 }
@@ -44,7 +44,7 @@ export function notFound(detail = 'Not found.'): RequestFailure {
   return new RequestFailure(404, { detail });
 }
 
-/** 429 (RFC 6585 §4), with when to try again. */
+/** 429 (RFC 6585 §4) with `Retry-After`. */
 export function tooManyRequests(reason: string, seconds: number): RequestFailure {
   const wait = Math.max(1, Math.ceil(seconds));
   const detail = `${reason} Try again in ${wait} second${wait === 1 ? '' : 's'}.`;

@@ -4,31 +4,31 @@ import { type ClientRecord, findClients } from './store/applications.ts';
 import { findRefreshTokens, type RefreshTokenRecord } from './store/refresh-tokens.ts';
 import { type BearerRecord, findBearers } from './store/tokens.ts';
 
-/** What is looked up with nearly every request, shared by those of the same moment. */
+/** Lookups that nearly every request needs, batched across concurrent requests. */
 export interface Lookups {
-  /** Live access tokens of active users, by their stored form. */
-  readonly bearers: TickLookup<BearerRecord>;
+  /** Live access tokens of active users, by hash. */
+  readonly bearers: BatchedLookup<BearerRecord>;
   /** Applications by client identifier. */
-  readonly clients: TickLookup<ClientRecord>;
-  /** Refresh tokens by their stored form. */
-  readonly refreshTokens: TickLookup<RefreshTokenRecord>;
-  /** The settings in force. */
+  readonly clients: BatchedLookup<ClientRecord>;
+  /** Refresh tokens by hash. */
+  readonly refreshTokens: BatchedLookup<RefreshTokenRecord>;
+  /** The current settings. */
   settings(): Promise<Settings>;
 }
 
-/** Makes the lookups over a database. */
-export function lookupsOf({
+/** Creates the lookups of a database. */
+export function createLookups({
   database,
   now,
 }: {
   readonly database: Database;
   readonly now: () => Date;
 }): Lookups {
-  const settings = new TickLookup(async () => new Map([['', await currentSettings(database)]]));
+  const settings = new BatchedLookup(async () => new Map([['', await currentSettings(database)]]));
   return {
-    bearers: new TickLookup(async (stored) => byKey(await findBearers(database, stored, now()), 'stored')),
-    clients: new TickLookup(async (ids) => byKey(await findClients(database, ids), 'client_id')),
-    refreshTokens: new TickLookup(async (stored) =>
+    bearers: new BatchedLookup(async (stored) => byKey(await findBearers(database, stored, now()), 'stored')),
+    clients: new BatchedLookup(async (ids) => byKey(await findClients(database, ids), 'client_id')),
+    refreshTokens: new BatchedLookup(async (stored) =>
       byKey(await findRefreshTokens(database, stored), 'stored'),
     ),
     async settings() {
@@ -44,42 +44,42 @@ function byKey<K extends string, V extends { readonly [key in K]: string }>(
   return new Map(rows.map((row) => [row[key], row]));
 }
 
-/** Who waits for what a key names. */
-interface Waiting<V> {
+/** A pending lookup. */
+interface PendingLookup<V> {
   readonly resolve: (value: V | null) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Looks things up by key, those that are asked for at the same moment with one statement. It remembers
- * nothing: a key is looked up after it was asked for, so that what was revoked or changed before holds.
+ * Looks up values by key, with one statement for all keys requested in the same tick of the event loop. It
+ * caches nothing: every lookup reads after it was requested, so it sees every earlier revocation and change.
  */
-class TickLookup<V> {
-  readonly #ask: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>;
-  #waiting = new Map<string, Waiting<V>[]>();
+class BatchedLookup<V> {
+  readonly #load: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>;
+  #pending = new Map<string, PendingLookup<V>[]>();
 
-  /** @param ask Looks several keys up; those that it leaves out are answered with null. */
-  constructor(ask: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>) {
-    this.#ask = ask;
+  /** @param load Looks up several keys; missing keys resolve to null. */
+  constructor(load: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>) {
+    this.#load = load;
   }
 
-  /** What a key names, or null. */
+  /** The value of a key, or null. */
   find(key: string): Promise<V | null> {
-    if (this.#waiting.size === 0) setImmediate(() => this.#answer());
+    if (this.#pending.size === 0) setImmediate(() => this.#resolve());
     return new Promise((resolve, reject) => {
-      const waiting = this.#waiting.get(key) ?? [];
-      waiting.push({ resolve, reject });
-      this.#waiting.set(key, waiting);
+      const pending = this.#pending.get(key) ?? [];
+      pending.push({ resolve, reject });
+      this.#pending.set(key, pending);
     });
   }
 
-  async #answer(): Promise<void> {
-    const asked = this.#waiting;
-    this.#waiting = new Map();
+  async #resolve(): Promise<void> {
+    const asked = this.#pending;
+    this.#pending = new Map();
     try {
-      const found = await this.#ask([...asked.keys()]);
-      for (const [key, waiting] of asked) {
-        for (const { resolve } of waiting) resolve(found.get(key) ?? null);
+      const found = await this.#load([...asked.keys()]);
+      for (const [key, pending] of asked) {
+        for (const { resolve } of pending) resolve(found.get(key) ?? null);
       }
     } catch (error) {
       for (const { reject } of [...asked.values()].flat()) reject(error);

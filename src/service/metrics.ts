@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Database } from '../db/database.ts';
 import type { JobRunner } from './playbooks/job-runner.ts';
 
-/** What the metrics look at when they are read. */
+/** The sources of the metrics. */
 interface MetricsSources {
   readonly database: Database;
   readonly jobs: JobRunner;
@@ -10,27 +10,27 @@ interface MetricsSources {
 }
 
 /**
- * What the service counts about itself, for Prometheus. Labels are few by construction: methods, route
- * patterns, statuses and fixed words, never an address, a name or an id.
+ * The service's Prometheus metrics. Labels have few values: methods, route patterns, statuses and constants,
+ * never an address, a name or an id.
  */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #requests = new Counter({
     name: 'tokenctl_http_requests_total',
-    help: 'Requests answered, by method, route pattern and status.',
+    help: 'Responses by method, route pattern and status.',
     labelNames: ['method', 'route', 'status'],
     registers: [this.#registry],
   });
   readonly #durations = new Histogram({
     name: 'tokenctl_http_request_duration_seconds',
-    help: 'Seconds from the first byte of a request to the last of its answer, by method and route pattern.',
+    help: 'Request duration in seconds by method and route pattern.',
     labelNames: ['method', 'route'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [this.#registry],
   });
   readonly #authentications = new Counter({
     name: 'tokenctl_authentications_total',
-    help: 'Credentials that were presented, by their kind and by whether they were accepted.',
+    help: 'Authentication attempts by method and result.',
     labelNames: ['method', 'result'],
     registers: [this.#registry],
   });
@@ -39,7 +39,7 @@ export class Metrics {
     addGauges(this.#registry, sources);
   }
 
-  /** Counts an answered request. */
+  /** Counts a response. */
   answered(request: {
     readonly method: string;
     readonly route: string;
@@ -51,7 +51,7 @@ export class Metrics {
     this.#durations.observe({ method, route }, milliseconds / 1000);
   }
 
-  /** Counts a credential that was presented. */
+  /** Counts an authentication attempt. */
   authenticated(
     method: 'bearer' | 'session' | 'password' | 'sso',
     result: 'accepted' | 'refused' | 'slowed',
@@ -59,7 +59,7 @@ export class Metrics {
     this.#authentications.inc({ method, result });
   }
 
-  /** All of it in the text format of Prometheus. */
+  /** All metrics in the Prometheus text format. */
   async text(): Promise<{ readonly type: string; readonly body: string }> {
     return { type: this.#registry.contentType, body: await this.#registry.metrics() };
   }
@@ -69,13 +69,13 @@ function addGauges(registry: Registry, { database, jobs, version }: MetricsSourc
   const registers = [registry];
   new Gauge({
     name: 'tokenctl_info',
-    help: 'Always 1; the labels say what runs.',
+    help: 'Always 1; the labels have the version and the database.',
     labelNames: ['version', 'database'],
     registers,
   }).set({ version, database: database.kind }, 1);
   new Gauge({
     name: 'tokenctl_jobs',
-    help: 'Jobs of this process, by whether they run or wait.',
+    help: 'Jobs of this process by state.',
     labelNames: ['state'],
     registers,
     collect() {
@@ -86,7 +86,7 @@ function addGauges(registry: Registry, { database, jobs, version }: MetricsSourc
   });
   new Gauge({
     name: 'tokenctl_database_connections',
-    help: 'Connections to the database, and requests that wait for one.',
+    help: 'Database connections by state, and requests waiting for one.',
     labelNames: ['state'],
     registers,
     collect() {
@@ -98,7 +98,7 @@ function addGauges(registry: Registry, { database, jobs, version }: MetricsSourc
   });
   new Gauge({
     name: 'process_resident_memory_bytes',
-    help: 'Memory that the process has.',
+    help: 'Resident memory in bytes.',
     registers,
     collect() {
       this.set(process.memoryUsage.rss());
@@ -106,7 +106,7 @@ function addGauges(registry: Registry, { database, jobs, version }: MetricsSourc
   });
   new Counter({
     name: 'process_cpu_seconds_total',
-    help: 'Processor time that the process has used.',
+    help: 'Total CPU time in seconds.',
     registers,
     collect() {
       const { user, system } = process.cpuUsage();
@@ -116,14 +116,14 @@ function addGauges(registry: Registry, { database, jobs, version }: MetricsSourc
   });
   new Gauge({
     name: 'process_start_time_seconds',
-    help: 'When the process started, in seconds since 1970.',
+    help: 'Start time of the process in seconds since 1970.',
     registers,
   }).set(Math.round(Date.now() / 1000 - process.uptime()));
 }
 
 /**
- * A route as its pattern says it, `/api/v2/tokens/{id}/`: never the path of a request, which would make a
- * label or an address of each id. `none` where no route matched.
+ * The pattern of a route, such as `/api/v2/tokens/{id}/`, never the path of a request, which would create a
+ * label for each id. `none` if no route matched.
  */
 export function routePattern(url: string | undefined): string {
   return url?.replace(/:(\w+)(\(\^[^)]*\))?/g, '{$1}') ?? 'none';

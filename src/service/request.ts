@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { badRequest, RequestFailure } from './failure.ts';
 
-/** The largest body that is read, in bytes. */
+/** The maximum size of a request body, in bytes. */
 export const BODY_LIMIT = 1024 * 1024;
 
 /**
- * Lets JSON in, and only JSON: no body and an empty one are an empty object, as the controller reads them.
- * Login and logout read forms as well; they add that parser in a scope of their own.
+ * Accepts JSON bodies only. A missing or empty body is read as an empty object, as on the controller. Login and
+ * logout add a form parser in their own scope.
  */
 export function readJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
@@ -21,8 +21,7 @@ export function readJson(app: FastifyInstance): void {
 }
 
 /**
- * The body as an object. JSON that is something else, `null` among it, is 400 (the controller answers 500
- * to `null`).
+ * The body as an object. Other JSON values are answered with 400 (the controller answers 500 to `null`).
  */
 export function jsonObject(request: FastifyRequest): Record<string, unknown> {
   const { body } = request;
@@ -38,17 +37,17 @@ export function jsonObject(request: FastifyRequest): Record<string, unknown> {
   return body as Record<string, unknown>;
 }
 
-/** A request target taken apart. */
+/** A parsed request target. */
 interface Target {
-  /** Always a path, beginning with one slash. */
+  /** The path, with one leading slash. */
   readonly path: string;
-  /** What follows the first question mark, without it; empty where there is none. */
+  /** The query string without the question mark; empty if missing. */
   readonly query: string;
 }
 
 /**
- * Takes a request target apart (RFC 9112 §3.2), as the router does: a target in absolute form is reduced to
- * its path, and only the first question mark, or number sign, ends that.
+ * Parses a request target (RFC 9112 §3.2) as the router does: an absolute URL is reduced to its path, which
+ * ends at the first question mark or number sign.
  */
 export function parseTarget(url: string): Target {
   const [, path = '', query = ''] = /^(?:https?:\/\/[^/]*)?([^?#]*)[?#]?(.*)$/is.exec(url) ?? [];

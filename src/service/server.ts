@@ -22,28 +22,28 @@ import { deleteExpiredLogins } from './store/sso-logins.ts';
 
 /** How to start the service. */
 export interface ServiceOptions {
-  /** An address to listen on; anything but loopback takes `tls` or `behindProxy`. */
+  /** The address to listen on. Any address but loopback requires `tls` or `behindProxy`. */
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
   readonly database: Place;
-  /** The superuser's password on the first start; a random one where it is not given. */
+  /** The superuser's password on the first start. Generated if missing. */
   readonly adminPassword?: Secret;
   readonly sessionCookieName?: string;
   readonly behindProxy?: boolean;
-  /** Lets public clients do without PKCE, which RFC 9700 §2.1.1 asks for; required unless this is false. */
+  /** Whether public clients must use PKCE (RFC 9700 §2.1.1). True by default. */
   readonly requirePkce?: boolean;
-  /** Lets applications be registered for the implicit grant, which RFC 9700 §2.1.2 advises against. */
+  /** Whether applications may use the implicit grant, which RFC 9700 §2.1.2 advises against. */
   readonly allowImplicitGrant?: boolean;
   /** Certificate chain and key in PEM. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** The folder of the projects' playbooks; `projects` in the data folder, or a temporary one. */
+  /** The folder of the projects' playbooks. Default: `projects` in the data folder, or a temporary folder. */
   readonly projects?: string;
-  /** Where `ansible-playbook` is looked for: a PATH, that of the process unless given. */
+  /** The PATH to find `ansible-playbook` in. Default: the PATH of the process. */
   readonly searchPath?: string;
-  /** What secret settings are encrypted with; the embedded database has a key of its own unless one is given. */
+  /** The key that encrypts secret settings. The embedded database generates its own if this is missing. */
   readonly secretKey?: Secret;
-  /** Settings of single sign-on that are fixed, by name; they go before what is stored. Checked before. */
+  /** Validated single sign-on settings by name. They override the stored ones. */
   readonly fixedSettings?: ReadonlyMap<string, unknown>;
   readonly version: string;
   readonly logLevel?: LogLevel;
@@ -52,28 +52,28 @@ export interface ServiceOptions {
 
 /** A running service. */
 export interface RunningService {
-  /** Its base URL, without a slash at the end. */
+  /** Its base URL, without a trailing slash. */
   readonly url: string;
-  /** The superuser's password, where this start made the superuser with a random one. */
+  /** The superuser's password, if this start generated it. */
   readonly generatedAdminPassword: Secret | null;
-  /** Its database, for what is to be put there beside the API. */
+  /** Its database, for data that is not written through the API. */
   readonly database: Database;
-  /** Takes no new connections, answers what is under way, closes the database. Once, however often it is called. */
+  /** Stops listening, answers pending requests and closes the database. Further calls wait for the first. */
   close(): Promise<void>;
 }
 
 /** As in the sample response of the specification, section 5.1. */
 const SESSION_COOKIE_NAME = 'svc_sessionid';
-const SWEEP_INTERVAL_MS = 3_600_000;
-const CODE_MEMORY_MS = 86_400_000;
-/** How long a request that is under way may take when the service ends. */
+const CLEANUP_INTERVAL_MS = 3_600_000;
+const USED_CODE_RETENTION_MS = 86_400_000;
+/** How long pending requests may take when the service stops. */
 const DRAIN_TIMEOUT_MS = 10_000;
 
 /**
- * Opens the database, brings it up to date, prepares it on the first start and listens.
+ * Opens and migrates the database, fills it on the first start, and listens.
  *
- * @throws TokenctlError `usage` for an address that would send credentials in clear, `busy`,
- *   `database_unreachable`, `configuration`; `usage` where the port is taken.
+ * @throws TokenctlError `usage` for an address that needs TLS or a port in use, `busy`, `database_unreachable`,
+ * `configuration`.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   requireEncryption(options);
@@ -81,7 +81,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const log = serviceLog(options.logLevel ?? 'info');
   const database = await openDatabase(options.database);
   try {
-    const made = await firstStart(database, options, now);
+    const generatedAdminPassword = await firstStart(database, options, now);
     const projects = await openProjects({
       projects: options.projects,
       data: 'folder' in options.database ? options.database.folder : null,
@@ -96,11 +96,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       throw listenFailure(options, cause);
     });
     await jobs.begin();
-    const sweeping = setInterval(() => sweep(service), SWEEP_INTERVAL_MS).unref();
+    const cleanup = setInterval(() => deleteExpired(service), CLEANUP_INTERVAL_MS).unref();
     const address = app.server.address();
     let closed: Promise<void> | undefined;
     const close = async () => {
-      clearInterval(sweeping);
+      clearInterval(cleanup);
       const ended = app.close();
       connections.drain(DRAIN_TIMEOUT_MS);
       await ended;
@@ -110,7 +110,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     };
     return {
       url: baseUrl(options, typeof address === 'object' && address !== null ? address.port : options.port),
-      generatedAdminPassword: made,
+      generatedAdminPassword,
       database,
       close() {
         closed ??= close();
@@ -125,14 +125,14 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 
 function context(
   options: ServiceOptions,
-  made: Pick<ServiceContext, 'database' | 'now' | 'jobs' | 'secrets'> & { readonly log: Logger },
+  parts: Pick<ServiceContext, 'database' | 'now' | 'jobs' | 'secrets'> & { readonly log: Logger },
 ): ServiceContext {
   return {
-    ...made,
-    lookups: createLookups(made),
+    ...parts,
+    lookups: createLookups(parts),
     credentials: new CredentialCache(),
     passwordLimits: new PasswordLimits(() => performance.now()),
-    metrics: new Metrics({ ...made, version: options.version }),
+    metrics: new Metrics({ ...parts, version: options.version }),
     version: options.version,
     node: hostname(),
     sessionCookieName: options.sessionCookieName ?? SESSION_COOKIE_NAME,
@@ -150,78 +150,74 @@ async function firstStart(
   options: ServiceOptions,
   now: () => Date,
 ): Promise<Secret | null> {
-  let made: Secret | null = null;
+  let generated: Secret | null = null;
   const password = () => {
     const given = options.adminPassword?.reveal() ?? '';
     if (given !== '') return given;
-    made = new Secret(randomText(20));
-    return made.reveal();
+    generated = new Secret(randomText(20));
+    return generated.reveal();
   };
-  return (await prepareFirstStart(database, { password, now })) ? made : null;
+  return (await prepareFirstStart(database, { password, now })) ? generated : null;
 }
 
-/** Deletes what time has made worthless. Used codes stay a day longer, so that a second use is recognized. */
-function sweep({ database, log, now }: ServiceContext): void {
+/** Deletes expired sessions, logins and codes. Used codes are kept for another day to detect a second use. */
+function deleteExpired({ database, log, now }: ServiceContext): void {
   const at = now();
-  const swept = Promise.all([
+  const deleted = Promise.all([
     deleteExpiredSessions(database, at),
-    deleteCodes(database, new Date(at.getTime() - CODE_MEMORY_MS)),
+    deleteCodes(database, new Date(at.getTime() - USED_CODE_RETENTION_MS)),
     deleteExpiredLogins(database, at),
   ]);
-  swept.catch((error: unknown) => {
-    log.error(
-      { err: error },
-      'expired sessions and codes could not be deleted; it is tried again in an hour',
-    );
+  deleted.catch((error: unknown) => {
+    log.error({ err: error }, 'deleting expired sessions and codes failed; retrying in an hour');
   });
 }
 
-/** A request may be on its way on a connection that was made just now. */
+/** A new connection may already have a request in transit. */
 const ARRIVAL_MS = 300;
 
-/** The connections of a server, told apart by whether something is under way on them. */
+/** The connections of a server, with the number of pending requests on each. */
 export interface Connections {
   /**
-   * Closes each connection as soon as nothing is under way on it, and after `patience` milliseconds those
-   * that are left as well.
+   * Closes each connection once it has no pending request, and all others after `timeoutMs`.
    */
-  drain(patience: number): void;
+  drain(timeoutMs: number): void;
 }
 
 /**
- * Watches the connections of a server. A server that is closed waits for all of them, also for those that
- * browsers keep open in case they need one, and Node.js closes none that was never used.
+ * Tracks the connections of a server. Closing a server waits for all of them, including the spare connections
+ * that browsers open, and Node.js does not close a connection that was never used.
  */
 export function trackConnections(server: Server): Connections {
-  const underWay = new Map<Socket, number>();
+  const pending = new Map<Socket, number>();
   let draining = false;
   const count = (socket: Socket, change: number) => {
-    const left = (underWay.get(socket) ?? 0) + change;
-    underWay.set(socket, left);
+    const left = (pending.get(socket) ?? 0) + change;
+    pending.set(socket, left);
     if (draining && left === 0) socket.end();
   };
   for (const event of ['connection', 'secureConnection']) {
     server.on(event, (socket: Socket) => {
-      // Under TLS the bare connection comes first; what is under way is counted on the one above it.
-      if (event === 'secureConnection' || !('setSecureContext' in server)) underWay.set(socket, 0);
-      socket.once('close', () => underWay.delete(socket));
+      // Under TLS the TCP connection comes first; requests are counted on the TLS connection.
+      if (event === 'secureConnection' || !('setSecureContext' in server)) pending.set(socket, 0);
+      socket.once('close', () => pending.delete(socket));
     });
   }
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     count(socket, 1);
     response.once('close', () => {
-      if (underWay.has(socket)) count(socket, -1);
+      if (pending.has(socket)) count(socket, -1);
     });
   });
   return {
-    drain(patience) {
+    drain(timeoutMs) {
       draining = true;
       setTimeout(() => {
-        for (const [socket, requests] of underWay) if (requests === 0) socket.destroy();
+        for (const [socket, requests] of pending) if (requests === 0) socket.destroy();
       }, ARRIVAL_MS).unref();
       setTimeout(() => {
-        for (const socket of underWay.keys()) socket.destroy();
-      }, patience).unref();
+        for (const socket of pending.keys()) socket.destroy();
+      }, timeoutMs).unref();
     },
   };
 }
@@ -230,24 +226,22 @@ type ListenAddress = Pick<ServiceOptions, 'host' | 'port' | 'tls' | 'behindProxy
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
 
-/** Refuses an address at which passwords and tokens would travel in clear. Throws TokenctlError `usage`. */
+/** Throws TokenctlError `usage` if passwords and tokens would cross the network unencrypted. */
 export function requireEncryption({ host, tls, behindProxy }: ListenAddress): void {
   if (LOOPBACK.test(host) || tls !== undefined || behindProxy) return;
-  throw new TokenctlError(
-    'usage',
-    `Listening on ${host} would send passwords and tokens through the network in clear`,
-    { hint: 'Give --tls-cert and --tls-key, or --behind-proxy where a proxy in front speaks TLS.' },
-  );
+  throw new TokenctlError('usage', `Listening on ${host} would send passwords and tokens unencrypted`, {
+    hint: 'Give --tls-cert and --tls-key, or --behind-proxy if a proxy terminates TLS.',
+  });
 }
 
-/** Why the service cannot listen, in words. */
+/** The error for a failed listen, with the reason in words. */
 export function listenFailure({ host, port }: ListenAddress, cause: unknown): TokenctlError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
   const why: Readonly<Record<string, string>> = {
-    EADDRINUSE: 'the port is taken',
-    EACCES: 'this user may not use that port',
-    EADDRNOTAVAIL: 'this machine has no such address',
-    ENOTFOUND: 'there is no host of that name',
+    EADDRINUSE: 'the port is in use',
+    EACCES: 'permission denied for this port',
+    EADDRNOTAVAIL: 'this machine does not have this address',
+    ENOTFOUND: 'unknown host name',
   };
   return new TokenctlError('usage', `The service cannot listen on ${host}:${port}: ${why[code] ?? code}`, {
     cause,
@@ -255,16 +249,16 @@ export function listenFailure({ host, port }: ListenAddress, cause: unknown): To
   });
 }
 
-/** The base URL of a service that listens, without a slash at the end. */
+/** The base URL of a listening service, without a trailing slash. */
 export function baseUrl({ host, tls }: ListenAddress, port: number): string {
   const name = host.includes(':') ? `[${host}]` : host;
   return `${tls === undefined ? 'http' : 'https'}://${name}:${port}`;
 }
 
-/** What is logged: the level named and all above it. */
+/** The lowest level that is logged. */
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug';
 
-/** Logs to stderr, with everything left out that may hold a credential: headers, and the values of a statement. */
+/** Logs to stderr and redacts what may hold a credential: headers, and the parameters of SQL statements. */
 export function serviceLog(level: LogLevel): Logger {
   const redact = [
     ...['req.headers.authorization', 'req.headers.cookie', 'res.headers["set-cookie"]'],

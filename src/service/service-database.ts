@@ -18,11 +18,14 @@ import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/projects-folder.ts';
 import { insertActivity } from './store/activity.ts';
 import { insertOrganization } from './store/organizations.ts';
 import { deleteSettings, lockSettings, writeSetting } from './store/settings.ts';
-import { anyUser, insertUser } from './store/users.ts';
+import { hasUsers, insertUser } from './store/users.ts';
+
+/** The service's migrations, oldest first. A released migration never changes. */
+export const migrations: readonly Migration[] = [initial, oauth2, applications, jobs, singleSignOn];
 
 const STATEMENT_TIMEOUT_MS = 30_000;
 
-/** A PostgreSQL URL, or the folder of the embedded database; null keeps it in memory. */
+/** A PostgreSQL URL, or the folder of the embedded database (null: in memory). */
 export type Place = { readonly url: Secret } | { readonly folder: string | null };
 
 /**
@@ -44,7 +47,7 @@ export async function openDatabase(place: Place): Promise<Database> {
   }
 }
 
-/** Whether a database is a service's. */
+/** Whether a database belongs to a service. */
 async function isServiceDatabase(database: Queryable): Promise<boolean> {
   const [row] = await database.query<{ exists: boolean }>(
     "SELECT to_regclass('service_migration') IS NOT NULL AS exists",
@@ -66,17 +69,17 @@ async function open(place: Place): Promise<Database> {
 const ADMIN = 'admin';
 
 /**
- * Fills an empty database with what a new installation has: the superuser `admin`, the organization
- * `Default`, and one demo inventory with a host, credential, project and job template, all or nothing.
+ * Fills an empty database in one transaction: the superuser `admin`, the organization `Default`, and demo
+ * resources (inventory, host, credentials, project, job template).
  *
- * @param password The superuser's password, asked for only where the database is empty.
+ * @param password Returns the superuser's password. Called only for an empty database.
  * @returns Whether it was empty.
  */
 export async function prepareFirstStart(
   database: Database,
   { password, now }: { readonly password: () => string; readonly now: () => Date },
 ): Promise<boolean> {
-  if (await anyUser(database)) return false;
+  if (await hasUsers(database)) return false;
   const stored = await hashPassword(password());
   return database.transaction(async (transaction) => {
     const id = await insertUser(transaction, {
@@ -141,12 +144,12 @@ async function insertReturning(
 }
 
 /**
- * Turns local accounts on again, in the database itself: for whoever cannot log in any more. A service that
- * runs on PostgreSQL notices at once. Sessions and tokens that ended do not come back.
+ * Enables local accounts directly in the database, for administrators who are locked out. A service on
+ * PostgreSQL applies the change at once. Revoked sessions and tokens stay revoked.
  *
  * @returns Whether they were off.
- * @throws TokenctlError `busy` where the service runs on the embedded database, `not_found` where there is no
- *   service's database, `database_unreachable`.
+ * @throws TokenctlError `busy` while a service runs on the embedded database, `not_found` if there is no
+ * service's database, `database_unreachable`.
  */
 export async function enableLocalAccounts(place: Place, now: Date): Promise<boolean> {
   const database = await openExisting(place);
@@ -172,7 +175,7 @@ export async function enableLocalAccounts(place: Place, now: Date): Promise<bool
   }
 }
 
-/** Opens what is there; an embedded database that is not there would be made. */
+/** Opens an existing database: opening a missing embedded database would create it. */
 async function openExisting(place: Place): Promise<Database> {
   if ('url' in place) return openPostgres({ url: place.url, applicationName: 'tokenctl service' });
   if (place.folder !== null && !existsSync(join(place.folder, 'pgdata'))) {
@@ -182,10 +185,7 @@ async function openExisting(place: Place): Promise<Database> {
 }
 
 function noService(what: string): TokenctlError {
-  return new TokenctlError('not_found', `${what} holds no data of the service`, {
-    hint: 'Give the same --data, --database or --database-file as the service has.',
+  return new TokenctlError('not_found', `${what} is not a database of the service`, {
+    hint: 'Give the same --data, --database or --database-file as for the service.',
   });
 }
-
-/** The service's schema, oldest step first. A released step is never changed: a new one follows it. */
-export const migrations: readonly Migration[] = [initial, oauth2, applications, jobs, singleSignOn];

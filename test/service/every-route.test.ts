@@ -11,7 +11,7 @@ import { bearer, Client, startTestService } from '../support/service.ts';
 
 const COUNT = 20_000;
 const WARM_UP = 2_000;
-const AT_ONCE = 24;
+const CONCURRENCY = 24;
 const TOKEN = 'a-token-that-the-requests-may-delete';
 const SEED = Number(process.env['TEST_SEED'] ?? Date.now() % 1_000_000);
 
@@ -31,7 +31,7 @@ function sockets(): number {
 describe(`20,000 malformed requests to every address (TEST_SEED=${SEED})`, () => {
   let service: RunningService;
   let described: Described;
-  const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
+  const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY });
 
   beforeAll(async () => {
     service = await startTestService('PostgreSQL', { searchPath: '/nonexistent' });
@@ -98,7 +98,7 @@ describe(`20,000 malformed requests to every address (TEST_SEED=${SEED})`, () =>
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    await Promise.all(Array.from({ length: CONCURRENCY }, work));
     return statuses;
   }
 

@@ -45,7 +45,7 @@ describe('the start of the service', () => {
       database,
       adminPassword: new Secret('another'),
     });
-    expect(second.madeAdminPassword).toBeNull();
+    expect(second.generatedAdminPassword).toBeNull();
     const answer = await new Client(second.url, { authorization: `Bearer ${token}` }).get('/api/v2/tokens/');
     expect(answer.json.results[0]).toMatchObject({ description: 'kept' });
     expect((await new Client(second.url, basic('admin', 'another')).get('/api/v2/me/')).status).toBe(401);
@@ -54,7 +54,7 @@ describe('the start of the service', () => {
 
   it('makes a random password where none, or an empty one, is given', async () => {
     const service = await startTestService('the embedded database', { adminPassword: new Secret('') });
-    const made = service.madeAdminPassword?.reveal() ?? '';
+    const made = service.generatedAdminPassword?.reveal() ?? '';
     expect(made).toMatch(/^[A-Za-z0-9]{20}$/);
     expect((await new Client(service.url, basic('admin', made)).get('/api/v2/me/')).status).toBe(200);
     expect((await new Client(service.url, basic('admin', '')).get('/api/v2/me/')).status).toBe(401);
@@ -84,14 +84,14 @@ describe('the start of the service', () => {
     await service.close();
   });
 
-  it('says so where the port is taken, and lets the data folder go', async () => {
+  it('reports a port in use, and releases the data folder', async () => {
     const one = await startTestService('the embedded database');
     const database = { folder: join(folder, 'free') };
     const port = Number(new URL(one.url).port);
     const clash = startTestService('the embedded database', { database, port });
     await expect(clash).rejects.toMatchObject({
       code: 'usage',
-      message: expect.stringMatching(/the port is taken/),
+      message: expect.stringMatching(/the port is in use/),
     });
     await one.close();
     await (await startTestService('the embedded database', { database })).close();

@@ -7,28 +7,28 @@ import { currentSettings } from '../settings/settings.ts';
 import { type BearerRecord, touchLastUsed } from '../store/tokens.ts';
 import { findUserByName, type UserRecord } from '../store/users.ts';
 import { hashToken, verifyPassword } from './secret-hashes.ts';
-import { csrfProblem, prolongSession, sessionOf } from './session.ts';
+import { csrfProblem, findRequestSession, renewSession } from './session.ts';
 
-/** Who sends a request, and how that was shown. */
+/** The authenticated user of a request, and the credential. */
 export interface Caller {
   readonly user: UserRecord;
   readonly method: 'bearer' | 'session' | 'basic';
-  /** The token, where it is one. */
+  /** The id of a bearer token, else null. */
   readonly tokenId: number | null;
-  /** Whether the credential may change things: a session and a password may, a token as its scope says. */
+  /** Whether the credential allows changes: sessions and passwords do, tokens depending on their scope. */
   readonly mayWrite: boolean;
 }
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Whether a method only reads (RFC 9110 §9.2.1). */
+/** Whether a method is safe (RFC 9110 §9.2.1). */
 export function isSafe(method: string): boolean {
   return SAFE_METHODS.has(method);
 }
 
 /**
- * Finds out who sends a request: by bearer token, then session, then Basic (the controller's precedence; an
- * invalid bearer token falls back to the session). Every failure looks the same: null.
+ * Authenticates a request by bearer token, session or Basic, in this order (the controller's precedence; an
+ * invalid bearer token falls back to the session). Returns null for every failure.
  *
  * @throws RequestFailure 400 for a token in the query string (RFC 9700 §4.3.2), 403 for a session's unsafe
  *   request without its CSRF token.
@@ -42,59 +42,63 @@ export async function authenticate(
   if (new URLSearchParams(parseTarget(request.url).query).has('access_token')) {
     throw badRequest('A token in the query string is not accepted: send it in the Authorization header.');
   }
-  const bearer = await bearerOf(service, authorization);
+  const bearer = await findBearer(service, authorization);
   if (bearer !== null) {
     service.metrics.authenticated('bearer', 'accepted');
     const mayWrite = bearer.scope.split(' ').includes('write');
     return { user: bearer.owner, method: 'bearer', tokenId: bearer.token_id, mayWrite };
   }
   if (/^bearer /i.test(authorization ?? '')) service.metrics.authenticated('bearer', 'refused');
-  const session = await sessionOf(service, request, reply);
+  const session = await findRequestSession(service, request, reply);
   if (session !== null) {
     service.metrics.authenticated('session', 'accepted');
-    await prolongSession(service, { request, reply, session });
-    noteMismatch(service, authorization, session.owner);
+    await renewSession(service, { request, reply, session });
+    logUserMismatch(service, authorization, session.owner);
     const problem = isSafe(request.method) ? null : csrfProblem(request);
     if (problem !== null) throw forbidden(`CSRF Failed: ${problem}`);
     return { user: session.owner, method: 'session', tokenId: null, mayWrite: true };
   }
-  const user = await basicUser(service, { authorization, network: request.network });
+  const user = await userOfBasicCredentials(service, { authorization, network: request.network });
   return user === null ? null : { user, method: 'basic', tokenId: null, mayWrite: true };
 }
 
-/** Basic credentials of one user beside the session of another are answered as the session's; worth a line. */
-function noteMismatch(service: ServiceContext, authorization: string | undefined, owner: UserRecord): void {
+/** Logs Basic credentials of another user than the session's. The session wins. */
+function logUserMismatch(
+  service: ServiceContext,
+  authorization: string | undefined,
+  owner: UserRecord,
+): void {
   if (authorization === undefined || !/^basic /i.test(authorization)) return;
   const name = Buffer.from(authorization.slice(6), 'base64').toString('utf8').split(':')[0];
   if (name !== owner.username) {
     service.log.warn(
       { session_user: owner.username },
-      'Basic credentials of another user than the session: the session counts',
+      'Basic credentials of another user; using the session',
     );
   }
 }
 
-/** One write a minute and token is enough to tell when it was last used. */
-const LAST_USED_GRANULARITY_MS = 60_000;
+/** `last_used` is written at most once per minute and token. */
+const LAST_USED_INTERVAL_MS = 60_000;
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
- * The live token that an Authorization header presents (RFC 6750 §2.1), or null: no bearer, unknown,
- * expired, or of a deactivated user (the controller accepts those; its fault is not repeated).
+ * The live token of an Authorization header (RFC 6750 §2.1). Null if it is missing, unknown, expired or of a
+ * deactivated user (whose tokens the controller accepts).
  */
-async function bearerOf(
+async function findBearer(
   service: ServiceContext,
   authorization: string | undefined,
 ): Promise<BearerRecord | null> {
   const presented = authorization === undefined ? null : BEARER.exec(authorization);
   if (presented === null) return null;
   const bearer = await service.lookups.bearers.find(hashToken(presented[1] ?? ''));
-  if (bearer !== null) await noteUse(service, bearer, service.now());
+  if (bearer !== null) await recordUse(service, bearer, service.now());
   return bearer;
 }
 
-async function noteUse(service: ServiceContext, bearer: BearerRecord, at: Date): Promise<void> {
-  const unless = new Date(at.getTime() - LAST_USED_GRANULARITY_MS);
+async function recordUse(service: ServiceContext, bearer: BearerRecord, at: Date): Promise<void> {
+  const unless = new Date(at.getTime() - LAST_USED_INTERVAL_MS);
   if (bearer.last_used !== null && bearer.last_used > unless) return;
   await touchLastUsed(service.database, { tokenId: bearer.token_id, at, unless });
 }
@@ -102,11 +106,11 @@ async function noteUse(service: ServiceContext, bearer: BearerRecord, at: Date):
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
 
 /**
- * The active user whose name and password an Authorization header presents (RFC 7617), or null. With
- * AUTH_BASIC_ENABLED off the header is ignored, as on the controller, and with DISABLE_LOCAL_AUTH on as well:
- * users of identity providers have no password here.
+ * The active user with the name and password of an Authorization header (RFC 7617), or null. The header is
+ * ignored while AUTH_BASIC_ENABLED is off, as on the controller, or DISABLE_LOCAL_AUTH is on: users of identity
+ * providers have no local password.
  */
-async function basicUser(
+async function userOfBasicCredentials(
   service: ServiceContext,
   { authorization, network }: { readonly authorization: string | undefined; readonly network: string },
 ): Promise<UserRecord | null> {
@@ -118,7 +122,7 @@ async function basicUser(
   return credentials === null ? null : userWithPassword(service, { ...credentials, network });
 }
 
-/** A name and a password, and what the client that presents them is counted under. */
+/** A name and a password, and the client's network for rate limits. */
 export interface Credentials {
   readonly username: string;
   readonly password: string;
@@ -126,10 +130,9 @@ export interface Credentials {
 }
 
 /**
- * The active user with this name and password, or null. It takes as long to refuse an unknown name as a
- * wrong password.
+ * The active user with this name and password, or null. Unknown names and wrong passwords take the same time.
  *
- * @throws RequestFailure 429 where this network, or anybody for this name, has tried too many wrong ones.
+ * @throws RequestFailure 429 after too many wrong passwords from this network or for this name.
  */
 export async function userWithPassword(
   service: ServiceContext,
@@ -141,19 +144,19 @@ export async function userWithPassword(
     metrics.authenticated('password', user.is_active ? 'accepted' : 'refused');
     return user.is_active ? user : null;
   }
-  const succeeded = begin(service, { username, network });
-  const right = await verifyPassword(password, user?.password ?? null);
-  if (user === null || !user.is_active || !right) {
+  const recordSuccess = beginAttempt(service, { username, network });
+  const isCorrect = await verifyPassword(password, user?.password ?? null);
+  if (user === null || !user.is_active || !isCorrect) {
     metrics.authenticated('password', 'refused');
     return null;
   }
-  succeeded();
+  recordSuccess();
   metrics.authenticated('password', 'accepted');
   credentials.add(user.password, password);
   return user;
 }
 
-function begin({ passwordLimits, metrics }: ServiceContext, attempt: Attempt): () => void {
+function beginAttempt({ passwordLimits, metrics }: ServiceContext, attempt: Attempt): () => void {
   try {
     return passwordLimits.begin(attempt);
   } catch (error) {

@@ -15,8 +15,8 @@ import { hashSessionId, randomText, sameText } from './secret-hashes.ts';
 const SESSION_ID_LENGTH = 32;
 const SESSION_ID = /^[A-Za-z0-9]{16,128}$/;
 
-/** The session that the request's cookie names, or null; a cookie that names none is taken back. */
-export async function sessionOf(
+/** The session of the request's cookie, or null. Clears the cookie of a missing session. */
+export async function findRequestSession(
   service: ServiceContext,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -31,11 +31,11 @@ export async function sessionOf(
 }
 
 /**
- * Keeps a session alive: its end moves with each request (sliding expiry), and the response says so. The row
- * is written at most once a minute, or ten times in a session's age where that is shorter. A request with
- * `X-WS-Session-Quiet` is a page polling by itself, and moves nothing.
+ * Extends a session with each request (sliding expiry) and renews its cookie. The row is written at most once a
+ * minute, or ten times per session age if that is shorter. Requests with `X-WS-Session-Quiet` are automatic
+ * polls and extend nothing.
  */
-export async function prolongSession(
+export async function renewSession(
   service: ServiceContext,
   exchange: {
     readonly request: FastifyRequest;
@@ -56,11 +56,11 @@ export async function prolongSession(
 }
 
 /**
- * Logs a user in: a new session with a new id (an id known before the login is worth nothing after it), the
- * oldest sessions beyond SESSIONS_PER_USER ended, the login noted; all or nothing.
+ * Logs a user in, in one transaction: creates a session with a new id (against session fixation), ends the
+ * oldest sessions beyond SESSIONS_PER_USER and records the login.
  *
- * @param exchange With the user as he or she was when the password was verified.
- * @returns Whether there is a session: not where the password was changed or the user deactivated meanwhile.
+ * @param exchange With the user as read when the password was verified.
+ * @returns False if the password was changed or the user deactivated in the meantime.
  */
 async function startSession(
   service: ServiceContext,
@@ -89,7 +89,7 @@ async function startSession(
   return started;
 }
 
-/** Ends the session that the request's cookie names, if any, and takes the cookie back. */
+/** Ends the session of the request's cookie, if any, and clears the cookie. */
 export async function endSession(
   service: ServiceContext,
   request: FastifyRequest,
@@ -136,7 +136,7 @@ const COOKIE = 'csrftoken';
 const TOKEN_LENGTH = 32;
 const TOKEN = /^[A-Za-z0-9]{32,64}$/;
 
-/** The token of the request's cookie, or a new one; the response carries it either way. */
+/** The token of the request's cookie, or a new one. Sets the cookie of the response. */
 export function csrfToken(request: FastifyRequest, reply: FastifyReply): string {
   const cookie = request.cookies[COOKIE];
   const token = cookie !== undefined && TOKEN.test(cookie) ? cookie : randomText(TOKEN_LENGTH);
@@ -144,17 +144,17 @@ export function csrfToken(request: FastifyRequest, reply: FastifyReply): string 
   return token;
 }
 
-/** A new token, as after a login: what was known before it is worth nothing any more. */
+/** Sets a new token, as after a login, which invalidates the previous one. */
 function rotateCsrfToken(request: FastifyRequest, reply: FastifyReply): void {
   setCookie(request, reply, randomText(TOKEN_LENGTH));
 }
 
 /**
- * Why a request that a browser may have been tricked into must be refused, or null.
+ * The reason to reject a request as a possible forgery (CSRF), or null.
  *
- * The Origin, where there is one, is this service; over https a Referer of this service is asked for where
- * there is no Origin; and the token of the cookie comes again in `X-CSRFToken` or the form, which another
- * site can neither read nor set.
+ * An Origin header must be this service's. Over https a request without one must have a Referer of this
+ * service. `X-CSRFToken` or the form must repeat the cookie's token, which another site can neither read nor
+ * set.
  */
 export function csrfProblem(request: FastifyRequest): string | null {
   const own = originOf(`${request.protocol}://${request.host}`) ?? '';
@@ -162,7 +162,7 @@ export function csrfProblem(request: FastifyRequest): string | null {
   if (origin !== undefined) {
     if (origin !== own) return 'Origin checking failed: the request comes from another site.';
   } else if (request.protocol === 'https') {
-    if (referer === undefined) return 'Referer checking failed: there is no Referer.';
+    if (referer === undefined) return 'Referer checking failed: the Referer is missing.';
     if (originOf(referer) !== own) return 'Referer checking failed: the request comes from another site.';
   }
   const cookie = request.cookies[COOKIE];
@@ -186,12 +186,12 @@ function formToken(body: unknown): unknown {
     : undefined;
 }
 
-/** What no cache may keep: pages around a login. */
+/** The Cache-Control of login pages. */
 export const NO_STORE = 'max-age=0, no-cache, no-store, must-revalidate, private';
-/** Where a login ends that says nothing better (specification, section 5.1). */
+/** The default page after a login (specification, section 5.1). */
 const PROFILE = '/accounts/profile/';
 
-/** Where to go after a login: a path of this service, never another site; null for anything else. */
+/** The path to open after a login: a path of this service, else null. */
 export function localPath(next: unknown): string | null {
   if (typeof next !== 'string' || !/^\/(?![/\\])[\x21-\x7e]*$/.test(next)) return null;
   const base = 'http://service.invalid';
@@ -199,10 +199,10 @@ export function localPath(next: unknown): string | null {
 }
 
 /**
- * Starts the session of a user who has shown who he or she is, and sends the browser on, with the headers
- * and cookies of section 5.1 of the specification.
+ * Starts the session of an authenticated user and redirects the browser, with the headers and cookies of
+ * section 5.1 of the specification.
  *
- * @returns Null where the user was deactivated, or the password changed, meanwhile: nothing was sent.
+ * @returns Null, without a response, if the user was deactivated or the password changed in the meantime.
  */
 export async function finishLogin(
   service: ServiceContext,
@@ -227,7 +227,7 @@ export async function finishLogin(
     .send('');
 }
 
-/** What pages may show of who is logged in. No credential is among it. */
+/** The public facts of the logged-in user for pages. Contains no credential. */
 function currentUser(user: UserRecord): string {
   const { id, username, is_superuser, is_system_auditor } = user;
   return JSON.stringify({ id, username, is_superuser, is_system_auditor });

@@ -9,7 +9,7 @@ declare module 'fastify' {
 }
 
 /** Notes of each request what its client is counted under, before anything else is done with it. */
-export function noteClientNetworks(app: FastifyInstance): void {
+export function setClientNetworks(app: FastifyInstance): void {
   app.decorateRequest('network', '');
   app.addHook('onRequest', async (request) => {
     // Without a type for it: the address of a connection that is gone is undefined.

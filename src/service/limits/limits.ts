@@ -87,7 +87,7 @@ const REFUSALS = { burst: 300, refillSeconds: 0.5 };
  * 429 until its allowance has grown again. Requests that are granted take nothing, so that a busy client is
  * never slowed.
  */
-export function limitRefusals(app: FastifyInstance, clock: () => number): void {
+export function limitRefusedRequests(app: FastifyInstance, clock: () => number): void {
   const limited: ReadonlySet<string> = new Set(LIMITED.map((name) => `/api/o/${name}`));
   const refusals = new Buckets(REFUSALS, clock);
   app.addHook('onRequest', async (request) => {
@@ -111,7 +111,7 @@ interface Allowance {
   readonly keys?: number;
 }
 
-const MOST_KEYS = 50_000;
+const MAX_KEYS = 50_000;
 
 /** Token buckets by key. What a key was is not kept, only a digest of it: a name may be long, or a password typed into the wrong field. */
 export class Buckets {
@@ -169,7 +169,7 @@ export class Buckets {
   #put(name: string, level: { left: number; at: number }): void {
     this.#buckets.delete(name);
     this.#buckets.set(name, level);
-    if (this.#buckets.size <= (this.#allowance.keys ?? MOST_KEYS)) return;
+    if (this.#buckets.size <= (this.#allowance.keys ?? MAX_KEYS)) return;
     const oldest = this.#buckets.keys().next();
     if (!oldest.done) this.#buckets.delete(oldest.value);
   }

@@ -16,8 +16,8 @@ export function allOf(one: Condition, other: (first: number) => Condition): Cond
 /** Query parameters that page, sort or render, and filter nothing. */
 const RESERVED = new Set(['page', 'page_size', 'order_by', 'count_disabled', 'format', 'search']);
 
-const MOST_FILTERS = 100;
-const MOST_WORDS = 100;
+const MAX_FILTERS = 100;
+const MAX_WORDS = 100;
 
 /** A query parameter's name, taken apart: prefixes, and a field with its lookup or the fields to search. */
 type Filter = { readonly negated: boolean; readonly alternative: boolean } & (
@@ -39,7 +39,7 @@ export function compileFilters(set: FieldSet, query: URLSearchParams, first: num
   const every: string[] = [];
   const any: string[] = [];
   const filters = [...query].filter(([name]) => !RESERVED.has(name));
-  if (filters.length > MOST_FILTERS) throw badRequest(`More than ${MOST_FILTERS} filters.`);
+  if (filters.length > MAX_FILTERS) throw badRequest(`More than ${MAX_FILTERS} filters.`);
   for (const [name, value] of filters) {
     const filter = parse(set, name);
     const sql =
@@ -124,7 +124,7 @@ function compileSearch(
   parameter: (value: unknown) => string,
 ): string {
   const terms = words.split(/[\s,]+/).filter((word) => word !== '');
-  if (terms.length > MOST_WORDS) throw badRequest(`More than ${MOST_WORDS} words to search for.`);
+  if (terms.length > MAX_WORDS) throw badRequest(`More than ${MAX_WORDS} words to search for.`);
   const conditions = terms.map((value) => {
     const hits = fields.map((field) =>
       compileLookup({ field, name: 'search', lookup: 'icontains', value, parameter }),
@@ -158,7 +158,7 @@ const PATTERNS: Readonly<Record<string, readonly [before: string, after: string,
   iendswith: ['%', '', 'ILIKE'],
 };
 
-const MOST_IN = 2000;
+const MAX_VALUES = 2000;
 
 /**
  * Compiles one lookup to SQL.
@@ -194,7 +194,7 @@ function compileLookup(request: LookupRequest): string {
 function compileIn(request: LookupRequest, column: string): string {
   const parts = request.value.split(',').filter((part) => part !== '');
   if (parts.length === 0) throw badRequest(`${request.name}: an empty list.`);
-  if (parts.length > MOST_IN) throw badRequest(`${request.name}: more than ${MOST_IN} values.`);
+  if (parts.length > MAX_VALUES) throw badRequest(`${request.name}: more than ${MAX_VALUES} values.`);
   const list = request.parameter(parts.map((part) => typed(request, part)));
   return `${column} = ANY(${list}${ARRAY_CAST[request.field.type] ?? '::text[]'})`;
 }
@@ -257,7 +257,7 @@ function ownProperty<T>(record: Readonly<Record<string, T>>, key: string): T | u
 
 const LONGEST = 1000;
 /** PostgreSQL writes counted repetitions of a group out, one in another multiplied; 2,000 copies take some 0.3 s. */
-const MOST_COPIES = 2000;
+const MAX_COPIES = 2000;
 const BACK_REFERENCE = /(?<!\\)(?:\\\\)*\\[1-9]/;
 const REPEATED_GROUP = /\)\{/;
 const REPETITION = /\{(\d+)(?:,(\d*))?\}/g;
@@ -278,7 +278,7 @@ function checkRegularExpression(expression: string, name: string): string {
     throw badRequest(`${name}: ${JSON.stringify(expression)} is not a regular expression.`);
   }
   if (BACK_REFERENCE.test(expression)) throw badRequest(`${name}: back references are not supported.`);
-  if (REPEATED_GROUP.test(expression) && copies(expression) > MOST_COPIES) {
+  if (REPEATED_GROUP.test(expression) && copies(expression) > MAX_COPIES) {
     throw badRequest(`${name}: the expression repeats too much.`);
   }
   return expression;

@@ -39,7 +39,7 @@ export async function list<R extends object, T = unknown>(
   const order = compileOrder(fields, query);
   const where = `(${visible.sql}) AND ${filters.sql}`;
   const values = [...visible.values, ...filters.values];
-  const size = pageSize(query, fields);
+  const size = pageSize(query);
   const page = pageNumber(query);
   const counted = query.get('count_disabled') === null || query.get('count_disabled') === '';
   const count = counted ? await countRows(database, `${from} WHERE ${where}`, values) : null;
@@ -67,9 +67,9 @@ async function countRows(database: Queryable, tail: string, values: readonly unk
 }
 
 /** Too large is silently capped, and nonsense is the default, as on the controller. */
-function pageSize(query: URLSearchParams, { pageSize: usual = DEFAULT_PAGE_SIZE }: FieldSet): number {
+function pageSize(query: URLSearchParams): number {
   const size = Number(query.get('page_size') ?? Number.NaN);
-  return Number.isSafeInteger(size) && size > 0 ? Math.min(size, MAX_PAGE_SIZE) : usual;
+  return Number.isSafeInteger(size) && size > 0 ? Math.min(size, MAX_PAGE_SIZE) : DEFAULT_PAGE_SIZE;
 }
 
 function pageNumber(query: URLSearchParams): number {

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isExternal } from '../access.ts';
 import { hashToken } from '../auth/secret-hashes.ts';
-import { csrfProblem, csrfToken, prolongSession, sessionOf } from '../auth/session.ts';
+import { csrfProblem, csrfToken, findRequestSession, renewSession } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
 import { sendAuthorizationError, sendConsent, sendForgeryError } from '../pages/authorization.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { insertCode } from '../store/grants.ts';
-import { grantedScopes, issuePair } from '../store/issued-tokens.ts';
+import { findGrantedScopes, issuePair } from '../store/issued-tokens.ts';
 import type { UserRecord } from '../store/users.ts';
 import {
   type AnswerAddress,
@@ -130,9 +130,9 @@ async function loggedIn(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<UserRecord | null> {
-  const session = await sessionOf(service, request, reply);
+  const session = await findRequestSession(service, request, reply);
   if (session === null) return null;
-  await prolongSession(service, { request, reply, session });
+  await renewSession(service, { request, reply, session });
   return session.owner;
 }
 
@@ -155,7 +155,7 @@ async function consentIsImplied({ service, user, address, asked }: Consent): Pro
   if (client.skip_authorization) return true;
   if (!asked.auto || client.client_type === 'public') return false;
   const grant = { userId: user.id, applicationId: client.id, at: service.now() };
-  const scopes = await grantedScopes(service.database, grant);
+  const scopes = await findGrantedScopes(service.database, grant);
   return scopes.some((scope) => covers(scope, asked.scope));
 }
 
@@ -198,7 +198,7 @@ async function issueCode({ service, user, address, asked }: Consent): Promise<{ 
   const code = newValue();
   const created = service.now();
   await insertCode(service.database, {
-    storedForm: hashToken(code),
+    hash: hashToken(code),
     created,
     expires: new Date(created.getTime() + OAUTH2_PROVIDER.AUTHORIZATION_CODE_EXPIRE_SECONDS * 1000),
     applicationId: address.client.id,

@@ -4,10 +4,10 @@ import type { ServiceContext } from '../context.ts';
 import { currentSettings } from '../settings/settings.ts';
 import {
   endAccessToken,
-  findLive,
-  findPresented,
+  type FoundToken,
+  findLiveToken,
+  findTokenByHash,
   type LiveToken,
-  type PresentedToken,
 } from '../store/issued-tokens.ts';
 import { endFamily } from '../store/refresh-tokens.ts';
 import { authenticateClient, serveFormEndpoint } from './form-endpoint.ts';
@@ -23,7 +23,7 @@ export function serveRevocationEndpoint(app: FastifyInstance, service: ServiceCo
     const parameters = endpointParameters(request);
     const client = await authenticateClient(service, request, parameters);
     const value = required(parameters, 'token');
-    const token = await findPresented(service.database, hashToken(value));
+    const token = await findTokenByHash(service.database, hashToken(value));
     if (token === null) return undefined;
     requireOwnership(token, client.id);
     await revoke(service, token);
@@ -32,14 +32,14 @@ export function serveRevocationEndpoint(app: FastifyInstance, service: ServiceCo
 }
 
 /** A personal access token belongs to no client: its owner deletes it through the API. */
-function requireOwnership(token: PresentedToken, clientId: number): void {
+function requireOwnership(token: FoundToken, clientId: number): void {
   if (token.application_id !== clientId) {
     throw new OAuthError('invalid_grant', 'The token was not issued to this client.');
   }
 }
 
 /** Either token of a pair revokes both, and all other tokens of the same grant (RFC 7009 §2.1). */
-async function revoke(service: ServiceContext, token: PresentedToken): Promise<void> {
+async function revoke(service: ServiceContext, token: FoundToken): Promise<void> {
   const { database, node } = service;
   const at = service.now();
   const { family, access_token_id: id } = token;
@@ -62,7 +62,7 @@ export function serveIntrospectionEndpoint(app: FastifyInstance, service: Servic
     if (client.client_type !== 'confidential') throw new OAuthError('invalid_client');
     const value = required(parameters, 'token');
     const at = service.now();
-    const token = await findLive(service.database, hashToken(value), at);
+    const token = await findLiveToken(service.database, hashToken(value), at);
     if (token === null) return { active: false };
     const expires = await expiryOf(service, token);
     const foreign = token.kind === 'refresh_token' && token.application_id !== client.id;

@@ -122,7 +122,7 @@ async function authorizationCodeGrant({
   const code = await findCode(service.database, presented);
   if (code === null || code.application_id !== client.id) throw new OAuthError('invalid_grant');
   if (code.used !== null) throw await codeReused(service, code);
-  if (code.expires <= service.now() || !code.is_admitted) throw new OAuthError('invalid_grant');
+  if (code.expires <= service.now() || !code.may_authenticate) throw new OAuthError('invalid_grant');
   checkRedirectUri(parameters, code);
   checkVerifier(parameters, {
     codeChallenge: code.code_challenge,
@@ -165,7 +165,8 @@ async function refreshGrant({ service, settings, client, parameters }: TokenRequ
     throw new GrantRefused('The refresh token has expired.');
   }
   const { access_token_id: accessTokenId, granted } = token;
-  if (accessTokenId === null || granted === null || !token.is_admitted) throw new OAuthError('invalid_grant');
+  if (accessTokenId === null || granted === null || !token.may_authenticate)
+    throw new OAuthError('invalid_grant');
   refuseExternalUser(settings, token.is_external);
   const scope = scopeWithin(granted, parameters);
   const { pair, response } = newPair({

@@ -6,18 +6,18 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../../db/database.ts';
 import {
   appendOutput,
-  beginJob,
   enabledHosts,
   endJob,
-  endLostJobs,
+  failLostJobs,
   type JobStatus,
-  keepJobs,
   type RunnableJob,
+  renewJobs,
+  startJob,
 } from '../store/jobs.ts';
 import { findPlaybook, JobProblem, type PlaybookEnd, renderInventory, runPlaybook } from './playbook.ts';
 
 /** What a runner works with. */
-export interface JobRunnerOptions {
+interface JobRunnerOptions {
   readonly database: Database;
   readonly log: FastifyBaseLogger;
   readonly now: () => Date;
@@ -83,7 +83,7 @@ export class JobRunner {
     const running = [...this.#running];
     const ids = [...running.map(([id]) => id), ...this.#waiting];
     if (ids.length === 0) return;
-    const jobs = await keepJobs(this.#options.database, { ids, runner: this.id });
+    const jobs = await renewJobs(this.#options.database, { ids, runner: this.id });
     const canceled = new Map(jobs.map((job) => [job.id, job.cancel_flag]));
     for (const [id, { stop }] of running) if (canceled.get(id) ?? true) stop.abort('canceled');
     for (const id of ids) {
@@ -113,7 +113,7 @@ export class JobRunner {
   }
 
   #endLost(seconds: number): Promise<number> {
-    return endLostJobs(this.#options.database, { seconds, explanation: LOST });
+    return failLostJobs(this.#options.database, { seconds, explanation: LOST });
   }
 
   #startNext(): void {
@@ -134,7 +134,7 @@ export class JobRunner {
     const { database, now } = this.#options;
     const limit = setTimeout(() => stop.abort('too long'), LONGEST_RUN_MS).unref();
     try {
-      const job = await beginJob(database, { id, runner: this.id, at: now() });
+      const job = await startJob(database, { id, runner: this.id, at: now() });
       if (job === null) return;
       const end = await this.#play(id, job, stop.signal);
       await this.#end(id, outcomeOf(end, stop.signal));
@@ -192,7 +192,7 @@ export class JobRunner {
 type StopReason = 'canceled' | 'stopped' | 'too long';
 
 /** What a job says whose service was stopped. */
-export const STOPPED = 'The service was stopped while this job waited or ran.';
+const STOPPED = 'The service was stopped while this job waited or ran.';
 
 const ENDED_EARLY: Readonly<Record<StopReason, readonly [JobStatus, explanation: string]>> = {
   canceled: ['canceled', ''],
@@ -206,7 +206,7 @@ const ENDED_EARLY: Readonly<Record<StopReason, readonly [JobStatus, explanation:
  * @param end How the process ended, null where there was none.
  * @param stop Aborted with a {@link StopReason} where it was made to end.
  */
-export function outcomeOf(
+function outcomeOf(
   end: PlaybookEnd | null,
   stop: AbortSignal,
 ): { readonly status: JobStatus; readonly explanation: string } {
@@ -229,7 +229,7 @@ const LATEST_MS = 250;
  * Collects what a job prints and writes it in pieces, a quarter of a second late at the most. What exceeds
  * `most` characters is dropped, and a line says so.
  */
-export class JobOutput {
+class JobOutput {
   readonly #write: (number: number, content: string) => Promise<void>;
   readonly #most: number;
   #kept = 0;

@@ -11,7 +11,7 @@ const NOT_INSTALLED =
   '(https://docs.ansible.com) and launch again.';
 
 /** What to run. All paths are absolute. */
-export interface PlaybookCommand {
+interface PlaybookCommand {
   readonly playbook: string;
   /** The project's folder: where it runs. */
   readonly folder: string;

@@ -19,7 +19,7 @@ const HELLO = `---
 `;
 
 /** Puts the demo project where the service looks for projects, unless something is there already. */
-export async function placeDemoProject(projects: string): Promise<void> {
+async function placeDemoProject(projects: string): Promise<void> {
   const folder = join(projects, DEMO_PROJECT);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   try {
@@ -30,7 +30,7 @@ export async function placeDemoProject(projects: string): Promise<void> {
 }
 
 /** The folder that holds the folders of the projects, with the playbooks in them. */
-export interface ProjectsFolder {
+interface ProjectsFolder {
   readonly path: string;
   /** Takes it away where it was made for this start only. */
   release(): Promise<void>;

@@ -14,7 +14,7 @@ import { pathId } from './request-values.ts';
 import { namedRelation, userRelation } from './resource.ts';
 import { seenUser } from './users.ts';
 
-/** `/api/v2/activity_stream/`, its `N/`, and what it holds about one token, application, user or organization. */
+/** `/api/v2/activity_stream/`, its `N/`, and the `activity_stream/` of tokens, applications, users, organizations. */
 export function serveActivity(app: FastifyInstance, service: ServiceContext): void {
   const serve = (path: string, description: string, get: Handler) =>
     serveEndpoint(app, service, {
@@ -26,7 +26,7 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
     });
   serve(
     'activity_stream/',
-    'Who changed what. Others than superusers and auditors see what concerns things that they see.',
+    'Who changed what. Users other than superusers and auditors see the entries about resources that they can see.',
     (exchange) => listActivity(exchange),
   );
   serve('activity_stream/:id(^\\d+$)/', 'One entry of the activity stream.', show);
@@ -56,7 +56,7 @@ function about(column: 't.id' | 'a.id' | 'o.id', id: number): (first: number) =>
   return (first) => ({ sql: `${column} = $${first}`, values: [id] });
 }
 
-/** Lists the entries that the caller sees and for which a condition holds. */
+/** Lists the entries that the caller may see and that meet a condition. */
 function listActivity(
   { service, request, caller }: Exchange,
   condition: (first: number) => Condition = () => ({ sql: 'TRUE', values: [] }),
@@ -86,8 +86,8 @@ async function seenTokenId({ service, caller, params }: Exchange): Promise<numbe
 }
 
 /**
- * The fields of an entry of the activity stream. Of what an entry is about, only what the entry shows of it
- * can be filtered by: who sees the entry need not see all of that.
+ * The fields of an entry of the activity stream. Filters reach only what the entry itself shows of a related
+ * resource: who may see the entry may not see all of the resource.
  */
 export const activityFields: FieldSet = {
   type: 'activity_stream',
@@ -96,12 +96,12 @@ export const activityFields: FieldSet = {
     type: {
       type: 'choice',
       label: 'Type',
-      helpText: 'What kind of record this is.',
+      helpText: 'Type of this resource.',
       choices: [['activity_stream', 'Activity stream']],
     },
-    url: { type: 'string', label: 'Url', helpText: 'Address of this entry.' },
-    related: { type: 'object', label: 'Related', helpText: 'Addresses of what it is about.' },
-    summary_fields: { type: 'object', label: 'Summary fields', helpText: 'What it is about, in short.' },
+    url: { type: 'string', label: 'Url', helpText: 'URL of this entry.' },
+    related: { type: 'object', label: 'Related', helpText: 'URLs of related resources.' },
+    summary_fields: { type: 'object', label: 'Summary fields', helpText: 'The changed resources and the user who changed them.' },
     timestamp: {
       type: 'datetime',
       label: 'Timestamp',
@@ -130,27 +130,27 @@ export const activityFields: FieldSet = {
     object1: {
       type: 'string',
       label: 'Object1',
-      helpText: 'What kind of thing was changed.',
+      helpText: 'Type of the changed resource.',
       column: 's.object1',
     },
     object2: {
       type: 'string',
       label: 'Object2',
-      helpText: 'What kind of thing it was associated with.',
+      helpText: 'Type of the associated resource.',
       column: 's.object2',
     },
     object_association: {
       type: 'field',
       label: 'Object association',
-      helpText: 'As what the two were associated.',
+      helpText: 'How the two are associated.',
     },
     action_node: {
       type: 'string',
       label: 'Action node',
-      helpText: 'The node that did it.',
+      helpText: 'The node that made the change.',
       column: 's.action_node',
     },
-    object_type: { type: 'field', label: 'Object type', helpText: 'Whose association it is.' },
+    object_type: { type: 'field', label: 'Object type', helpText: 'Type of the resource that has the association.' },
     actor: { type: 'id', label: 'Actor', column: 's.actor_id', hidden: true },
     user: { type: 'id', label: 'User', column: 'b.id', hidden: true },
     organization: { type: 'id', label: 'Organization', column: 'o.id', hidden: true },
@@ -184,8 +184,8 @@ export const activityFields: FieldSet = {
   order: ['id'],
 };
 
-/** An entry of the activity stream as the API shows it. What was deleted since is no longer referred to. */
-export function activityJson(entry: ActivityRecord): Record<string, unknown> {
+/** An entry of the activity stream as the API shows it, without references to deleted resources. */
+function activityJson(entry: ActivityRecord): Record<string, unknown> {
   return {
     id: entry.id,
     type: 'activity_stream',
@@ -247,7 +247,7 @@ function summary(entry: ActivityRecord): Record<string, unknown> {
   };
 }
 
-/** Who did it. Of a user who is gone, the names stay and the id, which leads nowhere, does not. */
+/** The user who made the change. A deleted user is shown with names and without an id. */
 function actor(entry: ActivityRecord): Record<string, unknown> {
   if (entry.actor_id === null) {
     return entry.deleted_actor === null ? {} : { actor: { ...entry.deleted_actor, id: null } };
@@ -262,12 +262,12 @@ function actor(entry: ActivityRecord): Record<string, unknown> {
   };
 }
 
-/** Roles are called just that; the kinds of a role are in `changes`. */
+/** Every role is called `role`; which one it is stands in `changes`. */
 function association(relationship: string): string {
   return relationship.endsWith('_role') ? 'role' : '';
 }
 
-/** Of `awx.main.models.organization.Organization.admin_role` the `organization`. */
+/** For example `organization` from `awx.main.models.organization.Organization.admin_role`. */
 function objectType(relationship: string): string {
   return relationship.split('.').at(-2)?.toLowerCase() ?? '';
 }

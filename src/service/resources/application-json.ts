@@ -5,18 +5,18 @@ import type { ApplicationFacts, ApplicationRecord, ApplicationTokens } from '../
 import { namedSegment } from './request-values.ts';
 import { leadingFields, MASK, namedRelation, userRelation } from './resource.ts';
 
-/** What is shown of an application beside its row. */
-export interface ApplicationView {
+/** What to show of an application besides its row. */
+interface ApplicationView {
   readonly caller: Caller;
-  /** Those of its tokens that the caller sees; undefined where there is none. */
+  /** The tokens of the application that the caller may see; undefined if there are none. */
   readonly tokens: ApplicationTokens | undefined;
-  /** Whether it is the only one in the answer. */
+  /** Whether the response shows this application only. */
   readonly detail?: boolean;
-  /** The secret in clear, right after it was made. */
+  /** The client secret, in the response to the request that generated it. */
   readonly secret?: string | null;
 }
 
-/** An application as the API shows it to a caller. A public one has no secret to show. */
+/** An application as the API shows it to a caller. A public application shows no secret. */
 export function applicationJson(
   application: ApplicationRecord,
   { caller, tokens, detail = false, secret = null }: ApplicationView,
@@ -66,7 +66,7 @@ function namedUrl({ name, organization_name }: ApplicationRecord): string {
   return `/api/v2/applications/${namedSegment([name, organization_name ?? ''])}/`;
 }
 
-/** What the activity stream keeps of an application. Neither the client id nor the secret is among it. */
+/** What the activity stream records of an application: neither its client id nor its secret. */
 export function applicationFacts(
   application: ApplicationFacts & { readonly organization_name: string | null },
 ): Record<string, unknown> {
@@ -82,7 +82,7 @@ export function applicationFacts(
   };
 }
 
-/** What an application may be registered for. `implicit` only where the service was started for it. */
+/** The grant types of applications. `implicit` is added if the service was started with it. */
 const GRANT_TYPES: readonly (readonly [string, string])[] = [
   ['authorization-code', 'Authorization code'],
   ['password', 'Resource owner password-based'],
@@ -113,7 +113,7 @@ function fields(grantTypes: typeof GRANT_TYPES): FieldSet {
       name: {
         type: 'string',
         label: 'Name',
-        helpText: 'Name of this application, once in its organization.',
+        helpText: 'Name of this application, unique in its organization.',
         column: 'a.name',
         writable: 'change',
         required: true,
@@ -122,7 +122,7 @@ function fields(grantTypes: typeof GRANT_TYPES): FieldSet {
       description: {
         type: 'string',
         label: 'Description',
-        helpText: 'What it is for.',
+        helpText: 'Purpose of this application.',
         column: 'a.description',
         writable: 'change',
         defaultValue: '',
@@ -131,14 +131,14 @@ function fields(grantTypes: typeof GRANT_TYPES): FieldSet {
       client_secret: {
         type: 'string',
         label: 'Client secret',
-        helpText: 'Shown once, when a confidential application gets it.',
+        helpText: 'Shown once, when it is generated for a confidential application.',
         column: 'a.client_secret',
         secret: true,
       },
       client_type: {
         type: 'choice',
         label: 'Client type',
-        helpText: 'Public where the application cannot keep a secret, such as in a browser or on a phone.',
+        helpText: 'Public if the application cannot keep a secret, as in a browser or on a phone.',
         column: 'a.client_type',
         writable: 'change',
         required: true,
@@ -147,14 +147,14 @@ function fields(grantTypes: typeof GRANT_TYPES): FieldSet {
       redirect_uris: {
         type: 'string',
         label: 'Redirect URIs',
-        helpText: 'Where answers may be sent, separated by spaces. Each is compared exactly.',
+        helpText: 'Allowed redirect URIs, separated by spaces. They are compared exactly.',
         column: 'a.redirect_uris',
         writable: 'change',
       },
       authorization_grant_type: {
         type: 'choice',
         label: 'Authorization grant type',
-        helpText: 'How users get tokens for it. It stays as it was made.',
+        helpText: 'How users get tokens for this application. It cannot be changed.',
         column: 'a.authorization_grant_type',
         writable: 'create',
         required: true,
@@ -163,7 +163,7 @@ function fields(grantTypes: typeof GRANT_TYPES): FieldSet {
       skip_authorization: {
         type: 'boolean',
         label: 'Skip authorization',
-        helpText: 'Trusted: users are not asked before they get a token for it.',
+        helpText: 'Whether to skip the consent page for this trusted application.',
         column: 'a.skip_authorization',
         writable: 'change',
         defaultValue: false,

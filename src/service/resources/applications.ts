@@ -25,7 +25,7 @@ import { namesIn, pathId } from './request-values.ts';
 import { tokenFields } from './token-json.ts';
 import { issueToken, listTokens } from './tokens.ts';
 
-/** `/api/v2/applications/`, `/applications/N/` and `/tokens/` below it, and where else applications are listed. */
+/** `/api/v2/applications/`, its `N/` and `N/tokens/`, and the `applications/` of organizations and users. */
 export function serveApplications(app: FastifyInstance, service: ServiceContext): void {
   const fields = applicationFields(service);
   const visible = (exchange: Exchange) => visibleApplications(exchange.caller.user);
@@ -42,7 +42,7 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
   serveEndpoint(app, service, {
     path: '/api/v2/applications/:id/',
     name: 'Application',
-    description: 'One OAuth2 application, by id or by NAME++ORGANIZATION. DELETE ends its tokens.',
+    description: 'One OAuth2 application, by id or by NAME++ORGANIZATION. DELETE revokes its tokens.',
     fields,
     handlers: {
       GET: async (exchange) =>
@@ -55,7 +55,7 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
   serveEndpoint(app, service, {
     path: '/api/v2/applications/:id/tokens/',
     name: 'Tokens of an application',
-    description: 'The tokens of this application that you may see. POST makes one for yourself.',
+    description: 'The tokens of this application that you may see. POST creates one for yourself.',
     fields: tokenFields,
     handlers: {
       GET: tokensOf,
@@ -65,7 +65,7 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
   serveEndpoint(app, service, {
     path: '/api/v2/organizations/:id/applications/',
     name: 'Applications of an organization',
-    description: 'The OAuth2 applications of this organization. POST makes one in it.',
+    description: 'The OAuth2 applications of this organization. POST creates one in it.',
     fields,
     handlers: {
       GET: async (exchange) => {
@@ -78,7 +78,7 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/applications/',
     name: 'Applications',
-    description: 'The OAuth2 applications of your organizations, whichever user the address names.',
+    description: 'The OAuth2 applications of your organizations, regardless of the user in the URL.',
     fields,
     handlers: {
       GET: (exchange) => listApplications(exchange, visible(exchange)),
@@ -104,7 +104,7 @@ async function listApplications(exchange: Exchange, visible: Condition): Promise
   return { ...page, results };
 }
 
-/** The application that the path names, by id or by name, if the caller sees it. Throws 404 and 403. */
+/** The application that the path names, by id or by name. Throws 404, or 403 if the caller may not see it. */
 export async function seenApplication(exchange: Exchange): Promise<ApplicationRecord> {
   const { service, caller } = exchange;
   const application = await findApplication(service.database, await applicationId(exchange));

@@ -27,17 +27,17 @@ const NAME_TAKEN = {
   __all__: ['OAuth2 application with this Name and Organization already exists.'],
 };
 
-/** An application as it was written, and its secret where it got one just now. */
+/** A stored application, and its client secret if the request generated one. */
 export interface WrittenApplication {
   readonly application: ApplicationRecord;
   readonly secret: string | null;
 }
 
 /**
- * Makes the application that the request's body describes. Its id and secret are the service's choice; the
- * secret is stored as a digest and returned this once.
+ * Creates the application that the request body describes. The service generates the client id and secret,
+ * stores the secret as a digest and returns it once.
  *
- * @param organization The organization that the path names, instead of one in the body.
+ * @param organization The organization that the path names, instead of the one in the body.
  * @throws RequestFailure 400 by field, 403.
  */
 export async function createApplication(
@@ -69,8 +69,8 @@ export async function createApplication(
 }
 
 /**
- * Changes an application as the body says. One that turns from public to confidential gets a secret, which
- * is returned this once: nobody ever saw the one it was made with.
+ * Changes an application. One that changes from public to confidential gets a new secret, which is returned
+ * once: the secret from its creation was never shown.
  *
  * @throws RequestFailure 400 by field, 403, 404.
  */
@@ -113,7 +113,7 @@ export async function changeApplication(
   });
 }
 
-/** Deletes an application; its tokens end with it, each with its entry in the activity stream. */
+/** Deletes an application and revokes its tokens, each with its entry in the activity stream. */
 export async function removeApplication(exchange: Exchange, id: number): Promise<undefined> {
   const { service, caller } = exchange;
   await service.database.transaction(async (transaction) => {
@@ -147,22 +147,21 @@ async function written(transaction: Queryable, id: number): Promise<ApplicationR
   return application;
 }
 
-/** How a body is read into an application. */
-export interface Reading {
+interface Reading {
   readonly caller: UserRecord;
   readonly service: { readonly database: Queryable; readonly allowImplicitGrant?: boolean };
-  /** The application as it is; null where it is to be made. */
+  /** The current application; null to create one. */
   readonly before: ApplicationFacts | null;
-  /** Whether what is required must be there (POST, PUT). */
+  /** Whether required fields must be given (POST, PUT). */
   readonly replace: boolean;
 }
 
 /**
- * Reads what a body wants an application to be. The grant type is read only where it is made: it stays.
+ * Reads an application from a request body. The grant type is read on creation only: it cannot change.
  *
  * @throws RequestFailure 400 by field; 403 for an organization that the caller does not administer.
  */
-export async function readApplication(
+async function readApplication(
   body: Readonly<Record<string, unknown>>,
   reading: Reading,
 ): Promise<ApplicationFacts> {
@@ -239,26 +238,26 @@ async function readOrganization(
   if (typeof id !== 'number' || !Number.isInteger(id) || id < 1 || id > 2_147_483_647) {
     return refuse('Expected the id of an organization.');
   }
-  // Who administers it knows that it exists; to all others, one that does not looks like a foreign one.
+  // Only superusers learn whether it exists. For others, a missing one is refused like a foreign one.
   if (caller.is_superuser && (await findOrganization(service.database, id)) === null) {
-    return refuse(`There is no organization with the id ${id}.`);
+    return refuse(`No organization has the id ${id}.`);
   }
   return id;
 }
 
-/** Grant types whose answers go to a redirect URI: an application for one of them has at least one. */
+/** Grant types that need a redirect URI. */
 const REDIRECTING = new Set(['authorization-code', 'implicit']);
 
 const WEB = /^https?:\/\/[^/?#@\\]+([/?].*)?$/i;
-/** A scheme of an app's own, named like a domain in reverse (RFC 8252 §7.1): it has a dot. */
+/** A private-use scheme, named like a reversed domain (RFC 8252 §7.1): it contains a dot. */
 const PRIVATE_USE = /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:.+$/i;
 
 /**
- * Why redirect URIs, separated by white space, cannot be registered, or null: each must be absolute and
- * without a fragment (RFC 6749 §3.1.2), of http, https or a private-use scheme. Schemes that a browser runs
- * or opens itself (`javascript:`, `data:`, `ftp:`) are none of these.
+ * Why redirect URIs, separated by white space, cannot be registered, or null. Each must be absolute, without a
+ * fragment (RFC 6749 §3.1.2), with http, https or a private-use scheme. This excludes schemes that a browser
+ * runs or opens itself (`javascript:`, `data:`, `ftp:`).
  */
-export function redirectProblem(uris: string, grantType: string): string | null {
+function redirectProblem(uris: string, grantType: string): string | null {
   const separate = uris.split(/\s+/).filter((uri) => uri !== '');
   if (separate.length === 0 && REDIRECTING.has(grantType)) {
     return `redirect_uris cannot be empty with the grant type ${grantType}.`;

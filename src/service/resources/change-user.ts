@@ -17,7 +17,7 @@ import {
 import { booleanField, type Problems, textField } from './request-values.ts';
 import { changedValues, logChange } from './resource.ts';
 
-/** A user as a request wants it; `password` in clear where it is to be set, null where it stays. */
+/** A user as a request describes it. `password` is the new password in plain text, or null to keep it. */
 interface WantedUser {
   readonly username: string;
   readonly first_name: string;
@@ -50,7 +50,7 @@ const LOGGED = [
 ] as const;
 const USERNAME = /^[\p{L}\p{N}@.+_-]+$/u;
 
-/** Adds the user that a body describes and returns its id. Throws 400 by field. */
+/** Creates the user that a body describes and returns its id. Throws 400 by field, 403. */
 export async function createUser(
   exchange: Exchange,
   body: Readonly<Record<string, unknown>>,
@@ -75,8 +75,8 @@ export async function createUser(
 }
 
 /**
- * Changes a user as a body says; `base` holds what stays where the body is silent. A new password or a
- * deactivation ends the user's sessions; tokens live on, but a deactivated user's are refused.
+ * Changes a user. A new password or a deactivation ends the user's sessions. Tokens stay, but those of a
+ * deactivated user are refused. Throws 400 by field, 403, 404.
  */
 export async function changeUser(
   exchange: Exchange,
@@ -97,7 +97,7 @@ export async function changeUser(
     refuseForeignPassword(user, wanted);
     return wanted;
   };
-  // Twice: before the slow hash, which nobody gets who may not, and again on what is there when it is done.
+  // Checked twice: before the slow hash, so that only permitted requests cost it, and again under the lock.
   const before = await findUser(service.database, id);
   if (before === null) throw notFound();
   const { password: chosen } = read({ caller: exchange.caller.user, user: before });
@@ -172,11 +172,10 @@ async function logUserChange(
   });
 }
 
-/** What makes a user more than others, or nobody. */
 type Powers = Pick<UserRecord, 'is_superuser' | 'is_system_auditor' | 'is_active'>;
 
-/** Only a superuser makes superusers and auditors, or deactivates; nobody deactivates oneself. */
-export function refuseEscalation(
+/** Only superusers may change privileges and deactivate users. Users cannot deactivate or demote themselves. */
+function refuseEscalation(
   caller: UserRecord,
   before: Powers & { readonly id?: number },
   wanted: Powers,
@@ -186,24 +185,23 @@ export function refuseEscalation(
   const activity = before.is_active !== wanted.is_active;
   if ((privilege || activity) && !caller.is_superuser) throw forbidden();
   if (caller.id === before.id && (activity || (before.is_superuser && !wanted.is_superuser))) {
-    throw forbidden('You cannot take your own access away.');
+    throw forbidden('You cannot remove your own access.');
   }
 }
 
-/** An identity provider's user gets no password here: with one, the account would count as a local one. */
-export function refuseForeignPassword(user: UserRecord, wanted: { readonly password: string | null }): void {
+/** A user of an identity provider gets no password: the account would count as a local one. */
+function refuseForeignPassword(user: UserRecord, wanted: { readonly password: string | null }): void {
   if (wanted.password !== null && externalAccount(user) !== null) {
-    throw invalid({ password: ['The password of this user is kept by an identity provider.'] });
+    throw invalid({ password: ['The password of this user is managed by an identity provider.'] });
   }
 }
 
 /**
- * Reads the password of a user out of a body, and checks it by the rules in force; what is wrong goes into
- * `problems`.
+ * Reads a password from a body and checks it against the settings; errors are added to `problems`.
  *
- * @returns Null where it is to stay as it is: not given, empty, or as the API shows it.
+ * @returns Null to keep the password: it is missing, empty, or the mask that the API shows.
  */
-export function readPassword(
+function readPassword(
   body: Readonly<Record<string, unknown>>,
   options: { readonly settings: Settings; readonly problems: Problems; readonly required: boolean },
 ): string | null {
@@ -227,11 +225,10 @@ export function readPassword(
 }
 
 /**
- * Locks a user, and the one who is about to change or delete this user, and reads both as they are now: what
- * is decided and written then holds, even where the caller was deactivated or lost a privilege after the
- * request began.
+ * Locks a user and the caller who is about to change it, and reads both again. The caller may have been
+ * deactivated or lost a privilege since the request began.
  *
- * @throws RequestFailure 401 where the caller is gone or inactive, 404 where the user is gone.
+ * @throws RequestFailure 401 if the caller was deleted or deactivated, 404 if the user was deleted.
  */
 export async function lockUser(
   transaction: Queryable,

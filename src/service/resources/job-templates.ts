@@ -28,14 +28,14 @@ export function serveJobTemplates(app: FastifyInstance, service: ServiceContext)
   serveEndpoint(app, service, {
     path: '/api/v2/job_templates/',
     name: 'Job templates',
-    description: 'Those of the organizations that you administer or audit.',
+    description: 'The job templates of the organizations that you administer or audit.',
     fields: jobTemplateFields,
     handlers: { GET: listJobTemplates, POST: create },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/job_templates/:id(^\\d+$)/',
     name: 'Job template',
-    description: 'What a job is made of: an inventory, and a playbook of a project. DELETE leaves its jobs.',
+    description: 'One job template: an inventory and a playbook of a project. DELETE keeps its jobs.',
     fields: jobTemplateFields,
     handlers: {
       GET: async (exchange) => jobTemplateJson(await seenJobTemplate(exchange), exchange.caller),
@@ -46,7 +46,7 @@ export function serveJobTemplates(app: FastifyInstance, service: ServiceContext)
   });
 }
 
-/** The job template that the path names, if the caller sees it. Throws 404 and 403. */
+/** The job template that the path names. Throws 404, or 403 if the caller may not see it. */
 export async function seenJobTemplate({ service, caller, params }: Exchange): Promise<JobTemplateRecord> {
   const template = await findJobTemplate(service.database, pathId(params['id']));
   if (template === null) throw notFound();
@@ -125,7 +125,7 @@ async function changeable(exchange: Exchange): Promise<JobTemplateRecord> {
 const name = { type: 'string', label: 'Name' } as const;
 
 /** The fields of a job template. */
-export const jobTemplateFields: FieldSet = {
+const jobTemplateFields: FieldSet = {
   type: 'job_template',
   fields: {
     ...leadingFields({
@@ -152,7 +152,7 @@ export const jobTemplateFields: FieldSet = {
     inventory: {
       type: 'id',
       label: 'Inventory',
-      helpText: 'The hosts that it runs on.',
+      helpText: 'The inventory of hosts to run on.',
       column: 'x.inventory_id',
       writable: 'change',
       required: true,
@@ -160,7 +160,7 @@ export const jobTemplateFields: FieldSet = {
     project: {
       type: 'id',
       label: 'Project',
-      helpText: 'Where the playbook is. Its organization is the job template’s.',
+      helpText: 'The project with the playbook. Its organization owns the job template.',
       column: 'x.project_id',
       writable: 'change',
       required: true,
@@ -169,7 +169,7 @@ export const jobTemplateFields: FieldSet = {
     playbook: {
       type: 'string',
       label: 'Playbook',
-      helpText: 'A path within the project.',
+      helpText: 'Path of the playbook in the project.',
       column: 'x.playbook',
       writable: 'change',
       required: true,
@@ -187,7 +187,7 @@ export const jobTemplateFields: FieldSet = {
     ask_limit_on_launch: {
       type: 'boolean',
       label: 'Ask for the limit on launch',
-      helpText: 'Whether who launches it may give another limit.',
+      helpText: 'Whether a launch may override the limit.',
       column: 'x.ask_limit_on_launch',
       writable: 'change',
       defaultValue: false,
@@ -202,7 +202,7 @@ export const jobTemplateFields: FieldSet = {
   order: ['name'],
 };
 
-/** A reference to another resource, as `summary_fields` shows it; nothing where there is none. */
+/** A related resource as `summary_fields` shows it; empty if there is none. */
 export function named(
   relation: string,
   { id, name }: { readonly id: number | null; readonly name: string | null },
@@ -211,7 +211,7 @@ export function named(
 }
 
 /** A job template as the API shows it to a caller. */
-export function jobTemplateJson(template: JobTemplateRecord, caller: Caller): Record<string, unknown> {
+function jobTemplateJson(template: JobTemplateRecord, caller: Caller): Record<string, unknown> {
   const { id, organization_id, inventory_id, project_id } = template;
   const url = `/api/v2/job_templates/${id}/`;
   const may = caller.mayWrite && administersOrganization(caller.user, organization_id);
@@ -246,13 +246,13 @@ export function jobTemplateJson(template: JobTemplateRecord, caller: Caller): Re
 }
 
 /**
- * Reads a job template from a request's body and checks it. The inventory and the project must be of
- * organizations that the caller administers; the project's is the job template's.
+ * Reads a job template from the request body and checks it. The caller must administer the organizations of
+ * the inventory and the project; the latter owns the job template.
  *
- * @param current The template that is changed, null for a new one; `replace` for PUT, which keeps nothing.
+ * @param current The template to change, or null for a new one; `replace` for PUT, which keeps no old values.
  * @throws RequestFailure 400 and 403
  */
-export async function readJobTemplate(
+async function readJobTemplate(
   { service, caller, request }: Exchange,
   current: { readonly before: JobTemplateRecord; readonly replace: boolean } | null,
 ): Promise<NewJobTemplate> {

@@ -34,7 +34,7 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
     path: '/api/v2/jobs/:id(^\\d+$)/',
     name: 'Job',
-    description: 'One job: where it stands, and how it ended.',
+    description: 'One job with its status.',
     fields: jobFields,
     handlers: { GET: async (exchange) => jobJson(await seenJob(exchange), exchange) },
   });
@@ -60,8 +60,8 @@ function listJobs(exchange: Exchange): Promise<unknown> {
   });
 }
 
-/** The job that the path names, if the caller sees it. Throws 404 and 403. */
-export async function seenJob({ service, caller, params }: Exchange): Promise<JobRecord> {
+/** The job that the path names. Throws 404, or 403 if the caller may not see it. */
+async function seenJob({ service, caller, params }: Exchange): Promise<JobRecord> {
   const job = await findJob(service.database, pathId(params['id']));
   if (job === null) throw notFound();
   const { user } = caller;
@@ -75,13 +75,13 @@ function isActive({ status }: JobRecord): boolean {
   return status === 'pending' || status === 'running';
 }
 
-/** 202: the job ends soon. One that has ended already is 405, as on the controller. */
+/** 202: the job ends soon. 405 for a finished job, as on the controller. */
 async function cancel(exchange: Exchange): Promise<unknown> {
   const { service, caller, reply } = exchange;
   const job = await seenJob(exchange);
   if (!administersOrganization(caller.user, job.organization_id)) throw forbidden();
   if (!(await cancelJob(service.database, { id: job.id, at: service.now() }))) {
-    throw new RequestFailure(405, { detail: 'The job has ended: there is nothing to cancel.' });
+    throw new RequestFailure(405, { detail: 'The job has already finished.' });
   }
   await service.jobs.look();
   return reply.code(202).send({});
@@ -90,8 +90,8 @@ async function cancel(exchange: Exchange): Promise<unknown> {
 const name = { type: 'string', label: 'Name' } as const;
 const STATUSES = ['pending', 'running', 'successful', 'failed', 'error', 'canceled'];
 
-/** The fields of a job. None can be written: a job is made by launching a template. */
-export const jobFields: FieldSet = {
+/** The fields of a job. All are read-only: launching a template creates a job. */
+const jobFields: FieldSet = {
   type: 'job',
   fields: {
     ...leadingFields({
@@ -116,7 +116,7 @@ export const jobFields: FieldSet = {
     },
     started: { type: 'datetime', label: 'Started', column: 'x.started' },
     finished: { type: 'datetime', label: 'Finished', column: 'x.finished' },
-    elapsed: { type: 'integer', label: 'Elapsed', helpText: 'Seconds that it has run.' },
+    elapsed: { type: 'integer', label: 'Elapsed', helpText: 'Run time in seconds.' },
     job_explanation: { type: 'string', label: 'Explanation', column: 'x.job_explanation' },
     execution_node: { type: 'string', label: 'Execution node', column: 'x.execution_node' },
     job_type: { type: 'choice', label: 'Job type', choices: [['run', 'Run']] },
@@ -143,7 +143,7 @@ export const jobFields: FieldSet = {
 };
 
 /** A job as the API shows it to a caller. */
-export function jobJson(job: JobRecord, { service, caller }: Exchange): Record<string, unknown> {
+function jobJson(job: JobRecord, { service, caller }: Exchange): Record<string, unknown> {
   const { id, organization_id, inventory_id, project_id, job_template_id, created_by_id } = job;
   const url = `/api/v2/jobs/${id}/`;
   const { status, started, finished } = job;
@@ -213,12 +213,12 @@ export function serveJobOutput(app: FastifyInstance, service: ServiceContext): v
   serveEndpoint(app, service, {
     path: '/api/v2/jobs/:id(^\\d+$)/stdout/',
     name: 'Output of a job',
-    description: 'What it printed so far: `format` is txt, txt_download, ansi, json or html.',
+    description: 'The output so far. `format` is txt, txt_download, ansi, ansi_download, json or html.',
     handlers: { GET: show },
   });
 }
 
-/** The controller's formats. What a job prints holds no colours, so that `ansi` is the same as `txt`. */
+/** Sends the output in one of the controller's formats. It has no colors, so `ansi` is the same as `txt`. */
 async function show(exchange: Exchange): Promise<unknown> {
   const { service, request, reply } = exchange;
   const job = await seenJob(exchange);
@@ -250,7 +250,7 @@ function formatFor({ request }: Exchange): string {
   return (request.headers.accept ?? '').startsWith('text/plain') ? 'txt' : 'json';
 }
 
-/** What the controller can ask for on launch. Of these, the service's templates ask for the limit at the most. */
+/** What a launch on the controller can override. The service's templates let it override the limit only. */
 const PROMPTS = [
   ...['limit', 'extra_vars', 'inventory', 'credentials', 'job_type', 'job_tags', 'skip_tags', 'verbosity'],
   ...['diff_mode', 'scm_branch', 'execution_environment', 'labels', 'forks', 'job_slice_count', 'timeout'],
@@ -265,14 +265,14 @@ export function serveLaunch(app: FastifyInstance, service: ServiceContext): void
     path: '/api/v2/job_templates/:id(^\\d+$)/launch/',
     name: 'Launch',
     description:
-      'GET says what a launch asks for. POST launches a job; `limit` is taken where it is asked for.',
+      'GET shows what a launch may override. POST launches a job; `limit` is used if the template allows it.',
     fields: {
       type: 'job_template',
       fields: {
         limit: {
           type: 'string',
           label: 'Limit',
-          helpText: 'A host pattern instead of the template’s, where the template asks for it.',
+          helpText: 'A host pattern that overrides the one of the template, if the template allows it.',
           writable: 'create',
           maxLength: 1024,
         },
@@ -311,9 +311,9 @@ async function launch(exchange: Exchange): Promise<unknown> {
   const template = await seenJobTemplate(exchange);
   if (!administersOrganization(caller.user, template.organization_id)) throw forbidden();
   const { limit, ignored } = readLaunch(jsonObject(request), template);
-  if (template.inventory_id === null) throw badRequest('The inventory of this job template is gone.');
-  if (template.project_id === null) throw badRequest('The project of this job template is gone.');
-  if (!service.jobs.hasRoom) throw tooManyRequests('Too many jobs wait for their turn.', WAIT_SECONDS);
+  if (template.inventory_id === null) throw badRequest('The inventory of this job template was deleted.');
+  if (template.project_id === null) throw badRequest('The project of this job template was deleted.');
+  if (!service.jobs.hasRoom) throw tooManyRequests('Too many jobs are waiting.', WAIT_SECONDS);
   const id = await insertJob(service.database, {
     templateId: template.id,
     limit,

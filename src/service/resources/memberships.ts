@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, visibleOrganizations, visibleUsers } from '../access.ts';
+import { administersOrganization, canAssignRole, visibleOrganizations, visibleUsers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden } from '../failure.ts';
@@ -12,13 +12,13 @@ import { listOrganizations, organizationFields, seenOrganization } from './organ
 import { integerField } from './request-values.ts';
 import { listUsers, seenUser, userFields } from './users.ts';
 
-/** Who has which role in which organization, seen from either side. */
+/** The members, admins and auditors of an organization, and the organizations of a user. */
 export function serveMemberships(app: FastifyInstance, service: ServiceContext): void {
   const ofOrganization = (path: string, role: OrganizationRole, name: string) =>
     serveEndpoint(app, service, {
       path: `/api/v2/organizations/:id/${path}/`,
       name,
-      description: 'POST {"id": N} adds a user, with "disassociate": true it takes the role away.',
+      description: 'POST {"id": N} grants the role to a user; with "disassociate": true it withdraws the role.',
       fields: userFields,
       handlers: {
         GET: (exchange) => listHolders(exchange, role),
@@ -33,7 +33,7 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
     serveEndpoint(app, service, {
       path: `/api/v2/users/:id/${path}/`,
       name,
-      description: 'The organizations in which this user has the role, as far as you see them.',
+      description: 'The organizations in which this user has the role, among those that you may see.',
       fields: organizationFields,
       handlers: { GET: (exchange) => listHeld(exchange, roles) },
     });

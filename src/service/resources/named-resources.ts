@@ -173,7 +173,7 @@ const NAMED_BY_OWNER = {
  *
  * @throws RequestFailure 400 by field, 403 for an organization that the caller does not administer.
  */
-export async function createNamed(exchange: Exchange, type: keyof typeof NAMED_BY_OWNER): Promise<unknown> {
+async function createNamed(exchange: Exchange, type: keyof typeof NAMED_BY_OWNER): Promise<unknown> {
   const { path, table, ownerless } = NAMED_BY_OWNER[type];
   const { service, caller, request, reply } = exchange;
   const body = jsonObject(request);

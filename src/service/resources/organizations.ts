@@ -140,7 +140,7 @@ export const organizationFields: FieldSet = {
 };
 
 /** An organization as the API shows it to a caller. */
-export function organizationJson(
+function organizationJson(
   organization: OrganizationRecord,
   caller: Caller,
   detail = false,
@@ -179,7 +179,7 @@ export function organizationJson(
 }
 
 /** Who made or changed it; null for nobody. */
-export function person(
+function person(
   organization: OrganizationRecord,
   role: 'created_by' | 'modified_by',
 ): { id: number; username: string | null; first_name: string | null; last_name: string | null } | null {
@@ -200,7 +200,7 @@ const LOGGED = ['name', 'description', 'max_hosts'] as const;
 const NAME_TAKEN = { name: ['Organization with this Name already exists.'] };
 
 /** Makes the organization that the request's body describes. Throws 400 by field, 403. */
-export async function createOrganization(exchange: Exchange): Promise<OrganizationRecord> {
+async function createOrganization(exchange: Exchange): Promise<OrganizationRecord> {
   const { service, caller } = exchange;
   if (!caller.user.is_superuser) throw forbidden();
   const wanted = readOrganization(exchange, BLANK);
@@ -222,7 +222,7 @@ export async function createOrganization(exchange: Exchange): Promise<Organizati
 }
 
 /** Changes an organization as the request's body says. Throws 400 by field, 403, 404. */
-export async function changeOrganization(
+async function changeOrganization(
   exchange: Exchange,
   id: number,
   replace: boolean,
@@ -252,7 +252,7 @@ export async function changeOrganization(
 }
 
 /** Deletes an organization with its applications; their tokens end, each with its entry. Throws 403, 404. */
-export async function removeOrganization(exchange: Exchange, id: number): Promise<undefined> {
+async function removeOrganization(exchange: Exchange, id: number): Promise<undefined> {
   const { service, caller } = exchange;
   await service.database.transaction(async (transaction) => {
     const organization = await changeable(exchange, transaction, id);

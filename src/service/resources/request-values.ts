@@ -5,7 +5,7 @@ import { parseTarget } from '../request.ts';
 export type Problems = Record<string, readonly string[]>;
 
 /** How a text field is checked. */
-export interface TextRule {
+interface TextRule {
   readonly maxLength?: number;
   readonly required?: boolean;
   /** What it is when it is not given. */

@@ -14,7 +14,7 @@ import { ssoConfiguration } from '../sso/configuration.ts';
 import { callbackUrl } from '../sso/login.ts';
 import { readSettings } from '../store/settings.ts';
 
-/** What the categories of settings are called. */
+/** The names of the setting categories. */
 const CATEGORY_NAMES: Readonly<Record<SettingCategory, string>> = {
   authentication: 'Authentication',
   'azuread-oauth2': 'Azure AD OAuth2',
@@ -35,13 +35,13 @@ export function serveSettings(app: FastifyInstance, service: ServiceContext): vo
   serveEndpoint(app, service, {
     path: '/api/v2/settings/',
     name: 'Setting categories',
-    description: 'The groups of settings that you may see.',
+    description: 'The setting categories that you may see.',
     handlers: { GET: (exchange) => listCategories(exchange) },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/settings/:category(^[a-z0-9-]+$)/',
     name: 'Settings',
-    description: 'One group of settings. DELETE sets all of it back to the defaults.',
+    description: 'One category of settings. DELETE resets all of them to the defaults.',
     handlers: {
       GET: read,
       PUT: (exchange) => change(exchange, true),
@@ -62,7 +62,7 @@ function listCategories({ caller }: Exchange): Promise<unknown> {
   return Promise.resolve({ count: results.length, next: null, previous: null, results });
 }
 
-/** The settings of the path's category. Superusers and auditors read, the others get 403. */
+/** The settings of the category in the path. Superusers and auditors may read them, others get 403. */
 function categoryDefinitions({ caller, params }: Exchange): readonly SettingDefinition[] {
   const { category = '' } = params;
   if (!canSeeEverything(caller.user)) throw forbidden();
@@ -93,7 +93,7 @@ async function read(exchange: Exchange): Promise<unknown> {
   );
 }
 
-/** What follows from other settings, and from the address that the service is reached at. */
+/** Settings that are derived from other settings and from the address of the service. */
 async function derivedSettings({ service, request }: Exchange): Promise<Record<string, unknown>> {
   const { backends } = await ssoConfiguration(service, service.database);
   const { DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
@@ -127,7 +127,7 @@ async function reset(exchange: Exchange): Promise<undefined> {
   await resetSettings(exchange, writable(exchange));
 }
 
-/** What OPTIONS says of settings: how each is presented, and to a superuser how it is written. */
+/** The answer of OPTIONS: how each setting is presented and, for a superuser, how it is written. */
 function describeSettings(
   definitions: readonly SettingDefinition[],
   { caller, fixed }: { readonly caller: Caller; readonly fixed: ReadonlyMap<string, unknown> },
@@ -171,7 +171,7 @@ function describeSetting(definition: SettingDefinition, writing: boolean): Recor
   };
 }
 
-/** What an object or a list is made of, where that is known. */
+/** The type of the elements of an object or a list, if it is known. */
 function child(definition: SettingDefinition, writing: boolean): Record<string, unknown> {
   const { type, minimum } = definition;
   const written = writing ? { required: true, hidden: false, read_only: false } : { hidden: false };

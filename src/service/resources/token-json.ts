@@ -2,13 +2,13 @@ import type { FieldSet } from '../listing/fields.ts';
 import type { TokenRecord } from '../store/tokens.ts';
 import { leadingFields, MASK, namedRelation, userRelation } from './resource.ts';
 
-/** The values that a creation shows, this once. */
+/** The token values that the creating response shows. */
 export interface IssuedValues {
   readonly token: string;
   readonly refreshToken: string | null;
 }
 
-/** An access token as the API shows it; its value and its refresh token's only right after it was made. */
+/** An access token as the API shows it. The values are shown on creation only. */
 export function tokenJson(token: TokenRecord, issued?: IssuedValues): Record<string, unknown> {
   const url = `/api/v2/tokens/${token.id}/`;
   return {
@@ -45,7 +45,7 @@ export function tokenJson(token: TokenRecord, issued?: IssuedValues): Record<str
   };
 }
 
-/** What the activity stream keeps of a token when it is made or deleted. */
+/** What the activity stream records of a token on creation and deletion. */
 export function tokenFacts(token: TokenRecord): Record<string, unknown> {
   return {
     description: token.description,
@@ -56,7 +56,7 @@ export function tokenFacts(token: TokenRecord): Record<string, unknown> {
   };
 }
 
-/** The fields of an access token, and those of its relations that can be filtered by. */
+/** The fields of an access token and of its relations. */
 export const tokenFields: FieldSet = {
   type: 'o_auth2_access_token',
   fields: {
@@ -69,12 +69,12 @@ export const tokenFields: FieldSet = {
     description: {
       type: 'string',
       label: 'Description',
-      helpText: 'What it is for, in the words of its owner.',
+      helpText: 'Purpose of this token, as given by its owner.',
       column: 't.description',
       writable: 'change',
       defaultValue: '',
     },
-    user: { type: 'id', label: 'User', helpText: 'Whose token it is.', column: 't.user_id' },
+    user: { type: 'id', label: 'User', helpText: 'The owner of this token.', column: 't.user_id' },
     token: { type: 'string', label: 'Token', column: 't.token', secret: true },
     refresh_token: { type: 'field', label: 'Refresh token', column: 'f.id', unannounced: true },
     application: { type: 'id', label: 'Application', column: 't.application_id', writable: 'create' },
@@ -90,7 +90,7 @@ export const tokenFields: FieldSet = {
     last_used: { type: 'datetime', label: 'Last used', column: 't.last_used', hidden: true },
   },
   relations: {
-    // `a` is the token's application, `g` the same where the caller sees it: more than the name stays hidden.
+    // `a` is the application of the token; `g` is the same, but null if the caller may see only its name.
     application: {
       searchFields: ['name', 'description'],
       fields: {
@@ -111,7 +111,7 @@ export const tokenFields: FieldSet = {
         organization: namedRelation('o'),
       },
     },
-    // Announced by the controller, but without a text to search: of OpenID Connect, which nothing here issues.
+    // The controller lists these relations of OpenID Connect. They have no text to search, and none is issued here.
     id_token: { searchFields: [], fields: {} },
     source_refresh_token: { searchFields: [], fields: {} },
     refresh_token: {

@@ -38,7 +38,7 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
   serveEndpoint(app, service, {
     path: '/api/v2/tokens/',
     name: 'Tokens',
-    description: 'The OAuth2 access tokens that you may see. POST makes one for yourself.',
+    description: 'The OAuth2 access tokens that you may see. POST creates one for yourself.',
     fields: tokenFields,
     handlers: {
       GET: (exchange) => listTokens(exchange, visibleTokens(exchange.caller.user)),
@@ -48,7 +48,7 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
   serveEndpoint(app, service, {
     path: '/api/v2/tokens/:id(^\\d+$)/',
     name: 'Token',
-    description: 'One OAuth2 access token. DELETE revokes it; its refresh token, if any, lives on.',
+    description: 'One OAuth2 access token. DELETE revokes it and keeps its refresh token.',
     fields: tokenFields,
     handlers: {
       GET: async (exchange) => tokenJson(await seen(exchange)),
@@ -60,8 +60,8 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
 }
 
 /**
- * Lists the tokens for which a condition holds. Filters reach into a token's application as far as the caller
- * sees that: the owner of a token need not.
+ * Lists the tokens that meet a condition. Filters reach into the application of a token only if the caller may
+ * see it: the owner of a token may not.
  */
 export function listTokens({ service, request, caller }: Exchange, visible: Condition): Promise<unknown> {
   const seen = visibleApplications(caller.user, visible.values.length + 1, 'g');
@@ -91,7 +91,7 @@ async function changeable({ caller, params }: Exchange, transaction: Queryable):
   return token;
 }
 
-/** Only scope and description can change; what else is sent is ignored, as read-only fields are. */
+/** Changes scope and description. Other fields are read-only and ignored. */
 async function change(
   exchange: Exchange,
   absent: { scope: string; description: string } | null,
@@ -145,7 +145,7 @@ async function revoke(exchange: Exchange): Promise<undefined> {
 
 const VALUE_LENGTH = 30;
 
-/** What a request asks a token to be. */
+/** A token as a request describes it. */
 interface Asked {
   readonly scope: string;
   readonly description: string;
@@ -153,12 +153,12 @@ interface Asked {
 }
 
 /**
- * POST on a collection of tokens: a token for the caller, whichever collection it is (the controller's
- * `/users/N/…` ignore N as well). With an application it comes with a refresh token.
+ * POST on a list of tokens: creates a token for the caller, whatever user the path names, as on the
+ * controller. A token for an application comes with a refresh token.
  *
- * @param kind `personal` ignores an application in the body, `authorized` asks for one.
- * @param forApplication The application that the path names, instead of one in the body; the caller sees it.
- * @throws RequestFailure 400 for a bad body, 403 for an external user while the setting is off.
+ * @param kind `personal` ignores an application in the body, `authorized` requires one.
+ * @param forApplication The application that the path names, instead of the one in the body; the caller may see it.
+ * @throws RequestFailure 400 for an invalid body, 403 for an external user unless the settings allow it.
  */
 export async function issueToken(
   exchange: Exchange,
@@ -210,7 +210,7 @@ async function application({ service, caller }: Exchange, wanted: unknown): Prom
     throw badRequest('application: expected the id of an application.');
   }
   const found = await findApplication(service.database, id);
-  if (found === null) throw badRequest(`application: there is no application with the id ${id}.`);
+  if (found === null) throw badRequest(`application: no application has the id ${id}.`);
   if (!canSeeApplications(caller.user, found.organization_id)) throw forbidden();
   return { id: found.id };
 }

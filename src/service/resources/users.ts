@@ -28,7 +28,7 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
   serveEndpoint(app, service, {
     path: '/api/v2/me/',
     name: 'Me',
-    description: 'The user who asks.',
+    description: 'The current user.',
     fields: userFields,
     handlers: {
       GET: me,
@@ -37,14 +37,14 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
   serveEndpoint(app, service, {
     path: '/api/v2/users/',
     name: 'Users',
-    description: 'The users whom you may see.',
+    description: 'The users that you may see.',
     fields: userFields,
     handlers: { GET: (exchange) => listUsers(exchange, visibleUsers(exchange.caller.user)), POST: create },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/',
     name: 'User',
-    description: 'One user, by id or by name. A new password or a deactivation ends the sessions.',
+    description: 'One user, by id or by name. A new password or a deactivation ends all sessions.',
     fields: userFields,
     handlers: {
       GET: async (exchange) => userJson(await seenUser(exchange), exchange.caller, true),
@@ -56,14 +56,14 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
 }
 
 /**
- * `/users/N/tokens/`, `/personal_tokens/` and `/authorized_tokens/`. The first lists N's tokens as far as
- * the caller sees them; the other two answer for the caller whatever N is, as the controller's do.
+ * `/users/N/tokens/`, `/personal_tokens/` and `/authorized_tokens/`. The first lists the tokens of user N that
+ * the caller may see; the others list the caller's own tokens, whatever N is, as on the controller.
  */
 export function serveUserTokens(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/tokens/',
     name: 'Tokens of a user',
-    description: 'The tokens of this user that you may see. POST makes one for yourself.',
+    description: 'The tokens of this user that you may see. POST creates one for yourself.',
     fields: tokenFields,
     handlers: {
       GET: async (exchange) => {
@@ -85,20 +85,20 @@ export function serveUserTokens(app: FastifyInstance, service: ServiceContext): 
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/personal_tokens/',
     name: 'Personal access tokens',
-    description: 'Your own tokens that belong to no application.',
+    description: 'Your own tokens without an application.',
     fields: tokenFields,
     handlers: { GET: own('IS NULL'), POST: (exchange) => issueToken(exchange, 'personal') },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/authorized_tokens/',
     name: 'Authorized tokens',
-    description: 'Your own tokens that belong to an application.',
+    description: 'Your own tokens with an application.',
     fields: tokenFields,
     handlers: { GET: own('IS NOT NULL'), POST: (exchange) => issueToken(exchange, 'authorized') },
   });
 }
 
-/** The caller, who was read from the database to authenticate this very request, as a list of one. */
+/** A list with the caller, whom authentication has just read from the database. */
 async function me(exchange: Exchange): Promise<unknown> {
   const { request, caller } = exchange;
   const { user } = caller;
@@ -106,7 +106,7 @@ async function me(exchange: Exchange): Promise<unknown> {
   return { count: 1, next: null, previous: null, results: [userJson(user, caller)] };
 }
 
-/** Lists the users for whom a condition holds. */
+/** Lists the users that meet a condition. */
 export function listUsers({ service, request, caller }: Exchange, visible: Condition): Promise<unknown> {
   return list<UserRecord>(service.database, request.url, {
     fields: userFields,
@@ -137,7 +137,7 @@ async function existing({ service, params }: Exchange): Promise<UserRecord> {
   return user;
 }
 
-/** The user that the path names, if the caller sees him or her. Throws 404 and 403. */
+/** The user that the path names. Throws 404, or 403 if the caller may not see the user. */
 export async function seenUser(exchange: Exchange): Promise<UserRecord> {
   const user = await existing(exchange);
   if (canSeeEverything(exchange.caller.user)) return user;
@@ -176,8 +176,8 @@ async function remove(exchange: Exchange): Promise<undefined> {
   });
 }
 
-/** A user as the API shows it to a caller. The password shows only that there is a local one. */
-export function userJson(user: UserRecord, caller: Caller, detail = false): Record<string, unknown> {
+/** A user as the API shows it to a caller. A masked password shows that the account is local. */
+function userJson(user: UserRecord, caller: Caller, detail = false): Record<string, unknown> {
   const url = `/api/v2/users/${user.id}/`;
   const external = externalAccount(user);
   return {
@@ -254,7 +254,7 @@ export const userFields: FieldSet = {
     is_superuser: {
       type: 'boolean',
       label: 'Superuser status',
-      helpText: 'May do everything.',
+      helpText: 'Full access.',
       column: 'u.is_superuser',
       writable: 'change',
       defaultValue: false,
@@ -262,25 +262,25 @@ export const userFields: FieldSet = {
     is_system_auditor: {
       type: 'boolean',
       label: 'System auditor',
-      helpText: 'May see everything and change nothing.',
+      helpText: 'Read access to everything.',
       writable: 'change',
       defaultValue: false,
     },
     password: {
       type: 'string',
       label: 'Password',
-      helpText: 'Set or changed by writing it; never shown.',
+      helpText: 'Write-only.',
       column: 'u.password',
       secret: true,
       writable: 'change',
       defaultValue: '',
     },
-    ldap_dn: { type: 'string', label: 'LDAP DN', helpText: 'Name in the directory the account comes from.' },
+    ldap_dn: { type: 'string', label: 'LDAP DN', helpText: 'Distinguished name in the LDAP directory.' },
     last_login: { type: 'datetime', label: 'Last login', column: 'u.last_login' },
     external_account: {
       type: 'field',
       label: 'External account',
-      helpText: 'Set where the account is managed elsewhere: ldap, social or enterprise.',
+      helpText: 'ldap, social or enterprise for an external account.',
     },
     auth: { type: 'list', label: 'Auth', helpText: 'Linked accounts at identity providers.' },
     is_active: {

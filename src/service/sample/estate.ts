@@ -27,7 +27,7 @@ export interface SampleToken {
   readonly expires: Date;
   readonly lastUsed: Date | null;
   /** The stored form of a value that nobody knows. */
-  readonly storedForm: string;
+  readonly hash: string;
 }
 
 /** Users, applications and tokens such as a controller has after some years without much attention. */
@@ -115,7 +115,7 @@ export function sampleEstate(
     sampleToken(chosen, {
       users,
       now,
-      storedForm: createHash('sha256').update(`${seed}/${index}`).digest('hex'),
+      hash: createHash('sha256').update(`${seed}/${index}`).digest('hex'),
     }),
   );
   return { users, applications: APPLICATIONS, tokens };
@@ -148,11 +148,7 @@ function sampleUser(chosen: Choices, index: number): SampleUser {
 
 function sampleToken(
   chosen: Choices,
-  {
-    users,
-    now,
-    storedForm,
-  }: { readonly users: readonly SampleUser[]; readonly now: Date; readonly storedForm: string },
+  { users, now, hash }: { readonly users: readonly SampleUser[]; readonly now: Date; readonly hash: string },
 ): SampleToken {
   // A third belongs to the few accounts of machines, which gather tokens as they go.
   const owner = chosen.chance(0.35)
@@ -169,7 +165,7 @@ function sampleToken(
     created,
     expires: new Date(created.getTime() + lifetime(chosen)),
     lastUsed: lastUse(chosen, { created, now }),
-    storedForm,
+    hash,
   };
 }
 
@@ -189,7 +185,7 @@ function lastUse(
 }
 
 /** A source of choices that are the same for the same seed, on every machine. */
-export interface Choices {
+interface Choices {
   /** A number from 0 up to, and without, 1. */
   fraction(): number;
   /** A whole number from `from` to `to`, both included. */
@@ -201,7 +197,7 @@ export interface Choices {
 }
 
 /** Makes {@link Choices} from the SHA-256 of the seed and a counter. Nothing secret may come of it. */
-export function choices(seed: string): Choices {
+function choices(seed: string): Choices {
   let count = 0;
   let block = Buffer.alloc(0);
   const fraction = () => {

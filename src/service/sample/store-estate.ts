@@ -108,7 +108,7 @@ async function insertTokens(
        $7::timestamptz[], $8::timestamptz[])
        AS new (token, user_id, application_id, scope, description, created, expires, last_used)`,
     [
-      tokens.map((token) => token.storedForm),
+      tokens.map((token) => token.hash),
       tokens.map(id.owner),
       tokens.map(id.application),
       tokens.map((token) => token.scope),

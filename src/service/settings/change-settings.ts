@@ -8,7 +8,7 @@ import { insertActivity } from '../store/activity.ts';
 import { endLocalCredentials } from '../store/issued-tokens.ts';
 import { deleteSettings, lockSettings, writeSetting } from '../store/settings.ts';
 import { successes } from '../store/sso-logins.ts';
-import { superuserOf } from '../store/users.ts';
+import { hasSuperuserWithProvider } from '../store/users.ts';
 import { type Checked, checkSetting, type SettingDefinition, type SettingProblem } from './checks.ts';
 import { MASK } from './secrets.ts';
 import { ALL_DEFINITIONS, currentSettings, shown } from './settings.ts';
@@ -169,7 +169,7 @@ async function requireOtherLogin(service: ServiceContext, transaction: Queryable
     );
   }
   const providers = working.map(({ backend }) => backend);
-  if (!(await superuserOf(transaction, providers))) {
+  if (!(await hasSuperuserWithProvider(transaction, providers))) {
     throw refused('no superuser could log in. Make a user of an identity provider a superuser first');
   }
 }

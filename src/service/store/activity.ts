@@ -162,7 +162,7 @@ type Cascade =
  * Notes the end of all access tokens of an application, a user or an organization's applications, an entry
  * each, as the controller does where a deletion takes tokens along. To be called before the deletion.
  */
-export async function noteEndOfTokens(transaction: Queryable, of: Cascade, by: Deletion): Promise<void> {
+export async function recordTokenDeletions(transaction: Queryable, of: Cascade, by: Deletion): Promise<void> {
   const [condition, id] =
     'applicationId' in of
       ? ['t.application_id = $1', of.applicationId]
@@ -180,7 +180,7 @@ export async function noteEndOfTokens(transaction: Queryable, of: Cascade, by: D
 }
 
 /** Notes the end of all applications of an organization, likewise, before it is deleted. */
-export async function noteEndOfApplications(
+export async function recordApplicationDeletions(
   transaction: Queryable,
   organizationId: number,
   by: Deletion,

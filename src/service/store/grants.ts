@@ -1,10 +1,10 @@
 import type { Queryable } from '../../db/database.ts';
-import { IS_ADMITTED, type NewPair, PAIR, pairValues } from './issued-tokens.ts';
-import { IS_EXTERNAL } from './users.ts';
+import { type NewPair, newPairValues, PAIR } from './issued-tokens.ts';
+import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
 
 /** What a new authorization code stands for. */
 export interface NewCode {
-  readonly storedForm: string;
+  readonly hash: string;
   readonly created: Date;
   readonly expires: Date;
   readonly applicationId: number;
@@ -26,7 +26,7 @@ export async function insertCode(database: Queryable, code: NewCode): Promise<vo
         code_challenge, code_challenge_method)
      VALUES ($1, $2, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     [
-      code.storedForm,
+      code.hash,
       code.created,
       code.expires,
       code.applicationId,
@@ -53,18 +53,18 @@ export interface CodeRecord {
   readonly code_challenge: string;
   readonly code_challenge_method: string;
   /** Whether the credentials of its user are accepted. */
-  readonly is_admitted: boolean;
+  readonly may_authenticate: boolean;
   readonly is_external: boolean;
 }
 
 /** The authorization code with this stored form, or null. */
-export async function findCode(database: Queryable, storedForm: string): Promise<CodeRecord | null> {
+export async function findCode(database: Queryable, hash: string): Promise<CodeRecord | null> {
   const rows = await database.query<CodeRecord>(
     `SELECT g.id, g.application_id, g.expires, g.used, g.family, g.redirect_uri, g.redirect_uri_given, g.scope,
-       g.code_challenge, g.code_challenge_method, ${IS_ADMITTED} AS is_admitted, ${IS_EXTERNAL} AS is_external
+       g.code_challenge, g.code_challenge_method, ${MAY_AUTHENTICATE} AS may_authenticate, ${IS_EXTERNAL} AS is_external
      FROM oauth2_provider_grant g JOIN auth_user u ON u.id = g.user_id
      WHERE g.code = $1`,
-    [storedForm],
+    [hash],
   );
   return rows[0] ?? null;
 }
@@ -82,7 +82,7 @@ export async function exchangeCode(database: Queryable, pair: NewPair, codeId: n
        WHERE g.id = $10 AND g.used IS NULL AND u.id = g.user_id AND u.is_active
        RETURNING g.user_id, g.family, NULL::bigint AS refresh_token_id
      ), ${PAIR}`,
-    [...pairValues(pair), codeId],
+    [...newPairValues(pair), codeId],
   );
   return rows.length === 1;
 }

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
-import { IS_EXTERNAL } from './users.ts';
+import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
 
 /** A pair of tokens to be stored, by the stored forms of their values. */
 export interface NewPair {
@@ -18,7 +18,7 @@ export interface NewPair {
 }
 
 /** The parameters `$1` to `$9` of {@link PAIR}; a statement's own follow from `$10`. */
-export function pairValues(pair: NewPair): unknown[] {
+export function newPairValues(pair: NewPair): unknown[] {
   const { at, node, accessToken, expires, scope, refreshToken, granted, client } = pair;
   return [at, node, accessToken, expires, scope, refreshToken, granted, client.id, client.name];
 }
@@ -67,24 +67,24 @@ export async function issuePair(
        FROM auth_user u
        WHERE u.id = $10 AND u.is_active AND ($11::text IS NULL OR u.password = $11)
      ), ${PAIR}`,
-    [...pairValues(pair), owner.id, owner.password],
+    [...newPairValues(pair), owner.id, owner.password],
   );
   return rows.length === 1;
 }
 
-/** What a deletion of access tokens `t` returns, for {@link NOTE_GONE}. */
-export const GONE_COLUMNS = `
+/** What a deletion of access tokens `t` returns, for {@link RECORD_DELETED_TOKENS}. */
+export const DELETED_TOKEN_COLUMNS = `
   t.id, t.description, t.scope,
   (SELECT a.name FROM main_oauth2application a WHERE a.id = t.application_id) AS application`;
 
 /** Notes the end of the access tokens in `gone` in the activity stream; `$1` is when, `$2` the node. */
-export const NOTE_GONE = `
+export const RECORD_DELETED_TOKENS = `
   INSERT INTO main_activitystream (operation, timestamp, changes, object1, action_node)
   SELECT 'delete', $1, json_build_object('description', g.description, 'application', g.application,
     'scope', g.scope, 'id', g.id, 'token', '************')::text, 'o_auth2_access_token', $2 FROM gone g`;
 
 /** A token whose value was presented for revocation. */
-export interface PresentedToken {
+export interface FoundToken {
   /** The client it was issued to; null for a personal access token. */
   readonly application_id: number | null;
   /** Null for an access token that no refresh token goes with. */
@@ -96,14 +96,14 @@ export interface PresentedToken {
  * The access token or refresh token with this stored form, or null. Which of the two it is need not be told:
  * a hint is only that (RFC 7009 §2.1).
  */
-export async function findPresented(database: Queryable, storedForm: string): Promise<PresentedToken | null> {
-  const rows = await database.query<PresentedToken>(
+export async function findTokenByHash(database: Queryable, hash: string): Promise<FoundToken | null> {
+  const rows = await database.query<FoundToken>(
     `SELECT t.application_id, r.family, t.id AS access_token_id
      FROM main_oauth2accesstoken t LEFT JOIN oauth2_provider_refreshtoken r ON r.access_token_id = t.id
      WHERE t.token = $1
      UNION ALL
      SELECT r.application_id, r.family, r.access_token_id FROM oauth2_provider_refreshtoken r WHERE r.token = $1`,
-    [storedForm],
+    [hash],
   );
   return rows[0] ?? null;
 }
@@ -114,7 +114,7 @@ export async function endAccessToken(
   ending: { readonly id: number; readonly at: Date; readonly node: string },
 ): Promise<void> {
   await database.execute(
-    `WITH gone AS (DELETE FROM main_oauth2accesstoken t WHERE t.id = $3 RETURNING ${GONE_COLUMNS}) ${NOTE_GONE}`,
+    `WITH gone AS (DELETE FROM main_oauth2accesstoken t WHERE t.id = $3 RETURNING ${DELETED_TOKEN_COLUMNS}) ${RECORD_DELETED_TOKENS}`,
     [ending.at, ending.node, ending.id],
   );
 }
@@ -133,26 +133,26 @@ export interface LiveToken {
 }
 
 /** The live access or refresh token with this stored form, of a user whose credentials are accepted, or null. */
-export async function findLive(database: Queryable, storedForm: string, at: Date): Promise<LiveToken | null> {
+export async function findLiveToken(database: Queryable, hash: string, at: Date): Promise<LiveToken | null> {
   const rows = await database.query<LiveToken>(
     `SELECT 'access_token' AS kind, t.scope, t.created, t.expires, u.id AS user_id, u.username,
        a.id AS application_id, a.client_id
      FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id
      LEFT JOIN main_oauth2application a ON a.id = t.application_id
-     WHERE t.token = $1 AND t.expires > $2 AND ${IS_ADMITTED}
+     WHERE t.token = $1 AND t.expires > $2 AND ${MAY_AUTHENTICATE}
      UNION ALL
      SELECT 'refresh_token', COALESCE(r.scope, t.scope), r.created, NULL, u.id, u.username, a.id, a.client_id
      FROM oauth2_provider_refreshtoken r JOIN auth_user u ON u.id = r.user_id
      JOIN main_oauth2application a ON a.id = r.application_id
      JOIN main_oauth2accesstoken t ON t.id = r.access_token_id
-     WHERE r.token = $1 AND r.revoked IS NULL AND ${IS_ADMITTED}`,
-    [storedForm, at],
+     WHERE r.token = $1 AND r.revoked IS NULL AND ${MAY_AUTHENTICATE}`,
+    [hash, at],
   );
   return rows[0] ?? null;
 }
 
 /** The scopes of the live tokens that a user granted an application. */
-export async function grantedScopes(
+export async function findGrantedScopes(
   database: Queryable,
   grant: { readonly userId: number; readonly applicationId: number; readonly at: Date },
 ): Promise<readonly string[]> {
@@ -163,16 +163,6 @@ export async function grantedScopes(
   );
   return rows.map(({ scope }) => scope);
 }
-
-/** Whether DISABLE_LOCAL_AUTH is on, in SQL. */
-const LOCAL_IS_OFF = `EXISTS (
-  SELECT FROM conf_setting c WHERE c.key = 'DISABLE_LOCAL_AUTH' AND c.user_id IS NULL AND c.value = 'true')`;
-
-/**
- * Whether the credentials of a row `u` of auth_user are accepted, in SQL: of an active user, and not of a
- * local one while DISABLE_LOCAL_AUTH is on.
- */
-export const IS_ADMITTED = `(u.is_active AND (NOT ${LOCAL_IS_OFF} OR ${IS_EXTERNAL}))`;
 
 /**
  * Ends what local users hold: their sessions, codes, access tokens (each with its entry in the activity
@@ -193,8 +183,8 @@ export async function endLocalCredentials(
   await transaction.execute(
     `WITH gone AS (
        DELETE FROM main_oauth2accesstoken t USING auth_user u WHERE u.id = t.user_id AND NOT ${IS_EXTERNAL}
-       RETURNING ${GONE_COLUMNS}
-     ) ${NOTE_GONE}`,
+       RETURNING ${DELETED_TOKEN_COLUMNS}
+     ) ${RECORD_DELETED_TOKENS}`,
     [ending.at, ending.node],
   );
   await transaction.execute(

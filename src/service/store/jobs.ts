@@ -117,7 +117,7 @@ export interface RunnableJob {
 }
 
 /** Takes a waiting job into work. Returns null where it was canceled or ended meanwhile. */
-export async function beginJob(
+export async function startJob(
   database: Queryable,
   { id, runner, at }: OwnJob & { readonly at: Date },
 ): Promise<RunnableJob | null> {
@@ -157,7 +157,7 @@ export async function appendOutput(
 }
 
 /** Says that these jobs are still being worked on. Returns those that are to go on, and which are to be canceled. */
-export function keepJobs(
+export function renewJobs(
   database: Queryable,
   { ids, runner }: { readonly ids: readonly number[]; readonly runner: string },
 ): Promise<{ readonly id: number; readonly cancel_flag: boolean }[]> {
@@ -173,7 +173,7 @@ export function keepJobs(
  * Ends jobs whose process has been silent for longer than `seconds`; times are the database's own, so that
  * clocks of several machines need not agree. Returns how many.
  */
-export function endLostJobs(
+export function failLostJobs(
   database: Queryable,
   { seconds, explanation }: { readonly seconds: number; readonly explanation: string },
 ): Promise<number> {

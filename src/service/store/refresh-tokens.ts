@@ -1,6 +1,12 @@
 import type { Queryable } from '../../db/database.ts';
-import { GONE_COLUMNS, IS_ADMITTED, type NewPair, NOTE_GONE, PAIR, pairValues } from './issued-tokens.ts';
-import { IS_EXTERNAL } from './users.ts';
+import {
+  DELETED_TOKEN_COLUMNS,
+  type NewPair,
+  newPairValues,
+  PAIR,
+  RECORD_DELETED_TOKENS,
+} from './issued-tokens.ts';
+import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
 
 /** A refresh token with what decides about a refresh. */
 export interface RefreshTokenRecord {
@@ -17,26 +23,26 @@ export interface RefreshTokenRecord {
   /** What was granted (RFC 6749 §6); null without an access token. */
   readonly granted: string | null;
   /** Whether the credentials of its user are accepted. */
-  readonly is_admitted: boolean;
+  readonly may_authenticate: boolean;
   readonly is_external: boolean;
 }
 
 /** The refresh tokens with these stored forms. */
 export function findRefreshTokens(
   database: Queryable,
-  storedForms: readonly string[],
+  hashes: readonly string[],
 ): Promise<RefreshTokenRecord[]> {
   return database.query(
     // OFFSET 0: each is looked up by the indexes, whatever the planner believes of tables that grow fast.
     `SELECT f.* FROM unnest($1::varchar[]) k (token) CROSS JOIN LATERAL (
        SELECT r.id, r.token AS stored, r.application_id, r.created, r.revoked, r.family, t.id AS access_token_id,
          CASE WHEN t.id IS NOT NULL THEN COALESCE(r.scope, t.scope) END AS granted,
-         ${IS_ADMITTED} AS is_admitted, ${IS_EXTERNAL} AS is_external
+         ${MAY_AUTHENTICATE} AS may_authenticate, ${IS_EXTERNAL} AS is_external
        FROM oauth2_provider_refreshtoken r
        JOIN auth_user u ON u.id = r.user_id
        LEFT JOIN main_oauth2accesstoken t ON t.id = r.access_token_id
        WHERE r.token = k.token OFFSET 0) f`,
-    [storedForms],
+    [hashes],
     'refresh tokens',
   );
 }
@@ -44,9 +50,9 @@ export function findRefreshTokens(
 /** The refresh token with this stored form, or null. */
 export async function findRefreshToken(
   database: Queryable,
-  storedForm: string,
+  hash: string,
 ): Promise<RefreshTokenRecord | null> {
-  const [token] = await findRefreshTokens(database, [storedForm]);
+  const [token] = await findRefreshTokens(database, [hash]);
   return token ?? null;
 }
 
@@ -71,9 +77,9 @@ export async function rotateRefreshToken(
        RETURNING r.user_id, r.family, r.id AS refresh_token_id
      ), gone AS (
        DELETE FROM main_oauth2accesstoken t USING held h, origin o WHERE t.id = h.id
-       RETURNING ${GONE_COLUMNS}
-     ), farewell AS (${NOTE_GONE}), ${PAIR}`,
-    [...pairValues(pair), old.id, old.accessTokenId],
+       RETURNING ${DELETED_TOKEN_COLUMNS}
+     ), farewell AS (${RECORD_DELETED_TOKENS}), ${PAIR}`,
+    [...newPairValues(pair), old.id, old.accessTokenId],
     'rotate refresh token',
   );
   return rows.length === 1;
@@ -95,8 +101,8 @@ export async function endFamily(
       `WITH gone AS (
          DELETE FROM main_oauth2accesstoken t USING oauth2_provider_refreshtoken r
          WHERE r.family = $3 AND t.id = r.access_token_id
-         RETURNING ${GONE_COLUMNS}
-       ) ${NOTE_GONE}`,
+         RETURNING ${DELETED_TOKEN_COLUMNS}
+       ) ${RECORD_DELETED_TOKENS}`,
       [at, node, family],
     );
     await transaction.execute(

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
-import { IS_ADMITTED } from './issued-tokens.ts';
-import { USER_COLUMNS, type UserRecord } from './users.ts';
+
+import { MAY_AUTHENTICATE, USER_COLUMNS, type UserRecord } from './users.ts';
 
 /** A session row with its owner. `session_key` is the stored form, never the cookie's value. */
 export interface SessionRecord {
@@ -20,7 +20,7 @@ export async function findSession(
      FROM django_session s
      JOIN main_usersessionmembership m ON m.session_id = s.session_key
      JOIN auth_user u ON u.id = m.user_id
-     WHERE s.session_key = $1 AND s.expire_date > $2 AND ${IS_ADMITTED}`,
+     WHERE s.session_key = $1 AND s.expire_date > $2 AND ${MAY_AUTHENTICATE}`,
     [sessionKey, at],
   );
   const row = rows[0];

@@ -35,7 +35,7 @@ export async function insertLogin(database: Queryable, login: PendingLogin): Pro
 }
 
 /** Takes a login that is not over yet, by all that it is bound to: it is there for one answer, on any replica. */
-export async function takeLogin(
+export async function consumeLogin(
   database: Queryable,
   login: Pick<PendingLogin, 'state' | 'browser' | 'backend'> & { readonly at: Date },
 ): Promise<Pick<PendingLogin, 'details' | 'started'> | null> {
@@ -52,7 +52,7 @@ export async function takeLogin(
  *
  * @returns Whether this was the first time.
  */
-export async function useAssertion(
+export async function recordAssertion(
   database: Queryable,
   assertion: { readonly digest: string; readonly expires: Date },
 ): Promise<boolean> {
@@ -64,13 +64,13 @@ export async function useAssertion(
 }
 
 /** Deletes logins and assertions whose time is over. */
-export async function deleteOldLogins(database: Queryable, at: Date): Promise<void> {
+export async function deleteExpiredLogins(database: Queryable, at: Date): Promise<void> {
   await database.execute('DELETE FROM service_sso_login WHERE expires <= $1', [at]);
   await database.execute('DELETE FROM service_sso_assertion WHERE expires <= $1', [at]);
 }
 
 /** Notes that a backend, as it is configured, logged somebody in. */
-export async function noteSuccess(
+export async function recordSuccess(
   database: Queryable,
   success: { readonly backend: string; readonly configuration: string; readonly at: Date },
 ): Promise<void> {

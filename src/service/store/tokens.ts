@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
-import { IS_ADMITTED } from './issued-tokens.ts';
-import { USER_COLUMNS, type UserRecord } from './users.ts';
+
+import { MAY_AUTHENTICATE, USER_COLUMNS, type UserRecord } from './users.ts';
 
 /** An access token as the API shows it, with what hangs on it. Its value is not among it. */
 export interface TokenRecord {
@@ -61,14 +61,14 @@ export interface BearerRecord {
 /** Of these stored forms, those of live tokens whose owners' credentials are accepted. */
 export async function findBearers(
   database: Queryable,
-  storedForms: readonly string[],
+  hashes: readonly string[],
   at: Date,
 ): Promise<BearerRecord[]> {
   const rows = await database.query<UserRecord & Omit<BearerRecord, 'owner'>>(
     `SELECT t.id AS token_id, t.token AS stored, t.scope, t.last_used, ${USER_COLUMNS}
      FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id
-     WHERE t.token = ANY($1::varchar[]) AND t.expires > $2 AND ${IS_ADMITTED}`,
-    [storedForms, at],
+     WHERE t.token = ANY($1::varchar[]) AND t.expires > $2 AND ${MAY_AUTHENTICATE}`,
+    [hashes, at],
     'bearers',
   );
   return rows.map(({ token_id, stored, scope, last_used, ...owner }) => ({
@@ -91,9 +91,9 @@ export async function touchLastUsed(
   );
 }
 
-/** What a new access token is made of; `storedForm` of its value. */
+/** What a new access token is made of; `hash` of its value. */
 export interface NewToken {
-  readonly storedForm: string;
+  readonly hash: string;
   readonly expires: Date;
   readonly scope: string;
   readonly description: string;
@@ -109,7 +109,7 @@ export async function insertToken(transaction: Queryable, token: NewToken): Prom
        (token, expires, scope, description, application_id, user_id, created, updated, modified)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $7) RETURNING id`,
     [
-      token.storedForm,
+      token.hash,
       token.expires,
       token.scope,
       token.description,
@@ -127,7 +127,7 @@ export async function insertToken(transaction: Queryable, token: NewToken): Prom
 export async function insertRefreshToken(
   transaction: Queryable,
   token: {
-    readonly storedForm: string;
+    readonly hash: string;
     readonly accessTokenId: number;
     readonly applicationId: number;
     readonly userId: number;
@@ -137,7 +137,7 @@ export async function insertRefreshToken(
   await transaction.execute(
     `INSERT INTO oauth2_provider_refreshtoken (token, access_token_id, application_id, user_id, created, updated)
      VALUES ($1, $2, $3, $4, $5, $5)`,
-    [token.storedForm, token.accessTokenId, token.applicationId, token.userId, token.created],
+    [token.hash, token.accessTokenId, token.applicationId, token.userId, token.created],
   );
 }
 

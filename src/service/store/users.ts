@@ -37,6 +37,26 @@ export const USER_COLUMNS = `
   EXISTS (SELECT FROM sso_userenterpriseauth e WHERE e.user_id = u.id) AS has_enterprise_account,
   ${roles('admin')} AS admin_of, ${roles('auditor')} AS auditor_of, ${roles('member')} AS member_of`;
 
+/**
+ * Whether a row `u` of auth_user comes from an identity provider, in SQL: the rule of `externalAccount`,
+ * for queries that need nothing else of the user.
+ */
+export const IS_EXTERNAL = `(
+  (u.password LIKE '!%'
+   AND EXISTS (SELECT FROM main_profile p WHERE p.user_id = u.id AND p.ldap_dn <> ''))
+  OR EXISTS (SELECT FROM social_auth_usersocialauth s WHERE s.user_id = u.id)
+  OR EXISTS (SELECT FROM sso_userenterpriseauth e WHERE e.user_id = u.id))`;
+
+/** Whether DISABLE_LOCAL_AUTH is on, in SQL. */
+const LOCAL_IS_OFF = `EXISTS (
+  SELECT FROM conf_setting c WHERE c.key = 'DISABLE_LOCAL_AUTH' AND c.user_id IS NULL AND c.value = 'true')`;
+
+/**
+ * Whether the credentials of a row `u` of auth_user are accepted, in SQL: of an active user, and not of a
+ * local one while DISABLE_LOCAL_AUTH is on.
+ */
+export const MAY_AUTHENTICATE = `(u.is_active AND (NOT ${LOCAL_IS_OFF} OR ${IS_EXTERNAL}))`;
+
 /** A user by id, or null. */
 export async function findUser(database: Queryable, id: number): Promise<UserRecord | null> {
   const rows = await database.query<UserRecord>(`SELECT ${USER_COLUMNS} FROM auth_user u WHERE u.id = $1`, [
@@ -91,7 +111,7 @@ export async function insertUser(transaction: Queryable, user: NewUser): Promise
 }
 
 /** Whether another user than this one has the name. */
-export async function usernameTaken(
+export async function isUsernameTaken(
   transaction: Queryable,
   username: string,
   except: number,
@@ -104,7 +124,7 @@ export async function usernameTaken(
 }
 
 /** Whether a user has this name but for upper and lower case, or exactly. */
-export async function resemblesUser(transaction: Queryable, username: string): Promise<boolean> {
+export async function hasSimilarUsername(transaction: Queryable, username: string): Promise<boolean> {
   const alike = await transaction.query(
     'SELECT FROM auth_user WHERE lower(username) = lower($1) OR username = $1 LIMIT 1',
     [username],
@@ -175,20 +195,10 @@ export async function deleteUser(transaction: Queryable, id: number): Promise<bo
 }
 
 /** Whether any user exists: whether this is the first start. */
-export async function anyUser(database: Queryable): Promise<boolean> {
+export async function hasUsers(database: Queryable): Promise<boolean> {
   const rows = await database.query('SELECT FROM auth_user LIMIT 1');
   return rows.length > 0;
 }
-
-/**
- * Whether a row `u` of auth_user comes from an identity provider, in SQL: the rule of `externalAccount`,
- * for queries that need nothing else of the user.
- */
-export const IS_EXTERNAL = `(
-  (u.password LIKE '!%'
-   AND EXISTS (SELECT FROM main_profile p WHERE p.user_id = u.id AND p.ldap_dn <> ''))
-  OR EXISTS (SELECT FROM social_auth_usersocialauth s WHERE s.user_id = u.id)
-  OR EXISTS (SELECT FROM sso_userenterpriseauth e WHERE e.user_id = u.id))`;
 
 /** An account at an identity provider: the provider's name, and the one name there that never changes. */
 interface AccountName {
@@ -234,7 +244,10 @@ export async function markEnterprise(
 }
 
 /** Whether an active superuser can log in through one of these providers. */
-export async function superuserOf(database: Queryable, providers: readonly string[]): Promise<boolean> {
+export async function hasSuperuserWithProvider(
+  database: Queryable,
+  providers: readonly string[],
+): Promise<boolean> {
   const rows = await database.query(
     `SELECT FROM social_auth_usersocialauth s JOIN auth_user u ON u.id = s.user_id
      WHERE s.provider = ANY($1::text[]) AND u.is_superuser AND u.is_active LIMIT 1`,

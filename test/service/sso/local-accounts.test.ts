@@ -7,7 +7,7 @@ import { Secret } from '../../../src/domain/secret.ts';
 import { hashToken } from '../../../src/service/auth/secret-hashes.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { enableLocalAccounts } from '../../../src/service/service-database.ts';
-import { findLive } from '../../../src/service/store/issued-tokens.ts';
+import { findLiveToken } from '../../../src/service/store/issued-tokens.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../../support/service.ts';
 import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.ts';
@@ -121,7 +121,7 @@ describe.each(DATABASES)('local accounts on %s', (kind) => {
     );
     expect((await new Client(service.url, bearer('late-token')).get('/api/v2/me/')).status).toBe(401);
     // Nor is anybody told that it lives.
-    expect(await findLive(service.database, hashToken('late-token'), new Date())).toBeNull();
+    expect(await findLiveToken(service.database, hashToken('late-token'), new Date())).toBeNull();
   });
 
   it('come back by hand on the host, with an entry in the activity stream', async () => {
