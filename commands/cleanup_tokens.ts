@@ -2,15 +2,15 @@ import { TokenctlCommand } from '../src/cli/base-command.ts';
 import { accountFlags } from '../src/cli/flags.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
-/** Stands in for the management command of this name. */
+/** Replaces `awx-manage cleanup_tokens`. */
 export default class CleanupTokens extends TokenctlCommand {
-  static override summary = 'Delete expired tokens: stands in for awx-manage cleanup_tokens.';
+  static override summary = 'Delete expired tokens (replaces awx-manage)';
 
   static override description =
-    `It has the lines and exit codes of the controller's management command, and never asks. It deletes what tokens \
-cleanup deletes without flags.
+    `Replaces awx-manage cleanup_tokens: same output, same exit codes, no prompt. It deletes the same tokens as \
+tokens cleanup without flags.
 
-With --json it prints the report of tokens cleanup instead of the lines.`;
+With --json, prints the report of tokens cleanup.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %> --database-file ./controller.database'];
 

@@ -3,17 +3,16 @@ import { TokenctlCommand } from '../src/cli/base-command.ts';
 import { accountFlags } from '../src/cli/flags.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
-/** Stands in for the management command of this name. */
+/** Replaces `awx-manage create_oauth2_token`. */
 export default class CreateOauth2Token extends TokenctlCommand {
-  static override summary =
-    'Create a personal access token for a user: stands in for awx-manage create_oauth2_token.';
+  static override summary = 'Create a personal access token (replaces awx-manage)';
 
   static override description =
-    `It has the flags and exit codes of the controller's management command, and never asks. The scope is write. The \
-value goes into a new file that only you can read, which stderr names; stdout has the token's fingerprint (over REST, \
-which tells none, its id) where the management command prints the token.
+    `Replaces awx-manage create_oauth2_token: same flags, same exit codes, no prompt. The scope is write. The token \
+goes into a new file that only you can read; stderr names the file. Instead of the token, stdout has its \
+fingerprint, or over REST its id.
 
-With --json it prints token (as in tokens list) and output, the file.`;
+With --json, prints token (as in tokens list) and output, the file.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user robot',
@@ -21,9 +20,9 @@ With --json it prints token (as in tokens list) and output, the file.`;
   ];
 
   static override flags = {
-    user: string({ summary: 'Whose the token is to be.', helpValue: 'NAME' }),
+    user: string({ summary: 'The user to create the token for.', helpValue: 'NAME' }),
     output: string({
-      summary: 'The new file for the value; USER.token in this folder unless given.',
+      summary: 'The new file for the token. Default: USER.token in the current directory.',
       helpValue: 'FILE',
     }),
     ...accountFlags,

@@ -3,15 +3,15 @@ import { TokenctlCommand } from '../src/cli/base-command.ts';
 import { accountFlags } from '../src/cli/flags.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
-/** Stands in for the management command of this name. */
+/** Replaces `awx-manage expire_sessions`. */
 export default class ExpireSessions extends TokenctlCommand {
-  static override summary = "End all sessions, or one user's: stands in for awx-manage expire_sessions.";
+  static override summary = 'End sessions (replaces awx-manage)';
 
   static override description =
-    `It has the flags and exit codes of the controller's management command, prints nothing as that does, and never \
-asks. Without --user it ends the session of everybody who is logged in. An unknown user ends it with 1.
+    `Replaces awx-manage expire_sessions: same flags, same exit codes, no output, no prompt. Without --user it ends \
+all sessions. An unknown user gives exit code 1.
 
-With --json it prints the report of sessions expire.`;
+With --json, prints the report of sessions expire.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice',
@@ -19,7 +19,7 @@ With --json it prints the report of sessions expire.`;
   ];
 
   static override flags = {
-    user: string({ summary: 'Only sessions of this user.', helpValue: 'NAME' }),
+    user: string({ summary: 'End only the sessions of this user.', helpValue: 'NAME' }),
     ...accountFlags,
   };
 

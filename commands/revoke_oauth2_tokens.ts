@@ -3,19 +3,17 @@ import { TokenctlCommand } from '../src/cli/base-command.ts';
 import { accountFlags } from '../src/cli/flags.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
-/** Stands in for the management command of this name. */
+/** Replaces `awx-manage revoke_oauth2_tokens`. */
 export default class RevokeOauth2Tokens extends TokenctlCommand {
-  static override summary =
-    "Revoke all access tokens, or one user's: stands in for awx-manage revoke_oauth2_tokens.";
+  static override summary = 'Revoke access tokens (replaces awx-manage)';
 
   static override description =
-    `It has the flags, lines and exit codes of the controller's management command, save that a token's fingerprint \
-stands where that prints the token (over REST, which tells none, its id). It never asks. Without --user it means every user, with or without --all. Without \
---all refresh tokens stay alive and can mint new access tokens. An unknown user ends it with 1; beyond that \
-everything holds as for tokens revoke: nothing is revoked that is not in the audit log before, and the exit codes are those \
-of tokenctl.
+    `Replaces awx-manage revoke_oauth2_tokens: same flags, same exit code for an unknown user (1), no prompt, and the \
+same output, except that each line has the token's fingerprint (over REST its id) instead of the token. Without \
+--user it revokes the tokens of all users, with or without --all. Without --all, refresh tokens stay valid and \
+can create new access tokens. Otherwise it works like tokens revoke, with the same audit log and exit codes.
 
-With --json it prints the report of tokens revoke instead of the lines.`;
+With --json, prints the report of tokens revoke.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice --all',
@@ -23,9 +21,9 @@ With --json it prints the report of tokens revoke instead of the lines.`;
   ];
 
   static override flags = {
-    user: string({ summary: 'Only tokens of this user.', helpValue: 'NAME' }),
-    all: boolean({ summary: 'Refresh tokens as well. It does not mean all users.' }),
-    revoke_refresh: boolean({ summary: 'The same as --all, as the manual spells it.' }),
+    user: string({ summary: 'Revoke only the tokens of this user.', helpValue: 'NAME' }),
+    all: boolean({ summary: 'Revoke refresh tokens as well. Does not select all users.' }),
+    revoke_refresh: boolean({ summary: 'Same as --all; the spelling of the manual.' }),
     ...accountFlags,
   };
 

@@ -6,16 +6,18 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Adds a context. */
 export default class ContextAdd extends TokenctlCommand {
-  static override summary = 'Add a context: a name, an address and a credential.';
+  static override summary = 'Add a context';
 
   static override description =
-    `A controller is reached over its REST API (--url) or in its database (one of the database flags). The credential \
-comes from a file that only you can read, the environment, stdin or, without a flag, from the keyboard; a database's is \
-in its URL, or in ~/.pgpass. The configuration file says where it is and never holds it. The first context becomes the \
+    `A context is a name for a controller, with its address and credential. Give --url for the REST API, or one of \
+the database flags for the database. The credential comes from a file that only you can read, from an \
+environment variable, from stdin or, without a flag, from a prompt. A database password is part of the URL or in \
+~/.pgpass. The configuration file refers to the credential and never contains it. The first context becomes the \
 current one.
 
-With --json it prints name, current, kind and file, the configuration file; of the kind rest also url, username, \
-credential (kind, and file or env), caFile, verifyTls and component, of the kind database also database (a URL, or file or env).`;
+With --json, prints name, current, kind and file (the configuration file). For kind rest, also url, username, \
+credential (kind, and file or env), caFile, verifyTls and component. For kind database, also database (a URL, or \
+file or env).`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> production --url https://controller.example.org --token-file ./admin.token',
@@ -32,22 +34,25 @@ credential (kind, and file or env), caFile, verifyTls and component, of the kind
       summary: 'The address of the controller.',
       exclusive: ['database', 'database-file', 'database-env'],
     }),
-    username: string({ summary: 'The user that a password belongs to.', helpValue: 'NAME' }),
+    username: string({ summary: 'The user name for a password.', helpValue: 'NAME' }),
     'ca-file': string({
-      summary: "The authority that signed the controller's certificate.",
+      summary: "The CA certificate that signed the controller's certificate.",
       helpValue: 'FILE',
     }),
-    'verify-ssl': boolean({ summary: "Whether to check the controller's certificate.", allowNo: true }),
+    'verify-ssl': boolean({
+      summary: "Verify the controller's TLS certificate. This is the default.",
+      allowNo: true,
+    }),
     component: option({ options: ['gateway', 'controller'] as const })({
-      summary: 'Of a platform, its gateway or the controller behind it alone; both where not given.',
+      summary: 'Use only this component of a platform. Default: both.',
     }),
     group: string({
-      summary: 'A group to put it in, such as prod: --context prod then means all of the group.',
+      summary: 'Add the context to this group; --context GROUP selects all its members.',
       multiple: true,
       multipleNonGreedy: true,
       helpValue: 'NAME',
     }),
-    replace: boolean({ summary: 'Replace the context of this name.' }),
+    replace: boolean({ summary: 'Replace an existing context with this name.' }),
     ...credentialFlags,
     ...databaseFlags,
   };

@@ -4,26 +4,26 @@ import { allContextsFlag } from '../../src/cli/flags.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** A name beside the flag that names another, or all, would leave one of them out. */
+/** Rejects a name together with a flag that selects other contexts. */
 function requireOneName(
   name: string | undefined,
   flags: { readonly context?: string | undefined; readonly 'all-contexts'?: boolean | undefined },
 ): void {
   if (name === undefined || (flags.context === undefined && flags['all-contexts'] !== true)) return;
-  throw new TokenctlError('usage', 'Two answers to which context is meant: a name, and a flag', {
-    hint: 'Leave one of them out.',
+  throw new TokenctlError('usage', 'Both a context name and a flag select the context', {
+    hint: 'Use one of them.',
   });
 }
 
-/** Checks the way to a controller. */
+/** Checks the connection to a controller. */
 export default class ContextCheck extends TokenctlCommand {
-  static override summary =
-    'Check the way to a controller: who answers, who you are there, what can be done.';
+  static override summary = 'Check the connection to a controller';
 
   static override description =
-    `What is wrong is told apart: the name, the port, the certificate, the credential.
+    `Shows who answers, who you are logged in as and what you can do there. Distinguishes DNS, port, TLS and \
+credential errors.
 
-With --json it prints context, address, dialect, version, identity, credential, transport, capabilities and \
+With --json, prints context, address, dialect, version, identity, credential, transport, capabilities and \
 warnings.`;
 
   static override examples = [
@@ -32,7 +32,7 @@ warnings.`;
   ];
 
   static override args = {
-    name: string({ description: 'The context, instead of the current one.', ignoreStdin: true }),
+    name: string({ description: 'The context to check. Default: the current one.', ignoreStdin: true }),
   };
 
   static override flags = { ...allContextsFlag };

@@ -3,12 +3,12 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists contexts. */
 export default class ContextList extends TokenctlCommand {
-  static override summary = 'List the contexts: names for the controllers to work on.';
+  static override summary = 'List contexts';
 
   static override description =
-    `With --json it prints an array of name, current and kind; of the kind rest also url, username, credential (kind, \
-and file or env: where it is, never the secret itself), caFile and verifyTls; of the kind database also database: a \
-URL without a password, or file or env, where the URL is.`;
+    `With --json, prints an array of name, current and kind. For kind rest, also url, username, credential (kind, and \
+file or env: the location, never the secret), caFile and verifyTls. For kind database, also database: a URL \
+without a password, or the file or env that holds the URL.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %>'];
 

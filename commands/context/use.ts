@@ -4,10 +4,11 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Makes a context the current one. */
 export default class ContextUse extends TokenctlCommand {
-  static override summary = 'Make a context the current one.';
+  static override summary = 'Set the current context';
 
   static override description =
-    'With --json it prints currentContext and overriddenBy: the context that the environment names instead, or null.';
+    `With --json, prints currentContext and overriddenBy: the context that an environment variable selects instead, \
+or null.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %> production'];
 

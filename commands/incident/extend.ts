@@ -4,31 +4,34 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { accountFlags, age, allContextsFlag } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Sets when a lockdown is to be lifted. */
+/** Sets when a lockdown ends. */
 export default class IncidentExtend extends TokenctlCommand {
-  static override summary = 'Set when an open incident is to be lifted.';
+  static override summary = 'Change when a lockdown ends';
 
   static override description =
-    `Changes nothing at the target: the time stands in the audit log, and the job incident-lift and incident lift --due \
-go by it.
+    `Changes nothing on the controller. The new end time is recorded in the audit log; the job incident-lift and the \
+command incident lift --due use it.
 
-With --json it prints incident and until.`;
+With --json, prints incident and until.`;
 
   static override examples = [
-    '<%= config.bin %> <%= command.id %> inc-1a2b3c4d --for 4h --reason "not over yet"',
+    '<%= config.bin %> <%= command.id %> inc-1a2b3c4d --for 4h --reason "still investigating"',
   ];
 
   static override args = {
     incident: string({
-      description: 'The id of the incident, or its beginning.',
+      description: 'The incident id, or its first characters.',
       required: true,
       ignoreStdin: true,
     }),
   };
 
   static override flags = {
-    for: age({ summary: 'After that long from now.', exactlyOne: ['for', 'unlimited'] }),
-    unlimited: boolean({ summary: 'Not by itself.' }),
+    for: age({
+      summary: 'End the lockdown after this time, counted from now.',
+      exactlyOne: ['for', 'unlimited'],
+    }),
+    unlimited: boolean({ summary: 'Keep the lockdown until it is lifted by hand.' }),
     ...accountFlags,
     ...allContextsFlag,
   };

@@ -6,18 +6,18 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lifts a lockdown. */
 export default class IncidentLift extends TokenctlCommand {
-  static override summary = 'Lift a lockdown: give back what it changed, and nothing that was changed since.';
+  static override summary = 'Lift a lockdown';
 
   static override description =
-    `Restores settings and users as they were before, in the opposite order. What another open incident holds as well \
-stays until the last of them is lifted; what somebody has set to something else since stays as it is. What was revoked \
-stays revoked. Lifting twice does nothing.
+    `Restores settings and users to their previous values, in reverse order. A value that another open incident holds \
+stays until that incident is lifted. A value that was changed since the lockdown is not touched. Revoked tokens \
+stay revoked. Lifting an incident twice does nothing.
 
-With --json it prints an array: incident, result (lifted, partly, unchanged), steps (step, result, message), left (what, \
-name, before, locked, found, action: as_before, kept, changed, gone), interrupted, stopped, run. With --dry-run, or where \
-nothing is open: dryRun and plans.
+With --json, prints an array of incident, result (lifted, partly, unchanged), steps (step, result, message), \
+left (what, name, before, locked, found, action: as_before, kept, changed, gone), interrupted, stopped and run. \
+With --dry-run, or if no incident is open, prints dryRun and plans.
 
-Exits with 5 where something is left.`;
+Exit code 5: not everything was restored.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> inc-1a2b3c4d --dry-run',
@@ -25,11 +25,11 @@ Exits with 5 where something is left.`;
   ];
 
   static override args = {
-    incident: string({ description: 'The id of the incident, or its beginning.', ignoreStdin: true }),
+    incident: string({ description: 'The incident id, or its first characters.', ignoreStdin: true }),
   };
 
   static override flags = {
-    due: boolean({ summary: 'Lift every incident whose time is over (--for).' }),
+    due: boolean({ summary: 'Lift every incident past its end time (--for).' }),
     ...changeFlags,
     ...allContextsFlag,
   };

@@ -6,28 +6,28 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
 
-/** Locks down. */
+/** Locks a controller down. */
 export default class IncidentLockdown extends TokenctlCommand {
-  static override summary =
-    'Contain an incident: shut the doors, then clear the rooms, and remember what to lift.';
+  static override summary = 'Contain an incident';
 
   static override description =
-    `Shows first what it would do, and does it in the order that keeps people out: turns basic authentication and \
-external tokens off, deactivates users; writes down what there is (a file of mode 0600 in the state folder, its SHA-256 in \
-the audit log); revokes refresh tokens and access tokens and ends sessions, and looks again until none is left; shortens \
-the lifetimes of new tokens; and finds out whether the doors are shut. With --yes nothing is counted beforehand, so that \
-the doors shut at once. What the target cannot do is listed with the command or the page that does it. The token that this \
-tool uses is kept. What it changes is in the audit log, with the values from before, for incident lift. The same command \
-again goes on where one was interrupted.
+    `Closes every way in, revokes all access, and records how to undo it. The steps run in this order: turn off basic \
+authentication and tokens for external users; deactivate users; save a snapshot (a file of mode 0600 in the \
+state directory, its SHA-256 in the audit log); revoke refresh tokens and access tokens and end sessions until \
+none is left; shorten the lifetimes of new tokens; check that no way in is open. The plan is shown first. With \
+--yes nothing is counted beforehand, which saves time. Steps that the target cannot do are listed with the \
+command to run. The token of this context is kept. The audit log records the previous values for incident lift. \
+If interrupted, run the same command again.
 
-For --all and --identity-provider, basic authentication and external tokens go off unless --no-basic-auth-off or \
---no-external-tokens-off is given; for --all lifetimes are shortened to an hour unless --no-shorten-lifetimes is. For \
---user and --application these are done only when asked for, since they concern everybody.
+With --all or --identity-provider, basic authentication and external tokens are turned off by default, and with \
+--all token lifetimes are set to one hour; the --no- flags prevent this. With --user or --application these \
+steps need their flags, because they affect all users.
 
-With --json it prints incident, result (locked or partly), until, steps (step, result, message), accessPaths (path, state, how), \
-manualSteps (what, why, remedy), kept, interrupted, stopped, run, seconds. With --dry-run: dryRun and plan.
+With --json, prints incident, result (locked or partly), until, steps (step, result, message), doors (door, \
+state, how), byHand (what, why, remedy), kept, interrupted, stopped, run and seconds. With --dry-run, prints \
+dryRun and plan.
 
-Exits with 5 where something is left, with 130 after an interruption.`;
+Exit code 5: not everything was locked down. Exit code 130: interrupted.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice --deactivate --reason "laptop stolen" --ticket SEC-7',
@@ -36,15 +36,15 @@ Exits with 5 where something is left, with 130 after an interruption.`;
   ];
 
   static override flags = {
-    user: string({ ...SEVERAL, summary: 'The access of this user.', helpValue: 'NAME' }),
-    application: string({ ...SEVERAL, summary: 'The tokens of this application.', helpValue: 'NAME' }),
+    user: string({ ...SEVERAL, summary: 'Lock out this user.', helpValue: 'NAME' }),
+    application: string({ ...SEVERAL, summary: 'Revoke the tokens of this application.', helpValue: 'NAME' }),
     'identity-provider': option({ options: providers })({
       summary:
-        'The access of users of identity providers: ldap; social (SAML, OpenID Connect, GitHub); enterprise; any.',
+        'Lock out users of an identity provider: ldap, social (SAML, OpenID Connect, GitHub), enterprise or any.',
       helpGroup: 'SELECTION',
     }),
-    all: boolean({ summary: "Everybody's access.", helpGroup: 'SELECTION' }),
-    deactivate: boolean({ summary: 'Deactivate the users as well.', helpGroup: 'MEASURES' }),
+    all: boolean({ summary: 'Lock out all users.', helpGroup: 'SELECTION' }),
+    deactivate: boolean({ summary: 'Deactivate the users.', helpGroup: 'MEASURES' }),
     'keep-active': string({
       ...SEVERAL,
       helpGroup: 'MEASURES',
@@ -62,12 +62,12 @@ Exits with 5 where something is left, with 130 after an interruption.`;
       helpGroup: 'MEASURES',
     }),
     'shorten-lifetimes': boolean({
-      summary: 'Shorten the lifetimes of new tokens to an hour.',
+      summary: 'Shorten the lifetimes of new tokens to one hour.',
       allowNo: true,
       helpGroup: 'MEASURES',
     }),
     for: age({
-      summary: 'Have it lifted after that long, by the job incident-lift or by incident lift --due.',
+      summary: 'End the lockdown after this time; the job incident-lift or incident lift --due lifts it.',
       helpGroup: 'MEASURES',
     }),
     ...changeFlags,

@@ -5,17 +5,16 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Prints a runbook. */
 export default class IncidentRunbook extends TokenctlCommand {
-  static override summary = 'Print what to do in an incident, step by step.';
+  static override summary = 'Print a runbook for an incident';
 
-  static override description =
-    `Prints docs/runbooks/NAME.md, as it comes with this version; without a name, which there are.
+  static override description = `Prints the runbook as Markdown. Without a name, lists the runbooks.
 
-With --json it prints name and text; without a name, runbooks.`;
+With --json, prints name and text; without a name, runbooks.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %> stolen-token'];
 
   static override args = {
-    name: string({ description: 'Which.', options: [...runbooks], ignoreStdin: true }),
+    name: string({ description: 'The name of the runbook.', options: [...runbooks], ignoreStdin: true }),
   };
 
   async run(): Promise<Result> {

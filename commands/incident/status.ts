@@ -3,23 +3,22 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Says what is locked down. */
+/** Shows what is locked down. */
 export default class IncidentStatus extends TokenctlCommand {
-  static override summary =
-    'Say what is locked down since when, by whom, until when, and whether it still holds.';
+  static override summary = 'Show lockdowns and whether they are still in effect';
 
   static override description =
-    `Reads the audit log for what was locked down at this target, and the target for what is still so: a switch that was \
-turned back, a user who is active again and a token of a locked user are named. An interrupted lockdown is shown as well, \
-and what the log last has of other addresses: the REST API and the database of one controller are two, and a context sees \
-whether its own incidents hold, no others.
+    `Compares the audit log with the controller. It reports settings that were changed back, users who are active \
+again and new tokens of locked users. It also lists interrupted lockdowns and, from the audit log, incidents at \
+other addresses. The REST API and the database of one controller are two addresses; each context checks only its \
+own incidents.
 
-With --json it prints incidents and elsewhere. Of incidents: id, scope, measures, selection, since, by, context, reason, \
-ticket, until, state (unfinished, locked, partly, lifting, lifted), locked, lifted, snapshot (file, sha256), kept, \
-isOverdue, values (what, name, userId, before, locked, found, holds, incidents), aliveCount, alive (id, user, created, \
-isNew), holds. Of elsewhere: the same from id to isOverdue, and address.
+With --json, prints incidents and elsewhere. Each incident has id, scope, measures, selection, since, by, \
+context, reason, ticket, until, state (unfinished, locked, partly, lifting, lifted), locked, lifted, snapshot \
+(file, sha256), kept, isOverdue, values (what, name, userId, before, locked, found, holds, incidents), \
+aliveCount, alive (id, user, created, isNew) and holds. An item of elsewhere has id to isOverdue, and address.
 
-With --check it exits with 3 where an open incident does not hold, is overdue or unfinished.`;
+With --check, exit code 3 means that an open incident is not in effect, overdue or unfinished.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
@@ -27,8 +26,8 @@ With --check it exits with 3 where an open incident does not hold, is overdue or
   ];
 
   static override flags = {
-    all: boolean({ summary: 'Show incidents that are lifted as well.' }),
-    check: boolean({ summary: 'Exit with 3 where something does not hold.' }),
+    all: boolean({ summary: 'Include lifted incidents.' }),
+    check: boolean({ summary: 'Exit with 3 if a lockdown is not fully in effect.' }),
     ...allContextsFlag,
   };
 
@@ -45,7 +44,7 @@ With --check it exits with 3 where an open incident does not hold, is overdue or
         clock: runtime.clock,
         all: flags.all === true,
       });
-      // In several contexts each has its own: what is elsewhere is mostly shown there.
+      // With several contexts, the incidents elsewhere are mostly listed under their own context.
       const shown = several ? { ...found, elsewhere: [] } : found;
       return statusResult(shown, { description, check: flags.check === true });
     });

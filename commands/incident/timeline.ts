@@ -5,15 +5,16 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
 
-/** What a user or token did. */
+/** Shows what a user or a token did. */
 export default class IncidentTimeline extends TokenctlCommand {
-  static override summary = 'Say what a user or a token did, and what was done about them, in order.';
+  static override summary = 'Show the timeline of a user or a token';
 
   static override description =
-    `Puts together the controller's activity stream, this tool's audit log, and what the tokens themselves tell: made, \
-last used, expires. Times are UTC.
+    `Merges three sources in order of time: the controller's activity stream, the audit log of tokenctl, and the \
+dates of the tokens (created, last used, expires). Times are UTC.
 
-With --json it prints subject, since, until and items (at, source: activity_stream, audit_log or token; who, what, data).`;
+With --json, prints subject, since, until and items (at; source: activity_stream, audit_log or token; who, what, \
+data).`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice --since 7d',
@@ -21,12 +22,12 @@ With --json it prints subject, since, until and items (at, source: activity_stre
   ];
 
   static override flags = {
-    user: string({ summary: 'Of this user.', helpValue: 'NAME', exactlyOne: ['user', 'token'] }),
-    token: count({ summary: 'Of the access token with this id, which may be gone.', helpValue: 'NUMBER' }),
-    since: moment({ summary: 'From a date on, or from an age ago (7d). One day ago by default.' }),
-    until: moment({ summary: 'Until a date, or an age ago. Until now by default.' }),
+    user: string({ summary: 'Show this user.', helpValue: 'NAME', exactlyOne: ['user', 'token'] }),
+    token: count({ summary: 'Show the access token with this id; it may be deleted.', helpValue: 'NUMBER' }),
+    since: moment({ summary: 'Start at this date, or this long ago (7d). Default: one day ago.' }),
+    until: moment({ summary: 'End at this date, or this long ago. Default: now.' }),
     format: option({ options: ['text', 'markdown', 'html'] as const })({
-      summary: 'How it is written.',
+      summary: 'The output format. Default: text.',
       exclusive: ['json'],
     }),
     ...allContextsFlag,

@@ -7,16 +7,15 @@ const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION
 
 /** Lists refresh tokens. */
 export default class RefreshTokensList extends TokenctlCommand {
-  static override summary = 'List refresh tokens, those without an access token among them.';
+  static override summary = 'List refresh tokens';
 
   static override description =
-    `It takes a context of a database: a controller's REST API does not show them. The state is live (it can mint \
-access tokens), orphaned (the same, but its access token is gone, so that the controller's clean-up never removes it) \
-or revoked.
+    `Needs a database context: the REST API does not list refresh tokens. States: live (can create access tokens), \
+orphaned (live, but its access token is deleted, so the controller's own cleanup never removes it) and revoked.
 
-With --json it prints one array, one refresh token a line, as they come: id, user (id, username), application (id, \
-name), state, created, revoked (null while it is alive), accessTokenId (null where that is gone), fingerprint. An array \
-that is not closed was cut short; the error is on stderr then.`;
+With --json, prints an array with one refresh token per line: id, user (id, username), application (id, name), \
+state, created, revoked (null if not revoked), accessTokenId (null if deleted), fingerprint. If the array is not \
+closed, the output is incomplete; stderr has the error.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice',
@@ -24,14 +23,14 @@ that is not closed was cut short; the error is on stderr then.`;
   ];
 
   static override flags = {
-    user: string({ ...SEVERAL, summary: 'Refresh tokens of this user.', helpValue: 'NAME' }),
+    user: string({ ...SEVERAL, summary: 'Select refresh tokens of this user.', helpValue: 'NAME' }),
     application: string({
       ...SEVERAL,
-      summary: 'Refresh tokens issued to this application.',
+      summary: 'Select refresh tokens of this application.',
       helpValue: 'NAME',
     }),
     state: option({ options: ['live', 'orphaned', 'revoked'] as const, ...SEVERAL })({
-      summary: 'Refresh tokens in this state.',
+      summary: 'Select refresh tokens in this state.',
     }),
     ...csvFlag,
     ...allContextsFlag,

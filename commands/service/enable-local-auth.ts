@@ -2,28 +2,29 @@ import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { type Result, report } from '../../src/reports/tables/result.ts';
 
-/** Turns the local accounts of the service on again, on its host. */
+/** Turns local accounts of the service on again, on its host. */
 export default class ServiceEnableLocalAuth extends TokenctlCommand {
-  static override summary = 'Turn local accounts on again, where nobody can log in to the service any more.';
+  static override summary = 'Allow local logins again';
 
   static override description =
-    `For an identity provider that is gone while DISABLE_LOCAL_AUTH is on. It works in the service's database, \
-with whoever may read that. On PostgreSQL the service may run and notices at once; on the embedded database \
-stop it first. The activity stream has an entry afterwards. Sessions and tokens that ended stay ended.
+    `Use this if the identity provider is unavailable while DISABLE_LOCAL_AUTH is on. It changes the setting in the \
+service's database, so it needs read and write access to it. With PostgreSQL the service may be running and \
+applies the change at once; with the embedded database, stop the service first. The change is recorded in the \
+activity stream. Sessions and tokens that have ended stay ended.
 
-With --json it prints changed: whether local accounts were off.`;
+With --json, prints changed: whether local logins were off.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
     '<%= config.bin %> <%= command.id %> --database-file /etc/tokenctl/database',
   ];
 
-  /** It has a configuration of its own: these flags and variables. */
+  /** The service has its own configuration. */
   static override baseFlags = {};
 
   static override flags = {
     data: string({
-      summary: 'The folder of the embedded database.',
+      summary: 'The directory of the embedded database.',
       exclusive: ['database', 'database-file'],
       helpGroup: 'DATABASE',
       helpValue: 'DIR',
@@ -35,7 +36,7 @@ With --json it prints changed: whether local accounts were off.`;
       helpValue: 'URL',
     }),
     'database-file': string({
-      summary: 'A file of mode 0600 that holds a postgres:// URL.',
+      summary: 'A file of mode 0600 with a postgres:// URL.',
       helpGroup: 'DATABASE',
       helpValue: 'FILE',
     }),

@@ -4,19 +4,21 @@ import { port } from '../../src/cli/flags.ts';
 
 /** Runs the automation service. */
 export default class ServiceStart extends TokenctlCommand {
-  static override summary = 'Run the automation service, for trying, testing and small installations.';
+  static override summary = 'Run the automation service';
 
   static override description =
-    `Without --database it keeps its data in an embedded database, in a folder that only one process may use. \
-The first start makes the superuser "admin", with the password of TOKENCTL_ADMIN_PASSWORD, or a random one that \
-is shown once. A database URL with a password comes from --database-file or TOKENCTL_SERVICE_DATABASE.
+    `Without --database, the service keeps its data in an embedded database, in a directory that only one process can \
+use. The first start creates the superuser "admin" with the password from TOKENCTL_ADMIN_PASSWORD, or with a \
+random password that is shown once. Pass a database URL with a password in --database-file or \
+TOKENCTL_SERVICE_DATABASE.
 
-Secrets among the settings are encrypted with the key in TOKENCTL_SERVICE_SECRET_KEY, or in the file that \
-TOKENCTL_SERVICE_SECRET_KEY_FILE names; the embedded database makes one unless it is given. Variables named as \
-the settings of single sign-on (SOCIAL_AUTH_...) fix those settings.
+Secret settings are encrypted with the key in TOKENCTL_SERVICE_SECRET_KEY, or in the file named by \
+TOKENCTL_SERVICE_SECRET_KEY_FILE. The embedded database creates a key if neither is set. Environment variables \
+named like single sign-on settings (SOCIAL_AUTH_...) override those settings.
 
-Anything but loopback takes --tls-cert and --tls-key, or --behind-proxy where a proxy in front speaks TLS: then \
-X-Forwarded headers of private addresses are believed. It prints nothing with --json: it runs until a signal.`;
+To listen on any address other than loopback, give --tls-cert and --tls-key, or --behind-proxy if a proxy in \
+front handles TLS. With --behind-proxy, X-Forwarded headers from private addresses are trusted. The service runs \
+until it receives a signal and prints nothing with --json.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
@@ -24,38 +26,38 @@ X-Forwarded headers of private addresses are believed. It prints nothing with --
     '<%= config.bin %> <%= command.id %> --host 0.0.0.0 --behind-proxy --database-file /etc/tokenctl/database',
   ];
 
-  /** It has a configuration of its own: these flags and variables. */
+  /** The service has its own configuration. */
   static override baseFlags = {};
 
   static override flags = {
     host: string({
-      summary: 'The address to listen on; 127.0.0.1 unless given.',
+      summary: 'The address to listen on. Default: 127.0.0.1.',
       helpGroup: 'NETWORK',
       helpValue: 'ADDRESS',
     }),
     port: port({
-      summary: 'The port to listen on; 8052 unless given.',
+      summary: 'The port to listen on. Default: 8052.',
       helpGroup: 'NETWORK',
       helpValue: 'N',
     }),
     'behind-proxy': boolean({
-      summary: 'A proxy in front speaks TLS and sets X-Forwarded headers.',
+      summary: 'Trust the X-Forwarded headers of a TLS proxy in front.',
       helpGroup: 'NETWORK',
     }),
     'tls-cert': string({
-      summary: 'The certificate chain, in PEM.',
+      summary: 'The certificate chain in PEM format.',
       dependsOn: ['tls-key'],
       helpGroup: 'NETWORK',
       helpValue: 'FILE',
     }),
     'tls-key': string({
-      summary: 'The key, in PEM.',
+      summary: 'The private key in PEM format.',
       dependsOn: ['tls-cert'],
       helpGroup: 'NETWORK',
       helpValue: 'FILE',
     }),
     data: string({
-      summary: 'The folder of the embedded database.',
+      summary: 'The directory of the embedded database.',
       exclusive: ['database', 'database-file'],
       helpGroup: 'DATABASE',
       helpValue: 'DIR',
@@ -67,26 +69,25 @@ X-Forwarded headers of private addresses are believed. It prints nothing with --
       helpValue: 'URL',
     }),
     'database-file': string({
-      summary: 'A file of mode 0600 that holds a postgres:// URL.',
+      summary: 'A file of mode 0600 with a postgres:// URL.',
       helpGroup: 'DATABASE',
       helpValue: 'FILE',
     }),
     'session-cookie-name': string({
-      summary: 'The name of the session cookie; svc_sessionid unless given.',
+      summary: 'The name of the session cookie. Default: svc_sessionid.',
       helpValue: 'NAME',
     }),
     'require-pkce': boolean({
-      summary:
-        'Whether public clients must use PKCE for an authorization code; they must unless --no-require-pkce is given.',
+      summary: 'Require PKCE from public clients. This is the default.',
       allowNo: true,
       helpGroup: 'OAUTH2',
     }),
     'allow-implicit-grant': boolean({
-      summary: 'Let applications use the implicit grant, which RFC 9700 advises against.',
+      summary: 'Allow the implicit grant. RFC 9700 advises against it.',
       helpGroup: 'OAUTH2',
     }),
     'log-level': option({
-      summary: 'What is logged to stderr; info unless given.',
+      summary: 'The log level on stderr. Default: info.',
       options: ['silent', 'error', 'warn', 'info', 'debug'] as const,
     })(),
   };

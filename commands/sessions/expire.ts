@@ -3,19 +3,19 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Ends sessions. */
+/** Ends browser sessions. */
 export default class SessionsExpire extends TokenctlCommand {
-  static override summary =
-    'End the sessions of browsers, of some users or of all: plan, confirm, end, verify.';
+  static override summary = 'End browser sessions';
 
   static override description =
-    `It takes a context of a database. What is to end is shown first, and confirmed by typing the number of sessions. \
-Whoever is logged in has to log in again; tokens stay as they are.
+    `Needs a database context. The plan is shown first; confirm by typing the number of sessions. The users have to \
+log in again. Their tokens stay valid.
 
-With --json it prints the report: planned, ended, stillAlive, begunSince (new logins), verified, interrupted, stopped, run, seconds. With \
---dry-run, or where there is nothing to end: dryRun and plan (selection, sessions, byUser).
+With --json, prints the report: planned, ended, stillAlive, begunSince (new logins), verified, interrupted, \
+stopped, run, seconds. With --dry-run, or if there are no sessions, prints dryRun and plan (selection, sessions, \
+byUser).
 
-Exits with 5 where some are left, with 130 after an interruption.`;
+Exit code 5: some sessions are left. Exit code 130: interrupted.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice --reason "laptop stolen"',
@@ -27,11 +27,11 @@ Exits with 5 where some are left, with 130 after an interruption.`;
       multiple: true,
       multipleNonGreedy: true,
       helpGroup: 'SELECTION',
-      summary: 'Sessions of this user.',
+      summary: 'End the sessions of this user.',
       helpValue: 'NAME',
       exclusive: ['all'],
     }),
-    all: boolean({ summary: 'Every session.', helpGroup: 'SELECTION' }),
+    all: boolean({ summary: 'End all sessions.', helpGroup: 'SELECTION' }),
     ...changeFlags,
     ...allContextsFlag,
   };

@@ -3,17 +3,16 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Lists sessions. */
+/** Lists browser sessions. */
 export default class SessionsList extends TokenctlCommand {
-  static override summary = 'List the sessions of browsers: whose, since when, until when.';
+  static override summary = 'List browser sessions';
 
   static override description =
-    `It takes a context of a database: a controller's REST API does not show them. What is listed has not expired; no \
-session is decoded.
+    `Needs a database context: the REST API does not list sessions. Expired sessions are not listed, and session data \
+is not decoded.
 
-With --json it prints one array, one session a line, as they come: user (id, username; null where nothing says whose \
-it is), created (null where that is not known), expires, fingerprint. An array that is not closed was cut short; the \
-error is on stderr then.`;
+With --json, prints an array with one session per line: user (id, username; null if unknown), created (null if \
+unknown), expires, fingerprint. If the array is not closed, the output is incomplete; stderr has the error.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
@@ -25,7 +24,7 @@ error is on stderr then.`;
       multiple: true,
       multipleNonGreedy: true,
       helpGroup: 'SELECTION',
-      summary: 'Sessions of this user.',
+      summary: 'Select the sessions of this user.',
       helpValue: 'NAME',
     }),
     ...csvFlag,

@@ -5,14 +5,14 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Turns basic authentication on or off. */
 export default class SettingsBasicAuth extends TokenctlCommand {
-  static override summary = 'Turn basic authentication (user name and password with each request) on or off.';
+  static override summary = 'Turn basic authentication on or off';
 
   static override description =
-    `Turning it off is refused while this tool itself signs in with a password: make a token first, with tokens \
-create. Sessions and tokens stay as they are.
+    `Basic authentication sends a user name and password with each request. Turning it off is refused if this context \
+itself uses a password: create a token first with tokens create. Existing sessions and tokens stay valid.
 
-With --json it prints setting, enabled; for on and off also changed, dryRun and holds (at_once, within_a_minute or \
-within_five_minutes).`;
+With --json, prints setting and enabled. For on and off, also changed, dryRun and holds (at_once, \
+within_a_minute or within_five_minutes).`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> status',
@@ -21,7 +21,7 @@ within_five_minutes).`;
 
   static override args = {
     state: string({
-      description: 'What to do.',
+      description: 'The new state, or status to show the current one.',
       required: true,
       options: ['on', 'off', 'status'],
       ignoreStdin: true,

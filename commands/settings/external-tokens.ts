@@ -4,17 +4,17 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Allows or denies tokens to users who come from an identity provider. */
+/** Allows or denies tokens for external users. */
 export default class SettingsExternalTokens extends TokenctlCommand {
-  static override summary = 'Allow or deny tokens to users who come from an identity provider.';
+  static override summary = 'Allow or deny tokens for external users';
 
   static override description =
-    `Denying stops new tokens; the existing ones live on unless --revoke-existing revokes them as well. How many \
-there are is said in any case.
+    `External users log in through an identity provider. Denying stops new tokens only. Existing tokens stay valid \
+unless --revoke-existing is given; the output shows their number.
 
-With --json it prints setting, enabled; for allow and deny also changed, dryRun and holds (at_once, within_a_minute or \
-within_five_minutes); for deny also existing \
-(users, tokens), or with --revoke-existing revocation (as tokens revoke prints it).`;
+With --json, prints setting and enabled. For allow and deny, also changed, dryRun and holds (at_once, \
+within_a_minute or within_five_minutes). For deny, also existing (users, tokens), or with --revoke-existing, \
+revocation (the report of tokens revoke).`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> status',
@@ -23,7 +23,7 @@ within_five_minutes); for deny also existing \
 
   static override args = {
     state: string({
-      description: 'What to do.',
+      description: 'The new state, or status to show the current one.',
       required: true,
       options: ['allow', 'deny', 'status'],
       ignoreStdin: true,
@@ -31,7 +31,7 @@ within_five_minutes); for deny also existing \
   };
 
   static override flags = {
-    'revoke-existing': boolean({ summary: 'With deny: revoke the tokens that external users have.' }),
+    'revoke-existing': boolean({ summary: 'With deny, revoke the existing tokens of external users.' }),
     ...changeFlags,
     ...allContextsFlag,
   };

@@ -2,15 +2,15 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags, seconds } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Shows or sets how long tokens live. */
+/** Shows or sets the lifetimes of tokens. */
 export default class SettingsTokenLifetime extends TokenctlCommand {
-  static override summary = 'Show or set how long new tokens and authorization codes live.';
+  static override summary = 'Show or set token lifetimes';
 
   static override description =
-    `Without a lifetime it shows all three. A lifetime is an age (90d, 12h, 10m) or a number of seconds; what is not \
-given keeps its value. Access tokens that exist keep the expiry that they were made with.
+    `Without flags, shows all three lifetimes. A lifetime is an age (90d, 12h, 10m) or a number of seconds. Lifetimes \
+that are not given stay unchanged. Existing access tokens keep their expiry date.
 
-With --json it prints setting and lifetimes (in seconds, under the controller's names); where it sets them also \
+With --json, prints setting and lifetimes (in seconds, under the controller's names). After a change, also \
 changed, dryRun and holds (at_once or within_a_minute).`;
 
   static override examples = [
@@ -19,9 +19,9 @@ changed, dryRun and holds (at_once or within_a_minute).`;
   ];
 
   static override flags = {
-    access: seconds({ summary: 'How long access tokens live.' }),
-    refresh: seconds({ summary: 'How long refresh tokens live.' }),
-    code: seconds({ summary: 'How long authorization codes live.' }),
+    access: seconds({ summary: 'The lifetime of new access tokens.' }),
+    refresh: seconds({ summary: 'The lifetime of refresh tokens.' }),
+    code: seconds({ summary: 'The lifetime of authorization codes.' }),
     ...changeFlags,
     ...allContextsFlag,
   };

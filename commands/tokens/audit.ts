@@ -3,22 +3,21 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag, days, selectorFlags, selectorOrAllFrom } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Judges tokens by the policy. */
+/** Audits tokens against the policy. */
 export default class TokensAudit extends TokenctlCommand {
-  static override summary =
-    'Find what breaks the policy: stale, endless, orphaned, too powerful tokens, and more.';
+  static override summary = 'Audit tokens against the policy';
 
   static override description =
-    `Judges tokens, and without a selection applications, refresh tokens and settings as well. The rules, their \
-parameters, severities and exceptions are those of the configuration's policy section, or of --policy. docs/policy.md \
-describes them; --explain describes one.
+    `Checks tokens and, without a selection, also applications, refresh tokens and settings. Rules, parameters, \
+severities and exceptions come from the policy section of the configuration, or from --policy. See \
+docs/policy.md for all rules, or --explain for one.
 
-With --json it prints findings (rule, severity, message, key, subject, and under the subject's name what it is: \
-token as in tokens list), and after them tokensRead, found, bySeverity, byRule, excused, known, notChecked (rule, why: \
-what could not be checked here); with --summary, all but findings; with --group-by, groups (name, findings, \
-bySeverity) instead. Findings come as they are found; a table or CSV of up to 10,000 has the worst first.
+With --json, prints findings (rule, severity, message, key, subject, and the subject itself under its name: \
+token as in tokens list), then tokensRead, found, bySeverity, byRule, excused, known and notChecked (rule, why). \
+With --summary, prints all of this except findings; with --group-by, prints groups (name, findings, bySeverity) \
+instead. JSON findings are not sorted. A table or CSV of up to 10,000 findings starts with the most severe.
 
-Exits with 3 where there are findings at or above --fail-on.`;
+Exit code 3: there are findings at or above --fail-on.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
@@ -31,25 +30,25 @@ Exits with 3 where there are findings at or above --fail-on.`;
     ...selectorFlags,
     ...csvFlag,
     format: option({ options: ['table', 'json', 'csv', 'sarif', 'html'] as const })({
-      summary: 'The format of the report.',
+      summary: 'The output format. Default: table.',
       exclusive: ['json', 'csv'],
     }),
-    output: string({ summary: 'Write the report to this file, and print the summary.', helpValue: 'FILE' }),
+    output: string({ summary: 'Write the report to this file and print a summary.', helpValue: 'FILE' }),
     summary: boolean({
-      summary: 'Print how many findings there are by rule and severity, not each.',
+      summary: 'Print only the number of findings by rule and severity.',
       exclusive: ['csv'],
     }),
     'group-by': option({ options: ['user', 'application', 'rule', 'severity'] as const })({
-      summary: 'Print how many findings there are by this, not each.',
+      summary: 'Print only the number of findings in each group.',
       exclusive: ['summary'],
     }),
     'fail-on': option({ options: ['low', 'medium', 'high', 'critical'] as const })({
-      summary: 'Exit with 3 where there are findings of this severity or above.',
+      summary: 'Exit with 3 if there are findings of this severity or above.',
     }),
-    baseline: string({ summary: 'Leave out the findings that this file lists.', helpValue: 'FILE' }),
-    'write-baseline': string({ summary: 'List all findings in this file.', helpValue: 'FILE' }),
+    baseline: string({ summary: 'Skip the findings listed in this file.', helpValue: 'FILE' }),
+    'write-baseline': string({ summary: 'Write a list of all findings to this file.', helpValue: 'FILE' }),
     explain: string({
-      summary: 'Say what a rule finds, why it matters and what to do, and audit nothing.',
+      summary: 'Explain a rule, and do not audit.',
       helpValue: 'RULE',
     }),
     policy: string({
@@ -57,8 +56,8 @@ Exits with 3 where there are findings at or above --fail-on.`;
       helpValue: 'FILE',
       helpGroup: 'POLICY',
     }),
-    'max-lifetime': days({ summary: 'Find tokens valid for longer than this.', helpGroup: 'POLICY' }),
-    'unused-for': days({ summary: 'Find tokens not used for longer than this.', helpGroup: 'POLICY' }),
+    'max-lifetime': days({ summary: 'Report tokens with a lifetime above this.', helpGroup: 'POLICY' }),
+    'unused-for': days({ summary: 'Report tokens not used for longer than this.', helpGroup: 'POLICY' }),
     ...allContextsFlag,
   };
 

@@ -2,23 +2,22 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age, allContextsFlag, changeFlags, count } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Deletes tokens that are over. */
+/** Deletes expired tokens. */
 export default class TokensCleanup extends TokenctlCommand {
-  static override summary =
-    'Delete the rows of tokens that are over, and of refresh tokens that nothing else removes.';
+  static override summary = 'Delete expired tokens';
 
   static override description =
-    `Deleted are access tokens that have expired, and in a database refresh tokens that have expired, were revoked a while ago \
-or are orphaned: alive without an access token, which the controller's own clean-up never removes. Expired access tokens \
-stay as long as the refresh token beside them can be used. What is to be deleted is shown first, and confirmed by \
-typing the number of rows.
+    `Deletes expired access tokens. Over a database connection it also deletes refresh tokens that are expired, that \
+were revoked some time ago, or that are orphaned: still valid, but without an access token, so the controller's \
+own cleanup never removes them. An expired access token is kept while its refresh token can be used. The plan is \
+shown first; confirm by typing the number of rows.
 
-With --json it prints the report: byKind (expiredAccessTokens, expiredRefreshTokens, revokedRefreshTokens, \
-orphanedRefreshTokens; each planned, deleted, unchanged, failed, notTried), planned, deleted, kept, limited, notPossible, \
-interrupted, stopped, run, seconds. With --dry-run, or where there is nothing to delete: dryRun and plan (counts, total, \
-kept, limited, notPossible).
+With --json, prints the report: byKind (expiredAccessTokens, expiredRefreshTokens, revokedRefreshTokens, \
+orphanedRefreshTokens; each with planned, deleted, unchanged, failed, notTried), planned, deleted, kept, \
+limited, notPossible, interrupted, stopped, run, seconds. With --dry-run, or if there is nothing to delete, \
+prints dryRun and plan (counts, total, kept, limited, notPossible).
 
-Exits with 5 where some are left, with 130 after an interruption.`;
+Exit code 5: some tokens are left. Exit code 130: interrupted.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --dry-run',
@@ -27,9 +26,9 @@ Exits with 5 where some are left, with 130 after an interruption.`;
 
   static override flags = {
     'keep-revoked-for': age({
-      summary: 'Keep refresh tokens that were revoked within this time; 30d unless given.',
+      summary: 'Keep refresh tokens revoked within this time. Default: 30d.',
     }),
-    limit: count({ summary: 'Delete no more rows than this.', helpValue: 'N' }),
+    limit: count({ summary: 'The maximum number of rows to delete.', helpValue: 'N' }),
     ...changeFlags,
     ...allContextsFlag,
   };

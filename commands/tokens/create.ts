@@ -5,15 +5,15 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Creates a personal access token. */
 export default class TokensCreate extends TokenctlCommand {
-  static override summary = 'Create a personal access token, for yourself or in a database for any user.';
+  static override summary = 'Create a personal access token';
 
   static override description =
-    `The value goes into a new file that only you can read, and nowhere else: not to the terminal, not into the \
-audit log. The file can be the credential of a context: context add NAME --url URL --token-file FILE. Over REST a \
-token is created for the caller, in a database for the user of --user.
+    `The token goes into a new file that only you can read. It is never printed or logged. You can use the file as \
+the credential of a context: context add NAME --url URL --token-file FILE. Over REST the token belongs to you; \
+over a database connection, name its user with --user.
 
-With --json it prints token (as in tokens list) and output, the file. With --dry-run: dryRun, user, address, \
-request, output.`;
+With --json, prints token (as in tokens list) and output, the file. With --dry-run, prints dryRun, user, \
+address, request and output.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --scope read --description "nightly report" --output ./report.token',
@@ -23,12 +23,15 @@ request, output.`;
 
   static override flags = {
     scope: option({ options: ['read', 'write'] as const })({
-      summary: 'What the token may do: only read, or change things as well.',
+      summary: 'The scope of the token. The scope write includes read.',
       required: true,
     }),
-    output: string({ summary: 'The new file for the value.', required: true, helpValue: 'FILE' }),
-    user: string({ summary: 'Whose the token is to be; yours over REST.', helpValue: 'NAME' }),
-    description: string({ summary: 'What the token is for.', helpValue: 'TEXT' }),
+    output: string({ summary: 'The new file for the token.', required: true, helpValue: 'FILE' }),
+    user: string({
+      summary: 'The user to create the token for. Over REST, it is always you.',
+      helpValue: 'NAME',
+    }),
+    description: string({ summary: 'The description of the token.', helpValue: 'TEXT' }),
     ...changeFlags,
   };
 

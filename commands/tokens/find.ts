@@ -5,19 +5,19 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Finds leaked tokens. */
 export default class TokensFind extends TokenctlCommand {
-  static override summary =
-    'Find out which values of a scan, a paste or a log are tokens, whose, and revoke them.';
+  static override summary = 'Find and revoke leaked tokens';
 
   static override description =
-    `Reads a file, or standard input for -, and finds in its lines what looks like a token's value, whatever stands \
-around it. In a database values are found by their hash; over REST each is presented to the controller, which tells \
-nothing of refresh tokens and finds the token's id by its last use. Values are never printed, stored or logged, and go \
-nowhere but to the target: tokens are named by id, owner and fingerprint.
+    `Reads a file, or standard input for -, and looks for token values in its lines, with any text around them. Over \
+a database connection, values are found by their hash. Over REST, each value is sent to the controller, which \
+cannot check refresh tokens; the token's id is found by its last use. Values are never printed, stored or \
+logged, and are sent only to the target. Tokens are identified by id, owner and fingerprint.
 
-With --json it prints lines, values, how (by_hash or by_trying), found (kind, live, ids, user, fingerprint, lines); with \
---revoke also revocation, as of tokens revoke; with --dry-run or where nothing is to be revoked, dryRun and plan.
+With --json, prints lines, values, how (by_hash or by_trying) and found (kind, live, ids, user, fingerprint, \
+lines). With --revoke, also revocation, the report of tokens revoke. With --dry-run, or if there is nothing to \
+revoke, dryRun and plan.
 
-Exits with 5 where a live one is left although --revoke was given.`;
+Exit code 5: with --revoke, a live token is left.`;
 
   static override examples = [
     'git log -p | <%= config.bin %> <%= command.id %> --leaked -',
@@ -26,13 +26,13 @@ Exits with 5 where a live one is left although --revoke was given.`;
 
   static override flags = {
     leaked: string({
-      summary: 'The file with the values, or - for standard input.',
+      summary: 'The file to search, or - for standard input.',
       helpValue: 'FILE',
       required: true,
     }),
-    revoke: boolean({ summary: 'Revoke those that are live.', helpGroup: 'CHANGE' }),
+    revoke: boolean({ summary: 'Revoke the live tokens that are found.', helpGroup: 'CHANGE' }),
     'include-own': boolean({
-      summary: 'Revoke the token that this command itself uses as well, last.',
+      summary: 'Also revoke the token that this command uses, last.',
       helpGroup: 'CHANGE',
       dependsOn: ['revoke'],
     }),

@@ -4,14 +4,14 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists tokens. */
 export default class TokensList extends TokenctlCommand {
-  static override summary = 'List tokens: whose, for what, until when.';
+  static override summary = 'List tokens';
 
-  static override description = `Without a selection it lists every token that you may see.
+  static override description = `Without a selection, lists all tokens that you may see.
 
-With --json it prints one array, one token a line, as the tokens come: id, user (id, username; null where \
-the owner is gone), application (id, name; null for a personal access token), scope, description, created, \
-expires, lastUsed (null for never; missing where the target does not tell), hasRefreshToken, fingerprint. \
-An array that is not closed was cut short; the error is on stderr then.`;
+With --json, prints an array with one token per line: id, user (id, username; null if the owner was deleted), \
+application (id, name; null for a personal access token), scope, description, created, expires, lastUsed (null \
+if never used; absent if the target does not report it), hasRefreshToken, fingerprint. If the array is not \
+closed, the output is incomplete; stderr has the error.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice',

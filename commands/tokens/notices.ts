@@ -3,20 +3,20 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag, days } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Tells of tokens that are about to expire. */
+/** Lists tokens that expire soon, or notifies a webhook. */
 export default class TokensNotices extends TokenctlCommand {
-  static override summary = 'List the tokens that expire soon, or tell a webhook of each of them once.';
+  static override summary = 'List or announce tokens that expire soon';
 
   static override description =
-    `A token is due under the smallest of the thresholds that it has come under: 30, 7 and 1 days, or those of \
---within. Without a webhook it lists what is due, for whoever tells the owners. With one it posts each token and \
-threshold once: what was sent stands in the audit log, and a second run sends nothing. docs/policy.md describes what \
-is posted, and how it is signed.
+    `A token is due at the smallest threshold that it has reached: 30, 7 and 1 days, or those given with --within. \
+Without a webhook, lists the due tokens. With a webhook, posts each token once per threshold. The audit log \
+records what was sent, so a second run sends nothing again. See docs/policy.md for the message format and its \
+signature.
 
-With --json it prints one array (threshold, daysLeft, token as in tokens list); after sending, due, sent, sentBefore, \
-failed (tokenId, threshold, to, reason), interrupted.
+With --json, prints an array of threshold, daysLeft and token (as in tokens list). After sending, prints due, \
+sent, sentBefore, failed (tokenId, threshold, to, reason) and interrupted.
 
-Exits with 5 where some could not be sent.`;
+Exit code 5: some notices could not be sent.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --csv',
@@ -27,22 +27,22 @@ Exits with 5 where some could not be sent.`;
   static override flags = {
     ...csvFlag,
     within: days({
-      summary: 'Tell of tokens that expire within this; several are told of one after the other.',
+      summary: 'Report tokens that expire within this time. Can be repeated.',
       multiple: true,
       multipleNonGreedy: true,
     }),
     'webhook-file': string({
-      summary: 'Post to the address in this file, of mode 0600.',
+      summary: 'Post to the URL in this file of mode 0600. Can be repeated.',
       multiple: true,
       multipleNonGreedy: true,
       helpValue: 'FILE',
     }),
     'webhook-secret-file': string({
-      summary: 'Sign what is posted with the secret in this file, of mode 0600.',
+      summary: 'Sign the messages with the secret in this file of mode 0600.',
       helpValue: 'FILE',
       dependsOn: ['webhook-file'],
     }),
-    'dry-run': boolean({ summary: 'List what would be sent, and send nothing.' }),
+    'dry-run': boolean({ summary: 'List what would be sent, without sending it.' }),
     ...allContextsFlag,
   };
 

@@ -12,24 +12,24 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Revokes tokens. */
 export default class TokensRevoke extends TokenctlCommand {
-  static override summary = 'Revoke tokens: plan, confirm, revoke, verify.';
+  static override summary = 'Revoke tokens';
 
   static override description =
-    `What is to be revoked is shown first, and confirmed by typing the number of access tokens. Where the target can \
-(in a database; over REST it cannot), refresh tokens go along: those beside the access tokens, and those of the \
-selected users and applications that have lost theirs. \
-Nothing is revoked that is not in the audit log before. Ctrl-C finishes and records the batches in flight; \
-the same command again finishes the work, and counts what is gone already as unchanged.
+    `Shows a plan, asks for confirmation, revokes, and verifies the result. Confirm by typing the number of access \
+tokens. Over a database connection, refresh tokens are revoked as well: those that belong to the access tokens, \
+and orphaned ones of the selected users and applications. Over REST this is not possible. Each change is \
+recorded in the audit log before it is made. Ctrl-C finishes and records the batches in progress. Run the same \
+command again to finish; tokens that are already revoked count as unchanged.
 
-With --json it prints the report: planned, revoked, unchanged, failed (tokenId, reason), notTried, stillAlive (of access \
-tokens), refreshTokens (the same of refresh tokens; null where they were left alone), sessions (planned, ended, \
-stillAlive, begunSince; null where they were), madeSince (accessTokens, refreshTokens that the selection names by now and \
-the plan did not; null where refresh tokens were left alone, and with selections of single tokens), verified, kept, \
-staysAlive (what, count, why, remedy), interrupted, stopped, run, seconds. With --dry-run, or where there is nothing to \
-revoke: dryRun and plan, which names the ids of up to 10,000 tokens; of more, tokenIds and refreshTokenIds and their \
-owners are null beside accessTokens and refreshTokens, the numbers, and digest.
+With --json, prints the report: planned, revoked, unchanged, failed (tokenId, reason), notTried and stillAlive \
+(access tokens), refreshTokens (the same for refresh tokens; null if not selected), sessions (planned, ended, \
+stillAlive, begunSince; null if not selected), madeSince (accessTokens, refreshTokens created after the plan; \
+null if refresh tokens were not selected or the selection lists single tokens), verified, kept, staysAlive \
+(what, count, why, remedy), interrupted, stopped, run, seconds. With --dry-run, or if there is nothing to \
+revoke, prints dryRun and plan. A plan lists the ids of up to 10,000 tokens. In a larger plan, tokenIds, \
+refreshTokenIds and their owners are null, and accessTokens, refreshTokens (the numbers) and digest describe it.
 
-Exits with 5 where some are left or somebody has a new refresh token since, with 130 after an interruption.`;
+Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. Exit code 130: interrupted.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice --dry-run',
@@ -40,9 +40,9 @@ Exits with 5 where some are left or somebody has a new refresh token since, with
 
   static override flags = {
     ...selectorFlags,
-    all: boolean({ summary: 'Every token.', helpGroup: 'SELECTION' }),
+    all: boolean({ summary: 'Select all tokens.', helpGroup: 'SELECTION' }),
     finding: string({
-      summary: 'Of the selected tokens (of all, where none are) those that this rule of the policy finds.',
+      summary: 'Select tokens that violate this policy rule; other selection flags narrow it.',
       multiple: true,
       multipleNonGreedy: true,
       helpGroup: 'SELECTION',
@@ -55,20 +55,20 @@ Exits with 5 where some are left or somebody has a new refresh token since, with
       helpValue: 'FILE',
     }),
     'at-most': count({
-      summary: 'Refuse to revoke more tokens than this.',
+      summary: 'Refuse to revoke more than this many tokens.',
       helpGroup: 'CHANGE',
       helpValue: 'N',
     }),
     'include-own': boolean({
-      summary: 'Revoke the token that this command itself uses as well, last.',
+      summary: 'Also revoke the token that this command uses, last.',
       helpGroup: 'CHANGE',
     }),
     'access-only': boolean({
-      summary: 'Leave refresh tokens alive: they can mint new access tokens.',
+      summary: 'Keep refresh tokens. They can create new access tokens.',
       helpGroup: 'CHANGE',
     }),
     'with-sessions': boolean({
-      summary: "End the users' sessions as well; over REST it cannot be done.",
+      summary: "Also end the users' sessions. Needs a database context.",
       helpGroup: 'CHANGE',
     }),
     ...changeFlags,

@@ -2,18 +2,17 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { countArgument } from '../../src/cli/token-audit/token-argument.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Tells what is known of a token. */
+/** Shows the history of a token. */
 export default class TokensTrace extends TokenctlCommand {
-  static override summary =
-    'Say what is known of a token: made when and by whom, for what, used when, and what followed.';
+  static override summary = 'Show the history of a token';
 
   static override description =
-    `It puts together what the controller's list says, what its activity stream says of the token and of what its owner \
-changed since it was made, and which entries of the audit log name it. A token that is gone can be traced as well.
+    `Combines the token list, the activity stream (the token, and what its owner changed since it was created) and \
+the audit log entries that name the token. It also works for a deleted token.
 
-With --json it prints tokenId, token (as in tokens list; null where it is gone), made and history (id, at, operation, \
-actor, object, changes), ownerActivity (owner, since, count, more, last), entries (seq, at, kind, operation, run, \
-actor, result), notTold (what, why).`;
+With --json, prints tokenId, token (as in tokens list; null if deleted), made and history (id, at, operation, \
+actor, object, changes), ownerActivity (owner, since, count, more, last), entries (seq, at, kind, operation, \
+run, actor, result) and notTold (what, why).`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> 4711',
@@ -21,7 +20,7 @@ actor, result), notTold (what, why).`;
   ];
 
   static override args = {
-    id: countArgument({ description: 'The id of the token.', required: true }),
+    id: countArgument({ description: 'The token id.', required: true }),
   };
 
   async run(): Promise<Result> {

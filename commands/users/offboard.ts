@@ -3,21 +3,21 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Ends the access of a user. */
+/** Ends all access of a user. */
 export default class UsersOffboard extends TokenctlCommand {
-  static override summary =
-    'End the access of a user who leaves: deactivate, revoke, end sessions, look again.';
+  static override summary = 'Offboard a user';
 
   static override description =
-    `Shows first what the user has, and is confirmed by typing the name. Deactivates the user where this account may, \
-revokes refresh tokens (in a database) and access tokens, ends sessions (in a database), and reads again until nothing of \
-theirs is there. Running it again is harmless. Whoever signs in here is refused.
+    `Ends all access of a user: deactivates the account if your account may do so, revokes access tokens, and ends \
+sessions. Over a database connection it revokes refresh tokens as well. Then it reads again until no access is \
+left. It shows what the user has first; confirm by typing the user's name. It refuses to offboard the user that \
+it logs in as. Running it again is safe.
 
-With --json it prints users, result (done or partly), steps (step, result, message), accessPaths (path, state, how), \
-staysActive, staysAlive (what, count, why, remedy), interrupted, stopped, run. With --dry-run, or where nothing is left: \
-dryRun and plan.
+With --json, prints users, result (done or partly), steps (step, result, message), doors (door, state, how), \
+staysActive, staysAlive (what, count, why, remedy), interrupted, stopped and run. With --dry-run, or if nothing \
+is left to do, prints dryRun and plan.
 
-Exits with 5 where something is left, with 130 after an interruption.`;
+Exit code 5: some access is left. Exit code 130: interrupted.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> alice --dry-run',
@@ -25,7 +25,7 @@ Exits with 5 where something is left, with 130 after an interruption.`;
   ];
 
   static override args = {
-    user: string({ description: "The user's name.", required: true, ignoreStdin: true }),
+    user: string({ description: 'The name of the user.', required: true, ignoreStdin: true }),
   };
 
   static override flags = { ...changeFlags, ...allContextsFlag };

@@ -22,25 +22,24 @@ import { createIntoFile } from './tokens/creation-flow.ts';
 
 type TokenKind = 'access_token' | 'refresh_token';
 
-/** What `revoke_oauth2_tokens` is asked for with. */
 export interface ManagementRevocation {
   readonly runtime: Runtime;
   readonly flags: AccountFlags & {
     readonly user?: string | undefined;
-    /** Refresh tokens as well; it does not mean all users. */
+    /** Revokes refresh tokens as well; does not select all users. */
     readonly all?: boolean | undefined;
     readonly revoke_refresh?: boolean | undefined;
   };
-  /** Whether the report is printed instead of a line for each token. */
+  /** Prints the report instead of one line per token. */
   readonly json: boolean;
 }
 
 /**
- * Revokes as the controller's `revoke_oauth2_tokens` does, without asking: every access token, of one user or
- * of all; with `all` refresh tokens first. A line on stdout for each, as it happens.
+ * Revokes the access tokens of one user or of all users without confirmation, like `awx-manage revoke_oauth2_tokens`; with
+ * `all`, refresh tokens first. Prints one line per token.
  *
- * @throws ManagementError where there is no such user, `unsupported` where refresh tokens are meant and the
- * target cannot revoke them, and whatever the operations throw
+ * @throws ManagementError for an unknown user, `unsupported` if the target
+ * cannot revoke refresh tokens, and the errors of the operations
  */
 export async function managementRevocation(request: ManagementRevocation): Promise<Report> {
   const { runtime, flags, json } = request;
@@ -48,7 +47,7 @@ export async function managementRevocation(request: ManagementRevocation): Promi
   const plan = await planFor(request);
   if (isNothing(amountsOf(plan))) return quietly(planResult(plan, description, false));
   const change = await runtime.change(flags);
-  await tellOfOtherComponents(runtime);
+  await warnAboutOtherComponents(runtime);
   const lines = lineWriter();
   const onOutcome = (outcome: Outcome, kind: TokenKind) => {
     const line = lineOf(outcome, kind);
@@ -59,18 +58,18 @@ export async function managementRevocation(request: ManagementRevocation): Promi
   return quietly(revocationResult(report));
 }
 
-/** The management command of a platform knows its own tokens only, and so does this. */
-async function tellOfOtherComponents(runtime: Runtime): Promise<void> {
+/** The management command of a platform's gateway covers only the gateway's tokens, and so does this one. */
+async function warnAboutOtherComponents(runtime: Runtime): Promise<void> {
   if ((await runtime.components()).length < 2) return;
   writeNotice(
-    'These are the tokens of the gateway. `tokenctl tokens revoke` revokes those of the controller behind it, too.',
+    'Revokes tokens of the gateway only. `tokenctl tokens revoke` also revokes those of the controller behind it.',
   );
 }
 
 async function planFor({ runtime, flags }: ManagementRevocation) {
   const { capabilities } = await runtime.description();
   const withRefreshTokens = flags.all === true || flags.revoke_refresh === true;
-  if (withRefreshTokens && !capabilities.refreshTokens) throw refreshTokensOutOfReach();
+  if (withRefreshTokens && !capabilities.refreshTokens) throw refreshTokensUnsupported();
   return await inManagementWords(
     planRevocation({
       target: await runtime.target(),
@@ -84,15 +83,15 @@ async function planFor({ runtime, flags }: ManagementRevocation) {
   );
 }
 
-function refreshTokensOutOfReach(): TokenctlError {
+function refreshTokensUnsupported(): TokenctlError {
   return new TokenctlError('unsupported', 'Refresh tokens cannot be revoked over the REST API', {
-    hint: "Use a context of the controller's database, or leave --all out: then they stay alive.",
+    hint: 'Use a database context, or omit --all to keep them.',
   });
 }
 
 /**
- * As the management command prints it, with a fingerprint (over REST the id) where that prints the token.
- * Revoking a refresh token deletes the access token beside it, which gets no line of its own.
+ * The line of the management command, with a fingerprint (over REST the id) instead of the token. Revoking a refresh token
+ * deletes its access token, which has no line of its own.
  */
 function lineOf(outcome: Outcome, kind: TokenKind): string | undefined {
   if (outcome.result !== 'revoked') return undefined;
@@ -101,29 +100,28 @@ function lineOf(outcome: Outcome, kind: TokenKind): string | undefined {
   return `revoked ${model} ${outcome.fingerprint ?? outcome.tokenId}`;
 }
 
-/** All that people read was printed token by token. */
+/** The lines are printed already. */
 function quietly(report: Report): Report {
   return { ...report, text: () => '' };
 }
 
-/** Lines that are printed while work goes on. */
+/** Prints lines in chunks. */
 export interface LineWriter {
-  /** Takes a line, without its line feed. */
+  /** Adds a line, given without its line feed. */
   readonly line: (text: string) => void;
   /**
-   * Writes what is left, and waits until all is written.
+   * Writes the rest and waits until everything is written.
    *
-   * @throws TokenctlError `partly_done` where something could not be written
+   * @throws TokenctlError `partly_done` if a write failed
    */
   readonly end: () => Promise<void>;
 }
 
-/** Characters gathered before they are written. */
+/** Characters to collect before a write. */
 const CHUNK = 16_384;
 
 /**
- * Prints lines on stdout in larger pieces: a system call for each of a million lines would be most of the
- * work. A file, a pipe or a terminal takes each piece at once, so that none pile up.
+ * Prints lines on stdout in chunks: with a million lines, one system call per line would dominate the run time.
  */
 export function lineWriter(): LineWriter {
   let gathered = '';
@@ -148,7 +146,6 @@ export function lineWriter(): LineWriter {
   };
 }
 
-/** What `create_oauth2_token` is asked for with. */
 export interface ManagementCreation {
   readonly runtime: Runtime;
   readonly flags: AccountFlags & { readonly output?: string | undefined };
@@ -156,9 +153,9 @@ export interface ManagementCreation {
 }
 
 /**
- * The user that is named.
+ * Requires a user name.
  *
- * @throws ManagementError where none is
+ * @throws ManagementError without one
  */
 export function requireUserName(user: string | undefined): string {
   if (user !== undefined && user !== '') return user;
@@ -169,10 +166,10 @@ export function requireUserName(user: string | undefined): string {
 }
 
 /**
- * Creates a token as the controller's `create_oauth2_token` does, without asking: a personal one of the scope
- * write. Where that prints the token, this prints its fingerprint; the value goes into a new file.
+ * Creates a personal access token with the scope write without confirmation, like `awx-manage create_oauth2_token`. Prints
+ * the fingerprint instead of the token, which goes into a new file.
  *
- * @throws ManagementError where there is no such user, `usage` for the file, and whatever the operation throws
+ * @throws ManagementError for an unknown user, `usage` for the file, and the errors of the operations
  */
 export async function managementCreation({ runtime, flags, user }: ManagementCreation): Promise<Report> {
   const output = flags.output ?? fileFor(user);
@@ -185,14 +182,14 @@ export async function managementCreation({ runtime, flags, user }: ManagementCre
     const refused = error instanceof TokenctlError && error.code === 'permission_refused';
     throw refused && (await isDenied(runtime, user)) ? accessDenied(error) : error;
   });
-  writeNotice(`The value is in ${printable.value(output)}, which only you can read.`);
+  writeNotice(`The token is in ${printable.value(output)}, which only you can read.`);
   return report({
     json: { token: tokenToJson(token), output },
     text: () => `${token.fingerprint ?? token.id}\n`,
   });
 }
 
-/** Whether this is a user of an identity provider while such users may have no tokens. */
+/** Whether this is an external user while external users may not create tokens. */
 async function isDenied(runtime: Runtime, user: string): Promise<boolean> {
   try {
     const target = await runtime.target();
@@ -202,7 +199,7 @@ async function isDenied(runtime: Runtime, user: string): Promise<boolean> {
     }
     return false;
   } catch {
-    // What went wrong first is what is told.
+    // Report the first error.
     return false;
   }
 }
@@ -215,26 +212,24 @@ function accessDenied(cause: unknown): ManagementError {
   );
 }
 
-/** A user may be called anything: the name of a file is made of it only where it is one. */
+/** The default file name, if the user name is a valid file name. */
 function fileFor(user: string): string {
   const file = `${user}.token`;
   if (basename(file) === file && !/[\\\p{Cc}]/u.test(file)) return file;
-  throw new TokenctlError('usage', 'The name of this user cannot be part of the name of a file', {
-    hint: 'Name the file with --output',
+  throw new TokenctlError('usage', 'This user name cannot be used as a file name', {
+    hint: 'Add --output FILE',
   });
 }
 
-/** What `cleanup_tokens` is asked for with. */
 export interface ManagementCleanup {
   readonly runtime: Runtime;
   readonly flags: AccountFlags;
 }
 
 /**
- * Deletes tokens that are over as the controller's `cleanup_tokens` does, without asking, and prints its two
- * lines.
+ * Deletes expired tokens without confirmation, like `awx-manage cleanup_tokens`, and prints its two lines.
  *
- * @throws Whatever the operations throw
+ * @throws the errors of the operations
  */
 export async function managementCleanup({ runtime, flags }: ManagementCleanup): Promise<Report> {
   const description = await runtime.description();
@@ -261,17 +256,15 @@ function linesFor(deleted: (kind: CleanupKind) => number): string {
   );
 }
 
-/** What `expire_sessions` is asked for with. */
 export interface ManagementExpiry {
   readonly runtime: Runtime;
   readonly flags: AccountFlags & { readonly user?: string | undefined };
 }
 
 /**
- * Ends sessions as the controller's `expire_sessions` does, without asking and without a word: those of one
- * user, or of everybody.
+ * Ends the sessions of one user or of all users without confirmation and without output, like `awx-manage expire_sessions`.
  *
- * @throws ManagementError where there is no such user, and whatever the operations throw
+ * @throws ManagementError for an unknown user, and the errors of the operations
  */
 export async function managementExpiry({ runtime, flags }: ManagementExpiry): Promise<Report> {
   const description = await runtime.description();
@@ -288,9 +281,9 @@ export async function managementExpiry({ runtime, flags }: ManagementExpiry): Pr
 }
 
 /**
- * Waits for what is done, and puts another message in the place of one kind of failure.
+ * Replaces the message of one kind of error.
  *
- * @throws ManagementError where it fails with that code, and whatever else it fails with
+ * @throws ManagementError for this error code, and any other error unchanged
  */
 export async function inManagementWords<Result>(
   done: Promise<Result>,

@@ -110,8 +110,8 @@ export abstract class TokenctlCommand extends Command {
     work: (member: ContextRun<Asking>) => Promise<Result>,
   ): Promise<Result> {
     const runtime = await this.runtime(flags);
-    const { contextsMeant } = await import('../config/contexts.ts');
-    const contexts = contextsMeant(runtime.configuration, flags['all-contexts'] === true);
+    const { resolveContexts } = await import('../config/contexts.ts');
+    const contexts = resolveContexts(runtime.configuration, flags['all-contexts'] === true);
     const { currentContext: current = '' } = runtime.configuration;
     if (contexts === null && (await runtime.components()).length < 2) {
       return await work({ runtime, confirmation, context: current, several: false });

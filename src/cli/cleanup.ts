@@ -13,10 +13,9 @@ import type { Confirmation } from './confirmation.ts';
 import { unfinishedWork } from './errors/failure.ts';
 import type { ChangeFlags } from './flags.ts';
 
-/** How long revoked refresh tokens are kept unless said otherwise, in milliseconds. */
+/** The default time to keep revoked refresh tokens. */
 export const KEEP_REVOKED_FOR = 30 * 86_400_000;
 
-/** What a clean-up is asked for with. */
 export interface CleanupRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
@@ -28,9 +27,9 @@ export interface CleanupRequest {
 }
 
 /**
- * Plans, shows, asks, deletes and reports.
+ * Plans, confirms, deletes and reports.
  *
- * @throws TokenctlError `not_confirmed`, and whatever the operations throw
+ * @throws TokenctlError `not_confirmed`, and the errors of the operations
  */
 export async function cleanupFlow({ runtime, confirmation, flags }: CleanupRequest): Promise<Report> {
   const plan = await planFor(runtime, flags);
@@ -64,17 +63,17 @@ const KINDS: Readonly<Record<CleanupKind, string>> = {
   orphanedRefreshTokens: 'orphaned refresh tokens',
 };
 
-/** Failed rows of a kind that are shown one by one. */
+/** Failed rows of a kind to list. */
 const SHOWN = 5;
 
-/** A plan to clean up for people. */
+/** A cleanup plan as text. */
 export function cleanupPlanText(
   plan: CleanupPlan,
   { address, context, identity }: TargetDescription,
 ): string {
   const { total, counts, kept, limited, notPossible } = plan;
   const lines = [
-    total === 0 ? 'Nothing to delete.' : `Would delete ${countText(total, 'row')}.`,
+    total === 0 ? 'Nothing to clean up.' : `Would delete ${countText(total, 'row')}.`,
     `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
     ...(total === 0 ? [] : ['', ...kindLines((kind) => counts[kind])]),
     ...remarkLines({ kept, limited, notPossible }),
@@ -82,7 +81,7 @@ export function cleanupPlanText(
   return `${lines.join('\n')}\n`;
 }
 
-/** The same as a command's result: of `--dry-run`, and where there is nothing to do; without the ids. */
+/** A plan as a result, for `--dry-run` or if there is nothing to delete; without the ids. */
 export function cleanupPlanResult(
   plan: CleanupPlan,
   { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
@@ -90,11 +89,11 @@ export function cleanupPlanResult(
   const { ids: _ids, ...counted } = plan;
   return report({
     json: { dryRun, plan: counted },
-    text: () => cleanupPlanText(plan, description) + (dryRun ? '\nDry run: nothing was changed.\n' : ''),
+    text: () => cleanupPlanText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
   });
 }
 
-/** What was cleaned up, as a command's result: in JSON as `CleanupReport` has it. */
+/** The result of a cleanup; the JSON is the `CleanupReport`. */
 export function cleanupResult(cleanup: CleanupReport): Report {
   const { planned, deleted, interrupted, stopped } = cleanup;
   const kinds = cleanupKinds.map((kind) => cleanup.byKind[kind]);
@@ -113,10 +112,10 @@ export function cleanupResult(cleanup: CleanupReport): Report {
 function cleanupText(cleanup: CleanupReport): string {
   const { planned, deleted, byKind, seconds, run } = cleanup;
   const lines = [
-    `Deleted ${numberText(deleted)} of ${countText(planned, 'row')}, in ${seconds.toFixed(1)} s.`,
+    `Deleted ${numberText(deleted)} of ${countText(planned, 'row')} in ${seconds.toFixed(1)} s.`,
     ...kindLines((kind) => byKind[kind].deleted),
     ...cleanupKinds.flatMap((kind) => failedLines(kind, cleanup)),
-    `In the audit log as run ${run}.`,
+    `Audit log: run ${run}.`,
     ...remarkLines(cleanup),
   ];
   return `${lines.join('\n')}\n`;
@@ -145,10 +144,8 @@ function remarkLines({
   notPossible,
 }: Pick<CleanupPlan, 'kept' | 'limited' | 'notPossible'>): string[] {
   const lines = [
-    ...(kept === 0
-      ? []
-      : [`Kept: ${countText(kept, 'expired access token')}, whose refresh token can still be used.`]),
-    ...(limited ? ['There is more: --limit was reached.'] : []),
+    ...(kept === 0 ? [] : [`Kept: ${countText(kept, 'expired access token')} with a usable refresh token.`]),
+    ...(limited ? ['Stopped at --limit; more rows remain.'] : []),
     ...(notPossible === null ? [] : [notPossible]),
   ];
   return lines.length === 0 ? [] : ['', ...lines];

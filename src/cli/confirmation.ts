@@ -3,39 +3,39 @@ import { Writable } from 'node:stream';
 import { TokenctlError } from '../domain/errors.ts';
 import type { ChangeFlags } from './flags.ts';
 
-/** What is asked before a change. */
+/** A question before a change. */
 export interface Question {
-  /** What would be done: finished lines, shown above the question. */
+  /** The plan, as finished lines above the question. */
   readonly plan: string;
-  /** What saying yes does, as a phrase: `revoke 12 tokens`. */
+  /** The action as a phrase: `revoke 12 tokens`. */
   readonly act: string;
-  /** What has to be typed: something that cannot be typed without having read. */
+  /** The answer to type, which requires reading the plan. */
   readonly type: string;
-  /** How many tokens it is about, where it is about tokens. */
+  /** The number of tokens, if the question is about tokens. */
   readonly tokens?: number;
 }
 
-/** How a change is agreed to: by a flag given beforehand, or by an answer. */
+/** How a change is confirmed: with --yes or by an answer. */
 export interface Confirmation {
-  /** Whether somebody will be asked; otherwise it was agreed to beforehand, or nothing will be done. */
+  /** Whether the user will be asked. */
   readonly asks: boolean;
   /**
-   * Shows what would be done, and returns once it was agreed to.
+   * Shows the plan and returns once it is confirmed.
    *
-   * @throws TokenctlError `not_confirmed` where the answer is another one, `interrupted` on Ctrl-C
+   * @throws TokenctlError `not_confirmed` for any other answer, `interrupted` on Ctrl-C
    */
   confirm(question: Question): Promise<void>;
 }
 
 /**
- * Decides how to agree before anything is read or connected to: without a terminal, nobody can answer.
+ * Decides how a change is confirmed, before anything is read: without a terminal, --yes or --dry-run is required.
  *
- * @throws TokenctlError `usage` where there is neither a flag nor a terminal
+ * @throws TokenctlError `usage` without a flag and without a terminal
  */
 export function confirmationFrom(flags: ChangeFlags): Confirmation {
   if (flags.yes !== true && flags['dry-run'] !== true && !canAsk()) {
-    throw new TokenctlError('usage', 'There is no terminal to confirm this on.', {
-      hint: 'Add --dry-run to see what would be done, and --yes to do it without being asked.',
+    throw new TokenctlError('usage', 'Cannot ask for confirmation without a terminal.', {
+      hint: 'Add --dry-run to see the plan, or --yes to run it without confirmation.',
     });
   }
   return {
@@ -43,14 +43,14 @@ export function confirmationFrom(flags: ChangeFlags): Confirmation {
     async confirm({ plan, act, type }) {
       process.stderr.write(`${plan}\n`);
       if (flags.yes === true) return;
-      const answer = await ask(`Type ${type} to ${act}, anything else to leave it: `);
+      const answer = await ask(`Type ${type} to ${act} (anything else cancels): `);
       if (answer.trim() === type) return;
-      throw new TokenctlError('not_confirmed', 'Not confirmed: nothing was changed.');
+      throw new TokenctlError('not_confirmed', 'Not confirmed. Nothing was changed.');
     },
   };
 }
 
-/** Whether somebody is there to be asked: keys come from a terminal, and questions reach one. */
+/** Whether stdin and stderr are terminals. */
 export function canAsk(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
@@ -58,9 +58,9 @@ export function canAsk(): boolean {
 /**
  * Asks on the terminal (on stderr, so that stdout stays the result's) and returns the answer.
  *
- * @param question printed as it stands
- * @param options.hidden does not show what is typed
- * @throws TokenctlError `interrupted` on Ctrl-C, `not_confirmed` where the input ends without an answer
+ * @param question printed unchanged
+ * @param options.hidden hides the input
+ * @throws TokenctlError `interrupted` on Ctrl-C, `not_confirmed` if the input ends without an answer
  */
 export async function ask(question: string, options: { hidden?: boolean } = {}): Promise<string> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -75,10 +75,14 @@ export async function ask(question: string, options: { hidden?: boolean } = {}):
   } catch (cause) {
     if (!ended.signal.aborted) throw cause;
     throw ended.signal.reason === 'interrupted'
-      ? new TokenctlError('interrupted', 'Interrupted before anything was changed.', { cause })
-      : new TokenctlError('not_confirmed', 'The input ended without an answer: nothing was changed.', {
-          cause,
-        });
+      ? new TokenctlError('interrupted', 'Interrupted. Nothing was changed.', { cause })
+      : new TokenctlError(
+          'not_confirmed',
+          'Not confirmed: the input ended without an answer. Nothing was changed.',
+          {
+            cause,
+          },
+        );
   } finally {
     terminal.close();
     if (options.hidden === true || ended.signal.aborted) process.stderr.write('\n');

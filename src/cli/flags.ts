@@ -3,11 +3,15 @@ import { boolean, custom, option, string } from '@oclif/core/flags';
 import { TokenctlError } from '../domain/errors.ts';
 import { type Selector, validateSelector } from '../domain/selector.ts';
 
-/** The flags that say why something is changed. */
+/** The flags that record the reason for a change. */
 export const accountFlags = {
-  reason: string({ summary: 'Why, for the audit log.', helpGroup: 'CHANGE', helpValue: 'TEXT' }),
+  reason: string({
+    summary: 'The reason for the change, for the audit log.',
+    helpGroup: 'CHANGE',
+    helpValue: 'TEXT',
+  }),
   ticket: string({
-    summary: 'The ticket it belongs to, for the audit log.',
+    summary: 'The ticket of the change, for the audit log.',
     helpGroup: 'CHANGE',
     helpValue: 'ID',
   }),
@@ -15,8 +19,8 @@ export const accountFlags = {
 
 /** The flags of every command that changes something. */
 export const changeFlags = {
-  'dry-run': boolean({ summary: 'Show what would be done, and do nothing.', helpGroup: 'CHANGE' }),
-  yes: boolean({ summary: 'Do it without asking.', char: 'y', helpGroup: 'CHANGE' }),
+  'dry-run': boolean({ summary: 'Show what would change, without changing it.', helpGroup: 'CHANGE' }),
+  yes: boolean({ summary: 'Do not ask for confirmation.', char: 'y', helpGroup: 'CHANGE' }),
   ...accountFlags,
 };
 
@@ -32,18 +36,18 @@ export interface ChangeFlags extends AccountFlags {
   readonly yes?: boolean | undefined;
 }
 
-/** For commands that work in several contexts as well. */
+/** For commands that can run in several contexts. */
 export const allContextsFlag = {
   'all-contexts': boolean({
-    summary: 'Work in every context. --context takes several as well, with commas, and groups.',
+    summary: 'Run in all contexts. --context also takes a comma-separated list, or a group.',
     helpGroup: 'GLOBAL',
     exclusive: ['context', 'database-file'],
   }),
 };
 
-/** For commands whose result is a list of rows. */
+/** For commands that print a list. */
 export const csvFlag = {
-  csv: boolean({ summary: 'Print comma-separated values.', exclusive: ['json'] }),
+  csv: boolean({ summary: 'Print CSV.', exclusive: ['json'] }),
 };
 
 /** A flag that takes a whole number above 0. */
@@ -54,10 +58,10 @@ export const count = custom<number>({
 function wholeNumber(input: string): number {
   const value = /^\d{1,15}$/.test(input) ? Number(input) : 0;
   if (value > 0) return value;
-  throw new TokenctlError('usage', `"${input}" is not a whole number above 0.`);
+  throw new TokenctlError('usage', `Invalid number "${input}": expected a whole number above 0.`);
 }
 
-/** A flag that takes a TCP port. 0, any free one, is none that could be told to others. */
+/** A flag that takes a TCP port from 1 to 65535. */
 export const port = custom<number>({
   parse: async (input) => portNumber(input),
 });
@@ -65,7 +69,7 @@ export const port = custom<number>({
 function portNumber(input: string): number {
   const value = /^\d{1,5}$/.test(input) ? Number(input) : 0;
   if (value > 0 && value <= 65_535) return value;
-  throw new TokenctlError('usage', `"${input}" is not a port: ports go from 1 to 65535.`);
+  throw new TokenctlError('usage', `Invalid port "${input}": expected 1 to 65535.`);
 }
 
 /** A flag that takes a length of time, as an age (`90d`) or as a bare number of days, and gives days. */
@@ -86,14 +90,14 @@ export const age = custom<number>({
   parse: async (input) => parseAge(input),
 });
 
-/** A moment as a flag gives it: an instant, or an age that counts back from when the command runs. */
+/** The value of a time flag: a point in time, or an age in milliseconds before now. */
 export type Moment = { readonly at: Date } | { readonly ago: number };
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Units of an age in milliseconds. A month is none: it has no fixed length. */
+/** Units of an age in milliseconds. There is no month, because its length varies. */
 const units: Readonly<Record<string, number>> = { m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY, y: 365 * DAY };
 
 const AGE = /^(\d{1,6})([mhdwy])$/;
@@ -101,7 +105,7 @@ const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
 
 /**
- * Reads an age such as `90d`.
+ * Parses an age such as `90d`.
  *
  * @returns milliseconds, above 0
  * @throws TokenctlError `usage`
@@ -112,14 +116,14 @@ export function parseAge(text: string): number {
   if (age > 0) return age;
   throw new TokenctlError(
     'usage',
-    `"${text}" is not an age: write a number and m, h, d, w or y (365 days), such as 90d.`,
+    `Invalid age "${text}": expected a number with a unit (m, h, d, w or y), such as 90d.`,
   );
 }
 
 /**
- * Reads a moment: an age such as `30d`, a date (its first instant in UTC), or a time with its zone.
+ * Parses a time: an age such as `30d`, a date (midnight UTC) or a time with a zone.
  *
- * @throws TokenctlError `usage`, also for a date that the calendar does not have
+ * @throws TokenctlError `usage`, also for a date that does not exist
  */
 export function parseMoment(text: string): Moment {
   if (AGE.test(text)) return { ago: parseAge(text) };
@@ -129,25 +133,25 @@ export function parseMoment(text: string): Moment {
   }
   throw new TokenctlError(
     'usage',
-    `"${text}" is no moment: write an age (30d), a date (2026-01-31) or a time with its zone (2026-01-31T12:00:00Z).`,
+    `Invalid time "${text}": expected an age (30d), a date (2026-01-31) or a time with a zone (2026-01-31T12:00:00Z).`,
   );
 }
 
-/** The instant that a moment means, counted back from `now` where it is an age. */
+/** Resolves a moment; an age counts back from `now`. */
 export function instantOf(moment: Moment, now: Date): Date {
   return 'at' in moment ? moment.at : new Date(now.getTime() - moment.ago);
 }
 
-/** `Date` reads 31 February as 3 March; nobody means that. */
+/** `Date` parses 31 February as 3 March. */
 function isCalendarDay(day: string): boolean {
   const parsed = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(day);
 }
 
 /**
- * Makes sure that a file which a setting is to name can be read, while its name can still be corrected.
+ * Checks that a file can be read.
  *
- * @param what how the file is called in the error: `The file of --ca-file`
+ * @param what how the error names the file: `The file of --ca-file`
  * @throws TokenctlError `configuration`
  */
 export function requireReadable(path: string, what: string): void {
@@ -168,29 +172,29 @@ function problemWith(path: string): string | undefined {
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
 const ONE = { helpGroup: 'SELECTION' } as const;
 
-/** The flags that select tokens. Several kinds narrow the selection; one kind several times widens it. */
+/** The flags that select tokens. Different flags narrow the selection; repeating a flag widens it. */
 export const selectorFlags = {
-  user: string({ ...SEVERAL, summary: 'Tokens of this user.', helpValue: 'NAME' }),
-  application: string({ ...SEVERAL, summary: 'Tokens issued to this application.', helpValue: 'NAME' }),
+  user: string({ ...SEVERAL, summary: 'Select tokens of this user.', helpValue: 'NAME' }),
+  application: string({ ...SEVERAL, summary: 'Select tokens of this application.', helpValue: 'NAME' }),
   scope: option({ options: ['read', 'write'] as const })({
     ...ONE,
-    summary: 'Tokens whose scope includes this one.',
+    summary: 'Select tokens with this scope.',
   }),
   'created-before': custom<Moment>({ parse: async (input) => parseMoment(input) })({
     ...ONE,
-    summary: 'Tokens made before a date, or longer ago than an age (30d).',
+    summary: 'Select tokens created before this date, or longer ago than this (30d).',
     helpValue: 'WHEN',
   }),
   'unused-for': custom<number>({ parse: async (input) => parseAge(input) })({
     ...ONE,
-    summary: 'Tokens not used for that long (90d), those never used and as old included.',
+    summary: 'Select tokens not used for this long (90d), or never used and at least as old.',
     helpValue: 'AGE',
   }),
-  expired: boolean({ ...ONE, summary: 'Tokens that have expired.' }),
-  id: count({ ...SEVERAL, summary: 'The token with this id.', helpValue: 'NUMBER' }),
+  expired: boolean({ ...ONE, summary: 'Select expired tokens.' }),
+  id: count({ ...SEVERAL, summary: 'Select the token with this id.', helpValue: 'NUMBER' }),
 };
 
-/** What {@link selectorFlags} parse to, and `--all` where a command has it. */
+/** What {@link selectorFlags} parse to, and `--all`. */
 interface SelectorFlags {
   readonly user?: readonly string[] | undefined;
   readonly application?: readonly string[] | undefined;
@@ -203,9 +207,9 @@ interface SelectorFlags {
 }
 
 /**
- * The selector that the flags mean.
+ * The selector of the flags.
  *
- * @throws TokenctlError `usage` where they select nothing, or everything and something beside
+ * @throws TokenctlError `usage` if no flag is given, or --all with another selection flag
  */
 export function selectorFrom(flags: SelectorFlags, now: Date): Selector {
   const selector = criteriaOf(flags, now);
@@ -213,7 +217,7 @@ export function selectorFrom(flags: SelectorFlags, now: Date): Selector {
   return selector;
 }
 
-/** The same for commands that only read: without any flag they mean every token. */
+/** The selector of the flags for commands that only read; all tokens if no flag is given. */
 export function selectorOrAllFrom(flags: SelectorFlags, now: Date): Selector {
   const selector = criteriaOf(flags, now);
   return Object.keys(selector).length === 0 ? { all: true } : selector;

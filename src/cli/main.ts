@@ -5,11 +5,10 @@ import { run } from '@oclif/core/run';
 import { surviveStreamErrors } from './output/streams.ts';
 
 /**
- * Runs the command that the arguments name, and sets the exit code. Every error of every command ends
- * here, so that text and JSON mode cannot differ in how the program exits.
+ * Runs a command and sets the exit code. All errors are reported here, so that text and JSON mode exit the same way.
  *
  * @param argv the arguments after the program's name
- * @param url the URL of a module of the package, from which the command framework finds its root
+ * @param url the URL of a module of this package; the command framework finds the package root from it
  */
 export async function main(argv: string[], url: string): Promise<void> {
   surviveStreamErrors();
@@ -21,20 +20,17 @@ export async function main(argv: string[], url: string): Promise<void> {
   }
 }
 
-/**
- * Where the package is. The framework would also load plugins that a folder of the user's names: code
- * that nobody asked for, in a program that holds credentials.
- */
+/** Disables the framework's user plugins: a program that holds credentials must not load foreign code. */
 function frameworkOptions(url: string) {
   return { root: fileURLToPath(url), userPlugins: false, devPlugins: false };
 }
 
-/** `tokenctl help tokens list` is what many try first. */
+/** Supports `tokenctl help tokens list`. */
 function asHelpFlag(argv: string[]): string[] {
   return argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
 }
 
-/** The framework's own errors do not say whether the command exists at all. */
+/** Replaces the framework's error if the command does not exist. */
 async function explained(error: unknown, argv: readonly string[], url: string): Promise<unknown> {
   if (!(error instanceof CLIError)) return error;
   const { unknownCommand } = await import('./errors/usage-errors.ts');

@@ -15,13 +15,11 @@ import { unfinishedWork } from './errors/failure.ts';
 import type { ChangeFlags } from './flags.ts';
 import { tallyLines } from './revocation/revocation-plan.ts';
 
-/** The flags that say whose sessions are meant. */
 export interface SessionFlags {
   readonly user?: readonly string[] | undefined;
   readonly all?: boolean | undefined;
 }
 
-/** What sessions are asked to be ended with. */
 export interface SessionExpiryRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
@@ -29,7 +27,7 @@ export interface SessionExpiryRequest {
 }
 
 /**
- * Makes sure that it was said whose sessions are meant: no flag does not mean everybody's.
+ * Requires --user or --all.
  *
  * @throws TokenctlError `usage`
  */
@@ -41,9 +39,9 @@ export function requireSessions({ user, all }: SessionFlags): void {
 }
 
 /**
- * Plans, shows, asks, ends and reports.
+ * Plans, confirms, ends the sessions and reports.
  *
- * @throws TokenctlError `not_confirmed`, and whatever the operations throw
+ * @throws TokenctlError `not_confirmed`, and the errors of the operations
  */
 export async function sessionExpiryFlow(request: SessionExpiryRequest): Promise<Report> {
   const { runtime, confirmation, flags } = request;
@@ -67,14 +65,13 @@ async function planFor(runtime: Runtime, users: readonly string[] | undefined): 
   });
 }
 
-/** A plan to end sessions for people. */
 export function sessionPlanText(
   { selection, sessions, byUser }: SessionExpiryPlan,
   { address, context, identity }: TargetDescription,
 ): string {
   const lines = [
     sessions.count === 0
-      ? `Nothing to end: the selection is ${printable.value(selection)}.`
+      ? `No sessions to end for ${printable.value(selection)}.`
       : `Would end ${countText(sessions.count, 'session')}: ${printable.value(selection)}.`,
     `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
     ...tallyLines('user', byUser, 'session'),
@@ -82,18 +79,18 @@ export function sessionPlanText(
   return `${lines.join('\n')}\n`;
 }
 
-/** The same as a command's result: of `--dry-run`, and where there is nothing to do. */
+/** A plan as a result, for `--dry-run` or if there are no sessions. */
 export function sessionPlanResult(
   plan: SessionExpiryPlan,
   { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
 ): Report {
   return report({
     json: { dryRun, plan },
-    text: () => sessionPlanText(plan, description) + (dryRun ? '\nDry run: nothing was changed.\n' : ''),
+    text: () => sessionPlanText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
   });
 }
 
-/** Ended sessions as a command's result: in JSON as `SessionExpiryReport` has it. */
+/** The result of ending sessions; the JSON is the `SessionExpiryReport`. */
 export function sessionExpiryResult(expiry: SessionExpiryReport): Report {
   const { planned, stillAlive, interrupted, stopped, verified } = expiry;
   return report({
@@ -111,28 +108,29 @@ export function sessionExpiryResult(expiry: SessionExpiryReport): Report {
 function leftText(planned: number, stillAlive: number | null): string {
   const sessions = countText(planned, 'session');
   return stillAlive === null
-    ? `Of ${sessions}, some may still be alive`
-    : `Of ${sessions}, ${numberText(stillAlive)} ${stillAlive === 1 ? 'is' : 'are'} still alive`;
+    ? `${sessions} planned, some may still be active`
+    : `${sessions} planned, ${numberText(stillAlive)} still active`;
 }
 
 function expiryText(expiry: SessionExpiryReport): string {
   const { planned, ended, seconds, run } = expiry;
   const lines = [
-    `Ended ${numberText(ended)} of ${countText(planned, 'session')}, in ${seconds.toFixed(1)} s.`,
+    `Ended ${numberText(ended)} of ${countText(planned, 'session')} in ${seconds.toFixed(1)} s.`,
     verificationText(expiry),
-    `In the audit log as run ${run}.`,
+    `Audit log: run ${run}.`,
   ];
   return `${lines.join('\n')}\n`;
 }
 
 function verificationText({ verified, stillAlive, begunSince }: SessionExpiryReport): string {
-  if (stillAlive === null) return 'Not verified: the target could not be read again.';
-  if (!verified) return `Read again, ${countText(stillAlive, 'session is', 'sessions are')} still there.`;
-  const since = begunSince ? ` Begun since: ${countText(begunSince, 'session')}.` : '';
-  return `Verified: read again, and none of them is there.${since}`;
+  if (stillAlive === null) return 'Not verified: the target could not be read.';
+  if (!verified)
+    return `Verification failed: ${countText(stillAlive, 'session is', 'sessions are')} still active.`;
+  const since = begunSince ? ` Started since: ${countText(begunSince, 'session')}.` : '';
+  return `Verified: none is listed any more.${since}`;
 }
 
-/** The JSON form of a session: times in ISO 8601 UTC. Its key is a secret, and not among it. */
+/** The JSON form of a session, with times in ISO 8601 UTC and without its key, which is a secret. */
 function sessionToJson({ user, created, expires, fingerprint }: Session): object {
   return {
     user: user === null ? null : { id: user.id, username: user.username },
@@ -142,7 +140,7 @@ function sessionToJson({ user, created, expires, fingerprint }: Session): object
   };
 }
 
-/** Sessions as a command's result. */
+/** The result of `sessions list`. */
 export function sessionListing(rows: AsyncIterable<Session>): Listing<Session> {
   return listing({
     rows,

@@ -1,7 +1,12 @@
 import { text } from 'node:stream/consumers';
 import type { Configuration } from '../../config/configuration.ts';
-import { addContext, checkedContext, type NamedContext, requireFreeName } from '../../config/contexts.ts';
-import { requireGroupNames } from '../../config/groups.ts';
+import {
+  addContext,
+  checkedContext,
+  type NamedContext,
+  requireFreeName,
+  requireGroupNames,
+} from '../../config/contexts.ts';
 import { absolutePath, type Environment } from '../../config/paths.ts';
 import { databaseConnection, readSecret, secretFrom, storeSecret } from '../../config/secrets.ts';
 import type { DatabaseSetting, SecretReference } from '../../config/value-schemas.ts';
@@ -30,8 +35,8 @@ export interface ContextRequest {
 }
 
 /**
- * Adds a context to the configuration file: everything is checked before a credential is asked for, and
- * the credential is kept before the context that refers to it is written.
+ * Adds a context to the configuration file. Everything is checked before it asks for a credential, and the credential is
+ * stored before the context that refers to it.
  *
  * @throws TokenctlError `usage`, `configuration`
  */
@@ -51,12 +56,12 @@ export async function contextFlow(request: ContextRequest): Promise<Report> {
     json: { ...contextToJson(context, current), file },
     text: () =>
       `Added context "${name}" to ${file}.\n` +
-      (current ? '' : `To work in it: tokenctl context use ${name}, or --context ${name}.\n`) +
+      (current ? '' : `To use it: tokenctl context use ${name}, or --context ${name}.\n`) +
       `To check it: tokenctl context check ${name}\n`,
   });
 }
 
-/** The context that the flags mean, but for its credential. */
+/** The context of the flags, without its credential. */
 function outlineOf({ environment, name, flags }: ContextRequest): NamedContext {
   const { url, username, component, 'ca-file': caFile, 'verify-ssl': verifyTls } = flags;
   const database = takeDatabase(flags, environment);
@@ -72,8 +77,8 @@ function outlineOf({ environment, name, flags }: ContextRequest): NamedContext {
 }
 
 function nowhere(): TokenctlError {
-  return new TokenctlError('usage', 'Nothing says where the controller is', {
-    hint: 'Add --url for its REST API, or --database-file, --database-env or --database for its database',
+  return new TokenctlError('usage', 'No address given', {
+    hint: 'Add --url for a REST API, or --database-file, --database-env or --database for a database',
   });
 }
 
@@ -91,12 +96,11 @@ async function withCredential<Outline extends object>(
   return { ...outline, ...credential };
 }
 
-/** The credential of a context: which kind, and where it is. */
+/** A reference to the credential of a context. */
 export type Credential = { readonly token: SecretReference } | { readonly password: SecretReference };
 
 type Kind = 'token' | 'password';
 
-/** For which context a credential is taken in. */
 export interface CredentialRequest {
   readonly flags: CredentialFlags;
   readonly context: string;
@@ -108,34 +112,34 @@ export interface CredentialRequest {
 const SOURCES = ['file', 'env', 'stdin'] as const;
 
 /**
- * Takes in a credential: a reference to where it is, or the credential itself from stdin or the keyboard,
- * which is then kept in a file of mode 0600.
+ * Reads a credential: a reference to a file or an environment variable, or the credential itself from stdin or a prompt,
+ * which is then stored in a file of mode 0600.
  *
- * @throws TokenctlError `usage` for none or several, `configuration` for a file that others can read
+ * @throws TokenctlError `usage` without a credential or with several, `configuration` for a file that others can read
  */
 export async function takeCredential(request: CredentialRequest): Promise<Credential> {
   const { kind, source } = chosen(request);
   if (kind === 'password' && request.username === undefined) {
-    throw new TokenctlError('usage', 'A password needs the name of its user', { hint: 'Add --username' });
+    throw new TokenctlError('usage', 'A password requires a user name', { hint: 'Add --username NAME' });
   }
   const reference = await referenceFor(kind, source, request);
   return kind === 'token' ? { token: reference } : { password: reference };
 }
 
 /**
- * Makes sure that no credential is given to a context of a database, whose URL has it.
+ * Rejects credential flags for a database context, whose URL contains the credential.
  *
  * @throws TokenctlError `usage`
  */
 export function requireNoCredential(flags: CredentialFlags): void {
   const [given] = givenBy(flags);
   if (given === undefined) return;
-  throw new TokenctlError('usage', `${flagOf(given)} goes with --url, and this context has a database`, {
-    hint: "A database's password is part of its URL, or comes from ~/.pgpass or PGPASSWORD",
+  throw new TokenctlError('usage', `${flagOf(given)} cannot be used with a database`, {
+    hint: 'Put the database password into the URL, ~/.pgpass or PGPASSWORD',
   });
 }
 
-/** Without a flag, the keyboard is asked: for a password where there is a user name, else for a token. */
+/** Without a flag, prompts for a password if there is a user name, otherwise for a token. */
 function chosen({ flags, username }: CredentialRequest): {
   kind: Kind;
   source: (typeof SOURCES)[number] | 'keyboard';
@@ -144,12 +148,12 @@ function chosen({ flags, username }: CredentialRequest): {
   const [only, ...others] = given;
   if (others.length > 0) {
     const names = given.map(flagOf).join(', ');
-    throw new TokenctlError('usage', `A context has one credential, and there are ${names}`);
+    throw new TokenctlError('usage', `Several credentials given: ${names}`);
   }
   if (only !== undefined) return only;
   if (!canAsk()) {
-    throw new TokenctlError('usage', 'There is no credential, and no terminal to ask for one on', {
-      hint: 'Add --token-file, --token-env or --token-stdin, or one of the same for a password',
+    throw new TokenctlError('usage', 'No credential given, and no terminal to ask for one', {
+      hint: 'Add --token-file, --token-env or --token-stdin, or the same flags for a password',
     });
   }
   return { kind: username === undefined ? 'token' : 'password', source: 'keyboard' };
@@ -183,18 +187,19 @@ async function referenceFor(
     return reference;
   }
   const owner = username === undefined ? context : `${username} at ${context}`;
-  // A terminal would show what is typed, unless it is asked for.
+  // A prompt hides the input.
   const piped = source === 'stdin' && process.stdin.isTTY !== true;
-  const typed = piped ? await text(process.stdin) : await ask(`The ${kind} of ${owner}: `, { hidden: true });
-  const secret = secretFrom(typed, piped ? 'What came on stdin' : 'What was typed');
+  const typed = piped
+    ? await text(process.stdin)
+    : await ask(`${kind === 'token' ? 'Token' : 'Password'} for ${owner}: `, { hidden: true });
+  const secret = secretFrom(typed, piped ? 'The input on stdin' : 'The input');
   return { file: storeSecret(secret, { configurationFile, context, kind }) };
 }
 
 /**
- * The database that the flags name, unchecked; undefined where they name none. A file is read, so that what is
- * wrong with it is said now.
+ * The database of the flags; undefined without them. A file is read now, so that its errors are reported now.
  *
- * @throws TokenctlError `configuration` for a file that is not there, or that others can read
+ * @throws TokenctlError `configuration` for a missing file, or a file that others can read
  */
 export function takeDatabase(flags: DatabaseFlags, environment: Environment): DatabaseSetting | undefined {
   const { database, 'database-file': file, 'database-env': env } = flags;

@@ -3,7 +3,7 @@ import type { MissingRight, RightsPurpose, TargetDescription } from '../../opera
 import { type Report, report } from '../../reports/tables/result.ts';
 import { printable } from '../../reports/tables/text.ts';
 
-/** A target that answers, as a command's result. */
+/** The result of `context check`. */
 export function checkResult(checked: CheckedTarget): Report {
   return report({ json: checked, text: () => checkText(checked) });
 }
@@ -12,10 +12,10 @@ function checkText(checked: CheckedTarget): string {
   const { context, address, credential, transport, missingRights } = checked;
   const can = abilities(checked);
   const lines = [
-    `Context "${context}" ${can.able.length === 0 ? 'answers, and can do nothing' : 'works'}.`,
-    `  Answers:  ${printable.value(answersText(checked))} at ${address}`,
-    `  You are:  ${identityText(checked)}, ${CREDENTIALS[credential]}`,
-    ...(credential === 'database_role' ? [`  Over:     ${TRANSPORTS[transport]}`] : []),
+    `Context "${context}" ${can.able.length === 0 ? 'answers, but has no permissions' : 'works'}.`,
+    `  Target:   ${printable.value(answersText(checked))} at ${address}`,
+    `  User:     ${identityText(checked)}, ${CREDENTIALS[credential]}`,
+    ...(credential === 'database_role' ? [`  Network:  ${TRANSPORTS[transport]}`] : []),
     ...(can.able.length === 0 ? [] : [`  Can do:   ${can.able.join(', ')}`]),
     ...(can.unable.length === 0 ? [] : [`  Cannot:   ${can.unable.join(', ')}`]),
     ...checked.warnings.map((warning) => `  Warning:  ${printable.value(warning)}`),
@@ -27,20 +27,20 @@ function checkText(checked: CheckedTarget): string {
 const CREDENTIALS: Readonly<Record<TargetDescription['credential'], string>> = {
   token: 'with a token',
   password: 'with a password',
-  database_role: 'a role of the database',
+  database_role: 'a database role',
 };
 
 const TRANSPORTS: Readonly<Record<TargetDescription['transport'], string>> = {
-  https: 'TLS, the certificate checked',
-  https_unverified: 'TLS, the certificate not checked',
+  https: 'TLS, certificate verified',
+  https_unverified: 'TLS, certificate not verified',
   http: 'an unencrypted connection',
-  tls: 'TLS, the certificate checked',
-  tls_unverified: 'TLS, the certificate not checked',
+  tls: 'TLS, certificate verified',
+  tls_unverified: 'TLS, certificate not verified',
   plain: 'an unencrypted connection',
-  local: 'a socket of this machine',
+  local: 'a local socket',
 };
 
-/** A product and its version over REST; whose tables there are in a database, which tells no version. */
+/** The product and its version. A database does not store the version, so only its tables are named. */
 function answersText({ dialect, version, credential }: CheckedTarget): string {
   if (version !== null) return `${dialect} ${version}`;
   if (credential !== 'database_role') return dialect;
@@ -89,7 +89,7 @@ const PURPOSES: Readonly<Record<RightsPurpose, string>> = {
   users: 'deactivate users',
 };
 
-/** What an administrator of the database would have to run, by what it is for. */
+/** The missing grants by purpose, for the database administrator. */
 function missingLines(missing: readonly MissingRight[]): string[] {
   const byPurpose = Map.groupBy(missing, ({ purpose }) => purpose);
   return [...byPurpose].flatMap(([purpose, rights]) => [

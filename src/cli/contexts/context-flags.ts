@@ -2,18 +2,26 @@ import { boolean, string } from '@oclif/core/flags';
 
 const GROUP = { helpGroup: 'CREDENTIAL' } as const;
 
-/** Where the credential of a new context is. The credential itself is never an argument. */
+/** The location of a new context's credential, which is never an argument itself. */
 export const credentialFlags = {
   'token-file': string({
     ...GROUP,
-    summary: 'A token, in a file that only you can read.',
+    summary: 'Read the token from this file, which only you can read.',
     helpValue: 'FILE',
   }),
-  'password-file': string({ ...GROUP, summary: 'A password, in such a file.', helpValue: 'FILE' }),
-  'token-env': string({ ...GROUP, summary: 'A token, in a variable of the environment.', helpValue: 'NAME' }),
-  'password-env': string({ ...GROUP, summary: 'A password, in such a variable.', helpValue: 'NAME' }),
-  'token-stdin': boolean({ ...GROUP, summary: 'A token, read from stdin and kept in a file.' }),
-  'password-stdin': boolean({ ...GROUP, summary: 'A password, read from stdin and kept in a file.' }),
+  'password-file': string({ ...GROUP, summary: 'Read the password from such a file.', helpValue: 'FILE' }),
+  'token-env': string({
+    ...GROUP,
+    summary: 'Read the token from this environment variable.',
+    helpValue: 'NAME',
+  }),
+  'password-env': string({
+    ...GROUP,
+    summary: 'Read the password from this environment variable.',
+    helpValue: 'NAME',
+  }),
+  'token-stdin': boolean({ ...GROUP, summary: 'Read the token from stdin and store it in a file.' }),
+  'password-stdin': boolean({ ...GROUP, summary: 'Read the password from stdin and store it in a file.' }),
 };
 
 /** What {@link credentialFlags} parse to. */
@@ -28,7 +36,7 @@ export interface CredentialFlags {
 
 const DATABASE_GROUP = { helpGroup: 'DATABASE' } as const;
 
-/** How the database of a new context is reached. A URL with a password is never an argument. */
+/** The database of a new context. A URL with a password is never an argument. */
 export const databaseFlags = {
   database: string({
     ...DATABASE_GROUP,
@@ -38,13 +46,13 @@ export const databaseFlags = {
   }),
   'database-file': string({
     ...DATABASE_GROUP,
-    summary: 'The same, with or without a password, in a file that only you can read.',
+    summary: 'A file with the URL, which may contain a password. Only you can read it.',
     exclusive: ['database-env'],
     helpValue: 'FILE',
   }),
   'database-env': string({
     ...DATABASE_GROUP,
-    summary: 'The same, in a variable of the environment.',
+    summary: 'An environment variable with the URL.',
     helpValue: 'NAME',
   }),
 };

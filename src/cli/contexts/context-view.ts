@@ -6,7 +6,7 @@ import { type Listing, listing, type Report, report } from '../../reports/tables
 /** A context as `--json` shows it. */
 export type ContextJson = RestContextJson | DatabaseContextJson;
 
-/** A context in a list of them, with the groups that it is in. */
+/** A listed context with its groups. */
 type ListedContext = ContextJson & { readonly groups: readonly string[] };
 
 /** A context over REST as `--json` shows it. */
@@ -16,11 +16,11 @@ interface RestContextJson {
   readonly kind: 'rest';
   readonly url: string;
   readonly username?: string | undefined;
-  /** Where the credential is; null for a context without one. */
+  /** The location of the credential; null without one. */
   readonly credential: ({ readonly kind: 'token' | 'password' } & SecretReference) | null;
   readonly caFile?: string | undefined;
   readonly verifyTls: boolean;
-  /** The component of a platform that is meant; absent for all that keep tokens. */
+  /** The selected component of a platform; absent for all components. */
   readonly component?: 'gateway' | 'controller' | undefined;
 }
 
@@ -29,11 +29,11 @@ interface DatabaseContextJson {
   readonly name: string;
   readonly current: boolean;
   readonly kind: 'database';
-  /** The connection where it holds no secret, else where it is kept. */
+  /** The connection, or its location if it contains a secret. */
   readonly database: DatabaseSetting;
 }
 
-/** The contexts of a configuration as a command's result. */
+/** The result of `context list`. */
 export function contextListing(configuration: Configuration): Listing<ListedContext> {
   const { contexts, currentContext } = configuration;
   return listing<ListedContext>({
@@ -55,7 +55,7 @@ export function contextListing(configuration: Configuration): Listing<ListedCont
       { name: 'credential', cell: (context) => (context.kind === 'rest' ? credentialText(context) : '') },
     ],
     json: (context) => context,
-    none: 'No contexts. Make one with `tokenctl context add NAME --url URL`.',
+    none: 'No contexts. Add one with `tokenctl context add NAME --url URL`.',
   });
 }
 
@@ -100,12 +100,12 @@ function placeText(reference: SecretReference): string {
   return 'file' in reference ? reference.file : `$${reference.env}`;
 }
 
-/** The current context, as a command's result, with what the environment makes of that choice. */
+/** The result of `context use`, with a note if the environment selects another context. */
 export function chosenResult(name: string, overriddenBy: string | undefined): Report {
   const override =
     overriddenBy === undefined || overriddenBy === name
       ? ''
-      : `In this shell the environment chooses "${overriddenBy}" instead (TOKENCTL_CONTEXT, CONTROLLER_HOST or TOKENCTL_DATABASE).\n`;
+      : `In this shell, an environment variable selects "${overriddenBy}" instead (TOKENCTL_CONTEXT, CONTROLLER_HOST or TOKENCTL_DATABASE).\n`;
   return report({
     json: { currentContext: name, overriddenBy: override === '' ? null : overriddenBy },
     text: () => `The current context is "${name}".\n${override}`,

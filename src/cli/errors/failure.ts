@@ -3,9 +3,9 @@ import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
 import type { Stopped } from '../../operations/journal/operation-run.ts';
 import { usageMistake } from './usage-errors.ts';
 
-/** What the user is told of an error: these fields, and nothing else that the error may carry. */
+/** The fields of an error that are shown to the user; all others are dropped. */
 interface Failure {
-  /** What stands before the message for people. */
+  /** The prefix of the message in text mode. */
   readonly label: string;
   readonly exit: number;
   readonly code: TokenctlErrorCode | 'bug';
@@ -15,11 +15,10 @@ interface Failure {
 }
 
 const LABEL = 'Error';
-const DEBUG_HINT = 'Run it again with TOKENCTL_DEBUG=1 to see where, and report it with that output.';
+const DEBUG_HINT = 'Run the command again with TOKENCTL_DEBUG=1 and report the bug with that output.';
 
 /**
- * Translates whatever was thrown. An error that nobody foresaw is a bug of ours: its own message is
- * not shown, because nobody has checked what it holds.
+ * Translates any thrown value. An unexpected error is reported as a bug without its message, which may contain a secret.
  */
 export function failureOf(error: unknown): Failure {
   if (error instanceof TokenctlError) {
@@ -39,13 +38,13 @@ export function failureOf(error: unknown): Failure {
     label: LABEL,
     exit: exitCodes.bug,
     code: 'bug',
-    message: `This is a bug of tokenctl: an unforeseen ${errorName(error)} ended the command.`,
+    message: `Bug in tokenctl: unexpected ${errorName(error)}.`,
     hint: DEBUG_HINT,
     details: undefined,
   };
 }
 
-/** The exit code with which the framework asked to end quietly (after `--help`), if it did. */
+/** The exit code if the framework ends the program without an error, as after `--help`. */
 export function quietExit(error: unknown): number | undefined {
   return error instanceof ExitError ? (error.oclif.exit ?? exitCodes.done) : undefined;
 }
@@ -55,18 +54,18 @@ export function failureToJson({ code, message, hint, details }: Failure): object
   return { error: { code, message, hint, details } };
 }
 
-/** The failure as lines for people. */
+/** The failure as text lines. */
 export function failureToText({ label, message, hint }: Failure): string {
   return hint === undefined ? `${label}: ${message}\n` : `${label}: ${message}\n${hint}\n`;
 }
 
-/** The flag parser wraps the message of a flag's own check in its name and a pointer to --help. */
+/** Unwraps the message of a flag's own check, which the flag parser puts in a frame. */
 function withoutParserFrame(message: string): string {
   const match = /^Parsing (--\S+) \n\t(.*)\nSee more help with --help$/s.exec(message);
   return match?.[2] === undefined ? message : `${match[1]}: ${match[2]}`;
 }
 
-/** Messages are written as phrases or sentences; here all of them become sentences. */
+/** Ends a message with a full stop. */
 function sentence(text: string): string {
   return /[.!?:`]$/.test(text) ? text : `${text}.`;
 }
@@ -75,30 +74,27 @@ function errorName(error: unknown): string {
   return error instanceof Error && /^\w{1,40}$/.test(error.name) ? error.name : 'error';
 }
 
-/**
- * The exit codes of the program, each with one meaning. Scripts rely on them: a number is never given
- * a second meaning, and it is the same with and without `--json`.
- */
+/** The exit codes, the same with and without `--json`. Scripts rely on them: never give a number a second meaning. */
 export const exitCodes = {
   /** Done, or nothing to do. */
   done: 0,
-  /** A bug of tokenctl: anything that no code below stands for. */
+  /** A bug in tokenctl: any error without a code below. */
   bug: 1,
-  /** Of the drop-ins for management commands alone: what those end with 1 for. */
+  /** For the awx-manage replacements only: errors for which awx-manage exits with 1. */
   managementError: 1,
-  /** Flags, arguments, configuration, or a refusal before anything was tried. */
+  /** Invalid flags, arguments or configuration, or a refusal before any change. */
   usage: 2,
   /** Findings at or above `--fail-on`. */
   findings: 3,
-  /** The target refused: credentials, permission, or something it cannot do. */
+  /** The target refused: credentials, permission, or an unsupported operation. */
   refused: 4,
-  /** Partly done: the report says what is left. */
+  /** Partly done: the report lists what is left. */
   partlyDone: 5,
-  /** The audit log could not be written, or does not hold. */
+  /** The audit log cannot be written, or its verification failed. */
   auditLog: 6,
-  /** The target or the database could not be reached, or did not make sense. */
+  /** The target or the database is unreachable, or sent an invalid response. */
   unreachable: 7,
-  /** Interrupted, after the batch in flight was finished and recorded. */
+  /** Interrupted, after the batch in progress was finished and recorded. */
   interrupted: 130,
 } as const;
 
@@ -129,19 +125,19 @@ export function exitCodeOf(code: TokenctlErrorCode): number {
   return byErrorCode[code];
 }
 
-/** How a piece of work ended, as its report says. */
+/** How an operation ended, from its report. */
 interface Ending {
   readonly interrupted: boolean;
   readonly stopped: Stopped | null;
-  /** What was not tried or not done, as a phrase. */
+  /** What is left, as a phrase. */
   readonly left: string;
-  /** Whether anything else is open: failed, or found when reading again. */
+  /** Whether anything failed, or was found by the verification. */
   readonly open: boolean;
 }
 
-const GO_ON = 'Run the same command again: it goes on with what is left.';
+const GO_ON = 'Run the same command again to finish.';
 
-/** What says that not all is done; undefined where all is. */
+/** The failure of an operation that did not finish; undefined if it did. */
 export function unfinishedWork({ interrupted, stopped, left, open }: Ending): TokenctlError | undefined {
   if (interrupted) return new TokenctlError('interrupted', `Interrupted: ${left}`, { hint: GO_ON });
   if (stopped !== null) {
@@ -152,11 +148,8 @@ export function unfinishedWork({ interrupted, stopped, left, open }: Ending): To
   return open ? new TokenctlError('partly_done', left, { hint: GO_ON }) : undefined;
 }
 
-/**
- * A failure in the words of one of the controller's management commands, which end with 1 after it: scripts
- * that were written for those compare both.
- */
+/** A failure with the message and exit code (1) of an awx-manage command, for scripts that check them. */
 export class ManagementError extends TokenctlError {
-  /** What a management command puts before its message on stderr. */
+  /** The prefix of an awx-manage error on stderr. */
   static readonly label = 'CommandError';
 }

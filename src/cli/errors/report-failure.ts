@@ -4,11 +4,10 @@ import { wantsJson, writeTo } from '../output/streams.ts';
 import { failureOf, failureToJson, failureToText, quietExit } from './failure.ts';
 
 /**
- * Tells the user about an error and returns the exit code.
+ * Prints an error and returns the exit code.
  *
- * People read it on stderr. With `--json` it is the one document on stdout, so that a script finds
- * either a result or an error there; only where part of a list already stands on stdout, the error
- * goes to stderr and the list is left unclosed, so that nothing can take it for the whole.
+ * In text mode it goes to stderr. With `--json` it is the document on stdout, so that a script finds a result or an error
+ * there. After an incomplete list, the error goes to stderr and the array stays open, so that it cannot be parsed.
  */
 export async function reportFailure(thrown: unknown, argv: readonly string[]): Promise<number> {
   const quiet = quietExit(thrown);
@@ -28,7 +27,7 @@ export async function reportFailure(thrown: unknown, argv: readonly string[]): P
   return failure.exit;
 }
 
-/** Writes to the first stream that takes it. Where none does, the exit code is all that can be said. */
+/** Writes to the first stream that works; if none does, only the exit code is left. */
 async function writeEither(streams: readonly NodeJS.WritableStream[], text: string): Promise<void> {
   for (const stream of streams) {
     try {
@@ -40,7 +39,7 @@ async function writeEither(streams: readonly NodeJS.WritableStream[], text: stri
 
 /**
  * The stack of an error and of its causes, for TOKENCTL_DEBUG=1. Messages from outside may quote what
- * was sent, so everything in them that looks like a credential is blotted out.
+ * was sent, so anything that looks like a credential is redacted.
  */
 export function traceOf(error: unknown): string {
   if (error instanceof Error && error.cause instanceof AggregateError) {
@@ -54,7 +53,7 @@ export function traceOf(error: unknown): string {
   return lines.length === 0 ? '\n(no stack: what was thrown is not an Error)\n' : `${lines.join('\n')}\n`;
 }
 
-/** The flag parser quotes what was typed: of its errors only the frames are shown. */
+/** The flag parser's messages quote the input, so only the stack frames of its errors are shown. */
 function stackOf(error: Error): string {
   const stack = error.stack ?? error.message;
   return 'parse' in error ? `${error.constructor.name}\n${framesOf(stack)}` : stack;

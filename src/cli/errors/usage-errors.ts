@@ -4,11 +4,11 @@ import type { CLIError } from '@oclif/core/errors';
 import { nearestName } from '../../config/nearest-name.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 
-/** What the flag parser attaches to its errors, as far as it is used here. */
+/** The fields of the flag parser's errors that are used here. */
 interface ParserError {
-  /** Flags that do not exist, as they were typed. */
+  /** Unknown flags, as typed. */
   readonly flags?: readonly string[];
-  /** Arguments that are missing (as they are declared) or too many (as they were typed). */
+  /** Missing arguments (as declared) or extra arguments (as typed). */
   readonly args?: readonly unknown[];
   readonly parse?: {
     readonly input?: { readonly flags?: FlagRules; readonly args?: Readonly<Record<string, unknown>> };
@@ -16,16 +16,16 @@ interface ParserError {
   };
 }
 
-const SEE_HELP = 'Add --help to the command to see what it takes.';
+const SEE_HELP = 'Add --help to the command for its usage.';
 
 /**
- * Turns an error of the command framework (a flag that does not exist, an argument too many, a missing
- * value) into a usage error in tokenctl's own terms, with the nearest flag that does exist.
+ * Turns an error of the command framework (an unknown flag, an extra argument, a missing value) into a
+ * usage error that suggests the nearest known flag.
  *
- * The framework quotes what was typed, and a secret may be among it: only the names of flags and
- * arguments are taken over, never a value.
+ * The framework's messages quote the input, which may contain a secret. Only the names of flags and arguments are used,
+ * never a value.
  *
- * @returns undefined for an error that is about something else than what was typed
+ * @returns undefined for an error that is not about usage
  */
 export function usageMistake(error: CLIError): TokenctlError | undefined {
   const { flags, args, parse } = error as unknown as ParserError;
@@ -40,9 +40,7 @@ export function usageMistake(error: CLIError): TokenctlError | undefined {
 function unknownFlag(typed: readonly string[], known: readonly string[]): TokenctlError {
   const unknown = typed.map(flagName);
   const message =
-    unknown.length === 1
-      ? `There is no flag ${unknown[0]} here.`
-      : `There are no flags ${unknown.join(', ')} here.`;
+    unknown.length === 1 ? `Unknown flag ${unknown[0]}.` : `Unknown flags ${unknown.join(', ')}.`;
   const nearest = unknown
     .map((flag) => nearestName(flag.replace(/^-+/, ''), known))
     .filter((name) => name !== undefined);
@@ -54,12 +52,12 @@ function wrongArguments(args: readonly unknown[], taken: readonly string[]): str
   const missing = args.filter(isDeclared);
   if (missing.length === 0) {
     const names = taken.map((name) => name.toUpperCase()).join(' ');
-    return `There are more arguments than this command takes${names === '' ? '' : `: ${names}`}.`;
+    return `Too many arguments${names === '' ? '' : `: expected ${names}`}.`;
   }
   return missing
     .map(({ name, options }) => {
       const choice = options === undefined ? '' : `: one of ${options.join(', ')}`;
-      return `The argument ${name.toUpperCase()} is missing${choice}`;
+      return `Missing argument ${name.toUpperCase()}${choice}`;
     })
     .join('; ');
 }
@@ -70,7 +68,7 @@ function isDeclared(
   return typeof arg === 'object' && arg !== null && 'name' in arg;
 }
 
-/** Of these errors there is only the text, with the typed value in its middle. */
+/** These errors have only a text, which quotes the value. */
 function wrongValue(message: string): string | undefined {
   const [, once, problem] =
     /^Flag (--[\w-]+) (expects a value|expects one of these values: .*|can only be specified once)/.exec(
@@ -81,8 +79,8 @@ function wrongValue(message: string): string | undefined {
   }
   const [, flag, choices] = /^Expected (--[\w-]+=)?.* to be one of: (.*)$/ms.exec(message) ?? [];
   if (choices === undefined) return undefined;
-  const what = flag === undefined ? 'The argument' : flag.slice(0, -1);
-  return `${what} has to be one of: ${choices.split('\n', 1)[0]}`;
+  const what = flag === undefined ? 'the argument' : flag.slice(0, -1);
+  return `Invalid value for ${what}: expected one of ${choices.split('\n', 1)[0]}`;
 }
 
 function wrongTogether(
@@ -93,7 +91,7 @@ function wrongTogether(
   return flagConflicts(known, given).join('; ') || 'These flags cannot be used together';
 }
 
-/** What flags ask of each other, as the command framework keeps it. */
+/** The relations between flags, in the command framework's form. */
 export type FlagRules = Readonly<
   Record<
     string,
@@ -106,19 +104,19 @@ export type FlagRules = Readonly<
 >;
 
 /**
- * What is wrong with flags as a whole: required ones that are missing, and those that need or exclude
- * each other. Phrases that name flags only: a flag's value may be a secret.
+ * Finds missing required flags, and flags that need or exclude each other. The messages contain flag names only, because a
+ * value may be a secret.
  *
  * @param given the values by flag; undefined for a flag that was not given
  */
 export function flagConflicts(rules: FlagRules, given: Readonly<Record<string, unknown>>): string[] {
   const isGiven = (name: string) => given[name] !== undefined;
   const conflicts = Object.entries(rules).flatMap(([name, { required, dependsOn, exclusive }]) => {
-    if (!isGiven(name)) return required === true ? [`--${name} is missing`] : [];
+    if (!isGiven(name)) return required === true ? [`Missing flag --${name}`] : [];
     return [
       ...names(dependsOn)
         .filter((other) => !isGiven(other))
-        .map((other) => `--${name} needs --${other} beside it`),
+        .map((other) => `--${name} requires --${other}`),
       ...names(exclusive)
         .filter(isGiven)
         .map((other) => `${[`--${name}`, `--${other}`].sort().join(' and ')} cannot be used together`),
@@ -131,16 +129,15 @@ function names(flags: readonly unknown[] = []): string[] {
   return flags.filter((flag) => typeof flag === 'string');
 }
 
-/** A flag as it was typed, without the value that may be joined to it: of `--flag=value`, of `-fvalue`. */
+/** A flag as typed, without a joined value (`--flag=value`, `-fvalue`). */
 export function flagName(typed: string): string {
   return typed.startsWith('--') ? (typed.split('=', 1)[0] ?? '') : typed.slice(0, 2);
 }
 
 /**
- * Explains arguments that the framework takes for the name of a command that does not exist: a mistyped
- * name, or one argument too many after a command that takes none.
+ * Explains arguments that the framework treats as an unknown command: a misspelled name, or an extra argument.
  *
- * @returns undefined where they do name a command and what follows it may be meant
+ * @returns undefined if the arguments name an existing command
  */
 export function unknownCommand(argv: readonly string[], config: Config): TokenctlError | undefined {
   const words = wordsBeforeFlags(argv);
@@ -150,9 +147,9 @@ export function unknownCommand(argv: readonly string[], config: Config): Tokenct
     if (command === undefined) continue;
     const extra = words.slice(length);
     if (extra.length === 0 || Object.keys(command.args).length > 0) return undefined;
-    // The arguments themselves are not shown: one of them may be a secret, pasted into the wrong place.
-    const message = `tokenctl ${words.slice(0, length).join(' ')} takes no argument, and there ${extra.length === 1 ? 'is one' : `are ${extra.length}`}`;
-    return new TokenctlError('usage', message, { hint: 'Add --help to the command to see what it takes' });
+    // The arguments are not shown, because one may be a secret pasted into the wrong place.
+    const message = `tokenctl ${words.slice(0, length).join(' ')} takes no arguments, but ${extra.length} ${extra.length === 1 ? 'was' : 'were'} given`;
+    return new TokenctlError('usage', message, { hint: SEE_HELP });
   }
   return noSuchCommand(words, config);
 }
@@ -167,12 +164,12 @@ function flagsFirst(argv: readonly string[], config: Config): TokenctlError {
   const flags = argv.filter((word) => word.startsWith('-')).map(flagName);
   const meant = commandWithin(argv, config);
   const example = meant === undefined ? 'COMMAND' : meant.id.replaceAll(':', ' ');
-  return new TokenctlError('usage', `The command comes first, and ${flags.join(', ')} after it.`, {
-    hint: `Write \`tokenctl ${example} ${flags[0]} …\`, and --help for what the command takes.`,
+  return new TokenctlError('usage', `Flags must follow the command: ${flags.join(', ')}.`, {
+    hint: `Use \`tokenctl ${example} ${flags[0]} …\`.`,
   });
 }
 
-/** The first command that stands anywhere among the words, the longer name before the shorter one. */
+/** The first command among the words; a longer name wins over a shorter one. */
 function commandWithin(argv: readonly string[], config: Config): Command.Loadable | undefined {
   for (const start of argv.keys()) {
     const words = wordsBeforeFlags(argv.slice(start));
@@ -186,16 +183,19 @@ function commandWithin(argv: readonly string[], config: Config): Command.Loadabl
 
 function noSuchCommand(words: readonly string[], config: Config): TokenctlError {
   const topics = config.topics.map(({ name }) => name);
-  // Only what can be a command's name: what follows it is an argument, and may be a secret.
+  // Only the command name: an argument after it may be a secret.
   const typed = words.slice(0, topics.includes(words[0] ?? '') ? 2 : 1).join(' ');
   const known = [...config.commandIDs, ...topics].map((command) => command.replaceAll(':', ' '));
   const near = nearestCommand(words, known);
-  return new TokenctlError('usage', `There is no command "${typed}".`, {
-    hint: near === undefined ? 'tokenctl --help lists the commands' : `Did you mean \`tokenctl ${near}\`?`,
+  return new TokenctlError('usage', `Unknown command "${typed}".`, {
+    hint:
+      near === undefined
+        ? 'Run `tokenctl --help` for a list of commands.'
+        : `Did you mean \`tokenctl ${near}\`?`,
   });
 }
 
-/** Arguments may follow the command's words: compares with as many words as each command has. */
+/** Compares as many words as each command has, because arguments may follow. */
 function nearestCommand(words: readonly string[], known: readonly string[]): string | undefined {
   const lengths = [...new Set(known.map((command) => command.split(' ').length))].sort((a, b) => b - a);
   for (const length of lengths) {

@@ -31,7 +31,7 @@ const PATHS: Readonly<Record<AccessPath['path'], string>> = {
   users: 'Users',
 };
 
-/** Steps that were taken, a line each. */
+/** One line per step. */
 export function stepLines(steps: readonly StepReport[]): string[] {
   return steps.map(({ result, message }) => `  ${MARKS[result].padEnd(10)} ${printable.value(message)}`);
 }
@@ -48,12 +48,12 @@ export function accessPathLines(paths: readonly AccessPath[]): string[] {
   ];
 }
 
-/** What is to be done by hand, under a heading; nothing for none. */
+/** The manual actions under a heading; empty without any. */
 export function manualStepLines(manualSteps: readonly ManualStep[]): string[] {
   if (manualSteps.length === 0) return [];
   return [
     '',
-    'Stays open, by hand:',
+    'Needs manual action:',
     ...manualSteps.flatMap(({ what, why, remedy }) => [
       `  ${printable.value(what)}: ${why}`,
       `    ${remedy}`,
@@ -62,8 +62,7 @@ export function manualStepLines(manualSteps: readonly ManualStep[]): string[] {
 }
 
 /**
- * Says on stderr where incidents of the context are over and not lifted: whoever runs the next command about
- * incidents is told, and decides. Nothing is changed.
+ * Prints a notice on stderr if incidents of the context are overdue. Changes nothing.
  *
  * @throws TokenctlError as `dueIncidents`.
  */
@@ -74,7 +73,7 @@ export async function tellOfDue(runtime: Runtime): Promise<void> {
   if (due.length > 0) writeNotice(dueText(due, description));
 }
 
-/** Which incidents are over, and the command that lifts them. */
+/** The overdue incidents and the command that lifts them. */
 export function dueText(ids: readonly string[], { context }: TargetDescription): string {
-  return `Over, and not lifted: ${ids.join(', ')} (context ${context}). Lift with: tokenctl incident lift --due`;
+  return `Past the end time but not lifted: ${ids.join(', ')} (context ${context}). Run: tokenctl incident lift --due`;
 }

@@ -17,21 +17,19 @@ import { type ChangeFlags, requireReadable } from '../flags.ts';
 import { revocationResult } from '../revocation/revocation-flow.ts';
 import { amountsOf, isNothing, planText, questionFor } from '../revocation/revocation-plan.ts';
 
-/** What leaked tokens are looked for with. */
 export interface LeakedRequest {
   readonly runtime: Runtime;
-  /** What may hold token values. */
+  /** The lines to search. */
   readonly lines: AsyncIterable<string>;
-  /** How a revocation is agreed to; null where nothing is revoked. */
+  /** Null if nothing is revoked. */
   readonly confirmation: Confirmation | null;
   readonly flags: ChangeFlags & { readonly 'include-own'?: boolean | undefined };
 }
 
 /**
- * Looks for token values, says whose they are, and revokes the live ones where that is asked for: planned,
- * shown, confirmed as every revocation.
+ * Finds token values and their owners. With a confirmation, revokes the live ones like any other revocation.
  *
- * @throws TokenctlError `not_confirmed`, and whatever the operations throw.
+ * @throws TokenctlError `not_confirmed`, and the errors of the operations.
  */
 export async function leakedFlow({ runtime, lines, confirmation, flags }: LeakedRequest): Promise<Report> {
   const target = await runtime.target();
@@ -44,7 +42,7 @@ export async function leakedFlow({ runtime, lines, confirmation, flags }: Leaked
   const amounts = amountsOf(plan);
   const text = () => `${foundText(leaked)}\n${planText(plan, description, true)}`;
   if (flags['dry-run'] === true || isNothing(amounts)) {
-    const ending = flags['dry-run'] === true ? '\nDry run: nothing was changed.\n' : '';
+    const ending = flags['dry-run'] === true ? '\nDry run. Nothing was changed.\n' : '';
     return report({
       json: { ...leaked, dryRun: flags['dry-run'] === true, plan },
       text: () => text() + ending,
@@ -70,15 +68,15 @@ function foundResult(
   });
 }
 
-/** What says that not every live token could be revoked. */
+/** The failure if a live token could not be identified. */
 function unclear({ found }: LeakedTokens): TokenctlError | undefined {
   const open = found.filter(({ live, ids }) => live && ids.length !== 1);
   if (open.length === 0) return undefined;
   return new TokenctlError(
     'partly_done',
-    `${countText(open.length, 'live token', 'live tokens')} could not be told from others and ${open.length === 1 ? 'is' : 'are'} not revoked`,
+    `${countText(open.length, 'live token', 'live tokens')} could not be identified and ${open.length === 1 ? 'was' : 'were'} not revoked`,
     {
-      hint: 'Revoke all that it can be with `tokens revoke --id`, or use a context of the database, which finds them by hash.',
+      hint: 'Revoke all candidates with `tokenctl tokens revoke --id`, or use a database context, which finds tokens by hash.',
     },
   );
 }
@@ -86,10 +84,12 @@ function unclear({ found }: LeakedTokens): TokenctlError | undefined {
 function foundText({ lines, values, found, how }: LeakedTokens): string {
   const live = found.filter((each) => each.live).length;
   const text = [
-    `Read ${countText(lines, 'line')}: ${countText(values, 'value')} that may be a token, ${countText(found.length, 'token')} of this target, ${live} live.`,
+    `Read ${countText(lines, 'line')}: ${countText(values, 'value')} that may be tokens, ${countText(found.length, 'token')} of this target, ${live} live.`,
     ...found.map(tokenText),
     ...(how === 'by_trying'
-      ? ['Each value was tried: refresh tokens, and tokens that are over, cannot be found so.']
+      ? [
+          'Each value was tried as an access token. Refresh tokens and expired tokens cannot be found this way.',
+        ]
       : []),
   ];
   return `${text.join('\n')}\n`;
@@ -104,12 +104,12 @@ function tokenText({ kind, live, ids, user, fingerprint, lines }: LeakedToken): 
         ? ' of unknown id'
         : ` that is one of ${ids.join(', ')}`;
   const where = lines.length === 0 ? '' : `, line ${lines.join(', ')}`;
-  return `  ${live ? 'LIVE' : 'over'}  ${name}${id}, of ${printable.value(user ?? 'nobody')}, fingerprint ${fingerprint}${where}`;
+  return `  ${live ? 'LIVE' : 'dead'}  ${name}${id}, of ${printable.value(user ?? 'an unknown user')}, fingerprint ${fingerprint}${where}`;
 }
 
 /**
- * Opens what may hold token values, for one reader or several: a file, or standard input for `-`. Standard input
- * comes once only, so that several readers have it kept in memory.
+ * Opens a file, or standard input for `-`, for one or several readers. For several readers, standard input is kept in
+ * memory, because it can be read only once.
  *
  * @returns The lines for one reader. They throw TokenctlError `configuration` for a file that cannot be read, `usage`
  * where standard input is the terminal.
@@ -129,8 +129,8 @@ async function* linesOf(kept: Promise<readonly string[]>): AsyncIterable<string>
 
 async function* leakedLines(path: string): AsyncGenerator<string, void> {
   if (path === '-' && process.stdin.isTTY) {
-    throw new TokenctlError('usage', 'There is nothing on standard input', {
-      hint: 'Give a file, or have another program write to this one: a pasted value would stand on the screen.',
+    throw new TokenctlError('usage', 'No input on standard input', {
+      hint: 'Give a file, or pipe the input from another program. A pasted value would stay visible on the screen.',
     });
   }
   if (path !== '-') requireReadable(path, 'The file of --leaked');

@@ -18,7 +18,6 @@ import type { AccountFlags, ChangeFlags } from '../flags.ts';
 import { stepLines, tellOfDue } from './incident-text.ts';
 import { valueText } from './lockdown-flow.ts';
 
-/** What lifting is asked for with. */
 export interface LiftRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
@@ -28,22 +27,22 @@ export interface LiftRequest {
 }
 
 /**
- * Makes sure that it was said what to lift.
+ * Requires an incident id or --due.
  *
  * @throws TokenctlError `usage`
  */
 export function requireOneIncident(incident: string | undefined, due: boolean | undefined): void {
   if ((incident === undefined) !== (due === true)) {
-    throw new TokenctlError('usage', 'Either an incident is lifted, or all whose time is over', {
-      hint: 'Give the id that incident status shows, or --due.',
+    throw new TokenctlError('usage', 'No incident selected, or both an id and --due', {
+      hint: 'Give an incident id (see `tokenctl incident status`), or --due.',
     });
   }
 }
 
 /**
- * Plans, shows, asks, lifts and reports.
+ * Plans, confirms, lifts and reports.
  *
- * @throws TokenctlError `usage`, `not_confirmed`, and whatever the operations throw.
+ * @throws TokenctlError `usage`, `not_confirmed`, and the errors of the operations.
  */
 export async function liftFlow({ runtime, confirmation, incident, flags }: LiftRequest): Promise<Report> {
   const description = await runtime.description();
@@ -74,21 +73,21 @@ function plansResult(
 ): Report {
   return report({
     json: { dryRun, plans },
-    text: () => plansText(plans, description) + (dryRun ? '\nDry run: nothing was changed.\n' : ''),
+    text: () => plansText(plans, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
   });
 }
 
 function plansText(plans: readonly LiftPlan[], { address, context }: TargetDescription): string {
-  if (plans.length === 0) return 'No incident is to be lifted.\n';
+  if (plans.length === 0) return 'No incidents to lift.\n';
   const lines = plans.flatMap(({ incident, items }) => {
     const { id, selection, lifted } = incident;
     if (lifted !== null) {
-      return [`${id} was lifted at ${timeText(new Date(lifted.at))}: there is nothing to do.`];
+      return [`${id} was lifted at ${timeText(new Date(lifted.at))}. Nothing to do.`];
     }
     return [
       `Would lift ${id}: ${printable.value(selection)}, locked down since ${incident.since}.`,
       ...items.map((item) => `  ${itemText(item)}`),
-      '  What was revoked stays revoked.',
+      '  Revoked tokens stay revoked.',
     ];
   });
   return `${[...lines, `At ${address} (context ${context}).`].join('\n')}\n`;
@@ -101,13 +100,13 @@ function itemText({ what, name, before, found, action, others }: LiftItem): stri
     case 'restore':
       return isUser ? `Activate ${shown}.` : `Set ${shown} back to ${valueText(before)}.`;
     case 'as_before':
-      return isUser ? `${shown} is as before already.` : `${shown} is ${valueText(before)} already.`;
+      return isUser ? `${shown} is active already.` : `${shown} is ${valueText(before)} already.`;
     case 'kept':
-      return `${shown} stays as it is: ${others.join(' and ')} holds it too.`;
+      return `Keep ${shown}: also held by ${others.join(' and ')}.`;
     case 'changed':
-      return `${shown} stays ${found === null ? '' : valueText(found)}: somebody has changed it since.`;
+      return `Keep ${shown}${found === null ? '' : ` at ${valueText(found)}`}: it was changed since.`;
     case 'gone':
-      return `${shown} is gone.`;
+      return `${shown} no longer exists.`;
   }
 }
 
@@ -120,31 +119,31 @@ function liftResult(reports: readonly LiftReport[]): Report {
     failure: unfinishedWork({
       interrupted: reports.some(({ interrupted }) => interrupted),
       stopped,
-      left: `Not everything is lifted: ${partly.map(({ incident }) => incident).join(', ')}`,
+      left: `Not everything was lifted: ${partly.map(({ incident }) => incident).join(', ')}`,
       open: partly.length > 0,
     }),
   });
 }
 
 function reportLines({ incident, result, steps, left, run }: LiftReport): string[] {
-  if (result === 'unchanged') return [`${incident} was lifted already: nothing was changed.`];
+  if (result === 'unchanged') return [`${incident} was lifted already. Nothing was changed.`];
   return [
-    `${result === 'lifted' ? 'Lifted' : 'Lifted in part'}: ${incident}.`,
+    `${result === 'lifted' ? 'Lifted' : 'Partly lifted'}: ${incident}.`,
     ...stepLines(steps),
     ...left.map((item) => `  left       ${itemText(item)}`),
-    ...(run === null ? [] : [`In the audit log as run ${run}.`]),
+    ...(run === null ? [] : [`Audit log: run ${run}.`]),
   ];
 }
 
 /**
- * Sets when an incident is to be lifted.
+ * Sets the end time of an incident.
  *
  * @throws TokenctlError whatever the operation throws.
  */
 export async function extendFlow(request: {
   readonly runtime: Runtime;
   readonly incident: string;
-  /** `for` in milliseconds; without it the incident is lifted by hand. */
+  /** `for` is in milliseconds; without it the incident has no end time. */
   readonly flags: AccountFlags & { readonly for?: number | undefined };
 }): Promise<Report> {
   const { runtime, flags } = request;
@@ -157,7 +156,7 @@ export async function extendFlow(request: {
     json: { incident, until },
     text: () =>
       until === null
-        ? `${incident} stays until it is lifted.\n`
-        : `${incident} is over at ${timeText(until)}: tokenctl incident lift --due\n`,
+        ? `${incident} has no end time. Lift it with: tokenctl incident lift ${incident}\n`
+        : `${incident} ends at ${timeText(until)} unless extended. Lift it then with: tokenctl incident lift --due\n`,
   });
 }

@@ -16,20 +16,19 @@ import { amountsOf, isNothing } from '../revocation/revocation-plan.ts';
 import { accessPathLines, manualStepLines, stepLines, tellOfDue } from './incident-text.ts';
 import { snapshotFiles } from './snapshot-file.ts';
 
-/** What a lockdown is asked for with. */
 export interface LockdownRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
   readonly flags: LockdownFlags;
   readonly order: LockdownOrder;
-  /** Whether other contexts are locked down as well. */
+  /** Whether the lockdown covers other contexts as well. */
   readonly several: boolean;
 }
 
 /**
- * Plans, shows, asks, locks down and reports. Where it is locked down and holds, nothing is done.
+ * Plans, confirms, locks down and reports. Does nothing if the lockdown is already fully in effect.
  *
- * @throws TokenctlError `not_confirmed`, and whatever the operations throw.
+ * @throws TokenctlError `not_confirmed`, and the errors of the operations.
  */
 export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
   const { runtime, confirmation, flags, several } = request;
@@ -49,7 +48,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
   const text = lockdownPlanText(plan, description);
   if (flags['dry-run'] === true) {
     await tellOfDue(runtime);
-    return report({ json: { dryRun: true, plan }, text: () => `${text}\nDry run: nothing was changed.\n` });
+    return report({ json: { dryRun: true, plan }, text: () => `${text}\nDry run. Nothing was changed.\n` });
   }
   if (flags.for === undefined && (await holdsAlready(runtime, plan))) {
     await tellOfDue(runtime);
@@ -64,7 +63,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
   return lockdownResult(done, plan);
 }
 
-/** Whether the plan goes on with a lockdown that went through, that nothing has changed, and that nobody got round. */
+/** Whether the plan continues a complete lockdown that is still in effect. */
 async function holdsAlready(runtime: Runtime, plan: LockdownPlan): Promise<boolean> {
   const { continues, counted, revocation } = plan;
   if (!continues || !counted || (revocation !== null && !isNothing(amountsOf(revocation)))) return false;
@@ -78,7 +77,7 @@ async function holdsAlready(runtime: Runtime, plan: LockdownPlan): Promise<boole
   return incidents.some(({ id, state, holds }) => id === plan.incident && state === 'locked' && holds);
 }
 
-/** A lockdown that holds: in JSON as one that was done, with nothing done and no run. */
+/** The result if the lockdown is already in effect; the JSON has no steps and no run. */
 function heldResult({ incident, selection, until, manualSteps, revocation }: LockdownPlan): Report {
   const kept = revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
   const nothing = { steps: [], accessPaths: [], interrupted: false, stopped: null, run: null, seconds: 0 };
@@ -86,7 +85,7 @@ function heldResult({ incident, selection, until, manualSteps, revocation }: Loc
     json: { incident, result: 'locked', until, manualSteps, kept, ...nothing },
     text: () =>
       [
-        `Locked down already, and it holds: ${printable.value(selection)}. The incident is ${incident}. Nothing was changed.`,
+        `Already locked down: ${printable.value(selection)}. Incident: ${incident}. Nothing was changed.`,
         ...manualStepLines(manualSteps),
         '',
         ...keptLines(kept),
@@ -104,7 +103,7 @@ function lockdownResult(done: LockdownReport, plan: LockdownPlan): Report {
     failure: unfinishedWork({
       interrupted,
       stopped,
-      left: `Not all of ${incident} is locked down for certain`,
+      left: `${incident} is only partly in place`,
       open: result === 'partly',
     }),
   });
@@ -112,9 +111,9 @@ function lockdownResult(done: LockdownReport, plan: LockdownPlan): Report {
 
 function resultText(done: LockdownReport, { selection }: LockdownPlan): string {
   const { incident, result, seconds, steps, accessPaths, manualSteps, kept, until, run } = done;
-  const state = result === 'locked' ? 'Locked down' : 'Locked down in part';
+  const state = result === 'locked' ? 'Locked down' : 'Partly locked down';
   const lines = [
-    `${state}: ${printable.value(selection)}, in ${seconds.toFixed(1)} s. The incident is ${incident}.`,
+    `${state}: ${printable.value(selection)}, in ${seconds.toFixed(1)} s. Incident: ${incident}.`,
     '',
     ...stepLines(steps),
     ...accessPathLines(accessPaths),
@@ -122,7 +121,7 @@ function resultText(done: LockdownReport, { selection }: LockdownPlan): string {
     '',
     ...keptLines(kept),
     untilLine({ incident, until }),
-    `In the audit log as run ${run}.`,
+    `Audit log: run ${run}.`,
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -136,11 +135,10 @@ function keptLines(kept: readonly number[]): string[] {
 
 function untilLine({ incident, until }: Pick<LockdownReport, 'incident' | 'until'>): string {
   return until === null
-    ? `It stays until: tokenctl incident lift ${incident}`
-    : `It is over at ${timeText(until)}: tokenctl incident lift --due`;
+    ? `To lift it: tokenctl incident lift ${incident}`
+    : `Ends at ${timeText(until)} unless extended. Lift it then with: tokenctl incident lift --due`;
 }
 
-/** The flags that say what is locked down. */
 export interface LockdownFlags extends ChangeFlags {
   readonly user?: readonly string[] | undefined;
   readonly application?: readonly string[] | undefined;
@@ -155,16 +153,15 @@ export interface LockdownFlags extends ChangeFlags {
   readonly for?: number | undefined;
 }
 
-/** What a lockdown is to be. */
 export interface LockdownOrder {
   readonly scope: LockdownScope;
   readonly measures: Measures;
-  /** The id that a new incident gets where several contexts are locked down. */
+  /** The id for a new incident in several contexts. */
   readonly sharedId: string;
 }
 
 /**
- * What the flags mean, the same in all contexts.
+ * The lockdown that the flags describe, the same in all contexts.
  *
  * @throws TokenctlError `usage`
  */
@@ -174,9 +171,9 @@ export function lockdownOrder(flags: LockdownFlags): LockdownOrder {
 }
 
 /**
- * Whom the flags mean.
+ * The scope of the flags.
  *
- * @throws TokenctlError `usage` where they mean nobody, or several kinds.
+ * @throws TokenctlError `usage` without a selection, or with several kinds.
  */
 function scopeFrom(flags: LockdownFlags): LockdownScope {
   const { user, application, 'identity-provider': provider, all } = flags;
@@ -192,14 +189,14 @@ function scopeFrom(flags: LockdownFlags): LockdownScope {
   if (scope !== undefined && scopes.length === 1) return scope;
   throw new TokenctlError(
     'usage',
-    scope === undefined ? 'Nothing is selected to lock down' : 'Several kinds of selection are given',
-    { hint: 'Give one of --user, --application, --identity-provider and --all.' },
+    scope === undefined ? 'No selection for the lockdown' : 'Several kinds of selection',
+    { hint: 'Give one of --user, --application, --identity-provider or --all.' },
   );
 }
 
 /**
- * The measures of a scope, with those that flags name over them. What concerns everybody is the default only
- * where everybody, or a whole identity provider, is meant.
+ * The default measures of a scope, overridden by flags. Measures that affect all users are on by default only for --all and
+ * --identity-provider.
  *
  * @throws TokenctlError `usage`
  */
@@ -208,12 +205,12 @@ function measuresFrom(flags: LockdownFlags, { kind }: LockdownScope): Measures {
   const keepActive = [...new Set(flags['keep-active'] ?? [])].sort();
   const deactivate = flags.deactivate === true;
   if (kind === 'applications' && deactivate) {
-    throw new TokenctlError('usage', '--deactivate is about users, and an application is selected', {
-      hint: 'Name its users with --user.',
+    throw new TokenctlError('usage', '--deactivate cannot be used with --application', {
+      hint: 'Select users with --user.',
     });
   }
   if (keepActive.length > 0 && !deactivate) {
-    throw new TokenctlError('usage', '--keep-active without --deactivate keeps nobody from anything');
+    throw new TokenctlError('usage', '--keep-active requires --deactivate');
   }
   return {
     basicAuthentication: flags['basic-auth-off'] ?? isWide,
@@ -224,21 +221,21 @@ function measuresFrom(flags: LockdownFlags, { kind }: LockdownScope): Measures {
   };
 }
 
-/** Names of users that are shown one by one. */
+/** User names to list. */
 const SHOWN = 8;
 
-/** A lockdown's plan for people: what would be done, in order, and what stays open. */
+/** A lockdown plan as text. */
 export function lockdownPlanText(
   plan: LockdownPlan,
   { address, context, identity }: TargetDescription,
 ): string {
   const { incident, continues, selection, until } = plan;
   const lines = [
-    `Would lock down ${printable.value(selection)}, as ${incident}${continues ? ', which is open already' : ''}.`,
+    `Would lock down ${printable.value(selection)}, as ${incident}${continues ? ', an open incident' : ''}.`,
     `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
-    until === null ? 'Until it is lifted.' : `Until ${timeText(until)}.`,
+    until === null ? 'No end time.' : `Ends at ${timeText(until)} unless extended.`,
     '',
-    'In this order:',
+    'Steps:',
     ...stepsOf(plan).map((text, index) => `  ${index + 1}. ${text}`),
     ...ownLines(plan),
     ...manualStepLines(plan.manualSteps),
@@ -251,15 +248,15 @@ function stepsOf(plan: LockdownPlan): string[] {
   return [
     ...switches.map(settingText),
     ...(users.length > 0 ? [`Deactivate ${countText(users.length, 'user')}: ${namesText(users)}.`] : []),
-    'Write down what there is: tokens, settings, activity of the last hour.',
+    'Save a snapshot: tokens, settings, activity of the last hour.',
     ...revocationSteps(plan),
     ...lifetimes.map(settingText),
-    'Find out whether every way in is closed.',
+    'Check that every way in is closed.',
   ];
 }
 
 function revocationSteps({ revocation, counted }: LockdownPlan): string[] {
-  if (revocation === null) return ['Nobody is meant now: there is nothing to revoke.'];
+  if (revocation === null) return ['No user matches now. Nothing to revoke.'];
   const { reach } = revocation;
   if (!counted) {
     const kinds = [
@@ -267,10 +264,10 @@ function revocationSteps({ revocation, counted }: LockdownPlan): string[] {
       'access tokens',
       ...(reach.sessions ? ['sessions'] : []),
     ];
-    return [`End all ${kinds.join(', ')} of them, which are counted when their turn comes.`];
+    return [`Revoke or end all ${kinds.join(', ')}. They are counted when this step runs.`];
   }
   const { accessTokens, refreshTokens, sessions } = amountsOf(revocation);
-  const again = ', and what is made until then';
+  const again = ' and any created until then';
   return [
     ...(reach.refreshTokens ? [`Revoke ${countText(refreshTokens, 'refresh token')}${again}.`] : []),
     `Revoke ${countText(accessTokens, 'access token')}${again}.`,
@@ -283,7 +280,7 @@ function settingText({ name, before, locked }: Lock): string {
   return `Set ${name} from ${valueText(before)} to ${valueText(locked)}.`;
 }
 
-/** A value as people say it. */
+/** A setting's value as text. */
 export function valueText(value: boolean | number): string {
   return typeof value === 'number' ? String(value) : value ? 'on' : 'off';
 }
@@ -297,7 +294,7 @@ function namesText(users: readonly Lock[]): string {
 function ownLines({ revocation, usersKept }: LockdownPlan): string[] {
   const lines = [
     ...(revocation?.kept ?? []).map(
-      ({ tokenId }) => `Kept: token ${tokenId}, which may be the credential that this tool is using.`,
+      ({ tokenId }) => `Kept: token ${tokenId}, which may be the credential of this context.`,
     ),
     ...(usersKept.length > 0 ? [`Kept active: ${usersKept.map(printable.value).join(', ')}.`] : []),
   ];

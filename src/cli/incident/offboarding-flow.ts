@@ -14,7 +14,6 @@ import type { ChangeFlags } from '../flags.ts';
 import { amountsOf, isNothing, planText, staysAliveLines } from '../revocation/revocation-plan.ts';
 import { accessPathLines, stepLines } from './incident-text.ts';
 
-/** What an offboarding is asked for with. */
 export interface OffboardingRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
@@ -23,9 +22,9 @@ export interface OffboardingRequest {
 }
 
 /**
- * Plans, shows, asks, ends and reports.
+ * Plans, confirms, ends all access and reports.
  *
- * @throws TokenctlError `not_confirmed`, and whatever the operations throw.
+ * @throws TokenctlError `not_confirmed`, and the errors of the operations.
  */
 export async function offboardingFlow(request: OffboardingRequest): Promise<Report> {
   const { runtime, confirmation, flags } = request;
@@ -38,7 +37,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
   if (dryRun || nothing) return offboardingPlanResult(plan, { description, dryRun });
   await confirmation.confirm({
     plan: offboardingText(plan, description),
-    act: `end the access of ${users.length === 1 ? printable.value(users[0] ?? '') : countText(users.length, 'user')}`,
+    act: `end all access of ${users.length === 1 ? printable.value(users[0] ?? '') : countText(users.length, 'user')}`,
     type: users.length === 1 ? (users[0] ?? '') : String(users.length),
   });
   const change = await runtime.change(flags);
@@ -53,7 +52,7 @@ function offboardingPlanResult(
 ): Report {
   return report({
     json: { dryRun, plan },
-    text: () => offboardingText(plan, description) + (dryRun ? '\nDry run: nothing was changed.\n' : ''),
+    text: () => offboardingText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
   });
 }
 
@@ -68,7 +67,7 @@ function offboardingText(plan: UserOffboardingPlan, description: TargetDescripti
 }
 
 const STAYS_ACTIVE =
-  'Stays active: users cannot be deactivated here. Do it in a context of the database, or at the identity provider.';
+  'Not deactivated: this target cannot deactivate users. Use a database context or the identity provider.';
 
 function offboardingResult(done: UserOffboardingReport): Report {
   const { interrupted, stopped, result, users } = done;
@@ -78,7 +77,7 @@ function offboardingResult(done: UserOffboardingReport): Report {
     failure: unfinishedWork({
       interrupted,
       stopped,
-      left: `Not all access of ${users.join(', ')} has ended for certain`,
+      left: `Some access of ${users.join(', ')} may be left`,
       open: result === 'partly',
     }),
   });
@@ -95,13 +94,15 @@ function resultText({
 }: UserOffboardingReport): string {
   const names = users.map(printable.value).join(', ');
   const lines = [
-    result === 'done' ? `The access of ${names} has ended.` : `The access of ${names} has ended in part.`,
+    result === 'done'
+      ? `All access of ${names} has ended.`
+      : `Only part of the access of ${names} has ended.`,
     ...stepLines(steps),
     ...(staysActive ? [STAYS_ACTIVE] : []),
     ...accessPathLines(accessPaths),
     ...staysAliveLines(staysAlive),
     '',
-    `In the audit log as run ${run}.`,
+    `Audit log: run ${run}.`,
   ];
   return `${lines.join('\n')}\n`;
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Report, report } from '../../reports/tables/result.ts';
 
-/** The runbooks that come with the program, in `docs/runbooks/`. */
+/** The runbooks of this version, in `docs/runbooks/`. */
 export const runbooks = [
   'stolen-token',
   'leaving-employee',
@@ -12,9 +12,9 @@ export const runbooks = [
 ] as const;
 
 /**
- * A runbook as a command's result, or which there are.
+ * The result of `incident runbook`: a runbook, or the list of names.
  *
- * @param root The package's folder.
+ * @param root The root directory of the package.
  */
 export async function runbookResult(root: string, name: string | undefined): Promise<Report> {
   if (name === undefined) {

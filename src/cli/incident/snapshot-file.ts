@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { SnapshotFile, SnapshotFiles } from '../../operations/incident/snapshot.ts';
 
-/** How much is gathered before it is written, in characters. */
+/** Characters to collect before a write. */
 const BUFFER = 1 << 18;
 
-/** Snapshots as files of mode 0600 in a folder, which is made, of mode 0700, when the first is. */
+/** Stores snapshots as files of mode 0600, in a directory of mode 0700 that is created on first use. */
 export function snapshotFiles(folder: string): SnapshotFiles {
   return {
     async create(name) {
@@ -72,8 +72,8 @@ class FileSnapshot implements SnapshotFile {
 
 function notWritten(path: string, cause: unknown): TokenctlError {
   const { code } = cause as NodeJS.ErrnoException;
-  return new TokenctlError('configuration', `The snapshot ${path} cannot be written (${code})`, {
-    hint: 'Make room, or make the folder writable.',
+  return new TokenctlError('configuration', `Cannot write the snapshot ${path} (${code})`, {
+    hint: 'Free disk space, or make the directory writable.',
     cause,
   });
 }

@@ -12,7 +12,7 @@ import { writeNotice } from '../output/streams.ts';
 import { dueText } from './incident-text.ts';
 import { valueText } from './lockdown-flow.ts';
 
-/** What is locked down, as a command's result: in JSON `Incidents`. Tells on stderr of what is due to be lifted. */
+/** The result of `incident status`; the JSON is `Incidents`. Overdue incidents are also reported on stderr. */
 export function statusResult(
   found: Incidents,
   { description, check }: { readonly description: TargetDescription; readonly check: boolean },
@@ -29,16 +29,16 @@ export function statusResult(
 function statusText({ incidents, elsewhere }: Incidents, { address, context }: TargetDescription): string {
   const here =
     incidents.length === 0
-      ? [`Nothing is locked down at ${address} (context ${context}).`]
+      ? [`No lockdown at ${address} (context ${context}).`]
       : [incidents.map((incident) => incidentLines(incident).join('\n')).join('\n\n')];
   return `${[...here, ...elsewhereLines(elsewhere)].join('\n')}\n`;
 }
 
 const STATES: Readonly<Record<IncidentStatus['state'], string>> = {
-  unfinished: 'UNFINISHED: it was interrupted, or is under way. Run the same lockdown again.',
+  unfinished: 'UNFINISHED: interrupted, or still running. Run the same lockdown again.',
   locked: 'locked down',
-  partly: 'LOCKED DOWN IN PART: run the same lockdown again.',
-  lifting: 'being lifted: run incident lift again.',
+  partly: 'PARTLY LOCKED DOWN: run the same lockdown again.',
+  lifting: 'partly lifted: run incident lift again.',
   lifted: 'lifted',
 };
 
@@ -54,11 +54,11 @@ function incidentLines(incident: IncidentStatus): string[] {
     ...settingLines(values),
     ...userLines(values),
     ...tokenLines(incident),
-    ...(state === 'lifted' ? [] : [incident.holds ? '  It holds.' : '  IT DOES NOT HOLD.']),
+    ...(state === 'lifted' ? [] : [incident.holds ? '  In effect.' : '  NOT IN EFFECT.']),
   ];
 }
 
-/** Where somebody else, or the same by another way, has locked down something. */
+/** Incidents at other addresses. */
 function elsewhereLines(elsewhere: readonly ElsewhereIncident[]): string[] {
   if (elsewhere.length === 0) return [];
   const count = countText(elsewhere.length, 'more incident');
@@ -66,7 +66,7 @@ function elsewhereLines(elsewhere: readonly ElsewhereIncident[]): string[] {
     '',
     `${count} at ${elsewhere.length === 1 ? 'another address' : 'other addresses'}, as last recorded:`,
     ...elsewhere.map(elsewhereLine),
-    '  Look there with: tokenctl incident status --context NAME',
+    '  To check them: tokenctl incident status --context NAME',
   ];
 }
 
@@ -81,7 +81,7 @@ function elsewhereLine({
   isOverdue,
 }: ElsewhereIncident) {
   const [shown = state] = STATES[state].split(':');
-  const over = isOverdue ? ', WHICH IS OVER' : '';
+  const over = isOverdue ? ', OVERDUE' : '';
   const end = until === null ? '' : `, until ${timeText(new Date(until))}${over}`;
   const where = `${printable.value(address)} (context ${printable.value(context)})`;
   return `  ${id}: ${printable.value(selection)}, at ${where}: ${shown}, since ${since}${end}`;
@@ -92,8 +92,8 @@ function who(by: Readonly<Record<string, string>>): string {
 }
 
 function untilText({ until, isOverdue }: IncidentStatus): string {
-  if (until === null) return '  until it is lifted';
-  const over = isOverdue ? ', WHICH IS OVER: tokenctl incident lift --due' : '';
+  if (until === null) return '  no end time';
+  const over = isOverdue ? ', OVERDUE: run tokenctl incident lift --due' : '';
   return `  until ${timeText(new Date(until))}${over}`;
 }
 
@@ -103,7 +103,7 @@ function settingLines(values: readonly HeldValue[]): string[] {
     .map(({ name, before, locked, found, holds, incidents }) => {
       const state = holds ? valueText(locked) : `CHANGED to ${found === null ? 'nothing' : valueText(found)}`;
       const shared = incidents.length > 1 ? `, held by ${incidents.join(' and ')}` : '';
-      return `  ${name}: ${state} (${valueText(before)} before${shared})`;
+      return `  ${name}: ${state} (was ${valueText(before)}${shared})`;
     });
 }
 
@@ -116,17 +116,17 @@ function userLines(values: readonly HeldValue[]): string[] {
   return [
     `  ${countText(users.length - gone.length - back.length, 'user')} deactivated`,
     ...(back.length > 0 ? [`  ACTIVE: ${names(back)}`] : []),
-    ...(gone.length > 0 ? [`  Gone: ${names(gone)}`] : []),
+    ...(gone.length > 0 ? [`  Deleted: ${names(gone)}`] : []),
   ];
 }
 
 function tokenLines({ aliveCount, alive }: IncidentStatus): string[] {
   if (aliveCount === 0) return [];
   return [
-    `  ${countText(aliveCount, 'TOKEN IS', 'TOKENS ARE')} ALIVE, the newest:`,
+    `  ${countText(aliveCount, 'TOKEN IS', 'TOKENS ARE')} STILL VALID, newest first:`,
     ...alive.map(
       ({ id, user, created, isNew }) =>
-        `    ${id} of ${printable.value(user ?? 'nobody')}, made ${timeText(created)}${isNew ? ', after the lockdown' : ''}`,
+        `    ${id} of ${printable.value(user ?? 'a deleted user')}, created ${timeText(created)}${isNew ? ', after the lockdown' : ''}`,
     ),
   ];
 }
@@ -137,6 +137,6 @@ function problem(incidents: readonly IncidentStatus[]): TokenctlError | undefine
   if (wrong.length === 0) return undefined;
   return new TokenctlError(
     'findings',
-    `${countText(wrong.length, 'incident does', 'incidents do')} not hold, or should be lifted: ${wrong.map(({ id }) => id).join(', ')}`,
+    `${countText(wrong.length, 'incident needs', 'incidents need')} attention: ${wrong.map(({ id }) => id).join(', ')}`,
   );
 }

@@ -7,7 +7,6 @@ import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import { tellOfDue } from './incident-text.ts';
 
-/** What a timeline is asked for with. */
 export interface TimelineRequest {
   readonly runtime: Runtime;
   readonly user: string | undefined;
@@ -18,21 +17,21 @@ export interface TimelineRequest {
 }
 
 /**
- * Makes sure that the timelines of several contexts can stand in one document.
+ * Rejects HTML for several contexts: their timelines do not fit in one document.
  *
  * @throws TokenctlError `usage`.
  */
 export function requireMergeable(format: TimelineFormat): void {
   if (format !== 'html') return;
-  throw new TokenctlError('usage', 'An HTML document holds the timeline of one context', {
-    hint: 'Use --format markdown, or name one context.',
+  throw new TokenctlError('usage', 'HTML supports one context only', {
+    hint: 'Use --format markdown, or select one context.',
   });
 }
 
 /**
- * Reads a timeline and presents it.
+ * Reads a timeline and formats it.
  *
- * @throws TokenctlError `usage`, and whatever the operation throws.
+ * @throws TokenctlError `usage`, and the errors of the operation.
  */
 export async function timelineFlow(request: TimelineRequest): Promise<Report> {
   const { runtime, since, until, format } = request;
@@ -48,15 +47,15 @@ export async function timelineFlow(request: TimelineRequest): Promise<Report> {
 function subjectOf({ user, tokenId }: TimelineRequest): TimelineSubject {
   if (user !== undefined) return { user };
   if (tokenId !== undefined) return { tokenId };
-  throw new TokenctlError('usage', 'A timeline is of a user or of a token', {
-    hint: 'Give --user NAME or --token NUMBER.',
+  throw new TokenctlError('usage', 'No user or token selected', {
+    hint: 'Add --user NAME or --token NUMBER.',
   });
 }
 
-/** How a timeline is written. */
+/** The output format of a timeline. */
 export type TimelineFormat = 'text' | 'markdown' | 'html';
 
-/** What a timeline states besides its items. */
+/** The heading data of a timeline. */
 export interface TimelineContext {
   readonly description: Pick<TargetDescription, 'context' | 'address'>;
   readonly subject: TimelineSubject;
@@ -64,7 +63,7 @@ export interface TimelineContext {
   readonly until: Date;
 }
 
-/** A timeline as a command's result: in JSON `{ subject, since, until, items }`. */
+/** The result of `incident timeline`; the JSON is `{ subject, since, until, items }`. */
 export function timelineResult(
   items: readonly TimelineItem[],
   context: TimelineContext & { readonly format: TimelineFormat },
@@ -94,7 +93,7 @@ function whereOf({ description, since, until }: TimelineContext): string {
   return `${description.address} (context ${description.context}), from ${timeText(since)} to ${timeText(until)}`;
 }
 
-/** What an item states besides, short, as one phrase. */
+/** The details of an item, as one phrase. */
 function more({ data }: TimelineItem): string {
   return Object.entries(data)
     .filter(([name, value]) => name !== 'id' && value !== null && value !== undefined)
@@ -130,7 +129,7 @@ function asMarkdown(items: readonly TimelineItem[], context: TimelineContext): s
   return `${lines.join('\n')}\n`;
 }
 
-/** Text that is nothing but text in Markdown, in a table too: names come from whoever made them. */
+/** Escapes text for a Markdown table, because names may contain any characters. */
 function cell(text: string): string {
   return printable.value(text).replace(/[\\`*_{}[\]<>#|~!]/g, (character) => `\\${character}`);
 }

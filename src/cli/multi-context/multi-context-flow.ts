@@ -134,25 +134,25 @@ function commonError(outcomes: readonly ContextOutcome[]): unknown {
 }
 
 /** Joins the results of several contexts, as the same kind of result that the command returns in one context. */
-export function multiContextResult(fleet: MultiContextOutcome): Result {
-  const { outcomes, changes } = fleet;
+export function multiContextResult(run: MultiContextOutcome): Result {
+  const { outcomes, changes } = run;
   if (outcomes.every(({ result }) => result === undefined)) {
     const errors = new Map(outcomes.map(({ context, error }) => [context, error]));
     throw multiContextFailure(errors, { contexts: [...errors.keys()], changes });
   }
-  const kinds = new Set(fleet.outcomes.map(({ result }) => result?.kind));
+  const kinds = new Set(run.outcomes.map(({ result }) => result?.kind));
   if (kinds.has('listing')) {
-    return multiContextListing(fleet, ({ result }) => (result?.kind === 'listing' ? result : undefined));
+    return multiContextListing(run, ({ result }) => (result?.kind === 'listing' ? result : undefined));
   }
-  return kinds.has('streamed') ? multiContextStream(fleet) : multiContextReport(fleet);
+  return kinds.has('streamed') ? multiContextStream(run) : multiContextReport(run);
 }
 
 /**
  * Joins the reports of several contexts. The JSON has one array, `contexts`; each item has the context's name, `result`
  * (what the command prints in one context) and, after a failure, `error`.
  */
-export function multiContextReport(fleet: MultiContextOutcome): Report {
-  const { outcomes, changes } = fleet;
+export function multiContextReport(run: MultiContextOutcome): Report {
+  const { outcomes, changes } = run;
   const problems = new Map<string, unknown>();
   for (const outcome of outcomes) {
     const problem = problemOf(outcome);
@@ -163,7 +163,7 @@ export function multiContextReport(fleet: MultiContextOutcome): Report {
     json: { contexts: outcomes.map(memberJson) },
     text: async (screen) => (await Promise.all(outcomes.map((each) => memberText(each, screen)))).join('\n'),
     ...(rows.some((csv) => csv !== undefined) && {
-      csv: multiContextListing(fleet, (outcome) => reportOf(outcome)?.csv),
+      csv: multiContextListing(run, (outcome) => reportOf(outcome)?.csv),
     }),
     failure: multiContextFailure(problems, { contexts: outcomes.map(({ context }) => context), changes }),
   });

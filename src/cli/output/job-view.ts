@@ -39,7 +39,7 @@ export function jobListing(rows: readonly JobState[]): Listing<JobState> {
       last: last === null ? null : runJson(last),
       problem: problem?.message ?? null,
     }),
-    none: 'No jobs. The jobs section of the configuration says what is run, and when.',
+    none: 'No jobs. Add them to the jobs section of the configuration.',
   });
 }
 

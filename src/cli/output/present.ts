@@ -5,22 +5,21 @@ import { printable } from '../../reports/tables/text.ts';
 import { exitCodeOf, exitCodes, failureOf, failureToText } from '../errors/failure.ts';
 import { writeTo } from './streams.ts';
 
-/** How a result is to be printed. */
+/** How to print a result. */
 interface Presentation {
   readonly format: Format;
-  /** Whether it tells of changes, which the audit log holds as well. */
+  /** Whether the command made changes, which the audit log recorded. */
   readonly recorded: boolean;
 }
 
 /**
- * Prints what a command returned: results on stdout, and what went wrong in spite of the result on
- * stderr.
+ * Prints the result of a command on stdout, and its failure, if it has one, on stderr.
  *
  * @returns the exit code
- * @throws TokenctlError `partly_done` where it cannot be written
+ * @throws TokenctlError `partly_done` if it cannot be written
  */
 export async function present(result: Result, { format, recorded }: Presentation): Promise<number> {
-  // A terminal whose size nobody told it has 0 columns.
+  // A terminal of unknown size reports 0 columns.
   const width = process.stdout.columns || Number.POSITIVE_INFINITY;
   if (result.kind === 'listing') {
     await printListing(result, { format, width });
@@ -36,7 +35,7 @@ export async function present(result: Result, { format, recorded }: Presentation
   return await failed(result.failure);
 }
 
-/** Says on stderr that not all is well although there is a result. */
+/** Prints the failure of a command that has a result. */
 async function failed(failure: TokenctlError | undefined): Promise<number> {
   if (failure === undefined) return exitCodes.done;
   await writeTo(process.stderr, printable.lines(failureToText(failureOf(failure))));
@@ -56,20 +55,20 @@ async function printReport(report: Report, { format, width }: { format: Format; 
   await writeTo(process.stdout, text);
 }
 
-/** A change whose report is lost has still been made. */
+/** Adds a hint to an error after the change was made. */
 function withLogHint(error: unknown): unknown {
   if (!(error instanceof TokenctlError) || error.code !== 'partly_done') return error;
-  const hint = 'What was changed stands in the audit log: tokenctl log list';
+  const hint = 'The changes are in the audit log. Run `tokenctl log list`.';
   return new TokenctlError(error.code, error.message, { hint, cause: error.cause });
 }
 
 /** How a listing is printed. */
 export type Format = 'json' | 'csv' | 'table';
 
-/** Characters gathered before they are written: few system calls, and still a steady stream. */
+/** Characters to collect before a write. */
 const CHUNK = 16_384;
 
-/** Prints the rows as they come, in the format asked for; stops early where nobody reads any more. */
+/** Prints rows as they arrive; stops if the reader closes the pipe. */
 export async function printListing<Row>(
   listing: Listing<Row>,
   { format, width }: { format: Format; width: number },
@@ -84,9 +83,9 @@ export async function printListing<Row>(
 }
 
 /**
- * Writes texts to stdout as they come, several together; stops early where nobody reads any more.
+ * Writes texts to stdout in chunks; stops if the reader closes the pipe.
  *
- * @returns how many characters there were to write
+ * @returns the number of characters
  */
 export async function writeAll(texts: AsyncIterable<string>): Promise<number> {
   let gathered = '';

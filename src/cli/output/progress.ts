@@ -2,13 +2,10 @@ import type { Progress, ProgressView } from '../../app/runtime.ts';
 import { numberText } from '../../reports/tables/text.ts';
 import { EMPTY_LINE } from './streams.ts';
 
-/** Terminals are redrawn at most this often, in milliseconds. */
-const INTERVAL = 100;
+/** The minimum time between two redraws. */
+const REDRAW_INTERVAL_MS = 100;
 
-/**
- * Says how far the work is on one line of stderr, which is drawn again and again, though not for every step;
- * nothing at all where that is no terminal.
- */
+/** Shows the progress on one line of stderr; nothing if stderr is not a terminal. */
 export function progressLine(verb: string, now: () => number = () => performance.now()): ProgressView {
   if (process.stderr.isTTY !== true) return { step: () => undefined, end: () => undefined };
   const started = now();
@@ -16,7 +13,7 @@ export function progressLine(verb: string, now: () => number = () => performance
   let last: Progress | undefined;
   const draw = (progress: Progress, ending: string) => {
     drawn = now();
-    // Read anew each time: a window may be resized. A terminal that does not know its size has 0 columns.
+    // Read each time, because the window may be resized. A terminal of unknown size reports 0 columns.
     const columns = process.stderr.columns || Number.POSITIVE_INFINITY;
     const text = progressText(progress, { verb, seconds: (drawn - started) / 1000, columns });
     process.stderr.write(`${EMPTY_LINE}${text}${ending}`);
@@ -24,7 +21,7 @@ export function progressLine(verb: string, now: () => number = () => performance
   return {
     step(progress) {
       last = progress;
-      if (now() - drawn >= INTERVAL) draw(progress, '');
+      if (now() - drawn >= REDRAW_INTERVAL_MS) draw(progress, '');
     },
     end() {
       if (last !== undefined) draw(last, '\n');
@@ -32,32 +29,32 @@ export function progressLine(verb: string, now: () => number = () => performance
   };
 }
 
-/** What a progress line is made of besides the counts. */
+/** The parts of a progress line other than the counts. */
 export interface ProgressFrame {
-  /** What is being done: `Revoking`. */
+  /** The activity: `Revoking`. */
   readonly verb: string;
-  /** How long it has gone on. */
+  /** The elapsed time. */
   readonly seconds: number;
-  /** The width of the terminal; what is longer would wrap, and could not be drawn over. */
+  /** The width of the terminal. A longer line would wrap and could not be redrawn. */
   readonly columns: number;
 }
 
-const WIDEST_BAR = 24;
-/** A shorter bar shows nothing. */
-const NARROWEST_BAR = 6;
-/** Below this the rate means nothing yet, in seconds. */
-const SETTLED = 0.5;
+const MAX_BAR = 24;
+const MIN_BAR = 6;
+/** The rate is shown after this many seconds. */
+const RATE_AFTER_SECONDS = 0.5;
 
-/** The progress as one line that fits: where it is tight the rate goes first, then the bar, then its end. */
+/** The progress on one line. On a narrow terminal it drops the rate first, then the bar, then the end of the text. */
 export function progressText(progress: Progress, { verb, seconds, columns }: ProgressFrame): string {
-  // The last column stays free: some terminals wrap as soon as it is filled.
+  // Leave the last column free: some terminals wrap when it is filled.
   const room = columns - 1;
   const counts = countsText(progress);
-  const rate = seconds > SETTLED ? `, ${numberText(Math.round(progress.done / seconds))} a second` : '';
-  const whole = `${verb} ${barText(progress, WIDEST_BAR)} ${counts}${rate}`;
+  const rate =
+    seconds > RATE_AFTER_SECONDS ? `, ${numberText(Math.round(progress.done / seconds))} per second` : '';
+  const whole = `${verb} ${barText(progress, MAX_BAR)} ${counts}${rate}`;
   if (whole.length <= room) return whole;
-  const bar = Math.min(WIDEST_BAR, room - verb.length - counts.length - 2);
-  if (bar >= NARROWEST_BAR) return `${verb} ${barText(progress, bar)} ${counts}`;
+  const bar = Math.min(MAX_BAR, room - verb.length - counts.length - 2);
+  if (bar >= MIN_BAR) return `${verb} ${barText(progress, bar)} ${counts}`;
   return `${verb} ${counts}`.slice(0, Math.max(0, room));
 }
 

@@ -1,14 +1,13 @@
 import { TokenctlError } from '../../domain/errors.ts';
 
-/** Puts the cursor of a terminal at the start of its line and empties the line. */
+/** Clears the current line of a terminal. */
 export const EMPTY_LINE = '\r\u001b[2K';
 
 /**
- * Writes text to a stream and waits until the stream took it, which is what keeps a long list from
- * piling up in memory.
+ * Writes text to a stream and waits until it is taken, so that a long list does not fill the memory.
  *
- * @returns false where nobody reads any more (`tokenctl tokens list | head`): the writer should stop
- * @throws TokenctlError `partly_done` where it cannot be written: a full disk
+ * @returns false if the reader closed the pipe (`tokenctl tokens list | head`): stop writing
+ * @throws TokenctlError `partly_done` if the write fails, as on a full disk
  */
 export function writeTo(stream: NodeJS.WritableStream, text: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
@@ -21,9 +20,9 @@ export function writeTo(stream: NodeJS.WritableStream, text: string): Promise<bo
 }
 
 /**
- * Keeps an error of stdout or stderr from ending the program in the middle of its work: a revocation whose
- * output nobody reads must still record what it did. Whoever writes through {@link writeTo} is told of
- * the error there. The command framework's own listener would throw, so it is taken off.
+ * Keeps an error of stdout or stderr from ending the program: a revocation must record its outcome even if nothing reads
+ * its output. {@link writeTo} reports the error to its caller. The command framework's own listener would throw, so it is
+ * removed.
  */
 export function surviveStreamErrors(): void {
   for (const stream of [process.stdout, process.stderr]) {
@@ -36,12 +35,12 @@ function isClosedPipe({ code }: NodeJS.ErrnoException): boolean {
 }
 
 function unwritten(cause: NodeJS.ErrnoException): TokenctlError {
-  return new TokenctlError('partly_done', `The result could not be written (${cause.code ?? cause.name})`, {
+  return new TokenctlError('partly_done', `Cannot write the result (${cause.code ?? cause.name})`, {
     cause,
   });
 }
 
-/** Tells the user what is no result: a line on stderr, over a progress line that may stand there. */
+/** Prints a line on stderr and replaces a progress line there. */
 export function writeNotice(line: string): void {
   process.stderr.write(`${process.stderr.isTTY ? EMPTY_LINE : ''}${line}\n`);
 }

@@ -21,7 +21,6 @@ import {
   staysAliveLines,
 } from './revocation-plan.ts';
 
-/** What a revocation is asked for with. */
 export interface RevocationRequest {
   readonly runtime: Runtime;
   readonly selector: Selector;
@@ -29,23 +28,22 @@ export interface RevocationRequest {
   readonly flags: RevocationFlags;
 }
 
-/** The flags that a revocation obeys. */
 interface RevocationFlags extends ChangeFlags {
   readonly 'at-most'?: number | undefined;
   readonly 'include-own'?: boolean | undefined;
   /** Leaves refresh tokens alive. */
   readonly 'access-only'?: boolean | undefined;
   readonly 'with-sessions'?: boolean | undefined;
-  /** Names of rules: of the selected tokens only those that one of them finds. */
+  /** Selects only tokens that violate one of these rules. */
   readonly finding?: readonly string[] | undefined;
-  /** The file with the policy to judge by, instead of the configuration's. */
+  /** The policy file to use instead of the configuration's policy. */
   readonly policy?: string | undefined;
 }
 
 /**
- * Plans, shows, asks, revokes and reports: the dialogue of every command that revokes tokens.
+ * Plans, confirms, revokes and reports.
  *
- * @throws TokenctlError `not_confirmed`, `plan_too_large`, and whatever the operations throw
+ * @throws TokenctlError `not_confirmed`, `plan_too_large`, and the errors of the operations
  */
 export async function revocationFlow(request: RevocationRequest): Promise<Report> {
   const { runtime, flags } = request;
@@ -57,7 +55,7 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
   await request.confirmation.confirm({ plan: planText(plan, description, true), ...questionFor(amounts) });
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
-  // What a rule finds is no selection that could be read again for tokens made since.
+  // Findings cannot be read again as a selector, so tokens created since the plan are not counted.
   const selected = flags.finding === undefined ? { selector: request.selector } : {};
   const report = await revokeTokens({ ...change, plan, ...selected, onProgress: progress.step }).finally(
     progress.end,
@@ -82,7 +80,7 @@ async function planFor(request: RevocationRequest): Promise<RevocationPlan> {
   });
 }
 
-/** What the rules of `--finding` find among the selected tokens; undefined without the flag. */
+/** The selected tokens that violate the rules of `--finding`; undefined without the flag. */
 async function findingsFor({ runtime, selector, flags }: RevocationRequest) {
   if (flags.finding === undefined) return undefined;
   const { policyOf } = await import('../token-audit/audit-flow.ts');
@@ -99,10 +97,10 @@ async function findingsFor({ runtime, selector, flags }: RevocationRequest) {
   return { rules, ids: [...ids] };
 }
 
-/** Failed tokens of a kind that are shown one by one. */
-const SHOWN = 10;
+/** Failed tokens of a kind to list. */
+const MAX_FAILED_LINES = 10;
 
-/** What a revocation did, as a command's result: in JSON as `RevocationReport` has it. */
+/** The result of a revocation; the JSON is the `RevocationReport`. */
 export function revocationResult(revocation: RevocationReport): Report {
   return report({
     json: revocation,
@@ -111,7 +109,6 @@ export function revocationResult(revocation: RevocationReport): Report {
   });
 }
 
-/** The report for people; it ends with a line feed. */
 function revocationText(revocation: RevocationReport): string {
   const { seconds, run, sessions } = revocation;
   const kinds = revokedKinds(revocation);
@@ -122,27 +119,29 @@ function revocationText(revocation: RevocationReport): string {
       : [`Ended ${numberText(sessions.ended)} of ${countText(sessions.planned, 'session')}`]),
   ];
   const lines = [
-    ...done.map((text, index) => `${text}${index === 0 ? `, in ${seconds.toFixed(1)} s` : ''}.`),
+    ...done.map((text, index) => `${text}${index === 0 ? ` in ${seconds.toFixed(1)} s` : ''}.`),
     verificationText(revocation),
     ...madeSinceLines(revocation),
     ...kinds.flatMap(failedLines),
-    `In the audit log as run ${run}.`,
+    `Audit log: run ${run}.`,
     ...staysAliveLines(revocation.staysAlive),
   ];
   return `${lines.join('\n')}\n`;
 }
 
 function revokedText({ name, revoked, planned, unchanged }: RevokedKind): string {
-  const gone = unchanged === 0 ? '' : `, ${numberText(unchanged)} gone already`;
+  const gone = unchanged === 0 ? '' : `, ${numberText(unchanged)} already gone`;
   return `Revoked ${numberText(revoked)} of ${countText(planned, name)}${gone}`;
 }
 
 function failedLines({ name, failed }: RevokedKind): string[] {
   return [
     ...failed
-      .slice(0, SHOWN)
+      .slice(0, MAX_FAILED_LINES)
       .map(({ tokenId, reason }) => `Failed: ${name} ${tokenId}: ${printable.value(reason)}`),
-    ...(failed.length > SHOWN ? [`Failed: ${countText(failed.length - SHOWN, 'more', 'more')}.`] : []),
+    ...(failed.length > MAX_FAILED_LINES
+      ? [`Failed: ${countText(failed.length - MAX_FAILED_LINES, 'more', 'more')}.`]
+      : []),
   ];
 }
 
@@ -150,10 +149,10 @@ function madeSinceLines({ madeSince }: RevocationReport): string[] {
   if (madeSince === null) return [];
   const { accessTokens, refreshTokens } = madeSince;
   const made = countsText([countOf(accessTokens, 'access token'), countOf(refreshTokens, 'refresh token')]);
-  return made === '' ? [] : [`Made since the plan, and alive: ${made}.`];
+  return made === '' ? [] : [`Created since the plan and still valid: ${made}.`];
 }
 
-/** What says that not all is done; undefined where all is. */
+/** The failure of a revocation that did not finish; undefined if it did. */
 function unfinished(revocation: RevocationReport): TokenctlError | undefined {
   const { interrupted, stopped, verified } = revocation;
   const kinds = revokedKinds(revocation);
@@ -161,9 +160,9 @@ function unfinished(revocation: RevocationReport): TokenctlError | undefined {
   const open = kinds.some(
     ({ failed, notTried, stillAlive }) => failed.length > 0 || notTried > 0 || stillAlive.length > 0,
   );
-  // Somebody refreshed meanwhile, or came by a new pair: it can mint access tokens for weeks.
+  // A refresh token issued meanwhile can create access tokens for weeks.
   const renewed = revocation.madeSince?.refreshTokens ?? 0;
-  const left = open || !verified ? 'Not all of them are revoked for certain' : renewedText(renewed);
+  const left = open || !verified ? 'Not all selected tokens are verified as revoked' : renewedText(renewed);
   return unfinishedWork({
     interrupted,
     stopped,
@@ -173,10 +172,10 @@ function unfinished(revocation: RevocationReport): TokenctlError | undefined {
 }
 
 function renewedText(renewed: number): string {
-  return `${countText(renewed, 'refresh token was', 'refresh tokens were')} made since the plan`;
+  return `${countText(renewed, 'refresh token was', 'refresh tokens were')} issued since the plan`;
 }
 
-/** Whether the account may do none of it. */
+/** Whether the target refused every token. */
 function isRefused(kinds: readonly RevokedKind[]): boolean {
   const failed = kinds.flatMap((kind) => kind.failed);
   const planned = kinds.reduce((total, kind) => total + kind.planned, 0);
@@ -184,35 +183,31 @@ function isRefused(kinds: readonly RevokedKind[]): boolean {
 }
 
 function refused(): TokenctlError {
-  return new TokenctlError(
-    'permission_refused',
-    'This account, or the scope of its token, may revoke none of them',
-    {
-      hint: "Revoking other people's tokens takes a superuser, and a token of the scope write",
-    },
-  );
+  return new TokenctlError('permission_refused', 'No permission to revoke any of the selected tokens', {
+    hint: "Use a superuser's token with the scope write to revoke other users' tokens",
+  });
 }
 
 function leftText(kinds: readonly RevokedKind[]): string {
   const left = kinds.filter(({ notTried }) => notTried > 0);
-  if (left.length === 0) return 'All tokens were tried';
+  if (left.length === 0) return 'All tokens were processed';
   return left
     .map(({ name, notTried }) => `${countText(notTried, `${name} was`, `${name}s were`)} not tried`)
     .join(', ');
 }
 
-/** What reading again showed, as a line. */
+/** The result of the verification, as a line. */
 function verificationText(revocation: RevocationReport): string {
   const { verified, ownAccessEnded, sessions } = revocation;
   const found = [...foundTokens(revocation), ...foundSessions(sessions?.stillAlive ?? 0)];
-  if (found.length > 0) return `Read again, ${found.join('; ')}.`;
-  const ended = ownAccessEnded ? ' The credential of this context is refused now: give it another.' : '';
-  if (!verified) return `Not verified: the target could not be read again.${ended}`;
+  if (found.length > 0) return `Verification failed: ${found.join('; ')}.`;
+  const ended = ownAccessEnded ? ' The credential of this context is now revoked: configure a new one.' : '';
+  if (!verified) return `Not verified: the target could not be read.${ended}`;
   const gone = goneText(revocation);
   const since = newLoginsText(sessions?.begunSince ?? 0);
   return ownAccessEnded
-    ? `Verified: none of ${gone} answers any more.${ended}${since}`
-    : `Verified: read again, and none of ${gone} is there.${since}`;
+    ? `Verified: none of ${gone} is accepted any more.${ended}${since}`
+    : `Verified: none of ${gone} is listed any more.${since}`;
 }
 
 function foundTokens(revocation: RevocationReport): string[] {
@@ -220,12 +215,12 @@ function foundTokens(revocation: RevocationReport): string[] {
     .filter(({ stillAlive }) => stillAlive.length > 0)
     .map(
       ({ name, stillAlive }) =>
-        `${countText(stillAlive.length, `${name} is`, `${name}s are`)} still there: ${idsText(stillAlive)}`,
+        `${countText(stillAlive.length, `${name} is`, `${name}s are`)} still listed: ${idsText(stillAlive)}`,
     );
 }
 
 function foundSessions(alive: number): string[] {
-  return alive === 0 ? [] : [`${countText(alive, 'session is', 'sessions are')} still there`];
+  return alive === 0 ? [] : [`${countText(alive, 'session is', 'sessions are')} still listed`];
 }
 
 function goneText(revocation: RevocationReport): string {
@@ -233,15 +228,15 @@ function goneText(revocation: RevocationReport): string {
     countOf(revoked + unchanged, name),
   );
   const text = countsText([...gone, countOf(revocation.sessions?.ended ?? 0, 'session')]);
-  return text === '' ? 'them' : text;
+  return text === '' ? 'the selected tokens' : text;
 }
 
-/** People who logged in while the work went on: their sessions are none of those that were meant. */
+/** New logins during the revocation; the plan does not cover their sessions. */
 function newLoginsText(sessions: number): string {
-  return sessions === 0 ? '' : ` Begun since: ${countText(sessions, 'session')}.`;
+  return sessions === 0 ? '' : ` Started since: ${countText(sessions, 'session')}.`;
 }
 
-/** What became of one kind of a revocation's tokens, and what that kind is called. */
+/** The outcome for one kind of token, with its name. */
 interface RevokedKind {
   readonly name: 'token' | 'access token' | 'refresh token';
   readonly planned: number;
@@ -252,10 +247,7 @@ interface RevokedKind {
   readonly stillAlive: readonly number[];
 }
 
-/**
- * Access tokens, and refresh tokens where they were meant as well; in that case without a kind of which there was
- * none.
- */
+/** The outcomes for access tokens and, if selected, refresh tokens; kinds without tokens are left out. */
 function revokedKinds(revocation: RevocationReport): readonly RevokedKind[] {
   const { refreshTokens } = revocation;
   if (refreshTokens === null) return [{ ...revocation, name: 'token' }];

@@ -4,20 +4,20 @@ import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, numberText, printable } from '../../reports/tables/text.ts';
 import type { Question } from '../confirmation.ts';
 
-/** Lines shown of a tally before the rest is summed up. */
-const SHOWN = 5;
+/** Lines of a tally to show. */
+const MAX_TALLY_LINES = 5;
 
 /**
- * A plan for people: how many tokens where, whose, what is left out, and what stays alive.
+ * A plan as text.
  *
- * @param before Whether the work follows, whose report says what to do about what stays alive
+ * @param before Whether the revocation follows; its report then says what stays alive.
  */
 export function planText(plan: RevocationPlan, description: TargetDescription, before = false): string {
   const { address, context, identity } = description;
   const amounts = amountsOf(plan);
   const lines = [
     isNothing(amounts)
-      ? `Nothing to revoke: the selection is ${printable.value(plan.selection)}.`
+      ? `Nothing to revoke for ${printable.value(plan.selection)}.`
       : `Would ${questionFor(amounts).act}: ${printable.value(plan.selection)}.`,
     `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
     ...amountLines(plan),
@@ -25,12 +25,12 @@ export function planText(plan: RevocationPlan, description: TargetDescription, b
     ...tallyLines('application', plan.byApplication),
     ...tallyLines('scope', plan.byScope),
     ...keptLines(plan),
-    ...(before ? staysAliveBriefly(plan.staysAlive) : staysAliveLines(plan.staysAlive)),
+    ...(before || isNothing(amounts) ? [] : staysAliveBriefly(plan.staysAlive)),
   ];
   return `${lines.join('\n')}\n`;
 }
 
-/** The three numbers, where more than access tokens goes. */
+/** The number of each kind, if the plan covers more than access tokens. */
 function amountLines(plan: RevocationPlan): string[] {
   const { reach, sessions, refreshTokensBeside: beside, refreshTokenIds } = plan;
   if (!reach.refreshTokens && sessions === null) return [];
@@ -42,7 +42,7 @@ function amountLines(plan: RevocationPlan): string[] {
       refreshTokens,
       refreshTokenIds.length === 0
         ? ''
-        : `: ${numberText(beside)} beside these, ${numberText(refreshTokenIds.length)} without one of them`,
+        : `: ${numberText(beside)} of these access tokens, ${numberText(refreshTokenIds.length)} orphaned`,
     ],
     ['Sessions', sessions?.count ?? 0, ''],
   ];
@@ -62,14 +62,14 @@ function amountLines(plan: RevocationPlan): string[] {
 function staysAliveBriefly(staysAlive: readonly StaysAlive[]): string[] {
   if (staysAlive.length === 0) return [];
   const names = staysAlive.map(({ what, count }) => `${whatText(what)}${countSuffix(count)}`.toLowerCase());
-  return ['', `Stays alive: ${names.join(', ')}.`];
+  return ['', `Would stay alive: ${names.join(', ')}.`];
 }
 
 function countSuffix(count: number | null): string {
   return count === null ? '' : ` (${numberText(count)})`;
 }
 
-/** What an operation leaves alive, and what to do about it. */
+/** What an operation leaves alive, and how to end it. */
 export function staysAliveLines(staysAlive: readonly StaysAlive[]): string[] {
   if (staysAlive.length === 0) return [];
   return [
@@ -91,11 +91,11 @@ function whatText(what: StaysAlive['what']): string {
   }[what];
 }
 
-/** A tally, largest first: the first few lines, and the rest summed up. */
+/** The first lines of a tally, largest first, and the sum of the rest. */
 export function tallyLines(kind: string, tallies: readonly Tally[], unit = 'token'): string[] {
   if (tallies.length === 0) return [];
-  const shown = tallies.slice(0, SHOWN);
-  const rest = tallies.slice(SHOWN);
+  const shown = tallies.slice(0, MAX_TALLY_LINES);
+  const rest = tallies.slice(MAX_TALLY_LINES);
   const counts = shown.map(({ count }) => numberText(count));
   const width = Math.max(...counts.map((text) => text.length));
   return [
@@ -110,12 +110,12 @@ export function tallyLines(kind: string, tallies: readonly Tally[], unit = 'toke
 
 function keptLines({ kept, absentIds, ownTokenIds }: RevocationPlan): string[] {
   const lines = [
-    ...kept.map(({ tokenId, reason }) => `Left out: token ${tokenId}, which ${reason}.`),
+    ...kept.map(({ tokenId, reason }) => `Skipped: token ${tokenId}, which ${reason}.`),
     ...(ownTokenIds.length === 0
       ? []
       : [
-          `Last: ${countText(ownTokenIds.length, 'token')} (${idsText(ownTokenIds)}) that may be the credential of this ` +
-            'context, which then needs another.',
+          `Last: ${countText(ownTokenIds.length, 'token')} (${idsText(ownTokenIds)}), possibly the credential of this ` +
+            'context. The context then needs a new one.',
         ]),
   ];
   if (absentIds.length > 0)
@@ -123,7 +123,7 @@ function keptLines({ kept, absentIds, ownTokenIds }: RevocationPlan): string[] {
   return lines.length === 0 ? [] : ['', ...lines];
 }
 
-/** Ids for a line: all of them where they are few, else the first ones. */
+/** The first ten ids, and the number of the rest. */
 export function idsText(ids: readonly number[]): string {
   const rest = ids.length - 10;
   return rest <= 0 ? ids.join(', ') : `${ids.slice(0, 10).join(', ')} and ${numberText(rest)} more`;
@@ -133,14 +133,14 @@ function sum(tallies: readonly Tally[]): number {
   return tallies.reduce((total, { count }) => total + count, 0);
 }
 
-/** How much of what a revocation is about. */
+/** The amounts of a revocation. */
 interface Amounts {
   readonly accessTokens: number;
   readonly refreshTokens: number;
   readonly sessions: number;
 }
 
-/** How much a plan means: its refresh tokens are those beside access tokens and those without one. */
+/** The amounts of a plan. Its refresh tokens include orphaned ones. */
 export function amountsOf(plan: RevocationPlan): Amounts {
   return {
     accessTokens: plan.tokenIds.length,
@@ -149,15 +149,12 @@ export function amountsOf(plan: RevocationPlan): Amounts {
   };
 }
 
-/** Whether there is nothing to do. */
+/** Whether all amounts are 0. */
 export function isNothing({ accessTokens, refreshTokens, sessions }: Amounts): boolean {
   return accessTokens === 0 && refreshTokens === 0 && sessions === 0;
 }
 
-/**
- * What has to be typed to agree: the number of access tokens; without any the number of what else there is.
- * And what that does, as a phrase.
- */
+/** The answer to type, which is the number of access tokens or, without any, of the other items; and the action as a phrase. */
 export function questionFor(amounts: Amounts): Omit<Question, 'plan'> {
   const { accessTokens, refreshTokens, sessions } = amounts;
   const first = [accessTokens, refreshTokens, sessions].find((amount) => amount > 0) ?? 0;
@@ -174,27 +171,21 @@ function actText({ accessTokens, refreshTokens, sessions }: Amounts): string {
   return [...(revoked === '' ? [] : [`revoke ${revoked}`]), ...ended].join(', and ');
 }
 
-/** Tokens up to which a plan in JSON names them: a million ids would be 40 MB that nobody reads. */
-const NAMED = 10_000;
+/** The maximum number of ids in a JSON plan; a million ids would be 40 MB. */
+const MAX_IDS = 10_000;
 
-/**
- * A plan as a command's result: of `--dry-run`, and where there is nothing to do. In JSON it is
- * `{ dryRun, plan }`.
- */
+/** A plan as a result, for `--dry-run` or if there is nothing to revoke; the JSON is `{ dryRun, plan }`. */
 export function planResult(plan: RevocationPlan, description: TargetDescription, dryRun: boolean): Report {
   return report({
     json: { dryRun, plan: planToJson(plan) },
-    text: () => planText(plan, description) + (dryRun ? '\nDry run: nothing was changed.\n' : ''),
+    text: () => planText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
   });
 }
 
-/**
- * The JSON form of a plan: as `RevocationPlan` has it, with how many tokens there are of each kind. In a plan of
- * more than {@link NAMED} tokens the lists of ids and of their owners are null; its digest stands for them.
- */
+/** The JSON form of a plan. A plan of more than {@link MAX_IDS} tokens has null instead of ids and owners; its digest identifies them. */
 function planToJson(plan: RevocationPlan): object {
   const { accessTokens, refreshTokens } = amountsOf(plan);
-  const isNamed = plan.tokenIds.length + plan.refreshTokenIds.length <= NAMED;
+  const isNamed = plan.tokenIds.length + plan.refreshTokenIds.length <= MAX_IDS;
   return {
     accessTokens,
     refreshTokens,

@@ -7,21 +7,20 @@ import type { Confirmation } from '../confirmation.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { delayText, type SettingsHold } from './settings-result.ts';
 
-/** The lifetimes that flags give, in seconds. */
+/** The lifetime flags, in seconds. */
 export interface LifetimeFlags {
   readonly access?: number | undefined;
   readonly refresh?: number | undefined;
   readonly code?: number | undefined;
 }
 
-/** TokenLifetimes that are to be set. */
 export interface LifetimeRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
   readonly flags: ChangeFlags & LifetimeFlags;
 }
 
-/** The controller's names, in the order in which they are shown. */
+/** The controller's names in display order. */
 const SETTINGS = [
   ['access', 'ACCESS_TOKEN_EXPIRE_SECONDS', 'Access tokens'],
   ['refresh', 'REFRESH_TOKEN_EXPIRE_SECONDS', 'Refresh tokens'],
@@ -31,14 +30,14 @@ const SETTINGS = [
 const SETTING = 'OAUTH2_PROVIDER';
 
 const NO_SETTINGS =
-  'They are no settings here: a platform gateway reads them from its settings file, as OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS.\n';
+  'A platform gateway has no settings for token lifetimes. Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS in its settings file.\n';
 
-/** Whether the flags change anything. */
+/** Whether a lifetime flag is given. */
 export function givesLifetime(flags: LifetimeFlags): boolean {
   return SETTINGS.some(([flag]) => flags[flag] !== undefined);
 }
 
-/** The lifetimes as they are, as a command's result. */
+/** The current lifetimes. */
 export async function lifetimeStatus(runtime: Runtime): Promise<Report> {
   const { [SETTING]: lifetimes } = await readSettings({ target: await runtime.target() });
   return report({
@@ -51,12 +50,12 @@ export async function lifetimeStatus(runtime: Runtime): Promise<Report> {
  * Rehearses, asks and sets lifetimes. What no flag gives keeps its value: a controller stores an incomplete
  * set as it is, and then refuses every refresh.
  *
- * @throws TokenctlError `not_confirmed`, and whatever the operations throw
+ * @throws TokenctlError `not_confirmed`, and the errors of the operations
  */
 export async function lifetimeFlow({ runtime, confirmation, flags }: LifetimeRequest): Promise<Report> {
   const { [SETTING]: found } = await readSettings({ target: await runtime.target() });
   const after = merged(found, flags);
-  const before = found ?? after; // where there are none, the rehearsal refuses the change
+  const before = found ?? after;
   const change = { [SETTING]: after };
   const operation = 'settings.token-lifetime';
   const rehearsed = await changeSetting({ ...(await runtime.dryRun()), change, operation });
@@ -74,7 +73,7 @@ export async function lifetimeFlow({ runtime, confirmation, flags }: LifetimeReq
   return lifetimeResult({ ...state, changed });
 }
 
-/** What flags give, over what there is. */
+/** The current lifetimes with the flags applied. */
 function merged(before: TokenLifetimes | null, flags: LifetimeFlags): TokenLifetimes {
   const given = SETTINGS.flatMap(([flag, name]) => (flags[flag] === undefined ? [] : [[name, flags[flag]]]));
   return { ...before, ...Object.fromEntries(given) };
@@ -96,17 +95,17 @@ function lifetimeResult(state: {
   return report({
     json: state,
     text: () => {
-      if (!changed) return `${lifetimeLines(lifetimes)}They are so already: nothing was changed.\n`;
-      const end = dryRun ? 'Dry run: nothing was changed.\n' : '';
-      return `${dryRun ? 'Would be' : 'Are now'}:\n${lifetimeLines(lifetimes)}${delayText(holds)}${end}`;
+      if (!changed) return `${lifetimeLines(lifetimes)}Already set. Nothing was changed.\n`;
+      const end = dryRun ? 'Dry run. Nothing was changed.\n' : '';
+      return `${dryRun ? 'Would set' : 'Set'}:\n${lifetimeLines(lifetimes)}${delayText(holds)}${end}`;
     },
   });
 }
 
-/** A line each; where it changes, with what it was. */
+/** One line per lifetime, with the previous value if it changes. */
 function lifetimeLines(lifetimes: TokenLifetimes, before: TokenLifetimes = lifetimes): string {
   return SETTINGS.map(([, name, what]) => {
-    const was = before[name] === lifetimes[name] ? '' : `; so far ${secondsText(before[name])}`;
+    const was = before[name] === lifetimes[name] ? '' : ` (was ${secondsText(before[name])})`;
     return `${`${what} live`.padEnd(24)}  ${secondsText(lifetimes[name])}${was}\n`;
   }).join('');
 }

@@ -2,7 +2,7 @@ import type { AuthenticationSettings, TargetDescription } from '../../operations
 import { type Report, report } from '../../reports/tables/result.ts';
 import { secondsText } from '../../reports/tables/text.ts';
 
-/** The settings as a command's result: in JSON under the controller's names. */
+/** The result of `settings show`; the JSON has the controller's names. */
 export function settingsResult(settings: AuthenticationSettings): Report {
   return report({ json: settings, text: () => settingsText(settings) });
 }
@@ -24,7 +24,7 @@ function settingsText(settings: AuthenticationSettings): string {
       'Sessions for each user',
       told(settings.SESSIONS_PER_USER, (count) => (count === -1 ? 'unlimited' : String(count))),
     ],
-    ['Sign-in page', settings.LOGIN_REDIRECT_OVERRIDE || 'its own'],
+    ['Sign-in page', settings.LOGIN_REDIRECT_OVERRIDE || 'default'],
     [
       'Metrics without sign-in',
       told(settings.ALLOW_METRICS_FOR_ANONYMOUS_USERS, (allowed) => (allowed ? 'allowed' : 'denied')),
@@ -34,23 +34,22 @@ function settingsText(settings: AuthenticationSettings): string {
   return rows.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');
 }
 
-/** A value in words; of a setting that the target has not, that. */
+/** A value as text; `not available` if the target does not have the setting. */
 function told<Value>(value: Value | null, inWords: (value: Value) => string): string {
-  return value === null ? 'no setting here' : inWords(value);
+  return value === null ? 'not available' : inWords(value);
 }
 
-/** How soon a changed setting holds. */
+/** When a changed setting takes effect. */
 export type SettingsHold = TargetDescription['capabilities']['settingsHold'];
 
-/** Says that a change takes a while to hold, as a line; nothing where it holds at once. */
+/** A line about the delay of a change; empty if it takes effect at once. */
 export function delayText(holds: SettingsHold): string {
   return LINES[holds];
 }
 
 const LINES: Readonly<Record<SettingsHold, string>> = {
   at_once: '',
-  within_a_minute:
-    'A running controller reads its settings again after up to a minute: until then the old ones hold.\n',
+  within_a_minute: 'A running controller applies the change within a minute.\n',
   within_five_minutes:
-    'A running gateway keeps its settings in a cache, five minutes by default: until then the old ones hold.\n',
+    'A running gateway applies the change when its settings cache expires, by default within five minutes.\n',
 };

@@ -11,7 +11,7 @@ import type { ChangeFlags } from '../flags.ts';
 import { revocationFlow } from '../revocation/revocation-flow.ts';
 import { delayText, type SettingsHold } from './settings-result.ts';
 
-/** A switch, and the state that it is to have. */
+/** A switch and its new state. */
 export interface SwitchRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
@@ -20,17 +20,17 @@ export interface SwitchRequest {
   readonly on: boolean;
 }
 
-/** What a switch is, or has become. In a dry run, what it would become. */
+/** The state of a switch after a change, or after a dry run. */
 export interface SwitchState {
   readonly setting: Switch['setting'];
   readonly enabled: boolean;
   readonly changed: boolean;
   readonly dryRun: boolean;
-  /** How soon a change holds. */
+  /** When a change takes effect. */
   readonly holds: SettingsHold;
 }
 
-/** Where a switch stands, as a command's result. */
+/** The current state of a switch. */
 export async function switchStatus({
   runtime,
   setting,
@@ -70,29 +70,29 @@ export async function changeSwitch(request: SwitchRequest): Promise<SwitchState>
 }
 
 /**
- * A changed switch for people, in lines.
+ * The state of a switch after a change, as text.
  *
- * @param words The switch; and what changing it does besides, as a line.
+ * @param words The switch, and a line about the side effects of the change.
  */
 export function switchText(
   { enabled, changed, dryRun, holds }: SwitchState,
   { setting, caution = '' }: { readonly setting: Switch; readonly caution?: string },
 ): string {
   const state = setting.states[side(enabled)];
-  if (!changed) return `${state} already: nothing was changed.\n`;
+  if (!changed) return `${state} already. Nothing was changed.\n`;
   return dryRun
-    ? `Would ${setting.acts[side(enabled)]}.\n${caution}${delayText(holds)}Dry run: nothing was changed.\n`
+    ? `Would ${setting.acts[side(enabled)]}.\n${caution}${delayText(holds)}Dry run. Nothing was changed.\n`
     : `${state} now.\n${caution}${delayText(holds)}`;
 }
 
-/** A changed switch as a command's result. */
+/** Changes a switch and reports. */
 export async function switchFlow(request: SwitchRequest): Promise<Report> {
   const state = await changeSwitch(request);
   const caution = await cautionText(request);
   return report({ json: state, text: () => switchText(state, { setting: request.setting, caution }) });
 }
 
-/** What this change does besides at such a target, as a line; nothing where it does nothing else. */
+/** The side effects of the change at this kind of target, as a line; empty without side effects. */
 async function cautionText({ runtime, setting, on }: SwitchRequest): Promise<string> {
   if (on || setting.setting !== 'AUTH_BASIC_ENABLED') return '';
   const { dialect } = await runtime.description();
@@ -104,21 +104,21 @@ function side(on: boolean): 'on' | 'off' {
   return on ? 'on' : 'off';
 }
 
-/** A setting of the controller that is either on or off. */
+/** A boolean setting of the controller. */
 export interface Switch {
-  /** What the audit log calls changing it. */
+  /** The operation's name in the audit log. */
   readonly operation: string;
-  /** The controller's name of it. */
+  /** The controller's name for the setting. */
   readonly setting: 'AUTH_BASIC_ENABLED' | 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS';
   /** The words of the command line for true and for false. */
   readonly words: { readonly on: string; readonly off: string };
-  /** How each state reads, as a phrase that "now" and "already" can follow. */
+  /** Each state as a phrase that "now" or "already" can follow. */
   readonly states: { readonly on: string; readonly off: string };
-  /** How bringing it about reads: `turn basic authentication off`. */
+  /** Each change as a phrase: `turn basic authentication off`. */
   readonly acts: { readonly on: string; readonly off: string };
 }
 
-/** Whether requests may carry a user name and password (RFC 7617). */
+/** Whether requests may use a user name and password (RFC 7617). */
 export const basicAuthentication: Switch = {
   operation: 'settings.basic-auth',
   setting: 'AUTH_BASIC_ENABLED',
@@ -127,7 +127,7 @@ export const basicAuthentication: Switch = {
   acts: { on: 'turn basic authentication on', off: 'turn basic authentication off' },
 };
 
-/** Whether users who come from an identity provider may have tokens. */
+/** Whether external users may create tokens. */
 export const externalTokens: Switch = {
   operation: 'settings.external-tokens',
   setting: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
@@ -139,27 +139,26 @@ export const externalTokens: Switch = {
   acts: { on: 'allow external users to create tokens', off: 'stop external users from creating tokens' },
 };
 
-/** What is left of external users' tokens: how many users, how many tokens. */
+/** The number of external users and of their tokens. */
 interface Existing {
   readonly users: number;
   readonly tokens: number;
 }
 
 /**
- * Makes sure that `--revoke-existing` stands where it means something.
+ * Rejects `--revoke-existing` unless tokens are denied.
  *
  * @throws TokenctlError `usage`
  */
 export function requireDeny(state: string): void {
   const { off } = externalTokens.words;
   if (state === off) return;
-  throw new TokenctlError('usage', `--revoke-existing goes with ${off} only, and this is ${state}.`);
+  throw new TokenctlError('usage', `--revoke-existing requires ${off}, not ${state}.`);
 }
 
 /**
- * Denies tokens to external users. The switch leaves the tokens that exist alive, so they are revoked as
- * well where that is asked for, and counted where it is not. The switch comes first: no new ones are
- * made in between.
+ * Denies tokens to external users. The setting does not affect existing tokens, so they are revoked with
+ * `--revoke-existing` and counted without it. The setting changes first, so that no token is created in between.
  */
 export async function denyExternalTokens(request: SwitchRequest, revokeExisting: boolean): Promise<Report> {
   const { runtime, setting } = request;
@@ -191,10 +190,10 @@ async function countExisting(runtime: Runtime, users: readonly string[]): Promis
 }
 
 function existingText({ users, tokens }: Existing): string {
-  if (users === 0) return 'There are no external users.\n';
+  if (users === 0) return 'No external users.\n';
   if (tokens === 0) return 'No external user has a token.\n';
   return (
-    `Stays alive: ${countText(tokens, 'token')} of ${countText(users, 'external user')}, which the switch does not end.\n` +
-    'To revoke them, run the command again with --revoke-existing.\n'
+    `Still valid: ${countText(tokens, 'token')} of ${countText(users, 'external user')}.\n` +
+    'To revoke them, add --revoke-existing.\n'
   );
 }

@@ -26,7 +26,7 @@ export interface PolicyFlags {
   readonly 'unused-for'?: number | undefined;
 }
 
-/** The flags of an audit, besides those that select. */
+/** The flags of an audit, without the selector flags. */
 interface AuditFlags extends PolicyFlags {
   readonly output?: string | undefined;
   readonly summary?: boolean | undefined;
@@ -196,7 +196,7 @@ interface AuditOf {
   readonly format: AuditFormat;
 }
 
-/** Stands in a file's name for that of the context. */
+/** The placeholder for the name of the context in file names. */
 const CONTEXT = '{context}';
 
 /**

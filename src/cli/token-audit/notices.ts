@@ -22,7 +22,7 @@ export interface NoticeFlags {
   readonly 'dry-run'?: boolean | undefined;
 }
 
-/** Lists the tokens that expire soon, or with a webhook tells of those that it was not told of yet. */
+/** Lists the tokens that expire soon, or sends the notices that were not sent yet to a webhook. */
 export async function noticeFlow(runtime: Runtime, flags: NoticeFlags): Promise<Result> {
   const plan: PlanNoticesOptions = {
     target: await runtime.target(),
@@ -40,7 +40,7 @@ export async function noticeFlow(runtime: Runtime, flags: NoticeFlags): Promise<
   return noticeResult(await sendNotices({ ...change, ...plan, notifiers }));
 }
 
-/** Those that at least one of the notifiers was not told of. */
+/** The notices that at least one notifier has not sent. */
 async function* untold(
   notices: AsyncIterable<ExpiryNotice>,
   { sent, notifiers }: { readonly sent: SentNotices; readonly notifiers: readonly Notifier[] },

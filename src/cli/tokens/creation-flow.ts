@@ -10,7 +10,6 @@ import { tokenToJson } from '../../reports/tables/token-view.ts';
 import type { Confirmation } from '../confirmation.ts';
 import type { ChangeFlags } from '../flags.ts';
 
-/** What a token is created with, and the file for its value. */
 export interface CreationRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
@@ -20,8 +19,8 @@ export interface CreationRequest {
 }
 
 /**
- * Shows, asks, creates a token and puts its value into a new file. The value is nowhere else: whoever
- * reads the terminal, its scroll-back or a build log must not find it.
+ * Confirms, creates a token and writes its value to a new file, and nowhere else: it must not appear in a terminal or a
+ * build log.
  *
  * @throws TokenctlError `usage` for the file, `partly_done` where the token exists and its value is lost
  */
@@ -35,11 +34,11 @@ export async function creationFlow(creation: CreationRequest): Promise<Report> {
   if (flags['dry-run'] === true) {
     return report({
       json: { dryRun: true, user, address, request, output },
-      text: () => `Would create ${what}, its value in ${output}.\n\nDry run: nothing was changed.\n`,
+      text: () => `Would create ${what} and write it to ${output}.\n\nDry run. Nothing was changed.\n`,
     });
   }
   await confirmation.confirm({
-    plan: `Would create ${what}, its value in ${output}.\n`,
+    plan: `Would create ${what} and write it to ${output}.\n`,
     act: 'create it',
     type: request.scope,
   });
@@ -48,20 +47,20 @@ export async function creationFlow(creation: CreationRequest): Promise<Report> {
     json: { token: tokenToJson(token), output },
     text: () =>
       `Created token ${token.id}, scope ${token.scope}, expires ${expiryText(token.expires)}.\n` +
-      `Its value is in ${output}, which only you can read.\n`,
+      `The token is in ${output}, which only you can read.\n`,
   });
 }
 
-/** A role of a database is no user, whose token it could be. */
+/** A database role cannot own a token. */
 function requireUser({ user }: TokenRequest, credential: TargetDescription['credential']): void {
   if (credential !== 'database_role' || user !== undefined) return;
-  throw new TokenctlError('usage', 'In a database a token is created for a user, and none is named', {
-    hint: 'Add --user',
+  throw new TokenctlError('usage', 'A token in a database needs a user', {
+    hint: 'Add --user NAME',
   });
 }
 
 /**
- * Creates a token and puts its value into a new file, without asking.
+ * Creates a token and writes its value to a new file, without confirmation.
  *
  * @throws TokenctlError `usage` for the file, `partly_done` where the token exists and its value is lost, and
  * whatever the operation throws
@@ -93,9 +92,9 @@ export async function createIntoFile({
 function valueLost(tokenId: number, output: string, cause: unknown): TokenctlError {
   return new TokenctlError(
     'partly_done',
-    `Token ${tokenId} was created, and its value could not be written to ${output}`,
+    `Token ${tokenId} was created, but its value could not be written to ${output}`,
     {
-      hint: `Nobody has the value: revoke it with \`tokenctl tokens revoke --id ${tokenId}\` and create another`,
+      hint: `The value is lost. Revoke the token with \`tokenctl tokens revoke --id ${tokenId}\` and create another`,
       details: { tokenId },
       cause,
     },

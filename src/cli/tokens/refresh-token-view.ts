@@ -2,7 +2,7 @@ import { type RefreshToken, refreshTokenState } from '../../domain/token.ts';
 import { type Listing, listing } from '../../reports/tables/result.ts';
 import { dayText, timeText } from '../../reports/tables/text.ts';
 
-/** The JSON form of a refresh token: times in ISO 8601 UTC. */
+/** The JSON form of a refresh token, with times in ISO 8601 UTC. */
 function refreshTokenToJson(token: RefreshToken): object {
   const { id, user, application, created, revoked, accessTokenId, fingerprint } = token;
   return {
@@ -17,7 +17,7 @@ function refreshTokenToJson(token: RefreshToken): object {
   };
 }
 
-/** Refresh tokens as a command's result. */
+/** The result of `refresh-tokens list`. */
 export function refreshTokenListing(rows: AsyncIterable<RefreshToken>): Listing<RefreshToken> {
   return listing<RefreshToken>({
     rows,
