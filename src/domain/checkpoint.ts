@@ -30,8 +30,8 @@ export function signCheckpoint(
 /**
  * Verifies a checkpoint and reads it. Lines behind the root hash are allowed, and nothing is read from them.
  *
- * @throws TokenctlError `configuration` where it is none, `log_broken` where no known key signed it or it
- * speaks of another log than the key's.
+ * @throws TokenctlError `configuration` for an invalid checkpoint, `log_broken` if no known key signed it or it belongs to
+ * another log.
  */
 export function openCheckpoint(note: string, verifiers: readonly NoteVerifier[]): Checkpoint {
   const { text, signers } = openNote(note, verifiers);
@@ -142,7 +142,7 @@ interface ProofParts {
   readonly checkpoint: string;
 }
 
-/** Writes a proof that whoever has the leaf, the proof and the public key can verify. */
+/** Writes a proof, which can be verified with the leaf and the public key. */
 export function proofText({ index, path, checkpoint }: ProofParts): string {
   const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
   return `${FORM}\nindex ${index}\n${hashes}\n${checkpoint}`;

@@ -129,8 +129,8 @@ export class HashCounter {
 
 /**
  * A number of 53 bits that stands for a text: two multiplicative hashes of 32 bits, mixed (as MurmurHash3
- * finalises). Fast, and no protection against somebody who wants two texts to have the same one; by chance
- * that happens to one pair in 2^53.
+ * finalises). Fast, but not collision resistant; a random pair
+ * of texts collides with a probability of 1 in 2^53.
  */
 export function textHash(text: string, seed = 0): number {
   let one = 0xdeadbeef ^ seed;

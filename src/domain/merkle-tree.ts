@@ -34,7 +34,7 @@ export class MerkleTree {
   /** The neighbours of the subtrees that the watched leaf is in, by level. */
   readonly #neighbours: Buffer[] = [];
 
-  /** @param watched The index of a leaf, from 0, that stands behind those of `start`. */
+  /** @param watched The index of a leaf (from 0) after those of `start`. */
   constructor(start: TreeState = emptyTree, watched: number | null = null) {
     this.#watched = watched;
     this.#size = start.size;
@@ -66,7 +66,7 @@ export class MerkleTree {
     this.#size += 1;
   }
 
-  /** The tree's hash as it stands. */
+  /** The current root hash. */
   root(): Buffer {
     return foldUp(this.#peaksBelow(this.#subtrees.length)) ?? createHash('sha256').digest();
   }
@@ -77,8 +77,8 @@ export class MerkleTree {
   }
 
   /**
-   * What proves that the watched leaf is in the tree as it stands: RFC 6962's audit path, from the leaf's
-   * neighbour up.
+   * The inclusion proof of the watched leaf in the current tree: the audit path of RFC 6962, from the leaf's
+   * sibling up.
    *
    * @throws Error where that leaf has not been added.
    */

@@ -62,7 +62,7 @@ export function generateNoteKey(name: string): Secret {
 /**
  * Reads a private key.
  *
- * @throws TokenctlError `configuration` where it is none.
+ * @throws TokenctlError `configuration` for an invalid key.
  */
 export function parseSigner(key: Secret): NoteSigner {
   const [, name = '', id = '', bytes = ''] =
@@ -82,7 +82,7 @@ export function parseSigner(key: Secret): NoteSigner {
 /**
  * Reads a public key.
  *
- * @throws TokenctlError `configuration` where it is none.
+ * @throws TokenctlError `configuration` for an invalid key.
  */
 export function parseVerifier(text: string): NoteVerifier {
   const [, name = '', id = '', bytes = ''] = /^([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];

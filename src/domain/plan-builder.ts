@@ -3,7 +3,7 @@ import { IdSet, OwnedIds } from './compact-collections.ts';
 import type { Kept, PlannedSessions, Reach, RevocationPlan, StaysAlive, Tally } from './plan.ts';
 import type { RefreshToken, Token, UserReference } from './token.ts';
 
-/** What a plan is made with, besides its tokens. */
+/** The options of a plan. */
 interface PlanBuilderOptions {
   /** The selector in words. */
   readonly selection: string;
@@ -15,7 +15,7 @@ interface PlanBuilderOptions {
   readonly reach?: Reach;
 }
 
-/** What a plan states besides what its tokens add up to. */
+/** The facts of a plan that are not derived from its tokens. */
 interface PlanFacts {
   /** What the target leaves alive. */
   readonly staysAlive: readonly StaysAlive[];

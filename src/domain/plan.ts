@@ -22,7 +22,7 @@ export interface StaysAlive {
   readonly remedy: string;
 }
 
-/** What a revocation takes along besides access tokens. */
+/** What a revocation includes in addition to access tokens. */
 export interface Reach {
   /** Their refresh tokens, and those of the selected users and applications without an access token. */
   readonly refreshTokens: boolean;
@@ -52,11 +52,11 @@ export interface RevocationPlan {
   /** The last of `tokenIds` that may be the caller's own credential: revoked singly, at the very end. */
   readonly ownTokenIds: readonly number[];
   /**
-   * Ids that the selector names and the target did not find: gone already, not the caller's to see, or
-   * outside of the selector's other criteria.
+   * Ids that the selector names and the target did not find: already deleted, not visible to the
+   * caller, or excluded by other criteria.
    */
   readonly absentIds: readonly number[];
-  /** What goes along; both false where the target cannot, or was told not to. */
+  /** What is included; both false if the target cannot do it or it was not requested. */
   readonly reach: Reach;
   /** How many live refresh tokens are beside the access tokens and go with them; 0 where they do not. */
   readonly refreshTokensBeside: number;
@@ -64,7 +64,7 @@ export interface RevocationPlan {
   readonly refreshTokenIds: readonly number[];
   /** Their owners' names: `refreshTokenOwners[i]` owns `refreshTokenIds[i]`. */
   readonly refreshTokenOwners: readonly string[];
-  /** The sessions that end; null where none are meant. */
+  /** The sessions that end; null if sessions are not included. */
   readonly sessions: PlannedSessions | null;
   /** Largest first. */
   readonly byUser: readonly Tally[];
@@ -79,7 +79,7 @@ export interface RevocationPlan {
   readonly digest: string;
 }
 
-/** What became of one token: revoked now, gone already, or failed with the reason. */
+/** The result for one token: revoked, already deleted, or failed with a reason. */
 export interface Outcome {
   readonly tokenId: number;
   /** As of {@link Token.fingerprint}; absent where the target does not tell. */

@@ -1,9 +1,9 @@
 import { TokenctlError } from './errors.ts';
 
 /**
- * Which tokens are meant. Every criterion that is present must hold (and); within a criterion with
- * several values one of them must hold (or). A selector without any criterion means nothing at all:
- * meaning every token takes `all: true`, so that an empty set of flags never revokes an estate.
+ * Selects tokens. A token must match every criterion that is present; of a criterion with several values it must match
+ * one. A selector without criteria is invalid: selecting every token takes `all: true`, so that missing flags never
+ * revoke everything.
  */
 export interface Selector {
   /** Every token of the target. Excludes all other criteria. */
@@ -26,8 +26,7 @@ export interface Selector {
 }
 
 /**
- * Refuses a selector that cannot be meant: without a criterion, with an empty one, or with `all` beside
- * others.
+ * Rejects an invalid selector: without criteria, with an empty criterion, or with `all` and other criteria.
  *
  * @throws TokenctlError `usage`
  */

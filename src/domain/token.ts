@@ -45,7 +45,7 @@ export interface Token {
   readonly user: UserReference | null;
   /** The application it was issued to; null for a personal access token. */
   readonly application: ApplicationReference | null;
-  /** The scope as it stands in the controller: `read`, `write`, or both separated by a space. */
+  /** The scope as stored in the controller: `read`, `write`, or both separated by a space. */
   readonly scope: string;
   readonly description: string;
   readonly created: Date;

@@ -9,8 +9,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Text for an HTML document, in content and in quoted attributes alike. Names and descriptions come from
- * whoever made a token: nothing in them may become markup, or reorder what stands around them.
+ * Text for an HTML document, in content and in quoted attributes alike. Names and descriptions are
+ * untrusted: they must not become markup or reorder the surrounding text.
  */
 export function html(text: string): string {
   return printable.value(text).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');

@@ -5,7 +5,7 @@ import { TokenctlError } from '../domain/errors.ts';
 /** Characters gathered before they are written. */
 const CHUNK = 65_536;
 
-/** A file being written: nothing stands under its name before it is complete. */
+/** A file being written: it appears under its name only when it is complete. */
 export interface PendingFile {
   write(text: string): void;
   /** Puts it in place of what may be there. */
@@ -15,7 +15,7 @@ export interface PendingFile {
 }
 
 /**
- * Begins a file beside its final place, so that whoever reads there finds the old one or the new one whole.
+ * Begins a file next to its final path, so that readers find either the old file or the complete new one.
  *
  * @param what How the file is called in errors: `The report`.
  * @throws TokenctlError `configuration` where it cannot be written

@@ -20,7 +20,7 @@ export interface Hold {
 }
 
 /**
- * The incidents of one target, as its entries in the audit log tell of them: add every entry in order, then
+ * The incidents of one target, built from its entries in the audit log: add every entry in order, then
  * ask. An intent counts as done until its outcome says that the target refused: nothing that may be locked is
  * forgotten because a process was killed.
  */

@@ -44,14 +44,14 @@ export interface Incident {
   readonly kept: readonly number[];
 }
 
-/** The operations whose entries tell of incidents. */
+/** The operations whose entries record incidents. */
 export const incidentOperations: readonly string[] = [
   'incident.lockdown',
   'incident.extend',
   'incident.lift',
 ];
 
-/** Whether an entry tells of an incident. */
+/** Whether an entry belongs to an incident. */
 export function isIncidentEntry({ operation, data }: IncidentEntry): boolean {
   return incidentOperations.includes(operation) && typeof data['incident'] === 'string';
 }
@@ -109,7 +109,7 @@ export function lockKey({ what, name, userId }: Omit<Lock, 'before' | 'locked'>)
   return what === 'user' ? `user:${userId}` : `setting:${name}`;
 }
 
-/** The locks that stand in an entry of the audit log; what is none is left out. */
+/** The locks in an entry of the audit log; invalid ones are omitted. */
 export function locksIn(data: Readonly<Record<string, unknown>>): Lock[] {
   const { locks } = data;
   return Array.isArray(locks) ? locks.filter(isLock) : [];
@@ -136,14 +136,14 @@ export const providers = ['ldap', 'social', 'enterprise', 'any'] as const;
 /** One of {@link providers}. */
 export type Provider = (typeof providers)[number];
 
-/** Whom or what a lockdown is about. */
+/** The users or applications that a lockdown affects. */
 export type LockdownScope =
   | { readonly kind: 'users'; readonly names: readonly string[] }
   | { readonly kind: 'applications'; readonly names: readonly string[] }
   | { readonly kind: 'identity_provider'; readonly provider: Provider }
   | { readonly kind: 'all' };
 
-/** What a lockdown does besides revoking tokens and ending sessions. */
+/** What a lockdown changes in addition to revoking tokens and ending sessions. */
 export interface Measures {
   /** Turns basic authentication off. */
   readonly basicAuthentication: boolean;
@@ -173,9 +173,9 @@ export function describeScope(scope: LockdownScope): string {
 }
 
 /**
- * Since when (RFC 3339) the log has to be kept so that every open incident can be lifted; null where none is open.
- * One that is lifted is needed as well where another began before that: the value from before both stands with
- * the first.
+ * The oldest instant (RFC 3339) from which the log must be kept so that every open incident can be lifted; null without
+ * open incidents. A lifted incident is still needed if an open one began before it was lifted: the original value is
+ * recorded with the first.
  */
 export function neededSince(incidents: readonly Incident[]): string | null {
   let since: string | null = null;

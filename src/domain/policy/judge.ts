@@ -2,13 +2,13 @@ import { HashCounter, textHash } from '../compact-collections.ts';
 import type { Application, RefreshToken, Token } from '../token.ts';
 import { enabledRules, type Policy, type RuleName, ruleOf } from './policy.ts';
 import {
+  type Aggregate,
   type Check,
   type Facts,
   hasExpired,
   type PolicySettings,
   type Rule,
   type Severity,
-  type Aggregate,
 } from './rule.ts';
 import { type Exception, exceptionMatches, isExpiredException, type Subject, subjectKey } from './subject.ts';
 

@@ -90,7 +90,7 @@ export const expiredPresent: TokenRule = {
 
 /**
  * Finds access tokens whose refresh token lives longer than they do, by the controller's setting: it counts
- * a refresh token's life from its creation, which is the access token's. One that is over is no fault.
+ * the refresh token's lifetime from the creation of the access token. Expired refresh tokens are not reported.
  */
 export const refreshOutlivesAccess: TokenRule = {
   appliesTo: 'tokens',

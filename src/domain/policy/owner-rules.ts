@@ -4,7 +4,7 @@ import { matchesAny } from './subject.ts';
 
 /**
  * Finds tokens of deactivated users: controller 24.6.1 goes on answering them, so that deactivating
- * somebody who leaves does not end their access.
+ * a user who leaves does not end their access.
  */
 export const ownerInactive: TokenRule = {
   appliesTo: 'tokens',
@@ -23,7 +23,7 @@ export const ownerInactive: TokenRule = {
   }),
 };
 
-/** Finds tokens of superusers: whoever holds one holds the controller, or may read all of it. */
+/** Finds tokens of superusers, which give access to the whole controller. */
 export const ownerSuperuser: TokenRule = {
   appliesTo: 'tokens',
   tokens: 'live',

@@ -91,7 +91,7 @@ export type Policy = { readonly [Name in RuleName]: (typeof rules)[Name]['defaul
 /** The names of all rules. */
 export const ruleNames = Object.keys(rules) as readonly RuleName[];
 
-/** The policy where none is configured. */
+/** The default policy. */
 export const defaultPolicy = Object.fromEntries(
   ruleNames.map((name) => [name, rules[name].defaults]),
 ) as unknown as Policy;

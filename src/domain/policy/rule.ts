@@ -64,7 +64,7 @@ export interface Aggregate {
   violations(): Iterable<Violation>;
 }
 
-/** What a sum finds. */
+/** One violation that an aggregate finds. */
 export interface Violation {
   readonly subject: Subject;
   readonly message: string;
@@ -175,7 +175,7 @@ export interface PolicySettings {
   } | null;
 }
 
-/** What rules know besides what they judge: gathered before, so that rules stay pure. */
+/** What rules need to know about the target: collected before the audit, so that rules stay pure. */
 export interface Facts {
   /** The instant at which everything is judged. */
   readonly now: Date;

@@ -55,7 +55,7 @@ export function subjectKey(subject: Subject): string {
   }
 }
 
-/** Whose the subject is; null where that is nobody's or is not known. */
+/** The owner of the subject; null if it has no owner or the owner is unknown. */
 export function ownerOf(subject: Subject): UserReference | null {
   switch (subject.kind) {
     case 'token':
@@ -87,7 +87,7 @@ export function applicationOf(subject: Subject): ApplicationReference | null {
   }
 }
 
-/** The description that somebody gave the subject; null where it cannot have one. */
+/** The description of the subject; null if it cannot have one. */
 function descriptionOf(subject: Subject): string | null {
   if (subject.kind === 'token') return subject.token.description;
   return subject.kind === 'purpose' ? subject.purpose.description : null;
@@ -131,12 +131,12 @@ export interface Exception {
   readonly reason: string;
 }
 
-/** Whether an exception's last day is over. */
+/** Whether an exception has expired. */
 export function isExpiredException({ until }: Exception, now: Date): boolean {
   return until !== undefined && now.toISOString().slice(0, 10) > until;
 }
 
-/** Whether an exception is meant for a subject; not whether it still holds. */
+/** Whether an exception matches a subject. Does not check whether the exception has expired. */
 export function exceptionMatches(exception: Exception, subject: Subject): boolean {
   const { user, application, description } = exception;
   return (
@@ -146,7 +146,7 @@ export function exceptionMatches(exception: Exception, subject: Subject): boolea
   );
 }
 
-/** What is not there is not meant by any pattern, `*` included. */
+/** A missing value matches no pattern, not even `*`. */
 function matches(text: string | null | undefined, pattern: string): boolean {
   return text !== null && text !== undefined && matchesGlob(text, pattern);
 }

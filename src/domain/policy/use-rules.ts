@@ -37,8 +37,8 @@ export const neverUsedRule: TokenRule<WithDays> = {
 };
 
 /**
- * Finds tokens that nobody has used for the policy's days. One that was never used counts from its
- * creation, and is left to `never-used` while that is applied. Where tokens do not carry their last use, the
+ * Finds tokens that were not used for the policy's number of days. The age of a token that was never used counts from its
+ * creation; `never-used` reports it instead while that rule is enabled. If tokens do not include their last use, the
  * target's own selection decides (`Facts.unusedTokenIds`).
  */
 export const unusedFor: TokenRule<WithDays> = {

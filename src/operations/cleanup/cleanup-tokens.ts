@@ -43,11 +43,10 @@ export interface CleanupReport {
 }
 
 /** One batch waits for the disk while another acts. */
-const AT_ONCE = 2;
+const CONCURRENCY = 2;
 
 /**
- * Deletes the tokens that a plan says are over, refresh tokens before access tokens: closes what killed
- * runs left open, records the intent, deletes in batches, each recorded before and after. Running it again
+ * Deletes the planned tokens, refresh tokens before access tokens: closes what killed runs left open, records the intent, deletes in batches, each recorded before and after. Running it again
  * finishes the work.
  *
  * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
@@ -60,14 +59,19 @@ export async function cleanupTokens(options: CleanupTokensOptions): Promise<Clea
   const started = clock.now();
   const journal = new Journal({ ...options, operation: 'tokens.cleanup' });
   await reconcile(options);
-  using _held = await journal.hold();
+  using _lock = await journal.lock();
   const work = new OperationRun({ target, journal, signal });
   const tallies = tallied((kind) => new OutcomeTally(plan.counts[kind]));
   const intent = await journal.opening({ step: 'operation', planned: plan.total, ...plan.counts });
   for (const kind of cleanupKinds) {
     const ids = plan.ids[kind];
     const batches = batchesOf({ ids }, { from: 0, to: ids.length, size });
-    await runBatches(work, { batches, atOnce: AT_ONCE, tally: tallies[kind], ...way(kind, options) });
+    await runBatches(work, {
+      batches,
+      concurrency: CONCURRENCY,
+      tally: tallies[kind],
+      ...way(kind, options),
+    });
   }
   const byKind = tallied((kind) => cleaned(tallies[kind]));
   const report: CleanupReport = {
@@ -91,7 +95,7 @@ export async function cleanupTokens(options: CleanupTokensOptions): Promise<Clea
 
 /**
  * How tokens of a kind are deleted. Access tokens take a refresh token that is still beside them along, where
- * deleting its row failed before: it is over as well, and would be left as an orphan.
+ * deleting its row failed before: it would be left as an orphan.
  */
 function way(
   kind: CleanupKind,

@@ -2,7 +2,7 @@ import { IdSet } from '../../domain/compact-collections.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Capabilities, RefreshTokenSelector, Target } from '../ports/target.ts';
 
-/** The kinds of tokens that are over, in the order in which they are deleted. */
+/** The kinds of tokens to clean up, in the order of deletion. */
 export const cleanupKinds = [
   'expiredRefreshTokens',
   'revokedRefreshTokens',
@@ -10,7 +10,7 @@ export const cleanupKinds = [
   'expiredAccessTokens',
 ] as const;
 
-/** A kind of tokens that are over. */
+/** A kind of tokens to clean up. */
 export type CleanupKind = (typeof cleanupKinds)[number];
 
 /** What to plan. */
@@ -25,7 +25,7 @@ export interface PlanCleanupOptions {
   readonly capabilities?: Capabilities;
 }
 
-/** Which tokens are over and can be deleted. */
+/** The tokens that can be deleted. */
 export interface CleanupPlan {
   /** Ids by kind, ascending. */
   readonly ids: Readonly<Record<CleanupKind, readonly number[]>>;
@@ -47,12 +47,11 @@ const REST_CANNOT =
   'The REST API cannot clean up refresh tokens, or access tokens that have one. Use a database context.';
 
 /**
- * Finds the tokens that are over. Reads only.
+ * Finds the tokens to clean up. Reads only.
  *
- * Refresh tokens are over when they have expired (by REFRESH_TOKEN_EXPIRE_SECONDS; where that reads 0,
- * which no controller can use, or cannot be read, none have), were revoked longer ago than `keepRevokedFor`, or are alive
- * without an access token. Access tokens are over when they have expired and no refresh token beside them
- * can still be used.
+ * These are refresh tokens that have expired (by REFRESH_TOKEN_EXPIRE_SECONDS; none if that is 0 or cannot be read), that
+ * were revoked longer ago than `keepRevokedFor`, or that are live without an access token; and access tokens that have
+ * expired and have no usable refresh token.
  *
  * @throws Whatever the target throws.
  */

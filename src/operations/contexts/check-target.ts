@@ -4,8 +4,7 @@ import type { RightsPurpose, Target, TargetDescription } from '../ports/target.t
 export type CheckedTarget = TargetDescription & { readonly warnings: readonly string[] };
 
 /**
- * Finds out who answers at a target, who the caller is there, and what stands in the way of
- * administering its tokens. Reads only.
+ * Describes a target and the caller's account there, with warnings about what limits token administration. Reads only.
  *
  * @throws What the target throws: an error of its own for a name, port, certificate or credential that
  * is wrong.
@@ -38,7 +37,7 @@ function wayWarnings({ transport, address }: TargetDescription): string[] {
   return [];
 }
 
-/** What stands in the way of an account of the controller. */
+/** The limits of an account of the controller. */
 function accountWarnings({ identity, credential, capabilities }: TargetDescription): string[] {
   const found: string[] = [];
   if (!capabilities.changes) {

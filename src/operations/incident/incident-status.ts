@@ -36,7 +36,7 @@ export interface IncidentStatus extends Incident {
   /** Its time is over, and it is not lifted. */
   readonly isOverdue: boolean;
   readonly values: readonly HeldValue[];
-  /** How many tokens of its scope are alive, besides what may be the caller's own. */
+  /** How many tokens of its scope are live, excluding the caller's own. */
   readonly aliveCount: number;
   /** Some of them, the newest. */
   readonly alive: readonly AliveToken[];
@@ -44,7 +44,7 @@ export interface IncidentStatus extends Incident {
   readonly holds: boolean;
 }
 
-/** An incident at another address, as the log last has it: nobody has looked whether it holds. */
+/** An incident at another address, as recorded in the log; it was not verified. */
 export interface ElsewhereIncident extends Incident {
   /** As of the description of the target where it was locked down. */
   readonly address: string;
@@ -114,7 +114,7 @@ function isOverdue(incident: Incident, now: Date): boolean {
   return incident.state !== 'lifted' && isDue(incident, now);
 }
 
-/** Whether an incident's time is over. */
+/** Whether an incident is due to be lifted. */
 export function isDue({ until }: Pick<Incident, 'until'>, now: Date): boolean {
   return until !== null && Date.parse(until) <= now.getTime();
 }

@@ -27,8 +27,8 @@ export interface LiftReport {
 }
 
 /**
- * Lifts an incident: gives back the values from before it, in the opposite order, of what nobody else has
- * changed since and no other incident holds. What was revoked stays revoked. Running it again finishes the
+ * Lifts an incident: restores the values from before it in reverse order, except values that were changed since or that
+ * another incident holds. What was revoked stays revoked. Running it again finishes the
  * work; lifting what is lifted does nothing.
  *
  * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
@@ -42,7 +42,7 @@ export async function liftIncident(options: Change & { readonly incident: string
   const none = { incident: id, steps: [], left: [], interrupted: false, stopped: null };
   if (incident.state === 'lifted') return { ...none, result: 'unchanged', run: null };
   const journal = new Journal({ ...options, operation: 'incident.lift' });
-  using _held = await journal.hold();
+  using _lock = await journal.lock();
   const work = new OperationRun({ target, journal, signal });
   const opening = await journal.opening(openingOf({ incident, items }));
   const restored = items.filter(({ action }) => action === 'restore');
@@ -121,7 +121,7 @@ async function restore(
   const settings = items.map(({ name, before, found }) => ({ name, from: found, to: before }));
   const act = async () => {
     const before = await work.target.settings.read();
-    // Somebody may have changed one since the plan: theirs it stays.
+    // Keep a value that was changed since the plan.
     const same = items.filter(({ name, found }) => settingNamed(before, name) === found);
     const values = same.map(({ name, before: value }) => ({ name, value }));
     if (values.length > 0) await work.target.settings.write(changeTo(values, before));
@@ -156,11 +156,11 @@ export interface LiftItem {
   /** What it is; null where it is gone. */
   readonly found: LockValue | null;
   /**
-   * `restore` gives it the value from before; `as_before` it is already; `kept` another incident holds it;
-   * `changed` somebody else has set it since; `gone` the user is.
+   * `restore`: set the original value. `as_before`: it already has that value. `kept`: another incident holds it.
+   * `changed`: it was changed since. `gone`: the user was deleted.
    */
   readonly action: 'restore' | 'as_before' | 'kept' | 'changed' | 'gone';
-  /** Ids of the incidents that hold it besides. */
+  /** Ids of the other incidents that hold it. */
   readonly others: readonly string[];
 }
 
@@ -190,7 +190,7 @@ export async function planLift(options: {
 }
 
 /**
- * The ids of open incidents whose time is over, in the order in which they began. Reads only.
+ * The ids of open incidents that are due, in the order in which they began. Reads only.
  *
  * @throws TokenctlError whatever the log throws.
  */

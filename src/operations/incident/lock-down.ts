@@ -19,14 +19,14 @@ import { type AccessPath, verifyAccessPaths } from './verify-access-paths.ts';
 export interface LockDownOptions extends Change, RevocationListeners {
   readonly plan: LockdownPlan;
   readonly files: SnapshotFiles;
-  /** Told of each step when it is over. */
+  /** Called after each step. */
   readonly onStep?: (step: StepReport) => void;
 }
 
 /** What a lockdown did, and what it left. */
 export interface LockdownReport {
   readonly incident: string;
-  /** `locked` where everything asked for is done and no door was found open. */
+  /** `locked` if every step is done and no way in was found open. */
   readonly result: 'locked' | 'partly';
   readonly until: Date | null;
   readonly steps: readonly StepReport[];
@@ -42,11 +42,11 @@ export interface LockdownReport {
 }
 
 /**
- * Carries out a lockdown: closes what killed runs left open, records the intent, shuts the accessPaths (switches,
- * users), writes down what there is, clears the rooms (refresh tokens, access tokens, sessions), shortens
- * lifetimes, and finds out whether the doors are shut. What is written down is what was there before: shutting
- * doors changes settings and users, whose values from before stand in the log and in the snapshot, and no token. A step that fails keeps no other from being taken. Running it again finishes
- * the work and finds the rest unchanged.
+ * Carries out a lockdown: closes what killed runs left open, records the intent, closes the ways in (settings and
+ * users), writes a snapshot, revokes all access, shortens lifetimes, and verifies that the ways in are closed. The
+ * snapshot is complete although it is written after the settings change: the log and the snapshot hold the original
+ * values, and closing a way in changes no token. A failed step does not stop the next one. Running it again finishes
+ * the work.
  *
  * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
  * was; what the target throws where nothing could be tried.
@@ -57,7 +57,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   const started = clock.now();
   const journal = new Journal({ ...options, operation: 'incident.lockdown' });
   await reconcile(options);
-  using _held = await journal.hold();
+  using _lock = await journal.lock();
   const work = new OperationRun({ target, journal, signal });
   const kept = plan.revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
   const opening = await journal.opening(openingOf(plan, kept));

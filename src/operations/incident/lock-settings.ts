@@ -56,7 +56,7 @@ function settingsText(
   return open > 0 ? `Set ${values}.` : `${values}: already set.`;
 }
 
-/** The settings that a lockdown sets before it revokes anything: whoever is out stays out. */
+/** The settings that a lockdown turns off before it revokes anything, so that no new access is created meanwhile. */
 const SWITCHES = ['AUTH_BASIC_ENABLED', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS'] as const;
 
 /** The most that new tokens and codes live while an incident is open, in seconds. */

@@ -3,7 +3,7 @@ import type { Lock, LockdownScope, Measures } from '../../domain/incident/incide
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { TargetDescription } from '../ports/target.ts';
 
-/** Something that stays open because this target cannot close it, or because it was not asked for. */
+/** Something that stays open because this target cannot close it or because it was not requested. */
 export interface ManualStep {
   /** What, as a noun. */
   readonly what: string;
@@ -55,7 +55,7 @@ const NAMES = {
   own_token: 'your own token',
 } as const;
 
-/** Where tokens were not counted, nothing told of them. */
+/** Only where the plan does not mention refresh tokens itself. */
 function refreshTokens({ dialect }: TargetDescription): ManualStep {
   const { revokeTokens } = managementCommands(dialect);
   return {
@@ -93,7 +93,7 @@ function lifetimes(): ManualStep {
   };
 }
 
-/** Whom turning Basic authentication off keeps out besides. */
+/** The local accounts that turning basic authentication off also locks out. */
 function localAccounts({ dialect }: TargetDescription): readonly ManualStep[] {
   const why = basicAuthCaution(dialect);
   if (why === null) return [];

@@ -20,7 +20,7 @@ export interface UserOffboardingPlan {
   readonly users: readonly string[];
   /** Those of them that are active and would be deactivated. */
   readonly deactivate: UsersStep['users'];
-  /** Whether they stay active although that was asked for: the target deactivates nobody. */
+  /** Whether active users stay active because the target cannot deactivate users. */
   readonly staysActive: boolean;
   readonly revocation: RevocationPlan;
 }
@@ -96,7 +96,7 @@ export async function offboardUsers(
   const { users } = plan;
   const journal = new Journal({ ...options, operation: 'users.offboard' });
   await reconcile(options);
-  using _held = await journal.hold();
+  using _lock = await journal.lock();
   const work = new OperationRun({ target, journal, signal });
   const common = { users };
   const planned = { deactivate: plan.deactivate.length, tokens: plan.revocation.tokenIds.length };
@@ -168,7 +168,7 @@ export interface PlanOffboardingOptions {
 
 /** Who would lose access, and what. */
 export interface OffboardingPlan {
-  /** Null where nobody is to lose anything. */
+  /** Null if there is nothing to revoke. */
   readonly plan: RevocationPlan | null;
   /** The names of the users that are gone or deactivated, whether they have anything left or not. */
   readonly users: readonly string[];
@@ -178,7 +178,7 @@ export interface OffboardingPlan {
 
 /**
  * Plans the end of all access tokens, refresh tokens and sessions of users that are deactivated, or gone
- * from a list. Whoever runs this is never among them. Reads only.
+ * from a list. The caller is never included. Reads only.
  *
  * @throws TokenctlError `usage` for an empty list, which would mean everybody; `plan_too_large` above the
  * allowed share; and whatever the target throws.

@@ -33,8 +33,8 @@ export interface PlanLockdownOptions {
   /** For how long, in milliseconds; null for until it is lifted. */
   readonly lasts: number | null;
   /**
-   * Whether to count what would be revoked; counted by default, and where the doors are shut already. Over REST
-   * that is a question for every two hundred tokens: nobody waits for it who is not asked, while the doors are open.
+   * Whether to count what would be revoked (the default). Always counted if the same lockdown is in place already. Over
+   * REST this takes a request for every two hundred tokens, during which the ways in stay open.
    */
   readonly count?: boolean;
   /**
@@ -44,7 +44,7 @@ export interface PlanLockdownOptions {
   readonly sharedId?: string;
 }
 
-/** What a lockdown would do, as of now. Tokens are looked for again once the doors are shut. */
+/** What a lockdown would do, as of now. Tokens are read again after the ways in are closed. */
 export interface LockdownPlan {
   /** The incident's id, as `incident lift` takes it. */
   readonly incident: string;
@@ -66,7 +66,7 @@ export interface LockdownPlan {
   readonly lifetimes: readonly Lock[];
   /** Whether `revocation` has what would be revoked; otherwise only what is kept, and what stays alive. */
   readonly counted: boolean;
-  /** What is revoked and ended; null where the scope means nobody. */
+  /** What is revoked and ended; null if the scope matches no user. */
   readonly revocation: RevocationPlan | null;
   readonly manualSteps: readonly ManualStep[];
 }
@@ -184,9 +184,9 @@ export interface UserLocks {
 
 /**
  * The locks on users that a scope means now: on those that are active, and on those that another incident has
- * deactivated. The caller is kept, and whom the measures name.
+ * deactivated. The caller and the users in `keepActive` are kept.
  *
- * @throws TokenctlError `unsupported` where the target deactivates nobody, and whatever the target throws.
+ * @throws TokenctlError `unsupported` if the target cannot deactivate users, and whatever the target throws.
  */
 export async function userLocks(options: {
   readonly target: Target;

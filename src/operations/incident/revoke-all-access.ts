@@ -9,8 +9,8 @@ import type { RevocationListeners, RevocationReport } from '../revocation/revoca
 import { revokeTokens } from '../revocation/revoke-tokens.ts';
 import { endsRun, type Step, type StepReport, type StepResult, takeStep } from './step.ts';
 
-/** How often it is looked again for tokens that were made meanwhile. */
-const MOST_PASSES = 12;
+/** The maximum number of passes over tokens that were created meanwhile. */
+const MAX_PASSES = 12;
 
 /** Whose tokens are revoked and sessions ended. */
 export interface Clearing extends RevocationListeners {
@@ -29,16 +29,16 @@ export interface Cleared {
 }
 
 /**
- * Revokes refresh tokens, then access tokens, then ends sessions; and looks again, until nothing is there:
- * whoever refreshes while the first pass works has a new pair that its plan does not know. Each pass is a run of
- * its own in the log, named by the step's outcome.
+ * Revokes refresh tokens and access tokens, ends sessions, and repeats this until nothing is left: a client that
+ * refreshes during a pass gets a new pair, which that pass did not plan. Each pass is a separate run in the audit log; the
+ * outcome of the step names it.
  *
  * @throws TokenctlError as {@link takeStep}.
  */
 export async function revokeAllAccess(work: OperationRun, clearing: Clearing): Promise<Cleared> {
   const steps: StepReport[] = [];
   let last: RevocationPlan | null = null;
-  for (let pass = 1; pass <= MOST_PASSES && !work.shouldStop; pass += 1) {
+  for (let pass = 1; pass <= MAX_PASSES && !work.shouldStop; pass += 1) {
     const selector = await clearing.selector();
     if (selector === null) break;
     last = await planRevocation({
@@ -67,7 +67,7 @@ export async function revokeAllAccess(work: OperationRun, clearing: Clearing): P
       },
     });
     steps.push(step);
-    // What fails again and again is not tried forever.
+    // Without progress, another pass would fail the same way.
     if (progress === 0) break;
     if (plan.reach.refreshTokens) {
       const chase = await drainRefreshTokens(work, selector);
@@ -92,7 +92,7 @@ function amount(plan: RevocationPlan): number {
   return plan.tokenIds.length + plan.refreshTokenIds.length + (plan.sessions?.count ?? 0);
 }
 
-/** How much is gone that was planned, whoever did it. */
+/** How many of the planned tokens and sessions are gone. */
 function progressOf({ revoked, unchanged, refreshTokens, sessions }: RevocationReport): number {
   const refresh = (refreshTokens?.revoked ?? 0) + (refreshTokens?.unchanged ?? 0);
   return revoked + unchanged + refresh + (sessions?.ended ?? 0);
@@ -128,24 +128,23 @@ function passResult(pass: number, report: RevocationReport): StepResult {
   };
 }
 
-/** For how long refreshing clients are chased, in milliseconds. */
-const LONGEST = 15_000;
+/** The time limit for draining refresh tokens. */
+const MAX_DRAIN_MS = 15_000;
 
 /** After how many milliseconds the log is told: what a killed process did since is not in it by number. */
-const ROUND = 1000;
+const ROUND_MS = 1000;
 
 /**
- * Revokes refresh tokens until none is live. Whoever refreshes every few milliseconds has another pair before a
- * plan is through, and before a disk has taken an intent that names its refresh token. So the intent is to revoke
- * whatever is live: under it they are listed and revoked at once, again and again, and the outcome names those
- * that were. Every try catches all that are not in the middle of a refresh.
+ * Revokes refresh tokens until none is live. A client that refreshes every few milliseconds gets a new pair before a plan
+ * is carried out, and before its intent is on disk. So the intent is to revoke every live refresh token of the selection:
+ * they are listed and revoked repeatedly, and the outcome lists those that were revoked.
  *
- * @returns What it did; null where none was live.
+ * @returns What it did; null if no refresh token was live.
  * @throws TokenctlError `audit_unavailable` where the log fails before anything was tried, and
  * `outcome_unrecorded` where it fails later.
  */
 export async function drainRefreshTokens(work: OperationRun, selector: Selector): Promise<StepReport | null> {
-  const until = performance.now() + LONGEST;
+  const until = performance.now() + MAX_DRAIN_MS;
   let [revoked, tries, left] = [0, 0, 0];
   while (!work.shouldStop && performance.now() < until) {
     const ids = await liveRefreshTokens(work.target, selector);
@@ -155,7 +154,7 @@ export async function drainRefreshTokens(work: OperationRun, selector: Selector)
     revoked += round.revoked;
     tries += round.tries;
     left = round.left;
-    // One that cannot be revoked stays so: it is told of by the next pass.
+    // The next pass reports tokens that cannot be revoked.
     if (left === 0 || round.isStuck) break;
   }
   if (tries === 0) return null;
@@ -216,7 +215,7 @@ async function tries(
   chase: Chase & { readonly outcome: BatchOutcome; readonly touched: number[] },
 ): Promise<Round> {
   const { target } = work;
-  const until = Math.min(chase.until, performance.now() + ROUND);
+  const until = Math.min(chase.until, performance.now() + ROUND_MS);
   let [revoked, count, isStuck] = [0, 0, false];
   let ids = await liveRefreshTokens(target, chase.selector);
   while (ids.length > 0 && !isStuck && !work.shouldStop && (count === 0 || performance.now() < until)) {

@@ -18,7 +18,7 @@ export async function usersOf(scope: LockdownScope, target: Target): Promise<rea
 }
 
 /**
- * The tokens that a scope means now; null where it means nobody, which as a selector would be none.
+ * The tokens that a scope currently covers; null if it covers no user.
  *
  * @throws TokenctlError as {@link usersOf}.
  */
@@ -42,7 +42,7 @@ function isMeant({ externalAccount }: Pick<User, 'externalAccount'>, scope: Lock
   return scope.provider === 'any' ? externalAccount !== null : externalAccount === scope.provider;
 }
 
-/** A user of whom it is known whether active. */
+/** A user with a known active state. */
 export type KnownUser = User & { readonly isActive: boolean };
 
 /**

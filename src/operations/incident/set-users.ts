@@ -5,16 +5,15 @@ import type { EntryDraft } from '../ports/audit-log.ts';
 import { endsRun, isRefusal, type StepReport, type StepResult, takeStep } from './step.ts';
 
 /** Users that share one intent and one outcome in the audit log. */
-const TOGETHER = 200;
+const USERS_PER_BATCH = 200;
 
-/** How many are under way at the same time. */
-const AT_ONCE = 8;
+const CONCURRENCY = 8;
 
 /** Users to deactivate, or to activate again. */
 export interface UsersStep {
   readonly users: readonly Pick<Lock, 'name' | 'userId' | 'before' | 'locked'>[];
   readonly active: boolean;
-  /** What the entries state besides. */
+  /** Additional data of the entries. */
   readonly common: EntryDraft['data'];
   /** What the intent calls the users: `locks` where an incident comes to hold them. */
   readonly key: 'locks' | 'users';
@@ -24,7 +23,7 @@ export interface UsersStep {
  * Deactivates users or activates them again, recorded before and after, some hundred at a time. One that fails
  * keeps no other from it.
  *
- * @returns What became of them together; null for nobody.
+ * @returns The combined result; null without users.
  * @throws TokenctlError as {@link takeStep}.
  */
 export async function setUsers(work: OperationRun, step: UsersStep): Promise<StepReport | null> {
@@ -32,8 +31,8 @@ export async function setUsers(work: OperationRun, step: UsersStep): Promise<Ste
   if (users.length === 0) return null;
   const title = active ? 'Activating users' : 'Deactivating users';
   const parts: StepReport[] = [];
-  for (let start = 0; start < users.length; start += TOGETHER) {
-    const some = users.slice(start, start + TOGETHER);
+  for (let start = 0; start < users.length; start += USERS_PER_BATCH) {
+    const some = users.slice(start, start + USERS_PER_BATCH);
     const act = () => setEach(work, some, active);
     parts.push(await takeStep(work, { name: 'users', title, common, intent: { active, [key]: some }, act }));
   }
@@ -44,7 +43,7 @@ export async function setUsers(work: OperationRun, step: UsersStep): Promise<Ste
 interface Outcomes {
   readonly changed: number[];
   readonly unchanged: number[];
-  /** Of whom it is certain that nothing was done. */
+  /** Users that were certainly not changed. */
   readonly refused: number[];
   readonly failed: { readonly id: number; readonly reason: string }[];
 }
@@ -68,7 +67,7 @@ async function setEach(
       }
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
   if (ending !== null) throw ending;
   return resultOf(outcomes, users.length, active);
 }

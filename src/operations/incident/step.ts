@@ -24,12 +24,12 @@ export interface Step {
   readonly title: string;
   /** What both entries state. */
   readonly common: EntryDraft['data'];
-  /** What the intent states besides. */
+  /** Additional data of the intent. */
   readonly intent?: EntryDraft['data'];
   readonly act: () => Promise<StepResult>;
 }
 
-/** After these the target is none to go on with. */
+/** Errors after which the target cannot be used any more. */
 const ENDINGS: ReadonlySet<TokenctlErrorCode> = new Set(['credentials_refused', 'target_unreachable']);
 
 /** Whether nothing further can be tried at the target after this. */

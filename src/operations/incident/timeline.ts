@@ -16,7 +16,7 @@ export interface TimelineItem {
   readonly who: string | null;
   /** As a phrase. */
   readonly what: string;
-  /** What the source states besides: plain JSON without secrets. */
+  /** Further data of the source: plain JSON without secrets. */
   readonly data: Readonly<Record<string, unknown>>;
 }
 
@@ -98,7 +98,7 @@ function isAbout({ data, actor }: Entry, subject: TimelineSubject): boolean {
   return actor['as'] === subject.user || names(data, subject.user);
 }
 
-/** Whether a name stands anywhere in an entry, as a whole value. */
+/** Whether a name occurs anywhere in an entry as a whole value. */
 function names(value: unknown, name: string): boolean {
   if (value === name) return true;
   if (typeof value !== 'object' || value === null) return false;

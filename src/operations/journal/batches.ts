@@ -26,7 +26,7 @@ export function* batchesOf(
 interface BatchRun {
   readonly batches: Iterable<Batch>;
   /** How many are under way together: one waits for the disk while another acts. */
-  readonly atOnce: number;
+  readonly concurrency: number;
   /** What the log calls it. */
   readonly step: BatchStep;
   readonly act: (ids: readonly number[]) => AsyncIterable<Outcome>;
@@ -56,7 +56,7 @@ export async function runBatches(work: OperationRun, run: BatchRun): Promise<voi
   };
   await work.part(
     async () => {
-      await Promise.all(Array.from({ length: run.atOnce }, worker));
+      await Promise.all(Array.from({ length: run.concurrency }, worker));
       if (failure !== null) throw failure.error;
     },
     () => {
@@ -109,7 +109,7 @@ export function intendedIds(data: EntryDraft['data']): number[] {
 
 /**
  * What the outcome of a batch states: ids by result, and beside `revoked` (`deleted` for rows) what the
- * target told of each in the same order: `fingerprints`; and the refresh tokens that were revoked along. It
+ * target told of each in the same order: `fingerprints`; and the refresh tokens that were revoked with them. It
  * keeps that and not the outcomes themselves, of which there are thousands at a time.
  */
 export class BatchOutcome {
@@ -193,15 +193,15 @@ export interface OutcomeCounts {
   readonly notTried: number;
 }
 
-/** Who wants to be told while tokens are tried. */
+/** Listeners to the progress. */
 interface OutcomeListeners {
   readonly onOutcome?: (outcome: Outcome) => void;
   /** Called every few dozen tokens, and with the last. */
   readonly onProgress?: () => void;
 }
 
-/** Progress is told once in so many tokens. */
-const STRIDE = 32;
+/** The number of tokens between two progress reports. */
+const PROGRESS_INTERVAL = 32;
 
 /** Counts what becomes of tokens of one kind while several batches are under way. */
 export class OutcomeTally {
@@ -227,7 +227,7 @@ export class OutcomeTally {
     else this.#failed.push(failedToken(outcome));
     if (outcome.refreshToken !== undefined) this.alongside.push(outcome.refreshToken.id);
     this.#listeners.onOutcome?.(outcome);
-    if (this.done % STRIDE === 0 || this.done === this.#planned) this.#listeners.onProgress?.();
+    if (this.done % PROGRESS_INTERVAL === 0 || this.done === this.#planned) this.#listeners.onProgress?.();
   }
 
   get done(): number {

@@ -23,8 +23,8 @@ export class Journal {
     this.#options = options;
   }
 
-  /** Takes the run, so that nobody else closes its intents while this process lives. */
-  hold(): Promise<Disposable> {
+  /** Locks the run, so that no other process closes its intents while this one lives. */
+  lock(): Promise<Disposable> {
     return this.#options.log.lockRun(this.run);
   }
 

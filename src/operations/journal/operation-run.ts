@@ -4,7 +4,7 @@ import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { type Journal, outcomeUnrecorded } from './journal.ts';
 
-/** What every operation that changes something in batches takes besides its own arguments. */
+/** The common options of every operation that makes changes in batches. */
 export interface Change {
   readonly target: Target;
   readonly description: TargetDescription;

@@ -40,7 +40,7 @@ export async function reconcile(options: ReconcileOptions): Promise<number> {
   return abandoned.length;
 }
 
-/** What the target can still tell of an intent that has no outcome. */
+/** Determines what became of an intent without an outcome, as far as the target still shows it. */
 async function findOut({ operation, data }: Entry, target: Target): Promise<EntryDraft['data']> {
   const { step } = data;
   switch (step) {
@@ -77,7 +77,7 @@ function userIds({ users }: Entry['data']): readonly number[] | 'all' {
 }
 
 /** How many parts are asked for at the same time. */
-const AT_ONCE = 4;
+const CONCURRENCY = 4;
 
 /** How many ids are asked for at a time, at most. */
 const MOST = 5000;
@@ -111,7 +111,7 @@ async function found(
   ids: readonly number[],
   ask: (part: readonly number[]) => AsyncIterable<{ readonly id: number }>,
 ): Promise<number[]> {
-  const size = Math.min(MOST, Math.ceil(ids.length / AT_ONCE));
+  const size = Math.min(MOST, Math.ceil(ids.length / CONCURRENCY));
   const alive: number[] = [];
   let start = 0;
   const work = async () => {
@@ -121,6 +121,6 @@ async function found(
       for await (const { id } of ask(part)) alive.push(id);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: CONCURRENCY }, work));
   return alive.sort((a, b) => a - b);
 }

@@ -34,7 +34,7 @@ const refusals: ReadonlySet<TokenctlErrorCode> = new Set([
 export async function recordAct<Result>(options: Act<Result>): Promise<Result> {
   const journal = new Journal(options);
   await reconcile(options);
-  using _held = await journal.hold();
+  using _lock = await journal.lock();
   const intent = await journal.opening(options.intent);
   let result: Result;
   try {

@@ -45,7 +45,7 @@ interface ClosedLater {
   readonly alive: number | null;
 }
 
-/** What a run did, on whose order, by the entries of the audit log. Of bounded size, however much it did. */
+/** What a run did and who started it, from the entries of the audit log. Its size is bounded. */
 export interface RunAccount {
   readonly run: string;
   readonly operation: string;
@@ -64,7 +64,7 @@ export interface RunAccount {
   readonly counts: RunCounts;
   /** The owners of most tokens that it was about to revoke. */
   readonly owners: readonly { readonly user: string; readonly tokens: number }[];
-  /** How many owners there are besides. */
+  /** The number of owners not listed. */
   readonly moreOwners: number;
   readonly changes: readonly ChangedValue[];
   /** Why things failed, the first ones. */

@@ -19,7 +19,7 @@ export interface EntryDraft {
   readonly closes?: number;
 }
 
-/** An entry as it stands in the log. */
+/** A recorded entry. */
 export interface Entry extends EntryDraft {
   /** The version of the entry format. */
   readonly v: 1;
@@ -30,8 +30,8 @@ export interface Entry extends EntryDraft {
   /** SHA-256 (hex) of the line before it; 64 zeros for the first. */
   readonly previous: string;
   /**
-   * The numbers of the intents that have no outcome yet, this entry included, ascending: whoever reads
-   * the last entry knows what is unfinished, however long the log is.
+   * The numbers of the intents that have no outcome yet, including this entry, ascending: the last entry
+   * shows what is unfinished without reading the whole log.
    */
   readonly open: readonly number[];
 }
@@ -42,7 +42,7 @@ export interface EntrySelection {
   readonly operations: readonly string[];
 }
 
-/** Where a log stands: how many entries, and the hash of the last line. */
+/** The head of a log: the number of entries, and the hash of the last line. */
 export interface Head {
   readonly size: number;
   readonly hash: string;
@@ -72,14 +72,14 @@ export interface LogVerification {
   readonly entries: number;
   /** The number up to which retention removed them; absent where the first one is there. */
   readonly removed?: number;
-  /** Where the log stands after them. */
+  /** The head of the log after them. */
   readonly head: Head;
   readonly break: LogBreak | null;
   /** The length of an unfinished last line, 0 for none: an append that a crash cut short. */
   readonly tornBytes: number;
 }
 
-/** Is told of a log's lines while it is verified. */
+/** Receives the lines of a log while it is verified. */
 export interface LogObserver {
   /** Before the first line, where retention removed what was before: the tree of that. */
   begins(before: TreeState): void;
@@ -105,7 +105,7 @@ export interface Pruning {
 
 /**
  * The audit log. `append` returns only when the entry is on stable storage, and throws
- * `TokenctlError` (`audit_unavailable`) otherwise: whoever wants to act awaits it first.
+ * `TokenctlError` (`audit_unavailable`) otherwise: await it before making a change.
  */
 export interface AuditLog {
   append(draft: EntryDraft): Promise<Entry>;
@@ -126,18 +126,18 @@ export interface AuditLog {
    * before the run's first intent.
    */
   lockRun(run: string): Promise<Disposable>;
-  /** The intents without an outcome whose run nobody holds: what a killed process left behind. */
+  /** The intents without an outcome whose run no process has locked: what a killed process left behind. */
   abandonedIntents(): Promise<readonly Entry[]>;
   /**
    * Closes the log's file and goes on in a new one, whose first entry follows from the last of the old;
-   * null for an empty log. Absent where the log is no file.
+   * null for an empty log. Absent if the log is not a file.
    *
    * @throws TokenctlError `log_broken`, `audit_unavailable`.
    */
   rotate?(actor: LogActor): Promise<Rotation | null>;
   /**
    * Removes closed files whose entries are all older than an instant and have an outcome; an entry says so
-   * before. Null where there are none. Absent where the log is no file.
+   * before. Null if there are none. Absent if the log is not a file.
    *
    * @throws TokenctlError `audit_unavailable`.
    */
@@ -145,7 +145,7 @@ export interface AuditLog {
   close(): Promise<void>;
 }
 
-/** Where the key stands that signs checkpoints, in the texts of `core/note-key.ts`. */
+/** Stores the keys that sign checkpoints, in the text form of `domain/note-key.ts`. */
 export interface LogKeys {
   /**
    * Keeps a new key.
@@ -156,13 +156,13 @@ export interface LogKeys {
   /**
    * The private key.
    *
-   * @throws TokenctlError `configuration` where there is none, or it cannot be read.
+   * @throws TokenctlError `configuration` if it is missing or cannot be read.
    */
   signer(): Promise<Secret>;
   /**
    * The public keys, oldest first: those that were replaced still verify what they signed.
    *
-   * @throws TokenctlError `configuration` where there are none, or they cannot be read.
+   * @throws TokenctlError `configuration` if they are missing or cannot be read.
    */
   verifiers(): Promise<readonly string[]>;
   /** Keeps a key beside the one in use, which {@link LogKeys.adopt} puts in its place. */

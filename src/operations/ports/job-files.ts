@@ -16,7 +16,7 @@ export interface JobFiles {
    * @throws TokenctlError `configuration` where the file cannot be read, or the program fails.
    */
   names(source: NameSource, signal: AbortSignal): Promise<readonly string[]>;
-  /** The text of a file; null where there is none. Throws `configuration` where it cannot be read. */
+  /** The text of a file; null if it does not exist. Throws `configuration` if it cannot be read. */
   read(path: string): Promise<string | null>;
   /** Throws `configuration` where it cannot be written. */
   replace(path: string, text: string): Promise<void>;

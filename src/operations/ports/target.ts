@@ -145,7 +145,7 @@ export interface Target {
      */
     write(change: Partial<AuthenticationSettings>): Promise<AuthenticationSettings>;
   };
-  /** Lets go of connections. */
+  /** Closes connections. */
   close(): Promise<void>;
 }
 
@@ -217,7 +217,7 @@ export interface TargetDescription {
   /** How the tool authenticates there. */
   readonly credential: 'token' | 'password' | 'database_role';
   /**
-   * How it travels. `https_unverified` and `tls_unverified` are TLS whose certificate nobody checks; `tls`,
+   * How it travels. `https_unverified` and `tls_unverified` are TLS without certificate verification; `tls`,
    * `tls_unverified`, `plain` and `local` (a socket of this machine) are a database's.
    */
   readonly transport: 'https' | 'https_unverified' | 'http' | 'tls' | 'tls_unverified' | 'plain' | 'local';

@@ -27,8 +27,8 @@ export interface LeakedTokens {
   readonly how: Capabilities['identifies'];
 }
 
-/** So many lines are named for a value. */
-const LINES = 5;
+/** The maximum number of lines listed for a value. */
+const MAX_LINES = 5;
 
 /** A value, and where it was found. */
 interface Candidate {
@@ -55,7 +55,7 @@ export async function findLeaked(options: {
     for (const value of findTokenValues(line)) {
       const known = candidates.get(value.reveal());
       if (known === undefined) candidates.set(value.reveal(), { value, lines: [lines] });
-      else if (known.lines.length < LINES && known.lines.at(-1) !== lines) known.lines.push(lines);
+      else if (known.lines.length < MAX_LINES && known.lines.at(-1) !== lines) known.lines.push(lines);
     }
   }
   const all = [...candidates.values()];
@@ -118,11 +118,11 @@ export async function planLeaked(options: {
   });
 }
 
-/** How a controller makes a token's value: 30 letters and digits, standing by themselves. */
-const MADE = /(?<![A-Za-z0-9])[A-Za-z0-9]{30}(?![A-Za-z0-9])/g;
+/** The values that a controller generates: exactly 30 letters and digits. */
+const GENERATED = /(?<![A-Za-z0-9])[A-Za-z0-9]{30}(?![A-Za-z0-9])/g;
 
 /** A value that says of itself that it is a token: behind `Bearer`, or as the value of a setting called so. */
-const CALLED =
+const LABELED =
   /(?:\bbearer\s+|(?:oauth2?_?)?(?:access_|refresh_)?token["']?\s*[:=]\s*["']?)([A-Za-z0-9\-._~+/]{16,256}=*)/gi;
 
 /** A line that is nothing but a value. */
@@ -130,7 +130,7 @@ const ALONE = /^[A-Za-z0-9\-._~+/]{16,256}=*$/;
 
 /**
  * What may be token values in a line of text: of a scan, a paste, a log. Strings of the length that a controller
- * makes, whatever stands around them; what is called a token; and a line that is nothing else.
+ * makes, in any context; what is called a token; and a line that is nothing else.
  *
  * Other secrets of other lengths are left alone on purpose: a target that tries values must not be shown them.
  */
@@ -138,7 +138,7 @@ export function findTokenValues(line: string): readonly Secret[] {
   const text = line.trim();
   const found = new Set<string>();
   if (ALONE.test(text)) found.add(text);
-  for (const [value] of text.matchAll(MADE)) found.add(value);
-  for (const [, value = ''] of text.matchAll(CALLED)) found.add(value);
+  for (const [value] of text.matchAll(GENERATED)) found.add(value);
+  for (const [, value = ''] of text.matchAll(LABELED)) found.add(value);
   return Array.from(found, (value) => new Secret(value));
 }

@@ -16,13 +16,13 @@ export interface PlanRevocationOptions {
   readonly clock: Clock;
   /** What the target can do, where it has been described already; it is asked otherwise. */
   readonly capabilities?: Capabilities;
-  /** Plans the caller's own credential as well, last; left out and told of by default. */
+  /** Plans the caller's own credential as well, last; kept and reported by default. */
   readonly includeOwn?: boolean;
   /** Leaves refresh tokens alive, as the bare management command does; taken along where possible by default. */
   readonly accessOnly?: boolean;
   /** Ends sessions as well: of the named users, or of the tokens' owners, or all with `all`. */
   readonly withSessions?: boolean;
-  /** Of the selected access tokens only those that rules of the policy found, and nothing besides. */
+  /** Restricts the plan to the selected access tokens that these rules of the policy found. */
   readonly findings?: { readonly rules: readonly RuleName[]; readonly ids: readonly number[] } | undefined;
   /** Refuses a plan of more tokens than this: access tokens, and refresh tokens without one of these. */
   readonly atMost?: number;
@@ -89,7 +89,7 @@ async function reachOf(options: PlanRevocationOptions): Promise<Reach> {
 }
 
 /**
- * The refresh tokens that are meant besides those of the selected access tokens; null where none are. With
+ * The refresh tokens to revoke in addition to those of the selected access tokens; null if there are none. With
  * `all` only orphaned ones: any other is beside an access token, and every access token is selected.
  */
 function refreshTokensAlone(selector: Selector): RefreshTokenSelector | null {
@@ -127,10 +127,9 @@ export function refreshTokenSelector(selector: Selector): RefreshTokenSelector |
 }
 
 /**
- * The names of all users that come from an identity provider: whom ALLOW_OAUTH2_FOR_EXTERNAL_USERS is
- * about. Reads only.
+ * The names of all users from an identity provider, to whom ALLOW_OAUTH2_FOR_EXTERNAL_USERS applies. Reads only.
  *
- * @returns Their names, ascending; empty where there are none, which as a selector would select nothing.
+ * @returns Their names, ascending; empty if there are none, which is not a valid selector.
  */
 export async function externalUserNames(options: { target: Target }): Promise<string[]> {
   const names: string[] = [];

@@ -29,11 +29,11 @@ export interface RevocationReport {
   readonly notTried: number;
   /** Tokens that were tried and found when reading again, ascending. */
   readonly stillAlive: readonly number[];
-  /** Those beside access tokens and those by themselves together; null where they were left alone. */
+  /** Including those of access tokens; null if refresh tokens were not revoked. */
   readonly refreshTokens: RevokedRefreshTokens | null;
   /** Null where they were left alone. */
   readonly sessions: EndedSessions | null;
-  /** What the selection names by now and the plan did not; null where nobody looked. */
+  /** What the selection covers now and the plan did not; null if this was not checked. */
   readonly madeSince: MadeSince | null;
   /** Whether all that was tried was read again and none of it was there. */
   readonly verified: boolean;
@@ -125,14 +125,14 @@ export interface RevocationProgress {
 export interface RevocationListeners {
   /** Called every few dozen tokens. */
   readonly onProgress?: (progress: RevocationProgress) => void;
-  /** Called with what became of each token; `refresh_token` for those that are planned by themselves. */
+  /** Called with what became of each token; `refresh_token` for those without a planned access token. */
   readonly onOutcome?: (outcome: Outcome, kind: 'access_token' | 'refresh_token') => void;
 }
 
 /** Counts what becomes of a revocation's tokens, by kind. */
 export class RevocationTally {
   readonly access: OutcomeTally;
-  /** Those that are planned by themselves; those beside access tokens are in `access.alongside`. */
+  /** Those without a planned access token; the others are in `access.alongside`. */
   readonly refresh: OutcomeTally;
 
   constructor(plan: RevocationPlan, { onProgress, onOutcome }: RevocationListeners = {}) {
@@ -162,12 +162,11 @@ export interface MadeSince {
 }
 
 /**
- * Counts what the selector names after the work and the plan did not know. Whoever refreshes while a plan is
- * shown, confirmed and carried out has a new pair; and a refresh token whose access token somebody else
- * deleted meanwhile is alive without it.
+ * Counts the tokens of the selection that were not in the plan. A client that refreshes while a plan is confirmed and
+ * carried out has a new pair; and a refresh token is left over if another user deleted its access token meanwhile.
  *
- * @returns Null where nobody looked: where the work ended early, where refresh tokens are left alive anyhow,
- * and with criteria that a new token cannot meet or only by chance.
+ * @returns Null if this was not checked: the run ended early, refresh tokens are not revoked, or the selector has criteria
+ * that new tokens do not meet.
  */
 export async function countMadeSince(
   work: OperationRun,

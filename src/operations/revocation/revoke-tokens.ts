@@ -19,18 +19,18 @@ import {
 /** What to revoke, and who says so. */
 export interface RevokeTokensOptions extends Change, RevocationListeners {
   readonly plan: RevocationPlan;
-  /** What the plan was made of, to look afterwards for what was made since; nobody looks where absent. */
+  /** The selector of the plan, to check for tokens created since; not checked if absent. */
   readonly selector?: Selector;
   /** Tokens per batch, each batch being one intent and one outcome in the log; what the target asks for by default. */
   readonly batchSize?: number;
 }
 
 /** One batch waits for the disk while others act; more would only make an interruption slower. */
-const AT_ONCE = 3;
+const CONCURRENCY = 3;
 
 /**
  * Carries out a revocation plan: closes what killed runs left open, records the intent, revokes in
- * batches of which several are under way, each recorded before and after: refresh tokens by themselves
+ * batches of which several are under way, each recorded before and after: refresh tokens without a planned access token
  * first, then access tokens with the refresh tokens beside them, then ends sessions. Reads again what was
  * tried, revokes the caller's own credential last and singly, and counts what was made since the plan. Running
  * it again finishes the work.
@@ -45,7 +45,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   const started = clock.now();
   const journal = new Journal({ ...options, operation: 'tokens.revoke' });
   await reconcile(options);
-  using _held = await journal.hold();
+  using _lock = await journal.lock();
   const work = new OperationRun({ target, journal, signal });
   const tally = new RevocationTally(plan, options);
   const intent = await journal.opening(openingOf(plan));
@@ -88,7 +88,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   return report;
 }
 
-/** Revokes the refresh tokens that are planned by themselves. */
+/** Revokes the refresh tokens without a planned access token. */
 async function revokeAlone(
   work: OperationRun,
   options: { readonly plan: RevocationPlan; readonly tally: RevocationTally; readonly size: number },
@@ -97,7 +97,7 @@ async function revokeAlone(
   const { refreshTokenIds: ids, refreshTokenOwners: owners } = plan;
   await runBatches(work, {
     batches: batchesOf({ ids, owners }, { from: 0, to: ids.length, size }),
-    atOnce: AT_ONCE,
+    concurrency: CONCURRENCY,
     step: 'refresh_tokens',
     act: (batch) => work.target.revokeRefreshTokens(batch),
     tally: tally.refresh,
@@ -119,7 +119,7 @@ async function revokeStretch(
   const withRefreshTokens = plan.reach.refreshTokens;
   await runBatches(work, {
     batches: batchesOf({ ids: plan.tokenIds, owners: plan.owners }, stretch),
-    atOnce: AT_ONCE,
+    concurrency: CONCURRENCY,
     step: 'batch',
     act: (batch) => work.target.revoke(batch, { withRefreshTokens }),
     tally: tally.access,
@@ -166,14 +166,14 @@ export interface Mark {
 
 const UNKNOWN: Verification = { alive: null, refreshAlive: null, ownAccessEnded: false };
 
-/** Where a tally stands. */
+/** The current position of a tally. */
 export function markOf({ access }: RevocationTally): Mark {
   return { access: access.tried.length, alongside: access.alongside.length };
 }
 
 /**
  * Reads again which of the tokens tried still exist, before the caller's own credential is revoked. Where
- * that fails, the work stops: a target that cannot be asked is none to go on with.
+ * that fails, the run stops.
  */
 export async function verifyOthers(work: OperationRun, tally: RevocationTally): Promise<Verification> {
   if (work.stopped !== null) return UNKNOWN;

@@ -64,7 +64,7 @@ export interface SessionExpiryReport extends EndedSessions {
 
 /**
  * Ends sessions: closes what killed runs left open, records the intent, ends them, records what ended, and
- * reads again. Whoever has a password or an identity provider can log in again at once. Running it again
+ * reads again. Users with a password or an identity provider can log in again at once. Running it again
  * finishes the work.
  *
  * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
@@ -76,7 +76,7 @@ export async function expireSessions(options: ExpireSessionsOptions): Promise<Se
   const started = clock.now();
   const journal = new Journal({ ...options, operation: 'sessions.expire' });
   await reconcile(options);
-  using _held = await journal.hold();
+  using _lock = await journal.lock();
   const work = new OperationRun({ target, journal, signal });
   const intent = await journal.opening({
     step: 'operation',

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AuthenticationSettings, Target, TokenLifetimes } from '../ports/target.ts';
 import { type ChangeSettingOptions, changeSetting } from './change-setting.ts';
 
-/** Settings as they should be, as far as somebody says so: what is undefined may be anything. */
+/** The required values of settings; undefined means any value. */
 export type WantedSettings = Wanted<Omit<AuthenticationSettings, 'OAUTH2_PROVIDER'>> & {
   readonly OAUTH2_PROVIDER?: Wanted<TokenLifetimes> | undefined;
 };

@@ -33,7 +33,7 @@ export interface Gathered {
 }
 
 /**
- * Gathers what the rules need to know besides the tokens, and nothing that none of them needs.
+ * Collects the facts that the rules need in addition to the tokens, and no others.
  *
  * @throws Whatever the target throws, save for a question that it refuses: the rules that need its answer
  * are not checked.

@@ -35,7 +35,7 @@ export interface Audit {
   readonly findings: AsyncIterable<Finding>;
   /** What was counted, once the findings have ended. */
   summary(): AuditSummary;
-  /** The tokens in numbers, once the findings have ended; null where nobody asked for them. */
+  /** The tokens in numbers, once the findings have ended; null if they were not requested. */
   readonly statistics: TokenStatistics | null;
 }
 
@@ -59,7 +59,7 @@ export interface AuditTokensOptions {
  * Judges the selected tokens by a policy, and where every token is meant the applications and settings as
  * well. Reads only. Takes the same memory for a million tokens as for one.
  *
- * A rule whose facts the target refuses stands in `notChecked`: it never passes silently.
+ * A rule whose facts the target refuses is listed in `notChecked`: it never passes silently.
  *
  * @throws TokenctlError `usage`, `not_found` as `listTokens` does, and whatever the target throws; what it
  * throws while tokens are read comes out of `findings`.
@@ -176,8 +176,8 @@ class AuditRun {
 }
 
 /**
- * The rules that make sense for a selection. Where only some tokens are meant, nobody asked for findings
- * about the controller's settings or its other applications.
+ * The rules that make sense for a selection. A selection of tokens excludes the rules about
+ * settings and applications.
  */
 export function rulesFor(selector: Selector, rules: readonly RuleName[]): RuleName[] {
   return rules.filter((name) => isFor(selector, ruleOf(name)));

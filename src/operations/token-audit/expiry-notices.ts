@@ -8,7 +8,7 @@ import type { Notice, Notifier } from '../ports/notifier.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 
-/** How many days before its expiry a token is told of, where nobody says otherwise. */
+/** The default thresholds, in days before expiry. */
 const defaultThresholds: readonly number[] = [30, 7, 1];
 
 /** A token that is about to expire, and the threshold that it has come under. */
@@ -20,7 +20,7 @@ export interface ExpiryNotice {
   readonly daysLeft: number;
 }
 
-/** Which tokens are told of. */
+/** Which tokens to notify about. */
 export interface PlanNoticesOptions {
   readonly target: Target;
   readonly clock: Clock;
@@ -76,12 +76,12 @@ export interface NoticeReport {
 }
 
 /** Notices under way together. */
-const AT_ONCE = 4;
+const CONCURRENCY = 4;
 
 /**
- * Tells of tokens that expire soon, each token and threshold once by each notifier: what was told stands in
- * the audit log as a note, and a second run finds it there. A notice is noted after it was taken, so that one
- * that a killed run sent last may come twice; its id is the same then.
+ * Notifies about tokens that expire soon, once for each token, threshold and notifier: every notice sent is recorded in
+ * the audit log as a note, which later runs read. The note is written after the notice was accepted, so a killed run may
+ * cause one duplicate, with the same id.
  *
  * @throws TokenctlError `outcome_unrecorded` where something was told and the log could not be written: nothing
  * more is sent then; and whatever the target or the log throws.
@@ -118,7 +118,7 @@ export async function sendNotices(options: SendNoticesOptions): Promise<NoticeRe
   try {
     // All of them end before the failure of one goes up: nothing is sent or noted behind the caller's back.
     const ended = await Promise.allSettled(
-      Array.from({ length: AT_ONCE }, () =>
+      Array.from({ length: CONCURRENCY }, () =>
         work().catch((error: unknown) => {
           stop.abort();
           throw error;
@@ -212,7 +212,7 @@ export class SentNotices {
 }
 
 /**
- * Looks up in the audit log what was told of this target's tokens.
+ * Reads the notices already sent about this target's tokens from the audit log.
  *
  * @throws TokenctlError `log_broken`, `audit_unavailable`
  */

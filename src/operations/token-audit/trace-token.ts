@@ -21,11 +21,11 @@ export interface TokenTrace {
   readonly tokenId: number;
   /** Null where it is gone, or not the caller's to see. */
   readonly token: Token | null;
-  /** When and by whom it was made, by the activity stream; null where that does not tell. */
+  /** Its creation in the activity stream; null if it is not recorded there. */
   readonly made: Activity | null;
   /** What else the activity stream says of it, oldest first. */
   readonly history: readonly Activity[];
-  /** Null where nobody knows whose it is, or the target does not tell. */
+  /** Null if the owner is unknown or the target refuses. */
   readonly ownerActivity: OwnerActivity | null;
   /** Entries of the audit log that name it, oldest first. */
   readonly entries: readonly EntryOfToken[];

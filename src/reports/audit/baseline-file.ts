@@ -10,7 +10,7 @@ const HEADING = '# tokenctl baseline 1';
  * Reads a baseline: under its heading a finding a line, as `never-used token:17`; what begins with `#` is a
  * remark.
  *
- * @throws TokenctlError `configuration` where it cannot be read or is none
+ * @throws TokenctlError `configuration` if it cannot be read or is not a baseline
  */
 export async function readBaseline(path: string): Promise<Baseline> {
   const baseline = new Baseline();

@@ -12,7 +12,7 @@ import { Worst } from './audit-result.ts';
 /** So many findings are listed; the page must open in a browser, however many there are. */
 const LISTED = 1000;
 
-/** What a page states besides the audit. */
+/** What the page shows in addition to the audit. */
 export interface HtmlContext {
   readonly description: Pick<TargetDescription, 'context' | 'address' | 'version'>;
   /** The program's version. */

@@ -7,7 +7,7 @@ import type { Audit } from '../../operations/token-audit/audit-tokens.ts';
 import { IncompleteListing } from '../tables/listing.ts';
 import { printable } from '../tables/text.ts';
 
-/** What a SARIF log states besides the findings. */
+/** What the SARIF log contains in addition to the findings. */
 export interface SarifContext {
   readonly description: Pick<TargetDescription, 'context' | 'address'>;
   /** The program's version. */

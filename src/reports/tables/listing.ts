@@ -37,7 +37,7 @@ const FORMULA = /^[=+\-@\t\r]/;
 
 /**
  * One line of CSV (RFC 4180; ends with a line feed). A cell that a spreadsheet would run as a formula is
- * led by an apostrophe: descriptions are written by whoever makes a token.
+ * led by an apostrophe: descriptions are untrusted input.
  */
 export function csvLine(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\n`;

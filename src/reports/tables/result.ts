@@ -21,9 +21,9 @@ export interface Report {
 
 /** A column of a listing. */
 export interface Column<Row> {
-  /** The heading: of the table in capitals, of the CSV as it stands. */
+  /** The heading: upper case in tables, unchanged in CSV. */
   readonly name: string;
-  /** The cell; an empty string for nothing. Cells are made printable by whoever prints them. */
+  /** The cell; an empty string for nothing. The renderer escapes it. */
   cell(row: Row): string;
   /** The cell for programs, where people are shown something else. */
   csv?(row: Row): string;

@@ -4,9 +4,9 @@ import { printable, wrapped } from './text.ts';
 
 /** Rows that are measured and laid out together; a long list is printed block by block. */
 const BLOCK = 500;
-/** Before what stands under a row instead of beside it. */
+/** The indentation of cells below a row. */
 const INDENT = '  ';
-/** What stands under a row is never broken into shorter parts than this. */
+/** The minimum line width of cells below a row. */
 const NARROWEST_TEXT = 20;
 
 const noBorders = Object.fromEntries(
@@ -112,7 +112,7 @@ interface LaidOutColumn<Row> {
   readonly cell: (row: Row) => string;
 }
 
-/** Which columns a table has, how wide they are, and what stands under each row instead of beside it. */
+/** The columns of a table with their widths, and the columns shown below each row. */
 export interface Layout<Row> {
   readonly columns: readonly LaidOutColumn<Row>[];
   /** With the gap after each column. */
@@ -196,7 +196,7 @@ function fitted<Row>(measured: readonly Measured<Row>[], width: number): number[
   return widths;
 }
 
-/** The position of the widest column that can still shrink; undefined where none can. */
+/** The position of the widest column that can still shrink; undefined if none can. */
 function widestOf(widths: readonly number[], allowed?: readonly boolean[]): number | undefined {
   const candidates = widths.map((width, index) => (allowed?.[index] === false ? 0 : width));
   const largest = Math.max(...candidates);

@@ -1,9 +1,9 @@
-/** Control characters, and the invisible ones that join, hide or reorder what stands around them. */
+/** Control characters, and invisible characters that join, hide or reorder text. */
 const UNSAFE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /**
- * Makes text safe to print. User names and descriptions come from whoever made the token: unchecked,
- * they could move the cursor, clear the screen or retitle the administrator's terminal.
+ * Makes text safe to print. User names and descriptions are untrusted: they
+ * could move the cursor, clear the screen or retitle the administrator's terminal.
  */
 export const printable = {
   /** For a value within a line: nothing in it may break the line or reach the terminal. */
