@@ -11,21 +11,21 @@ import type {
 } from '../operations/ports/scheduler.ts';
 import type { EventListener, RunEnded, ScheduledJob } from './scheduled-job.ts';
 
-/** What runs are executed with. */
+/** The dependencies of a run. */
 interface ExecutionOptions {
   readonly store: JobStore;
   readonly clock: SchedulerClock;
   /** In milliseconds. */
   readonly lease: number;
-  /** Aborted where the scheduler stops: the run ends as soon as what is in flight is recorded. */
+  /** Aborted when the scheduler stops: the run ends once the work in flight is recorded. */
   readonly interrupt: AbortSignal;
   readonly listener: EventListener;
 }
 
-/** Why a run was told to end. */
+/** Why a run was stopped. */
 type StopReason = 'stopping' | 'timeout' | 'lost';
 
-/** What a run's work came to. */
+/** A job's report or error. */
 interface Result {
   readonly report: JobReport | null;
   readonly error: unknown;
@@ -34,8 +34,8 @@ interface Result {
 const RECORD_RETRY_MS = 500;
 
 /**
- * Runs the job for a claim, keeps the claim meanwhile, and records how it ended: as often as it takes, or
- * until the claim turns out to be another's.
+ * Runs the job for a claim, renews the lease meanwhile, and records the outcome. Recording is retried until it
+ * succeeds or the claim turns out to be lost.
  */
 export async function execute(job: ScheduledJob, claim: Claim, options: ExecutionOptions): Promise<RunEnded> {
   const { store, clock, lease, interrupt, listener } = options;
@@ -80,7 +80,7 @@ async function work(job: ScheduledJob, context: Parameters<ScheduledJob['work']>
   }
 }
 
-/** The history tells rehearsals from what was meant. */
+/** Marks the outcome of a dry run in the history. */
 function withDryRunMark({ dryRun }: ScheduledJob, ending: RunOutcome): RunOutcome {
   return dryRun ? { ...ending, summary: { ...ending.summary, dryRun } } : ending;
 }
@@ -118,19 +118,19 @@ function outcomeOf(run: {
   };
 }
 
-/** A run that was told to end by its time limit, and did not get through: that is a failure, not a pause. */
+/** A run that was cut short by its time limit has failed; it was not merely interrupted. */
 function timedOut(run: { job: ScheduledJob; result: Result; reason: StopReason | null }): Result | null {
   const { report, error } = run.result;
   const cutShort =
     report?.interrupted === true || (error instanceof TokenctlError && error.code === 'interrupted');
   if (run.reason !== 'timeout' || !cutShort) return null;
   const details = report === null ? {} : { details: report.summary };
-  const message = `The run took longer than ${run.job.timeout} seconds and was ended; what it did is recorded`;
-  const hint = 'Allow it more time with `timeout`, or give it less to do.';
+  const message = `The run took longer than ${run.job.timeout} seconds and was stopped; its changes are recorded`;
+  const hint = "Increase the job's `timeout`, or reduce its work.";
   return { report: null, error: new TokenctlError('partly_done', message, { hint, ...details }) };
 }
 
-/** Records the ending, whatever the ledger's troubles. False where the tick is another's by now. */
+/** Records the outcome, and retries while the ledger is unavailable. False if another replica has the tick. */
 async function record(claim: Claim, ending: RunOutcome, store: JobStore): Promise<boolean> {
   for (;;) {
     try {
@@ -142,20 +142,19 @@ async function record(claim: Claim, ending: RunOutcome, store: JobStore): Promis
   }
 }
 
-/** How a claim is kept. */
+/** The claim to renew, and how. */
 interface LeaseOptions {
   readonly store: JobStore;
   readonly claim: Claim;
   /** In milliseconds. */
   readonly lease: number;
-  /** Called once, where the claim is lost or may be: nothing more must be begun. */
+  /** Called once if the claim is lost or may be lost: the run must start nothing more. */
   readonly onLost: () => void;
 }
 
 /**
- * Renews a claim's lease until disposed of. Measured by a clock that nobody can set; where the ledger does
- * not answer, the claim counts as lost a while before the lease runs out, since another replica may take it
- * over then.
+ * Renews a claim's lease until disposed of, measured by a monotonic clock. If the ledger does not answer, the claim
+ * counts as lost shortly before the lease expires, since another replica may take it over then.
  */
 function keepLease({ store, claim, lease, onLost }: LeaseOptions): Disposable {
   const stopped = new AbortController();
@@ -188,7 +187,7 @@ function keepLease({ store, claim, lease, onLost }: LeaseOptions): Disposable {
   };
 }
 
-/** Failures that another try may not meet: they come from outside, and pass. */
+/** Errors that a retry may resolve. */
 const TRANSIENT_CODES: ReadonlySet<TokenctlErrorCode> = new Set([
   'target_unreachable',
   'target_misbehaved',
@@ -199,32 +198,32 @@ const TRANSIENT_CODES: ReadonlySet<TokenctlErrorCode> = new Set([
   'busy',
 ]);
 
-/** Whether a run that failed so is worth trying again. */
+/** Whether a retry may succeed after this error. */
 function isTransient(error: unknown): boolean {
   return error instanceof TokenctlError && TRANSIENT_CODES.has(error.code);
 }
 
-/** A failure as the ledger keeps it. What is no error of ours is named and not repeated: it may hold a secret. */
+/** An error as the ledger stores it. Unexpected errors are only named: their message may contain a secret. */
 function failureSummary(error: unknown): RunSummary {
   if (!(error instanceof TokenctlError)) {
     const name = error instanceof Error ? error.name : typeof error;
-    return { code: 'bug', message: `An unexpected error (${name}): the scheduler's own output has it` };
+    return { code: 'bug', message: `Unexpected error (${name}); see the scheduler's log` };
   }
   const { code, message, hint, details } = error;
   return { code, message, ...(hint !== undefined && { hint }), ...(details !== undefined && { details }) };
 }
 
-/** What a run by hand is made with. */
+/** The dependencies of a manual run. */
 interface RunNowOptions extends ExecutionOptions {
-  /** This process, as people recognize it. */
+  /** This process: host and process id. */
   readonly holder: string;
 }
 
 /**
- * Runs a job now, under the same claim as its ticks. Where one of these waits to be tried again, or was left
- * by a killed process, that one is run.
+ * Runs a job now, under the same claim as its ticks. A tick that waits for its retry, or was left by a killed
+ * process, is run instead of a new one.
  *
- * @throws TokenctlError `busy` where the job runs already.
+ * @throws TokenctlError `busy` if the job is already running.
  */
 export async function runNow(job: ScheduledJob, options: RunNowOptions): Promise<RunEnded> {
   const { store, clock } = options;
@@ -236,7 +235,7 @@ export async function runNow(job: ScheduledJob, options: RunNowOptions): Promise
 
 function claimNow(job: ScheduledJob, { store, clock, holder, lease }: RunNowOptions): Promise<Claim | null> {
   const now = clock.now();
-  // Never on the second, where ticks of the schedule are.
+  // Ticks of the schedule are due on whole seconds.
   const due = now.getMilliseconds() === 0 ? new Date(now.getTime() + 1) : now;
   return store.claim({ job: job.name, due, kind: 'manual' }, { holder, lease, now });
 }
@@ -246,14 +245,14 @@ async function claimOpen(open: OpenTick, job: ScheduledJob, options: RunNowOptio
   const now = clock.now();
   if (open.state === 'waiting') return await store.takeOver(job.name, { holder, lease, now, early: true });
   if (open.kind === 'schedule') return await store.takeOver(job.name, { holder, lease, now });
-  const summary = { code: 'abandoned', message: 'The process of whoever asked for this run is gone' };
+  const summary = { code: 'abandoned', message: 'The process that started this manual run was killed' };
   return (await store.abandon(open, { summary, now })) ? await claimNow(job, options) : null;
 }
 
 function busy(job: ScheduledJob, open: OpenTick | null): TokenctlError {
   const who = open === null ? 'another process' : open.holder;
-  return new TokenctlError('busy', `The job ${job.name} is being run by ${who}`, {
-    hint: 'Wait until it is through. A process that was killed is noticed when its lease has run out.',
+  return new TokenctlError('busy', `Job ${job.name} is already running (${who})`, {
+    hint: 'Wait until the run has ended. The claim of a killed process expires with its lease.',
     ...(open !== null && { details: { run: open.run, holder: open.holder } }),
   });
 }

@@ -5,36 +5,36 @@ import type { AuditLog, Head } from '../operations/ports/audit-log.ts';
 import type { JobStore, SchedulerClock } from '../operations/ports/scheduler.ts';
 import type { RunEnded, ScheduledJob, SchedulerEvent } from './scheduled-job.ts';
 
-/** What the pages look at. */
+/** What the endpoints report on. */
 interface HealthSources {
   readonly store: Pick<JobStore, 'lastSuccesses'>;
   readonly log: Pick<AuditLog, 'head'>;
   readonly metrics: SchedulerMetrics;
-  /** What keeps this process from being well: a run that does not end although its time is up. Null for nothing. */
+  /** The run that is stuck: it did not end after its time limit. Null for none. */
   readonly stuck: () => string | null;
-  /** Whether no further tick is begun. */
+  /** Whether the scheduler is stopping. */
   readonly draining: () => boolean;
 }
 
-/** Where the pages are. */
+/** The address of the endpoints. */
 interface HealthAddress {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
 }
 
-/** The pages as they are served. */
+/** The running server. */
 interface HealthServer {
-  /** Their base URL, without a slash at the end. */
+  /** The base URL, without a trailing slash. */
   readonly url: string;
   close(): Promise<void>;
 }
 
 /**
- * Serves `/healthz` (is the process well, or should it be started again), `/readyz` (can it do its work) and
- * `/metrics`. Nothing is asked of the caller, and nothing is told that is secret.
+ * Serves `/healthz` (should the process be restarted), `/readyz` (can it run jobs) and `/metrics`, without
+ * authentication and without secrets.
  *
- * @throws TokenctlError `usage` where the port is taken or the address is none of this machine's.
+ * @throws TokenctlError `usage` if the port is in use or the address is not available.
  */
 export async function serveHealth(
   sources: HealthSources,
@@ -58,24 +58,20 @@ export async function serveHealth(
     return { url, close: () => app.close() };
   } catch (cause) {
     await app.close();
-    throw new TokenctlError(
-      'usage',
-      `The health pages cannot be served at ${host}:${port}: ${reasonOf(cause)}`,
-      {
-        hint: 'Choose another port with scheduler.healthPort.',
-        cause,
-      },
-    );
+    throw new TokenctlError('usage', `Cannot listen on ${host}:${port}: ${reasonOf(cause)}`, {
+      hint: 'Choose another port with scheduler.healthPort.',
+      cause,
+    });
   }
 }
 
-/** Whether work can be done now, and what keeps it from being done. */
+/** Whether jobs can run, and what prevents it. */
 interface Readiness {
   readonly ready: boolean;
   readonly draining: boolean;
   readonly ledger: 'ok' | 'unreachable';
   readonly auditLog: 'ok' | 'unreadable';
-  /** Where the audit log stands. */
+  /** The head of the audit log. */
   readonly head: Head | null;
 }
 
@@ -97,10 +93,10 @@ async function readiness({ store, log, draining }: HealthSources): Promise<Readi
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'it cannot listen there';
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }
 
-/** What the metrics look at when they are read. */
+/** What the metrics are read from. */
 interface MetricsSources {
   readonly store: Pick<JobStore, 'lastSuccesses'>;
   readonly log: Pick<AuditLog, 'head'>;
@@ -110,28 +106,27 @@ interface MetricsSources {
 }
 
 /**
- * What the scheduler counts about itself, for Prometheus. Counters are of this process; what is asked of the
- * ledger (last successes) and of the audit log is the same in every replica. Labels are few by construction:
- * names of jobs and fixed words.
+ * The scheduler's Prometheus metrics. Counters belong to this process; what comes from the ledger and the audit log
+ * is the same in every replica. Labels have few values: names of jobs and fixed words.
  */
 export class SchedulerMetrics {
   readonly #registry = new Registry();
   readonly #registers = [this.#registry];
   readonly #ticks = new Counter({
     name: 'tokenctl_scheduler_ticks_total',
-    help: 'Ticks by job and by what became of them: run, passed_over, given_up.',
+    help: 'Ticks by job and result: run, skipped, abandoned.',
     labelNames: ['job', 'result'],
     registers: this.#registers,
   });
   readonly #runs = new Counter({
     name: 'tokenctl_scheduler_runs_total',
-    help: 'Runs that ended, by job and state: completed, failed, interrupted, lost.',
+    help: 'Ended runs by job and state: completed, failed, interrupted, lost.',
     labelNames: ['job', 'state'],
     registers: this.#registers,
   });
   readonly #durations = new Histogram({
     name: 'tokenctl_scheduler_run_duration_seconds',
-    help: 'Seconds that runs took, by job.',
+    help: 'Duration of runs in seconds, by job.',
     labelNames: ['job'],
     buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600],
     registers: this.#registers,
@@ -144,7 +139,7 @@ export class SchedulerMetrics {
   });
   readonly #revoked = new Counter({
     name: 'tokenctl_scheduler_tokens_revoked_total',
-    help: 'Access tokens that runs revoked, by job.',
+    help: 'Access tokens revoked by runs, by job.',
     labelNames: ['job'],
     registers: this.#registers,
   });
@@ -155,20 +150,20 @@ export class SchedulerMetrics {
     registers: this.#registers,
   });
   readonly #errors = new Counter({
-    name: 'tokenctl_scheduler_troubles_total',
-    help: 'What went wrong outside of runs and was tried again, such as a ledger that did not answer, by job.',
+    name: 'tokenctl_scheduler_errors_total',
+    help: 'Errors outside of runs that are retried, such as an unavailable ledger, by job.',
     labelNames: ['job'],
     registers: this.#registers,
   });
   readonly #reloads = new Counter({
     name: 'tokenctl_scheduler_reloads_total',
-    help: 'Reloads of the configuration, by whether it was taken or refused.',
+    help: 'Reloads of the configuration by result: applied, rejected.',
     labelNames: ['result'],
     registers: this.#registers,
   });
   readonly #notices = new Counter({
     name: 'tokenctl_scheduler_notices_total',
-    help: 'Notices by whether they were delivered or given up.',
+    help: 'Notices by result: delivered, abandoned.',
     labelNames: ['result'],
     registers: this.#registers,
   });
@@ -177,7 +172,7 @@ export class SchedulerMetrics {
     addGauges(this.#registry, sources);
   }
 
-  /** Counts what happened. */
+  /** Counts an event. */
   count(event: SchedulerEvent): void {
     const job = event.job.name;
     if (event.kind === 'run_started') this.#running.inc({ job });
@@ -196,7 +191,7 @@ export class SchedulerMetrics {
     this.#notices.inc({ result });
   }
 
-  /** All of it in the text format of Prometheus. */
+  /** All metrics in the text format of Prometheus. */
   async text(): Promise<{ readonly type: string; readonly body: string }> {
     return { type: this.#registry.contentType, body: await this.#registry.metrics() };
   }
@@ -217,13 +212,13 @@ function addGauges(registry: Registry, { store, log, clock, jobs, version }: Met
   const registers = [registry];
   new Gauge({
     name: 'tokenctl_scheduler_info',
-    help: 'Always 1; the label says what runs.',
+    help: 'Always 1; the label is the version.',
     labelNames: ['version'],
     registers,
   }).set({ version }, 1);
   new Gauge({
     name: 'tokenctl_scheduler_dry_run',
-    help: '1 for a job that only says what it would do.',
+    help: '1 for a job in dry run.',
     labelNames: ['job'],
     registers,
     collect() {
@@ -233,7 +228,7 @@ function addGauges(registry: Registry, { store, log, clock, jobs, version }: Met
   });
   new Gauge({
     name: 'tokenctl_scheduler_next_tick_timestamp_seconds',
-    help: 'When a job is due next, in seconds since 1970.',
+    help: 'Next tick of a job, in seconds since 1970.',
     labelNames: ['job'],
     registers,
     collect() {
@@ -244,12 +239,12 @@ function addGauges(registry: Registry, { store, log, clock, jobs, version }: Met
   });
   new Gauge({
     name: 'tokenctl_scheduler_last_success_timestamp_seconds',
-    help: 'When a run of a job last completed, in any replica, in seconds since 1970.',
+    help: 'Last completed run of a job in any replica, in seconds since 1970.',
     labelNames: ['job'],
     registers,
     async collect() {
       const known = new Set(jobs().map(({ name }) => name));
-      // Without an answer the series are left out: a stale value would look like a current one.
+      // Omitted if the ledger is unavailable: a stale value would look current.
       const successes = await store.lastSuccesses().catch(() => new Map<string, Date>());
       this.reset();
       for (const [job, at] of successes) if (known.has(job)) this.set({ job }, at.getTime() / 1000);
@@ -257,7 +252,7 @@ function addGauges(registry: Registry, { store, log, clock, jobs, version }: Met
   });
   new Gauge({
     name: 'tokenctl_audit_log_entries',
-    help: 'How many entries the audit log has; left out where it cannot be read.',
+    help: 'Entries in the audit log; omitted if it cannot be read.',
     registers,
     async collect() {
       const head = await log.head().catch(() => null);

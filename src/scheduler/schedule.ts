@@ -1,7 +1,7 @@
 import { CronTime } from 'cron';
 import { TokenctlError } from '../domain/errors.ts';
 
-/** A cron expression, and the time zone whose clocks it is about. */
+/** A cron expression and its time zone. */
 interface ScheduleOptions {
   /** Five fields, or six with seconds first, or `@daily` and its like. */
   readonly expression: string;
@@ -10,16 +10,16 @@ interface ScheduleOptions {
 }
 
 /**
- * When a job is due. A schedule that names hours goes by the wall clock: a tick that is skipped when
- * clocks go forward comes at that moment, and one whose hour comes twice when they go back comes the
- * first time only. One for every hour goes by elapsed time: it loses nothing and gains nothing on those days.
+ * When a job is due. A schedule with fixed hours follows the wall clock: when clocks go forward past a tick, the
+ * tick is due at the change; when clocks go back, it is due the first time only. A schedule for every hour follows
+ * elapsed time: no tick is lost or repeated.
  */
 export class Schedule {
   readonly #cron: CronTime;
   readonly #wallClock: WallClock;
   readonly #everyHour: boolean;
 
-  /** @throws TokenctlError `configuration` saying what is wrong with the expression or the time zone. */
+  /** @throws TokenctlError `configuration` for an invalid expression or time zone. */
   constructor({ expression, timeZone }: ScheduleOptions) {
     try {
       this.#cron = new CronTime(expression, timeZone);
@@ -42,8 +42,8 @@ export class Schedule {
   }
 
   /**
-   * The newest tick at or before an instant that comes after another; null where there is none. Looks from
-   * the end, so that a long absence costs no more than a short one.
+   * The newest tick after one instant and at or before another; null for none. Searches backwards, so that the
+   * cost does not grow with the length of the gap.
    */
   newest({ after, upTo }: { readonly after: Date; readonly upTo: Date }): Date | null {
     const end = upTo.getTime();
@@ -58,11 +58,11 @@ export class Schedule {
     }
   }
 
-  /** Each stretch between two clock changes goes by what clocks show in it. */
+  /** Between two clock changes, the wall clock and elapsed time advance together. */
   #nextElapsed(after: number): number {
     for (let from = after; ; ) {
       const ahead = this.#wallClock.ahead(from);
-      // One second before the stretch, since a tick may be due as it begins.
+      // One second earlier, since a tick may be due exactly at the change.
       const tick = this.#nextReading((from > after ? from - 1000 : from) + ahead) - ahead;
       const change = this.#wallClock.changeBetween(from, tick);
       if (change === null) return tick;
@@ -78,7 +78,7 @@ export class Schedule {
     }
   }
 
-  /** `cron` finds the next reading; what clock changes make of it is not left to it (it knows some zones only). */
+  /** `cron` only computes in UTC: its own handling of clock changes is wrong for several zones (decision 20). */
   #nextReading(reading: number): number {
     return this.#cron.getNextDateFrom(new Date(reading), 'UTC').toMillis();
   }
@@ -86,24 +86,26 @@ export class Schedule {
 
 function invalid({ expression, timeZone }: ScheduleOptions, cause: unknown): TokenctlError {
   const said = cause instanceof Error ? cause.message : String(cause);
-  const why = said.startsWith('Something went wrong') ? 'It is never due in the next eight years' : said;
+  const why = said.startsWith('Something went wrong') ? 'no tick in the next eight years' : said;
   return new TokenctlError(
     'configuration',
-    `The schedule "${expression}" in the time zone ${timeZone} cannot be selectJobs: ${why.replace(/\.$/, '')}`,
-    { hint: 'Write minute, hour, day of month, month and day of week: "30 3 * * MON-FRI".', cause },
+    `Invalid schedule "${expression}" (${timeZone}): ${why.replace(/\.$/, '')}`,
+    {
+      hint: 'Use five fields: minute, hour, day of month, month and day of week: "30 3 * * MON-FRI".',
+      cause,
+    },
   );
 }
 
 const DAY_MS = 86_400_000;
 
 /**
- * The clocks on the walls of a time zone. What they show is given as milliseconds, as if they were in UTC:
- * a reading.
+ * The wall clock of a time zone. A reading is its local time, in milliseconds as if it were UTC.
  */
 class WallClock {
   readonly #format: Intl.DateTimeFormat;
 
-  /** @throws RangeError for a time zone that does not exist. */
+  /** @throws RangeError for an unknown time zone. */
   constructor(timeZone: string) {
     this.#format = new Intl.DateTimeFormat('en-u-ca-iso8601-hc-h23', {
       timeZone,
@@ -116,7 +118,7 @@ class WallClock {
     });
   }
 
-  /** By how many milliseconds they are ahead of UTC at an instant. */
+  /** The offset from UTC at an instant, in milliseconds. */
   ahead(instant: number): number {
     const fields = new Map(
       this.#format.formatToParts(instant).map(({ type, value }) => [type, Number(value)]),
@@ -136,8 +138,7 @@ class WallClock {
   }
 
   /**
-   * The first instant at which they show a reading; where they never do, since they were put forward past
-   * it, the instant at which that happened.
+   * The first instant with this reading; if the clock was set forward past it, the instant of the change.
    */
   firstInstant(reading: number): number {
     const before = this.ahead(reading - DAY_MS);
@@ -150,7 +151,7 @@ class WallClock {
       : (this.changeBetween(reading - DAY_MS, reading + DAY_MS) ?? reading - after);
   }
 
-  /** The first instant at which they are ahead by another amount than at the first of two; null for none. */
+  /** The first change of the offset between two instants; null for none. */
   changeBetween(from: number, to: number): number | null {
     const before = this.ahead(from);
     if (this.ahead(to) === before) return null;

@@ -3,51 +3,51 @@ import type { Claim, RunSummary } from '../operations/ports/scheduler.ts';
 import type { Schedule } from './schedule.ts';
 import type { MisfirePolicy } from './scheduler.ts';
 
-/** What a run is told by the scheduler. */
+/** What the scheduler passes to a run. */
 export interface RunContext {
   /** The run's UUID. */
   readonly run: string;
   readonly due: Date;
-  /** Aborted where the run has to end. */
+  /** Aborted when the run must stop. */
   readonly signal: AbortSignal;
 }
 
-/** What becomes of a tick whose run failed. */
+/** The retry policy of failed runs. */
 interface OnFailure {
-  /** How many times it is tried again. */
+  /** How often a failed tick is retried. */
   readonly retries: number;
-  /** Seconds until it is tried again; doubled each time. */
+  /** Seconds until the first retry; doubled each time. */
   readonly retryAfter: number;
 }
 
 /** A job as the scheduler runs it. */
 export interface ScheduledJob {
-  /** Its name in the ledger: that of the configuration, `@` and the context where it has one. */
+  /** Its name in the ledger: `name` or `name@context`. */
   readonly name: string;
   readonly schedule: Schedule;
-  /** The schedule in words that differ where the schedule does. */
+  /** Identifies the schedule: changes if the schedule does. */
   readonly scheduleText: string;
   readonly work: (context: RunContext) => Promise<JobReport>;
-  /** Seconds after which a run is told to end. */
+  /** Seconds after which a run is stopped. */
   readonly timeout: number;
-  /** Seconds by which its ticks may be put off: by how many is decided by its name, in every replica alike. */
+  /** Maximum delay of its ticks in seconds. The job's name determines the delay, so that all replicas agree. */
   readonly jitter: number;
   readonly missed: MisfirePolicy;
   readonly onFailure: OnFailure;
   readonly dryRun: boolean;
-  /** Differs where anything about the job does. */
+  /** Changes if anything about the job does. */
   readonly fingerprint: string;
 }
 
-/** Something that happened, for metrics, logs and notices. */
+/** An event, for metrics, logs and notices. */
 export type SchedulerEvent =
   | { readonly kind: 'run_started'; readonly job: ScheduledJob; readonly claim: Claim }
   | RunEnded
-  /** Ticks that are not run, `due` being the newest of them. */
+  /** Ticks that are not run; `due` is the newest. */
   | { readonly kind: 'skipped'; readonly job: ScheduledJob; readonly due: Date }
-  /** A tick whose runs were lost again and again, or that somebody asked for who is gone. */
+  /** A tick that is not retried: its runs were lost too often, or its manual run was killed. */
   | { readonly kind: 'abandoned'; readonly job: ScheduledJob; readonly due: Date; readonly reason: string }
-  /** Something went wrong outside of a run; it is tried again. */
+  /** An error outside of a run; the scheduler retries. */
   | { readonly kind: 'error'; readonly job: ScheduledJob; readonly error: unknown };
 
 /** A run that ended. */
@@ -55,17 +55,17 @@ export interface RunEnded {
   readonly kind: 'run_ended';
   readonly job: ScheduledJob;
   readonly claim: Claim;
-  /** `lost`: another replica has taken the tick over meanwhile. */
+  /** `lost`: another replica took the tick over. */
   readonly state: 'completed' | 'failed' | 'interrupted' | 'lost';
-  /** From when on the tick is tried again; null where it is not. */
+  /** When the tick is retried; null for no retry. */
   readonly retryAt: Date | null;
   readonly summary: RunSummary;
-  /** What the job reported, where it did. */
+  /** The job's report; null if it threw. */
   readonly report: JobReport | null;
-  /** What it threw, where it did. */
+  /** What the job threw; null if it returned. */
   readonly error: unknown;
   readonly seconds: number;
 }
 
-/** Takes events. It neither throws nor makes anybody wait. */
+/** Handles events. It never throws and never blocks. */
 export type EventListener = (event: SchedulerEvent) => void;

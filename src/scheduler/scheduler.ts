@@ -6,25 +6,25 @@ import type { EventListener, ScheduledJob } from './scheduled-job.ts';
 
 const DAY_MS = 86_400_000;
 
-/** A running scheduler's options. */
+/** The options of a scheduler. */
 export interface SchedulerOptions extends JobLoopOptions {
-  /** For how many days the history is kept. */
+  /** How many days to keep the history. */
   readonly keepDays: number;
 }
 
-/** A job that is being run on its schedule. */
+/** The loop of one job. */
 interface JobLoop {
   readonly job: ScheduledJob;
   readonly stop: AbortController;
   readonly ended: Promise<void>;
 }
 
-/** Runs jobs on their schedules, each in a lane of its own, until it is drained. */
+/** Runs jobs on their schedules, each in its own loop, until it is drained. */
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #interrupt = new AbortController();
   readonly #loops = new Map<string, JobLoop>();
-  /** Lanes of jobs that are gone or were changed: the run in progress goes on. */
+  /** Loops of removed or changed jobs, whose run is still in progress. */
   readonly #ending = new Set<Promise<void>>();
   #housekeeping: Promise<void> | null = null;
 
@@ -32,16 +32,15 @@ export class Scheduler {
     this.#options = options;
   }
 
-  /** The jobs as they are run now. */
+  /** The current jobs. */
   get jobs(): readonly ScheduledJob[] {
     return [...this.#loops.values()].map(({ job }) => job);
   }
 
   /**
-   * Runs these jobs from now on, and no others. One that is as before is not touched; a run in progress goes on
-   * as it began.
+   * Replaces the jobs. Unchanged jobs and runs in progress continue.
    *
-   * @throws TokenctlError `database_unreachable`: then all is as before.
+   * @throws TokenctlError `database_unreachable`; nothing is replaced then.
    */
   async replace(jobs: readonly ScheduledJob[]): Promise<void> {
     const { store, clock } = this.#options;
@@ -59,8 +58,8 @@ export class Scheduler {
   }
 
   /**
-   * Begins no further tick, tells runs in progress to end, and returns once they have and that is recorded.
-   * Their ticks are open again: another replica, or the next start, goes on with them at once.
+   * Starts no further tick, stops the runs in progress, and returns once their outcome is recorded. Another
+   * replica, or the next start, continues their ticks at once.
    */
   async drain(): Promise<void> {
     this.#interrupt.abort();
@@ -82,45 +81,44 @@ export class Scheduler {
     this.#ending.add(ended);
   }
 
-  /** Once a day what is older than the history goes. Every replica does it; the second finds nothing. */
+  /** Deletes old runs once a day, in every replica. */
   async #deleteOldRuns(): Promise<void> {
     const { store, clock, keepDays } = this.#options;
     while (!this.#interrupt.signal.aborted) {
       const before = new Date(clock.now().getTime() - keepDays * DAY_MS);
-      // Where the ledger does not answer, the next day will do.
+      // If the ledger is unavailable, the next day is soon enough.
       await store.forget(before).catch(() => undefined);
       await clock.wait(DAY_MS, this.#interrupt.signal);
     }
   }
 }
 
-/** What all lanes of a scheduler share. */
+/** What the loops of a scheduler share. */
 interface JobLoopOptions {
   readonly store: JobStore;
   readonly clock: SchedulerClock;
-  /** This process, as people recognize it. */
+  /** This process: host and process id. */
   readonly holder: string;
-  /** For how long a claim holds without being renewed, in milliseconds. */
+  /** How long a claim is valid without renewal, in milliseconds. */
   readonly lease: number;
-  /** How often the ledger is looked at, in milliseconds of the clock. */
+  /** How often to poll the ledger, in milliseconds. */
   readonly poll: number;
-  /** Lost runs after which a tick is given up: what kills every process that tries it must not do so for ever. */
+  /** How many runs of a tick may be lost before it is abandoned: it may crash every process that runs it. */
   readonly maxLosses: number;
   readonly listener: EventListener;
 }
 
-/** Signals that end a lane. */
+/** Signals that end a loop. */
 interface JobLoopSignals {
-  /** Aborted where no further tick is to be begun; the run in progress goes on. */
+  /** Aborted: start no further tick; the run in progress continues. */
   readonly stop: AbortSignal;
-  /** Aborted where the run in progress is to end as well. */
+  /** Aborted: stop the run in progress as well. */
   readonly interrupt: AbortSignal;
 }
 
 /**
- * Runs one job's ticks, one after the other, until it is stopped: looks where the job stands, takes over
- * what others left, claims what is due, waits. Every decision is made from the ledger anew, so that a clock
- * that jumps, and a process that slept, only mean that some ticks are late.
+ * Runs one job's ticks, one after the other, until stopped: reads the ledger, takes over abandoned ticks, claims due
+ * ticks, waits. Every decision starts from the ledger, so a clock change or a suspended process only delays ticks.
  */
 async function runJobLoop(
   job: ScheduledJob,
@@ -140,7 +138,7 @@ async function runJobLoop(
   }
 }
 
-/** Does the next thing there is to do. Returns for how long there is nothing more. */
+/** Does the next step. Returns how long to wait before the next one, in milliseconds. */
 async function step(job: ScheduledJob, options: JobLoopOptions, signals: JobLoopSignals): Promise<number> {
   const { store, clock, poll } = options;
   const { open, position } = await store.tickState(job.name, clock.now());
@@ -151,20 +149,20 @@ async function step(job: ScheduledJob, options: JobLoopOptions, signals: JobLoop
   if (skip !== null) {
     await store.skip(
       { job: job.name, due: skip },
-      { summary: { message: `Not run: missed, the newest at ${skip.toISOString()}` }, now: clock.now() },
+      { summary: { message: `Skipped missed ticks up to ${skip.toISOString()}` }, now: clock.now() },
     );
     options.listener({ kind: 'skipped', job, due: skip });
   }
   if (run === null) return Math.min(poll, job.schedule.next(now).getTime() - now.getTime());
   if (signals.stop.aborted) return 0;
   const claim = await store.claim({ job: job.name, due: run, kind: 'schedule' }, claimant(options));
-  // Another replica was faster: nothing of the kind is there for a moment.
+  // Another replica was faster.
   if (claim === null) return poll / 4;
   await execute(job, claim, { ...options, interrupt: signals.interrupt });
   return 0;
 }
 
-/** A tick that is under way elsewhere, was left by a killed process, or waits to be tried again. */
+/** Continues a tick that runs elsewhere, was left by a killed process, or waits for its retry. */
 async function continueOpen(
   open: OpenTick,
   loop: { readonly job: ScheduledJob; readonly options: JobLoopOptions; readonly signals: JobLoopSignals },
@@ -186,7 +184,7 @@ async function continueOpen(
   return 0;
 }
 
-/** A time that is further away than any pause was set by a clock that was wrong. */
+/** A retry further away than the longest pause was set by a wrong clock. */
 function untilRetry({ retryAt }: OpenTick, { onFailure }: ScheduledJob, now: Date): number {
   const wait = (retryAt?.getTime() ?? 0) - now.getTime();
   return wait > onFailure.retryAfter * 1000 * 2 ** onFailure.retries ? 0 : wait;
@@ -194,32 +192,32 @@ function untilRetry({ retryAt }: OpenTick, { onFailure }: ScheduledJob, now: Dat
 
 function reasonToAbandon({ state, kind, losses }: OpenTick, maxLosses: number): string | null {
   if (state !== 'running') return null;
-  if (kind === 'manual') return 'The process of whoever asked for this run is gone; nobody else runs it';
+  if (kind === 'manual') return 'The process that started this manual run was killed; it is not retried';
   if (losses < maxLosses) return null;
-  return `The process that ran this tick was killed ${losses + 1} times; it is not tried again`;
+  return `The process that ran this tick was killed ${losses + 1} times; it is not retried`;
 }
 
 function claimant({ holder, lease, clock }: JobLoopOptions) {
   return { holder, lease, now: clock.now() };
 }
 
-/** What becomes of ticks that nobody ran in time, since no replica was there or the job still ran. */
+/** What happens to missed ticks: no replica was running, or the previous run took too long. */
 export interface MisfirePolicy {
-  /** All are run, one after the other; or the newest; or none. */
+  /** Run all of them in order, the newest only, or none. */
   readonly run: 'all' | 'last' | 'none';
-  /** Seconds after which a tick is too old to be run. */
+  /** Maximum age of a tick that is still run, in seconds. */
   readonly within: number;
 }
 
-/** What is to be done about the ticks up to now. */
+/** Which ticks to skip and which to run. */
 interface Decision {
-  /** The newest of those that are not run; null for none. */
+  /** The newest tick to skip; null for none. */
   readonly skip: Date | null;
-  /** The one to run first; null for none. */
+  /** The tick to run next; null for none. */
   readonly run: Date | null;
 }
 
-/** Where a job stands. */
+/** A job's schedule and position. */
 interface TicksSince {
   readonly schedule: Schedule;
   /** Ticks after this count. */
@@ -228,10 +226,10 @@ interface TicksSince {
   readonly missed: MisfirePolicy;
 }
 
-/** Milliseconds by which a tick may be late without being missed: several looks at the ledger. */
+/** How late a tick may start without counting as missed: several polls of the ledger. */
 const ON_TIME_MS = 60_000;
 
-/** Decides which of the ticks since a position is run next, and which are not run at all. Pure. */
+/** Decides which tick since a position to run next, and which to skip. Pure. */
 export function decide({ schedule, position, now, missed }: TicksSince): Decision {
   const newest = schedule.newest({ after: position, upTo: now });
   if (newest === null) return { skip: null, run: null };
@@ -243,8 +241,8 @@ export function decide({ schedule, position, now, missed }: TicksSince): Decisio
 }
 
 /**
- * By how many milliseconds a job's ticks are put off: below `jitter` seconds, and the same in every replica,
- * since its name decides. So jobs that are due at the same time do not start together.
+ * The delay of a job's ticks in milliseconds, below `jitter` seconds. It is derived from the job's name, so that all
+ * replicas agree and jobs with the same schedule do not start together.
  */
 function jitterOf(name: string, jitter: number): number {
   if (jitter <= 0) return 0;

@@ -13,7 +13,7 @@ export interface DemoOptions {
   /** The package's folder, whose program the demo runs. */
   readonly root: string;
   readonly environment: Environment;
-  /** Whether the service goes on after the story, for trying things. */
+  /** Whether the service keeps running after the demo. */
   readonly keep: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface DemoOptions {
  * Plays the demo: a service of its own with some thousand tokens, and the real commands against it over
  * HTTP. Every step's outcome is checked, so that the demo ends with 0 only if all of it is true.
  *
- * @throws TokenctlError `target_misbehaved` where a step does not end as told
+ * @throws TokenctlError `target_misbehaved` if a step does not end as expected
  */
 export async function playDemo(options: DemoOptions): Promise<void> {
   const started = performance.now();
@@ -45,10 +45,10 @@ export async function playDemo(options: DemoOptions): Promise<void> {
 async function findOut(run: Shell, { service, estate }: DemoService): Promise<void> {
   run.say(
     `An automation service runs at ${service.url}, with ${estate.users.length} users and ` +
-      `${estate.tokens.length} tokens: what gathers in some years.\nWho am I there, and what can this tool do?`,
+      `${estate.tokens.length} tokens.\nWho am I there, and what can tokenctl do?`,
   );
   await run.run('context check');
-  run.say('What is wrong with the tokens? Judged by the default policy, worst rules first:');
+  run.say('What is wrong with the tokens? By the default policy, worst rules first:');
   await run.run('tokens audit --summary');
 }
 
@@ -77,11 +77,9 @@ async function employeeLeft(run: Shell, stage: DemoService): Promise<void> {
 }
 
 async function cleanUp(run: Shell): Promise<void> {
-  run.say(
-    'Now what nobody has used for half a year, with a limit in case the selection is wider than selectJobs:',
-  );
+  run.say('Next, tokens unused for half a year, with a limit in case the selection is too wide:');
   await run.run('tokens revoke --unused-for 180d --at-most 100 --yes', { expected: 2 });
-  run.say('It was wider, and nothing was touched. That many are fine:');
+  run.say('The selection was too wide, and nothing was revoked. With a higher limit:');
   await run.run('tokens revoke --unused-for 180d --at-most 4000 --yes --reason "quarterly clean-up"');
 }
 
@@ -114,10 +112,10 @@ async function passwordsOff(run: Shell, stage: DemoService): Promise<void> {
 }
 
 async function auditorAsks(run: Shell, stage: DemoService): Promise<void> {
-  run.say('Who did what, and is the record whole?');
+  run.say('Who did what, and is the audit log intact?');
   await run.run('log list --limit 6');
   await run.run('log verify');
-  run.say('Somebody edits a copy of the record: one number, to hide how much was revoked.');
+  run.say('An attacker edits a copy of the audit log: one number, to hide how many tokens were revoked.');
   const copy = join(stage.folder, 'edited.jsonl');
   await copyFile(join(stage.folder, 'tokenctl', 'audit.jsonl'), copy);
   const text = await readFile(copy, 'utf8');
@@ -125,14 +123,14 @@ async function auditorAsks(run: Shell, stage: DemoService): Promise<void> {
   await run.run(`log verify --log-file ${copy}`, { expected: 6 });
 }
 
-/** How a person calls the program: in a checkout of the repository it is installed nowhere else. */
+/** The command to type: a checkout of the repository is not installed globally. */
 function callName(root: string): string {
   return existsSync(join(root, 'tsconfig.json')) ? 'npx tokenctl' : 'tokenctl';
 }
 
 async function keepRunning(run: Shell, { service, folder }: DemoService, tokenctl: string): Promise<void> {
   run.say(
-    `The service goes on at ${service.url} until Ctrl-C. In another terminal:\n
+    `The service runs at ${service.url} until Ctrl-C. In another terminal:\n
   export CONTROLLER_HOST=${service.url} CONTROLLER_USERNAME=admin
   export CONTROLLER_PASSWORD="$(cat ${join(folder, 'admin-password')})"
   export XDG_STATE_HOME=${folder}
@@ -151,7 +149,7 @@ Or log in at ${service.url}/api/login/ in a browser.`,
   release();
 }
 
-/** Shows what one request to the service answers, which has to be what the story says. */
+/** Sends a request to the service, and shows and checks the status. */
 async function expectStatus(
   run: Shell,
   stage: DemoService,
@@ -181,15 +179,15 @@ async function newestId(response: Response): Promise<number> {
   return newest.id;
 }
 
-/** Runs commands as a person would type them, and tells what it does. */
+/** Runs commands as a user would type them, and prints the demo's text. */
 export interface Shell {
   /** Prints a paragraph of the story. */
   say(text: string): void;
   /**
    * Shows a command line, runs the program with it and lets it print.
    *
-   * @param expected The exit code that the story is about.
-   * @throws TokenctlError `target_misbehaved` where it ends with another one: then the story is not true.
+   * @param expected The expected exit code.
+   * @throws TokenctlError `target_misbehaved` on any other exit code.
    */
   run(
     line: string,

@@ -7,24 +7,24 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { JobStore } from '../../operations/ports/scheduler.ts';
 import { createTables, Ledger } from './ledger.ts';
 
-/** For how long one process waits for another's transaction, each of which takes a few milliseconds. */
+/** How long to wait for another process's transaction. Each takes a few milliseconds. */
 const TIMEOUT_MS = 5_000;
-/** The low byte of SQLite's result codes for busy; the others say why. */
+/** The low byte of SQLite's "busy" result codes. */
 const SQLITE_BUSY = 5;
 const NOW = "CAST(unixepoch('subsec') * 1000 AS integer)";
 
 /**
- * Opens the ledger in a file, for any number of processes on one machine; the file and its folder are made
- * if need be. It is an SQLite database, whose locks end with the process that holds them, and which speaks
- * the ledger's SQL as it is: the file is attached under the name that the schema has in PostgreSQL.
+ * Opens the ledger in an SQLite file, for any number of processes on one machine. Creates the file and its
+ * folder if they are missing. SQLite's locks end with the process that holds them. The file is attached under the
+ * name of the schema in PostgreSQL, so that both databases take the same SQL.
  *
- * @throws TokenctlError `database_unreachable` where the file cannot be opened or is no ledger,
- * `configuration` where it is newer than the program.
+ * @throws TokenctlError `database_unreachable` if the file cannot be opened or is not a ledger,
+ * `configuration` if it is newer than the program.
  */
 export async function openFileLedger(path: string): Promise<JobStore> {
   const database = await open(path);
   let turn: Promise<unknown> = Promise.resolve();
-  /** One connection holds one transaction at a time. */
+  /** A connection runs one transaction at a time. */
   const transaction = <T>(work: (queryable: Queryable) => Promise<T>): Promise<T> => {
     const result = turn.then(() => inTransaction({ database, path }, work));
     turn = result.catch(() => undefined);
@@ -52,7 +52,7 @@ async function open(path: string): Promise<DatabaseSync> {
     await makeFolder(dirname(path));
     database = new DatabaseSync(':memory:', { timeout: 0 });
     database.prepare('ATTACH DATABASE ? AS tokenctl_scheduler').run(path);
-    // What is committed stays, also through a power cut.
+    // Committed data survives a power failure.
     database.exec('PRAGMA tokenctl_scheduler.synchronous = FULL');
     return database;
   } catch (cause) {
@@ -89,7 +89,7 @@ async function inTransaction<T>(
   }
 }
 
-/** Waits for its turn without making the process wait: SQLite itself would. */
+/** Waits without blocking the event loop, which SQLite's own timeout would. */
 async function begin(database: DatabaseSync): Promise<void> {
   const until = performance.now() + TIMEOUT_MS;
   for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
@@ -120,7 +120,7 @@ function queryable(database: DatabaseSync): Queryable {
 function unusable(path: string, cause: unknown): TokenctlError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new TokenctlError('database_unreachable', `The scheduler's ledger ${path} cannot be used: ${why}`, {
-    hint: 'Make its folder writable for this user, or name another file in scheduler.ledger.',
+    hint: 'Make its folder writable for this user, or set another file in scheduler.ledger.',
     cause,
   });
 }

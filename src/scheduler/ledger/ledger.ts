@@ -240,12 +240,12 @@ function runOf(row: RunRow): RunRecord {
   };
 }
 
-/** A database that keeps the ledger, made and up to date. */
+/** A database with the ledger's tables. */
 interface LedgerStore {
   /** The database's own time in milliseconds since 1970, as an SQL expression. */
   readonly now: string;
   /**
-   * Runs `work` in one transaction, in which what it reads does not change under it unless it says so.
+   * Runs `work` in one transaction.
    *
    * @throws TokenctlError `database_unreachable`.
    */
@@ -253,26 +253,19 @@ interface LedgerStore {
   close(): Promise<void>;
 }
 
-/** The version of the tables below. A ledger of a higher one is refused. */
-const LEDGER_VERSION = 1;
+/** The version of the tables below. A newer ledger is rejected. */
+const LEDGER_VERSION = 2;
 
-/** Makes the ledger's schema in PostgreSQL; in SQLite the attached file stands for it. */
+/** The ledger's schema in PostgreSQL. In SQLite, the file is attached under the same name. */
 export const CREATE_SCHEMA = 'CREATE SCHEMA IF NOT EXISTS tokenctl_scheduler';
 
 /**
- * The ledger's tables, in words that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC:
+ * The ledger's tables, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC:
  * `due`, `began`, `ended`, `since` and `retry_at` on the scheduler's clock, `lease_until` on the ledger's.
  *
- * `open_tick` is what keeps two runs of one job apart: whatever replicas believe, a second open tick of a
- * job cannot be stored.
+ * The index `open_tick` prevents overlapping runs: a second open tick of a job cannot be stored.
  */
-const CREATE_TABLES: readonly string[] = [
-  'CREATE TABLE tokenctl_scheduler.version (number integer NOT NULL)',
-  `CREATE TABLE tokenctl_scheduler.job (
-     name text PRIMARY KEY,
-     schedule text NOT NULL,
-     since bigint NOT NULL)`,
-  `CREATE TABLE tokenctl_scheduler.tick (
+const CREATE_TICK = `CREATE TABLE tokenctl_scheduler.tick (
      job text NOT NULL,
      due bigint NOT NULL,
      kind text NOT NULL CHECK (kind IN ('schedule', 'manual')),
@@ -284,8 +277,8 @@ const CREATE_TABLES: readonly string[] = [
      holder text NOT NULL,
      lease_until bigint,
      retry_at bigint,
-     PRIMARY KEY (job, due))`,
-  `CREATE TABLE tokenctl_scheduler.run (
+     PRIMARY KEY (job, due))`;
+const CREATE_RUN = `CREATE TABLE tokenctl_scheduler.run (
      id text PRIMARY KEY,
      job text NOT NULL,
      due bigint NOT NULL,
@@ -296,39 +289,68 @@ const CREATE_TABLES: readonly string[] = [
        CHECK (state IN ('running', 'completed', 'failed', 'interrupted', 'lost', 'skipped')),
      began bigint NOT NULL,
      ended bigint,
-     summary text NOT NULL)`,
+     summary text NOT NULL)`;
+const CREATE_TABLES: readonly string[] = [
+  'CREATE TABLE tokenctl_scheduler.version (number integer NOT NULL)',
+  `CREATE TABLE tokenctl_scheduler.job (
+     name text PRIMARY KEY,
+     schedule text NOT NULL,
+     since bigint NOT NULL)`,
+  CREATE_TICK,
+  CREATE_RUN,
 ];
 
-/** The indexes, whose names PostgreSQL and SQLite qualify at different places. */
+/** Version 1 had other names for a state and a kind: `passed_over` and `by_hand`. */
+const NEW_KIND = "CASE kind WHEN 'by_hand' THEN 'manual' ELSE kind END";
+const NEW_STATE = "CASE state WHEN 'passed_over' THEN 'skipped' ELSE state END";
+const MIGRATE_FROM_1: readonly string[] = [
+  'ALTER TABLE tokenctl_scheduler.tick RENAME TO tick_1',
+  'ALTER TABLE tokenctl_scheduler.run RENAME TO run_1',
+  CREATE_TICK,
+  CREATE_RUN,
+  `INSERT INTO tokenctl_scheduler.tick (job, due, kind, state, attempt, failures, losses, run, holder, lease_until, retry_at)
+   SELECT job, due, ${NEW_KIND}, ${NEW_STATE}, attempt, failures, losses, run, holder, lease_until, retry_at
+   FROM tokenctl_scheduler.tick_1`,
+  `INSERT INTO tokenctl_scheduler.run (id, job, due, kind, attempt, holder, state, began, ended, summary)
+   SELECT id, job, due, ${NEW_KIND}, attempt, holder, ${NEW_STATE}, began, ended, summary
+   FROM tokenctl_scheduler.run_1`,
+  'DROP TABLE tokenctl_scheduler.tick_1',
+  'DROP TABLE tokenctl_scheduler.run_1',
+];
+
+/** PostgreSQL and SQLite qualify the names of indexes in different places. */
 const INDEXES = [
   { name: 'open_tick', unique: true, on: "tick (job) WHERE state IN ('running', 'waiting')" },
   { name: 'run_of_tick', unique: false, on: 'run (job, due)' },
   { name: 'run_completed', unique: false, on: "run (job, ended) WHERE state = 'completed'" },
-  { name: 'run_started', unique: false, on: 'run (began)' },
+  { name: 'run_began', unique: false, on: 'run (began)' },
 ] as const;
 
 /**
- * Makes the ledger's tables where they are missing, in a transaction that nobody else has a part in.
+ * Creates the ledger's tables, or migrates them to the current version, in an exclusive transaction.
  *
- * @param indexStatement How the database wants an index to be made.
- * @throws TokenctlError `configuration` where the ledger is newer than the program.
+ * @param indexStatement Builds the database's CREATE INDEX statement.
+ * @throws TokenctlError `configuration` if the ledger is newer than the program.
  */
 export async function createTables(
   queryable: Queryable,
   options: { readonly exist: boolean; readonly indexStatement: (index: (typeof INDEXES)[number]) => string },
 ): Promise<void> {
-  if (options.exist) return rejectOtherVersion(queryable);
-  for (const statement of CREATE_TABLES) await queryable.execute(statement);
+  if (options.exist && (await ledgerVersion(queryable)) === LEDGER_VERSION) return;
+  for (const statement of options.exist ? MIGRATE_FROM_1 : CREATE_TABLES) await queryable.execute(statement);
   for (const index of INDEXES) await queryable.execute(options.indexStatement(index));
+  await queryable.execute('DELETE FROM tokenctl_scheduler.version');
   await queryable.execute('INSERT INTO tokenctl_scheduler.version (number) VALUES ($1)', [LEDGER_VERSION]);
 }
 
-async function rejectOtherVersion(queryable: Queryable): Promise<void> {
+/** The version of an existing ledger: the current one, or an older one that can be migrated. */
+async function ledgerVersion(queryable: Queryable): Promise<number> {
   const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_scheduler.version');
-  if (row?.number === LEDGER_VERSION) return;
+  const version = row?.number ?? 0;
+  if (version === 1 || version === LEDGER_VERSION) return version;
   throw new TokenctlError(
     'configuration',
-    `The scheduler's ledger is of version ${row?.number ?? 'none'}, and this program knows version ${LEDGER_VERSION}`,
-    { hint: 'Use the version of the program that wrote it, or a newer one.' },
+    `The scheduler's ledger has version ${version}; this program supports version ${LEDGER_VERSION}`,
+    { hint: 'Use the version of tokenctl that wrote the ledger, or a newer one.' },
   );
 }

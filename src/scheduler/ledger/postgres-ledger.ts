@@ -3,32 +3,32 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { JobStore } from '../../operations/ports/scheduler.ts';
 import { CREATE_SCHEMA, createTables, Ledger } from './ledger.ts';
 
-/** Any number of its own: whoever makes the ledger takes this lock. */
+/** The advisory lock of schema creation; an arbitrary number. */
 const SCHEMA_LOCK = 7_305_114_203;
 const TIMEOUT_MS = 10_000;
 const NOW = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)';
 
 /** Which database the ledger is in. */
 export interface PostgresLedgerOptions {
-  /** Opened already; the ledger closes it. */
+  /** An open database; the ledger closes it. */
   readonly database: Database;
-  /** For how long, in milliseconds, the database may take to answer; 10,000 where not given. */
-  readonly patience?: number;
+  /** How long the database may take to answer, in milliseconds; 10,000 by default. */
+  readonly timeoutMs?: number;
 }
 
 /**
- * Opens the ledger in PostgreSQL, in a schema of its own (`tokenctl_scheduler`), which is made if need be:
- * replicas on many machines share it. Leases run on the server's clock.
+ * Opens the ledger in PostgreSQL, for replicas on several machines. Creates the schema `tokenctl_scheduler` if it
+ * is missing. Leases use the server's clock.
  *
- * @throws TokenctlError `database_unreachable`, `configuration` where the ledger is newer than the program,
- * `permission_refused` where the role may not make what is missing.
+ * @throws TokenctlError `database_unreachable`, `configuration` if the ledger is newer than the program,
+ * `permission_refused` if the role may not create the schema.
  */
 export async function openPostgresLedger(options: PostgresLedgerOptions): Promise<JobStore> {
-  const { database, patience = TIMEOUT_MS } = options;
+  const { database, timeoutMs = TIMEOUT_MS } = options;
   await prepare(database);
   return new Ledger({
     now: NOW,
-    transaction: (work) => bounded(database.transaction(work), patience),
+    transaction: (work) => withTimeout(database.transaction(work), timeoutMs),
     close: () => database.close(),
   });
 }
@@ -41,7 +41,7 @@ async function prepare(database: Database): Promise<void> {
         `SELECT to_regnamespace('tokenctl_scheduler') IS NOT NULL AS schema,
            to_regclass('tokenctl_scheduler.version') IS NOT NULL AS table`,
       );
-      // Asked for first: a role without the right to make a schema may use one that is there.
+      // Checked first: a role that may not create schemas may still use an existing one.
       if (found?.schema !== true) await transaction.execute(CREATE_SCHEMA);
       await createTables(transaction, {
         exist: found?.table === true,
@@ -55,7 +55,7 @@ async function prepare(database: Database): Promise<void> {
       'permission_refused',
       'The database role may not use the schema tokenctl_scheduler',
       {
-        hint: 'docs/jobs.md lists the statements that an administrator runs once.',
+        hint: 'Ask an administrator to run the statements in docs/jobs.md.',
         cause,
       },
     );
@@ -67,13 +67,15 @@ function isInsufficientPrivilege(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '42501';
 }
 
-/** A server that fell silent without closing the connection must not keep a run from noticing it. */
-async function bounded<T>(work: Promise<T>, patience: number): Promise<T> {
+/** A server may stop answering without closing the connection. */
+async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    const message = `The scheduler's database did not answer for ${patience / 1000} seconds`;
-    reject(new TokenctlError('database_unreachable', message, { hint: 'It is asked again.' }));
-  }, patience);
+    const message = `The scheduler's database did not answer for ${timeoutMs / 1000} seconds`;
+    reject(
+      new TokenctlError('database_unreachable', message, { hint: 'Check the database; tokenctl retries.' }),
+    );
+  }, timeoutMs);
   try {
     return await Promise.race([work, promise]);
   } finally {

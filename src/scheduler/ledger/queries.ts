@@ -18,7 +18,7 @@ export interface TickRow {
 
 const OPEN = "state IN ('running', 'waiting')";
 
-/** Makes a job known; a known one starts anew where its schedule is another. */
+/** Registers a job; if its schedule changed, its ticks count from now on. */
 export function upsertJob(
   queryable: Queryable,
   { name, schedule, now }: { readonly name: string; readonly schedule: string; readonly now: number },
@@ -32,8 +32,7 @@ export function upsertJob(
 }
 
 /**
- * Lets a job's ticks count from now on where they were to count from a later instant only: a clock that was
- * wrong made it known.
+ * Moves a job's start back to now if it lies in the future: the clock was wrong when the job was registered.
  */
 export function correctSince(
   queryable: Queryable,
@@ -45,7 +44,7 @@ export function correctSince(
   ]);
 }
 
-/** The instant after which a job's ticks count; null for an unknown job. */
+/** The instant after which ticks count; null for an unknown job. */
 export async function selectPosition(
   queryable: Queryable,
   { job, now }: { readonly job: string; readonly now: number },
@@ -72,7 +71,7 @@ export async function selectOpenTick(
   return row;
 }
 
-/** What a new tick, and the run that begins with it, are stored with. */
+/** A new tick and its first run. */
 export interface NewTick {
   readonly job: string;
   readonly due: number;
@@ -81,7 +80,7 @@ export interface NewTick {
   readonly holder: string;
 }
 
-/** Stores a tick as claimed, unless it is there or the job has an open one. Says whether it did. */
+/** Claims a new tick. False if the tick exists or the job has an open one. */
 export async function insertTick(
   queryable: Queryable,
   tick: NewTick & { readonly lease: number; readonly clock: string },
@@ -89,24 +88,24 @@ export async function insertTick(
   const { job, due, kind, run, holder, lease, clock } = tick;
   const inserted = await queryable.execute(
     `INSERT INTO tokenctl_scheduler.tick (job, due, kind, state, attempt, run, holder, lease_until)
-     VALUES ($1, $2, $3, 'running', 1, $4, $5, ${clock} + CAST($6 AS bigint)) ON CONFLICT DO EMPTY_SUMMARY`,
+     VALUES ($1, $2, $3, 'running', 1, $4, $5, ${clock} + CAST($6 AS bigint)) ON CONFLICT DO NOTHING`,
     [job, due, kind, run, holder, lease],
   );
   return inserted === 1;
 }
 
-/** Stores a tick that is not run, unless it is there. Says whether it did. */
+/** Stores a skipped tick. False if the tick exists. */
 export async function insertSkipped(queryable: Queryable, tick: NewTick): Promise<boolean> {
   const { job, due, kind, run, holder } = tick;
   const inserted = await queryable.execute(
     `INSERT INTO tokenctl_scheduler.tick (job, due, kind, state, attempt, run, holder)
-     VALUES ($1, $2, $3, 'skipped', 0, $4, $5) ON CONFLICT DO EMPTY_SUMMARY`,
+     VALUES ($1, $2, $3, 'skipped', 0, $4, $5) ON CONFLICT DO NOTHING`,
     [job, due, kind, run, holder],
   );
   return inserted === 1;
 }
 
-/** Claims the job's open tick again, if its lease ran out or its time has come. */
+/** Claims the job's open tick again if its lease has expired or its retry is due. */
 export async function retakeTick(
   queryable: Queryable,
   retake: {
@@ -114,7 +113,7 @@ export async function retakeTick(
     readonly run: string;
     readonly holder: string;
     readonly lease: number;
-    /** Ticks that wait until then are claimed as well. */
+    /** Also claims ticks whose retry is due by then. */
     readonly due: number;
     readonly clock: string;
   },
@@ -132,7 +131,7 @@ export async function retakeTick(
   return row;
 }
 
-/** Ends a tick whose lease ran out, if the run is still the given one. Says whether it did. */
+/** Marks a tick as failed if its lease has expired and its run is still the given one. Returns whether it did. */
 export async function endAbandonedTick(
   queryable: Queryable,
   {
@@ -150,7 +149,7 @@ export async function endAbandonedTick(
   return ended === 1;
 }
 
-/** Makes the lease of a claim whole, if it is still the newest. Says whether it is. */
+/** Renews the lease of the newest claim. False if the claim is not the newest. */
 export async function extendLease(
   queryable: Queryable,
   claim: {
@@ -169,7 +168,7 @@ export async function extendLease(
   return extended === 1;
 }
 
-/** Ends a claim's tick, or lets it wait, if the claim is still the newest. Says whether it was. */
+/** Ends the tick of the newest claim, or schedules its retry. False if the claim is not the newest. */
 export async function settleTick(
   queryable: Queryable,
   claim: {
@@ -190,7 +189,7 @@ export async function settleTick(
   return settled === 1;
 }
 
-/** Deletes ended ticks that were due before an instant, save each job's newest, from which its next ones count. */
+/** Deletes ended ticks that were due before an instant, except each job's newest, which marks its position. */
 export function deleteTicks(queryable: Queryable, before: number): Promise<number> {
   return queryable.execute(
     `DELETE FROM tokenctl_scheduler.tick WHERE due < $1 AND NOT (${OPEN}) AND due < (
@@ -234,7 +233,7 @@ export function insertRun(queryable: Queryable, run: RunRow): Promise<number> {
   );
 }
 
-/** Ends a run that is running. */
+/** Ends a running run. */
 export function settleRun(
   queryable: Queryable,
   run: { readonly id: string; readonly state: RunState; readonly now: number; readonly summary: string },
@@ -245,7 +244,7 @@ export function settleRun(
   );
 }
 
-/** Marks the runs of a tick that were running before this attempt as lost. */
+/** Marks the earlier running runs of a tick as lost. */
 export function markRunsLost(
   queryable: Queryable,
   tick: { readonly job: string; readonly due: number; readonly attempt: number; readonly now: number },
@@ -266,7 +265,7 @@ export async function selectRunState(queryable: Queryable, id: string): Promise<
   return row?.state;
 }
 
-/** The runs whose id begins so: two at the most, which is enough to see that it is not one. */
+/** Up to two runs whose id has this prefix: two mean that the prefix is ambiguous. */
 export function selectRunsById(queryable: Queryable, beginning: string): Promise<RunRow[]> {
   return queryable.query<RunRow>(
     `SELECT ${RUN_COLUMNS} FROM tokenctl_scheduler.run WHERE substr(id, 1, CAST($2 AS integer)) = $1 LIMIT 2`,
@@ -274,7 +273,7 @@ export function selectRunsById(queryable: Queryable, beginning: string): Promise
   );
 }
 
-/** The newest runs of a job, or of all, in these states, or in all. */
+/** The newest runs, optionally of one job or in some states. */
 export function selectRuns(
   queryable: Queryable,
   wanted: { readonly job: string | null; readonly states: readonly RunState[]; readonly limit: number },
