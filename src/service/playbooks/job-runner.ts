@@ -16,33 +16,31 @@ import {
 } from '../store/jobs.ts';
 import { findPlaybook, JobProblem, type PlaybookEnd, renderInventory, runPlaybook } from './playbook.ts';
 
-/** What a runner works with. */
 interface JobRunnerOptions {
   readonly database: Database;
   readonly log: FastifyBaseLogger;
   readonly now: () => Date;
-  /** The folder that holds the folders of all projects. */
+  /** The folder with the folders of all projects. */
   readonly projects: string;
-  /** Where `ansible-playbook` is looked for: a PATH. */
+  /** The PATH to find `ansible-playbook` in. */
   readonly searchPath: string;
 }
 
-const MOST_RUNNING = 4;
-const MOST_WAITING = 100;
-const MOST_OUTPUT = 4 * 1024 * 1024;
-const LONGEST_RUN_MS = 6 * 3_600_000;
+const MAX_RUNNING = 4;
+const MAX_WAITING = 100;
+const MAX_OUTPUT = 4 * 1024 * 1024;
+const MAX_RUN_MS = 6 * 3_600_000;
 const HEARTBEAT_MS = 1_000;
 const SWEEP_MS = 5_000;
 const LOST_AFTER_SECONDS = 15;
 const LOST = 'The service that ran this job ended before the job did.';
 
 /**
- * Runs jobs of this process, a few at a time and the others in their order. What is asked and what became of
- * it stands in the database, where other replicas see it; a cancellation asked of another replica is noticed
- * within a second.
+ * Runs the jobs that are launched at this process: four at a time, the others wait in order. The state of a
+ * job is in the database, for all replicas. A cancellation at another replica takes effect within a second.
  */
 export class JobRunner {
-  /** Names this process in the rows of its jobs. */
+  /** Identifies this process in the rows of its jobs. */
   readonly id = randomUUID();
   readonly #options: JobRunnerOptions;
   readonly #waiting: number[] = [];
@@ -54,31 +52,31 @@ export class JobRunner {
     this.#options = options;
   }
 
-  /** Ends jobs that a killed process left behind, now and from time to time. */
+  /** Ends the jobs of killed processes, now and periodically. */
   async begin(): Promise<void> {
-    // The embedded database belongs to one process: what runs there according to it was left behind.
+    // The embedded database has one process: all its running jobs are left over from an earlier one.
     await this.#endLost(this.#options.database.kind === 'embedded' ? 0 : LOST_AFTER_SECONDS);
     this.#repeat(HEARTBEAT_MS, () => this.look());
     this.#repeat(SWEEP_MS, () => this.#endLost(LOST_AFTER_SECONDS));
   }
 
-  /** How many jobs run and wait here. */
+  /** The number of running and waiting jobs of this process. */
   get load(): { readonly running: number; readonly waiting: number } {
     return { running: this.#running.size, waiting: this.#waiting.length };
   }
 
-  /** Whether another job can be taken. */
+  /** Whether this process accepts another job. */
   get hasRoom(): boolean {
-    return !this.#stopped && this.#waiting.length < MOST_WAITING;
+    return !this.#stopped && this.#waiting.length < MAX_WAITING;
   }
 
-  /** Takes a job that was inserted with this runner's id. */
+  /** Queues a job that was inserted with the id of this runner. */
   enqueue(id: number): void {
     this.#waiting.push(id);
     this.#startNext();
   }
 
-  /** Tells the database that this process lives, and ends those of its jobs that are to be canceled. */
+  /** Writes the heartbeat of this process's jobs, and ends those that are canceled. */
   async look(): Promise<void> {
     const running = [...this.#running];
     const ids = [...running.map(([id]) => id), ...this.#waiting];
@@ -92,7 +90,7 @@ export class JobRunner {
     }
   }
 
-  /** Ends what runs and what waits, and waits until it has ended. */
+  /** Cancels all running and waiting jobs. Resolves when they have ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const timer of this.#timers) clearInterval(timer);
@@ -106,7 +104,7 @@ export class JobRunner {
   #repeat(interval: number, work: () => Promise<unknown>): void {
     const timer = setInterval(() => {
       work().catch((error: unknown) => {
-        this.#options.log.error({ err: error }, 'jobs could not be looked after; it is tried again');
+        this.#options.log.error({ err: error }, 'job housekeeping failed; retrying');
       });
     }, interval);
     this.#timers.push(timer.unref());
@@ -117,7 +115,7 @@ export class JobRunner {
   }
 
   #startNext(): void {
-    while (this.#running.size < MOST_RUNNING && !this.#stopped) {
+    while (this.#running.size < MAX_RUNNING && !this.#stopped) {
       const id = this.#waiting.shift();
       if (id === undefined) return;
       const stop = new AbortController();
@@ -132,7 +130,7 @@ export class JobRunner {
   /** Runs a job to its end. Never rejects. */
   async #run(id: number, stop: AbortController): Promise<void> {
     const { database, now } = this.#options;
-    const limit = setTimeout(() => stop.abort('too long'), LONGEST_RUN_MS).unref();
+    const limit = setTimeout(() => stop.abort('too long'), MAX_RUN_MS).unref();
     try {
       const job = await startJob(database, { id, runner: this.id, at: now() });
       if (job === null) return;
@@ -147,19 +145,19 @@ export class JobRunner {
 
   #fault(id: number, error: unknown): { readonly status: JobStatus; readonly explanation: string } {
     if (error instanceof JobProblem) return { status: 'error', explanation: error.message };
-    this.#options.log.error({ err: error, job: id }, 'a job ended through a fault of the service');
-    return { status: 'error', explanation: 'The service could not run this job; its log says why.' };
+    this.#options.log.error({ err: error, job: id }, 'job failed with an internal error');
+    return { status: 'error', explanation: 'Internal error. See the log of the service.' };
   }
 
   async #play(id: number, job: RunnableJob, stop: AbortSignal): Promise<PlaybookEnd> {
     const { database, projects, searchPath } = this.#options;
-    if (job.inventory_id === null) throw new JobProblem('The inventory of this job is gone.');
+    if (job.inventory_id === null) throw new JobProblem('The inventory of this job was deleted.');
     const place = await findPlaybook(projects, job);
     const hosts = renderInventory(await enabledHosts(database, job.inventory_id));
     const home = await mkdtemp(join(tmpdir(), 'tokenctl-job-'));
     const output = new JobOutput(
       (number, content) => appendOutput(database, { jobId: id, number, content }),
-      MOST_OUTPUT,
+      MAX_OUTPUT,
     );
     try {
       const inventory = join(home, 'inventory.yml');
@@ -174,7 +172,7 @@ export class JobRunner {
     }
   }
 
-  /** Never rejects: a job whose end cannot be written is ended as lost once its heartbeat is old. */
+  /** Never rejects: if the end cannot be written, the job is ended as lost once its heartbeat is old. */
   async #end(
     id: number,
     { status, explanation }: { readonly status: JobStatus; readonly explanation: string },
@@ -183,15 +181,14 @@ export class JobRunner {
     try {
       await endJob(database, { id, runner: this.id, status, explanation, at: now() });
     } catch (error) {
-      log.error({ err: error, job: id }, 'the end of a job could not be written');
+      log.error({ err: error, job: id }, 'writing the end of a job failed');
     }
   }
 }
 
-/** Why a run is to end before its time. */
+/** Why a running job is stopped. */
 type StopReason = 'canceled' | 'stopped' | 'too long';
 
-/** What a job says whose service was stopped. */
 const STOPPED = 'The service was stopped while this job waited or ran.';
 
 const ENDED_EARLY: Readonly<Record<StopReason, readonly [JobStatus, explanation: string]>> = {
@@ -201,10 +198,10 @@ const ENDED_EARLY: Readonly<Record<StopReason, readonly [JobStatus, explanation:
 };
 
 /**
- * What became of a job, and why where that is not plain.
+ * The final status of a job, with an explanation if the status alone is not enough.
  *
- * @param end How the process ended, null where there was none.
- * @param stop Aborted with a {@link StopReason} where it was made to end.
+ * @param end How the process ended; null if none was started.
+ * @param stop Aborted with a {@link StopReason} if the job was stopped.
  */
 function outcomeOf(
   end: PlaybookEnd | null,
@@ -222,45 +219,45 @@ function outcomeOf(
   };
 }
 
-const PIECE = 32_768;
-const LATEST_MS = 250;
+const CHUNK_SIZE = 32_768;
+const FLUSH_MS = 250;
 
 /**
- * Collects what a job prints and writes it in pieces, a quarter of a second late at the most. What exceeds
- * `most` characters is dropped, and a line says so.
+ * Collects the output of a job and writes it in chunks, with a delay of at most 250 ms. Output beyond `limit`
+ * characters is dropped, and a last line says so.
  */
 class JobOutput {
   readonly #write: (number: number, content: string) => Promise<void>;
-  readonly #most: number;
+  readonly #limit: number;
   #kept = 0;
   #number = 0;
   #waiting = '';
   #timer: NodeJS.Timeout | undefined;
   #written: Promise<void> = Promise.resolve();
 
-  /** @param write Stores one piece; pieces come one after the other, numbered from 0. */
-  constructor(write: (number: number, content: string) => Promise<void>, most: number) {
+  /** @param write Stores one chunk; called sequentially, with chunks numbered from 0. */
+  constructor(write: (number: number, content: string) => Promise<void>, limit: number) {
     this.#write = write;
-    this.#most = most;
+    this.#limit = limit;
   }
 
-  /** Takes text. Resolves when more may come; rejects once pieces cannot be stored. */
+  /** Adds text. Resolves when more may follow; rejects if a chunk could not be stored. */
   async add(text: string): Promise<void> {
-    if (this.#kept >= this.#most) return;
+    if (this.#kept >= this.#limit) return;
     // A text column cannot hold NUL.
-    const clean = text.replaceAll('\0', '\u{fffd}').slice(0, this.#most - this.#kept);
+    const clean = text.replaceAll('\0', '\u{fffd}').slice(0, this.#limit - this.#kept);
     this.#kept += clean.length;
     this.#waiting += clean;
-    if (this.#kept >= this.#most) {
-      this.#waiting += `\n[Output beyond ${this.#most} characters is not kept.]\n`;
+    if (this.#kept >= this.#limit) {
+      this.#waiting += `\n[Output beyond ${this.#limit} characters is not kept.]\n`;
     }
-    if (this.#waiting.length >= PIECE) return this.flush();
+    if (this.#waiting.length >= CHUNK_SIZE) return this.flush();
     this.#timer ??= setTimeout(() => {
       this.flush().catch(() => undefined);
-    }, LATEST_MS);
+    }, FLUSH_MS);
   }
 
-  /** Writes what waits. */
+  /** Writes the buffered text. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -269,7 +266,7 @@ class JobOutput {
       this.#waiting = '';
       if (content !== '') await this.#write(this.#number++, content);
     });
-    // Whoever adds or flushes next hears of a failure; until then nobody may listen.
+    // The next call of add or flush reports a failure; until then it must not count as unhandled.
     this.#written.catch(() => undefined);
     return this.#written;
   }

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { Document, isScalar, parse, visit } from 'yaml';
 
 const GRACE_MS = 5_000;
-const LAST_WORDS_MS = 2_000;
+const OUTPUT_GRACE_MS = 2_000;
 const NOT_INSTALLED =
   'ansible-playbook is not installed on this machine, or not in the PATH of the service. Install ansible-core ' +
   '(https://docs.ansible.com) and launch again.';
@@ -13,30 +13,29 @@ const NOT_INSTALLED =
 /** What to run. All paths are absolute. */
 interface PlaybookCommand {
   readonly playbook: string;
-  /** The project's folder: where it runs. */
+  /** The project folder, which becomes the working directory. */
   readonly folder: string;
   readonly inventory: string;
-  /** A checked host pattern; empty for all hosts. */
+  /** A validated host pattern; empty for all hosts. */
   readonly limit: string;
-  /** A folder of its own for what Ansible writes meanwhile. */
+  /** A private folder for temporary files of Ansible. */
   readonly home: string;
-  /** Where programs are looked for: a PATH. */
+  /** The PATH of the process. */
   readonly searchPath: string;
 }
 
-/** How it ended. */
+/** How a playbook process ended. */
 export interface PlaybookEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
 /**
- * Runs `ansible-playbook`: by its argument array, never through a shell, in a process group of its own, with
- * an environment that holds nothing of the service's.
+ * Runs `ansible-playbook` without a shell, in its own process group and with a clean environment.
  *
- * @param print Takes what it prints, and resolves when more may come.
- * @param stop Ends it, with all that it started: asked to by SIGTERM, made to five seconds later.
- * @throws JobProblem where it is not installed or cannot be started.
+ * @param print Receives the output, and resolves when more may follow.
+ * @param stop Ends the process group: SIGTERM, then SIGKILL after five seconds.
+ * @throws JobProblem if it is not installed or cannot be started.
  */
 export async function runPlaybook(
   command: PlaybookCommand,
@@ -67,7 +66,7 @@ export async function runPlaybook(
   } finally {
     stop.removeEventListener('abort', end);
     clearTimeout(forced);
-    // Nothing that it left behind in its group goes on.
+    // End processes that the playbook left behind in its group.
     signalGroup(child, 'SIGKILL');
   }
 }
@@ -93,14 +92,14 @@ function notStarted(cause: Error): string {
   return code === 'ENOENT' ? NOT_INSTALLED : `ansible-playbook could not be started: ${cause.message}`;
 }
 
-/** A process that has ended but left its output open to another one is not waited for. */
+/** Resolves on exit. Closes the output soon after, even if another process keeps it open. */
 function exitOf(child: ChildProcess): Promise<PlaybookEnd> {
   return new Promise((resolve) => {
     child.once('exit', (code, signal) => {
       const late = setTimeout(() => {
         child.stdout?.destroy();
         child.stderr?.destroy();
-      }, LAST_WORDS_MS);
+      }, OUTPUT_GRACE_MS);
       child.once('close', () => clearTimeout(late));
       resolve({ code, signal });
     });
@@ -121,28 +120,28 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // The group is gone.
+    // The process group has ended.
   }
 }
 
-/** Why a job cannot run at all: it ends in `error`, and the message explains it to whoever launched it. */
+/** Why a job cannot run. The job ends in `error`, and the message is shown to the user who launched it. */
 export class JobProblem extends Error {
   override readonly name = 'JobProblem';
 }
 
-/** What is wrong with the name of a playbook, or null. It is a path below its project's folder. */
+/** Why the path of a playbook is invalid, or null. It is relative to the project folder. */
 export function playbookProblem(playbook: string): string | null {
-  if (!/\.ya?ml$/.test(playbook)) return 'A playbook ends with .yml or .yaml.';
+  if (!/\.ya?ml$/.test(playbook)) return 'The playbook must end with .yml or .yaml.';
   const steps = playbook.split(/[/\\]/);
   const odd = steps.some((step) => ['', '.', '..'].includes(step)) || playbook.includes('\0');
-  return odd || isAbsolute(playbook) ? 'A playbook is a path within its project.' : null;
+  return odd || isAbsolute(playbook) ? 'The playbook must be a path within the project.' : null;
 }
 
 /**
- * Where a playbook is on the disk, links followed, with the folder of its project.
+ * The real paths of a playbook and its project folder.
  *
- * @param projects The folder that holds the folders of all projects.
- * @throws JobProblem where there is none, or where it lies outside the project.
+ * @param projects The folder with the folders of all projects.
+ * @throws JobProblem if one does not exist, or if the playbook is outside the project.
  */
 export async function findPlaybook(
   projects: string,
@@ -153,11 +152,11 @@ export async function findPlaybook(
   }
   const problem = playbookProblem(job.playbook);
   if (problem !== null) throw new JobProblem(problem);
-  const root = await existing(projects, 'the folder of the projects');
+  const root = await existing(projects, 'the projects folder');
   const folder = await existing(join(root, job.project_path), `the project folder ${job.project_path}`);
   const playbook = await existing(join(folder, job.playbook), `the playbook ${job.playbook}`);
   if (!folder.startsWith(root + sep) || !playbook.startsWith(folder + sep)) {
-    throw new JobProblem(`The playbook ${job.playbook} lies outside its project's folder.`);
+    throw new JobProblem(`The playbook ${job.playbook} is outside its project folder.`);
   }
   return { folder, playbook };
 }
@@ -166,28 +165,29 @@ async function existing(path: string, what: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (cause) {
-    throw new JobProblem(`There is nothing to run: ${what} does not exist on this machine.`, { cause });
+    throw new JobProblem(`Not found on this machine: ${what}.`, { cause });
   }
 }
 
-const LONGEST = 1024;
+const MAX_LIMIT_LENGTH = 1024;
 const CONTROL = /\p{Cc}/u;
 
 /**
- * What is wrong with a limit (a host pattern of Ansible), or null. It travels as one argument of the form
- * `--limit=value`, so it can neither be an option of its own nor reach a shell; what Ansible itself would do
- * with it beyond choosing hosts is refused: `@file` reads a file of the service's machine.
+ * Why a limit (an Ansible host pattern) is invalid, or null. It is passed as one argument `--limit=value`, so it
+ * can be neither an option nor shell input. `@file` is refused: Ansible would read that file of the service's
+ * machine.
  */
 export function limitProblem(limit: string): string | null {
-  if (limit.length > LONGEST) return `Ensure this field has no more than ${LONGEST} characters.`;
+  if (limit.length > MAX_LIMIT_LENGTH)
+    return `Ensure this field has no more than ${MAX_LIMIT_LENGTH} characters.`;
   if (CONTROL.test(limit)) return 'Control characters are not allowed.';
   return limit.includes('@') ? 'A limit cannot be read from a file: @ is not allowed.' : null;
 }
 
-/** Nothing in it begins an option of ssh, nor a range or pattern of Ansible's inventory. */
+/** Excludes options of ssh, and ranges and patterns of Ansible's inventory. */
 const SAFE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.:-]*$/;
 
-/** What a host may say about how it is reached. Everything else that Ansible reads there names programs to run. */
+/** The connection variables that a host may set. Other `ansible_*` variables can name programs to run. */
 const CONNECTION: Readonly<Record<string, (value: unknown) => boolean>> = {
   ansible_connection: (value) => value === 'local' || value === 'ssh',
   ansible_host: (value) => typeof value === 'string' && SAFE_NAME.test(value),
@@ -196,19 +196,19 @@ const CONNECTION: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /**
- * An inventory of Ansible, in YAML, of hosts and their variables.
+ * An Ansible inventory in YAML.
  *
- * Whoever may write a host's variables must not thereby run programs on the service's machine. So of the
- * variables `ansible_*` only those that say where a host is are passed on, and the texts of all others are
- * marked `!unsafe`: Ansible does not evaluate them as templates. Local hosts use Ansible's own Python.
+ * A user who may write host variables must not be able to run programs on the service's machine. So only the
+ * `ansible_*` variables that say how to connect are kept, and all strings are marked `!unsafe`: Ansible does
+ * not evaluate them as templates. Local hosts use Ansible's own Python.
  *
- * @throws JobProblem for a host whose name or variables cannot be used.
+ * @throws JobProblem for a host with an invalid name or invalid variables.
  */
 export function renderInventory(
   hosts: readonly { readonly name: string; readonly variables: string }[],
 ): string {
   const entries = hosts.map(({ name, variables }) => {
-    if (!SAFE_NAME.test(name)) throw new JobProblem(`The host name ${JSON.stringify(name)} cannot be used.`);
+    if (!SAFE_NAME.test(name)) throw new JobProblem(`Invalid host name: ${JSON.stringify(name)}.`);
     return [name, hostVariables(name, variables)] as const;
   });
   const document = new Document({ all: { hosts: Object.fromEntries(entries) } });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TokenctlError } from '../../domain/errors.ts';
 
-/** The folder of the demo project below that of all projects. */
+/** The folder of the demo project in the projects folder. */
 export const DEMO_PROJECT = 'demo_project';
 /** The playbook of the demo job template. */
 export const DEMO_PLAYBOOK = 'hello_world.yml';
@@ -18,7 +18,7 @@ const HELLO = `---
         msg: "Hello from {{ inventory_hostname }}!"
 `;
 
-/** Puts the demo project where the service looks for projects, unless something is there already. */
+/** Creates the demo project, unless its playbook exists. */
 async function placeDemoProject(projects: string): Promise<void> {
   const folder = join(projects, DEMO_PROJECT);
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -29,18 +29,18 @@ async function placeDemoProject(projects: string): Promise<void> {
   }
 }
 
-/** The folder that holds the folders of the projects, with the playbooks in them. */
+/** The folder with the folders of all projects and their playbooks. */
 interface ProjectsFolder {
   readonly path: string;
-  /** Takes it away where it was made for this start only. */
+  /** Removes the folder if it is temporary. */
   release(): Promise<void>;
 }
 
 /**
- * Opens the projects' folder: the one that is given, `projects` in the data folder, or a temporary one. The
- * demo project is put there unless it is there already.
+ * Opens the projects folder (the given one, `projects` in the data folder, or a temporary one) and creates the
+ * demo project in it.
  *
- * @throws TokenctlError `configuration` where it cannot be written.
+ * @throws TokenctlError `configuration` if it is not writable.
  */
 export async function openProjects(given: {
   readonly projects?: string | undefined;
@@ -52,7 +52,10 @@ export async function openProjects(given: {
     await mkdir(path, { recursive: true, mode: 0o700 });
     await placeDemoProject(path);
   } catch (cause) {
-    throw new TokenctlError('configuration', `The projects' folder ${path} cannot be written`, { cause });
+    throw new TokenctlError('configuration', `Cannot write to the projects folder ${path}`, {
+      cause,
+      hint: 'Check its permissions, or choose another folder.',
+    });
   }
   return {
     path,

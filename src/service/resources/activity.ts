@@ -101,7 +101,11 @@ export const activityFields: FieldSet = {
     },
     url: { type: 'string', label: 'Url', helpText: 'URL of this entry.' },
     related: { type: 'object', label: 'Related', helpText: 'URLs of related resources.' },
-    summary_fields: { type: 'object', label: 'Summary fields', helpText: 'The changed resources and the user who changed them.' },
+    summary_fields: {
+      type: 'object',
+      label: 'Summary fields',
+      helpText: 'The changed resources and the user who changed them.',
+    },
     timestamp: {
       type: 'datetime',
       label: 'Timestamp',
@@ -150,7 +154,11 @@ export const activityFields: FieldSet = {
       helpText: 'The node that made the change.',
       column: 's.action_node',
     },
-    object_type: { type: 'field', label: 'Object type', helpText: 'Type of the resource that has the association.' },
+    object_type: {
+      type: 'field',
+      label: 'Object type',
+      helpText: 'Type of the resource that has the association.',
+    },
     actor: { type: 'id', label: 'Actor', column: 's.actor_id', hidden: true },
     user: { type: 'id', label: 'User', column: 'b.id', hidden: true },
     organization: { type: 'id', label: 'Organization', column: 'o.id', hidden: true },

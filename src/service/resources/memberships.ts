@@ -18,7 +18,8 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
     serveEndpoint(app, service, {
       path: `/api/v2/organizations/:id/${path}/`,
       name,
-      description: 'POST {"id": N} grants the role to a user; with "disassociate": true it withdraws the role.',
+      description:
+        'POST {"id": N} grants the role to a user; with "disassociate": true it withdraws the role.',
       fields: userFields,
       handlers: {
         GET: (exchange) => listHolders(exchange, role),

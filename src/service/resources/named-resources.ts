@@ -16,9 +16,9 @@ interface Kind {
   readonly path: string;
   readonly name: string;
   readonly from: string;
-  /** SQL for the id of the organization it belongs to. */
+  /** SQL expression for the id of its organization. */
   readonly organization: string;
-  /** Further columns, shown under the names they have here. */
+  /** Further columns by the name in the API. */
   readonly columns: Readonly<Record<string, string>>;
   readonly create: Handler;
 }
@@ -62,7 +62,7 @@ export function serveNamedResources(app: FastifyInstance, service: ServiceContex
     serveEndpoint(app, service, {
       path: kind.path,
       name: kind.name,
-      description: 'Those of the organizations that you administer or audit.',
+      description: `The ${kind.name.toLowerCase()} of the organizations that you administer or audit.`,
       fields,
       handlers: {
         GET: (exchange) => listKind(exchange, kind, exchange.request.url),
@@ -72,7 +72,7 @@ export function serveNamedResources(app: FastifyInstance, service: ServiceContex
     serveEndpoint(app, service, {
       path: `${kind.path}:id(^\\d+$)/`,
       name: kind.name,
-      description: 'One of them.',
+      description: `One of the ${kind.name.toLowerCase()}.`,
       fields,
       handlers: { GET: (exchange) => show(exchange, kind) },
     });
@@ -161,15 +161,15 @@ async function createHost(exchange: Exchange): Promise<unknown> {
   return { id, type: HOST.type, url: `${HOST.path}${id}/`, ...made };
 }
 
-/** What is made by a name and an organization; a credential may belong to none. */
+/** Resources created with a name and an organization, which is optional for credentials. */
 const NAMED_BY_OWNER = {
   inventory: { path: '/api/v2/inventories/', table: 'main_inventory', ownerless: false },
   credential: { path: '/api/v2/credentials/', table: 'main_credential', ownerless: true },
 } as const;
 
 /**
- * POST on the inventories or credentials: its name, what it is for and whose it is. Credentials hold no
- * secrets here.
+ * POST on inventories or credentials: creates one with a name, a description and an organization. Credentials
+ * contain no secrets in this service.
  *
  * @throws RequestFailure 400 by field, 403 for an organization that the caller does not administer.
  */
@@ -192,7 +192,7 @@ async function createNamed(exchange: Exchange, type: keyof typeof NAMED_BY_OWNER
   const { organization } = made;
   if (!administersOrganization(caller.user, organization)) throw forbidden();
   if (organization !== null && (await findOrganization(service.database, organization)) === null) {
-    throw invalid({ organization: [`There is no organization with the id ${organization}.`] });
+    throw invalid({ organization: [`No organization has the id ${organization}.`] });
   }
   const row = await insertNamed(service.database, table, made);
   if (row === null) throw invalid({ __all__: ['The organization has one of this name already.'] });

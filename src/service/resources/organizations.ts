@@ -39,7 +39,7 @@ export function serveOrganizations(app: FastifyInstance, service: ServiceContext
   serveEndpoint(app, service, {
     path: '/api/v2/organizations/:id/',
     name: 'Organization',
-    description: 'One organization, by id or by name. DELETE takes its applications and their tokens along.',
+    description: 'One organization, by id or by name. DELETE also deletes its applications and their tokens.',
     fields: organizationFields,
     handlers: {
       GET: async (exchange) => organizationJson(await seenOrganization(exchange), exchange.caller, true),
@@ -50,7 +50,7 @@ export function serveOrganizations(app: FastifyInstance, service: ServiceContext
   });
 }
 
-/** Lists the organizations for which a condition holds. */
+/** Lists the organizations that meet a condition. */
 export function listOrganizations(exchange: Exchange, visible: Condition): Promise<unknown> {
   return list<OrganizationRecord>(exchange.service.database, exchange.request.url, {
     fields: organizationFields,
@@ -61,7 +61,7 @@ export function listOrganizations(exchange: Exchange, visible: Condition): Promi
   });
 }
 
-/** The organization that the path names, if the caller sees it. Throws 404 and 403. */
+/** The organization that the path names. Throws 404, or 403 if the caller may not see it. */
 export async function seenOrganization(exchange: Exchange): Promise<OrganizationRecord> {
   const { service, caller } = exchange;
   const organization = await findOrganization(service.database, await organizationId(exchange));
@@ -120,7 +120,7 @@ export const organizationFields: FieldSet = {
     description: {
       type: 'string',
       label: 'Description',
-      helpText: 'What it is for.',
+      helpText: 'Purpose of this organization.',
       column: 'o.description',
       writable: 'change',
       defaultValue: '',
@@ -128,7 +128,7 @@ export const organizationFields: FieldSet = {
     max_hosts: {
       type: 'integer',
       label: 'Max hosts',
-      helpText: 'How many hosts it may have; 0 sets no limit.',
+      helpText: 'Maximum number of hosts; 0 for no limit.',
       column: 'o.max_hosts',
       writable: 'change',
       defaultValue: 0,
@@ -178,7 +178,7 @@ function organizationJson(
   };
 }
 
-/** Who made or changed it; null for nobody. */
+/** The user who created or last changed the organization; null if unknown. */
 function person(
   organization: OrganizationRecord,
   role: 'created_by' | 'modified_by',
@@ -199,7 +199,7 @@ const BLANK: Wanted = { name: '', description: '', max_hosts: 0 };
 const LOGGED = ['name', 'description', 'max_hosts'] as const;
 const NAME_TAKEN = { name: ['Organization with this Name already exists.'] };
 
-/** Makes the organization that the request's body describes. Throws 400 by field, 403. */
+/** Creates the organization that the request body describes. Throws 400 by field, 403. */
 async function createOrganization(exchange: Exchange): Promise<OrganizationRecord> {
   const { service, caller } = exchange;
   if (!caller.user.is_superuser) throw forbidden();
@@ -221,7 +221,7 @@ async function createOrganization(exchange: Exchange): Promise<OrganizationRecor
   });
 }
 
-/** Changes an organization as the request's body says. Throws 400 by field, 403, 404. */
+/** Changes an organization. Throws 400 by field, 403, 404. */
 async function changeOrganization(
   exchange: Exchange,
   id: number,
@@ -251,7 +251,7 @@ async function changeOrganization(
   });
 }
 
-/** Deletes an organization with its applications; their tokens end, each with its entry. Throws 403, 404. */
+/** Deletes an organization with its applications and their tokens, each with its entry. Throws 403, 404. */
 async function removeOrganization(exchange: Exchange, id: number): Promise<undefined> {
   const { service, caller } = exchange;
   await service.database.transaction(async (transaction) => {

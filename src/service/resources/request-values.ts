@@ -1,18 +1,17 @@
 import { notFound } from '../failure.ts';
 import { parseTarget } from '../request.ts';
 
-/** Collects what is wrong with a body, by field, until all of it has been looked at. */
+/** The errors of a request body, by field. */
 export type Problems = Record<string, readonly string[]>;
 
-/** How a text field is checked. */
 interface TextRule {
   readonly maxLength?: number;
   readonly required?: boolean;
-  /** What it is when it is not given. */
+  /** The value of a missing field. */
   readonly fallback: string;
 }
 
-/** Reads a text field of a JSON body; what is wrong goes into `problems`. */
+/** Reads a text field of a JSON body; errors are added to `problems`. */
 export function textField(
   body: Readonly<Record<string, unknown>>,
   name: string,
@@ -50,7 +49,7 @@ export function booleanField(
   return fallback;
 }
 
-/** Reads a whole number of a JSON body, from `least` to what an int4 column holds. */
+/** Reads an integer of a JSON body, from `least` to the maximum of an int4 column. */
 export function integerField(
   body: Readonly<Record<string, unknown>>,
   name: string,
@@ -72,14 +71,14 @@ export function integerField(
 
 const LARGEST_ID = 2_147_483_647;
 
-/** The id that a path names. Throws 404 for what cannot be one. */
+/** The id in a path. Throws 404 if it cannot be an id. */
 export function pathId(text: string | undefined): number {
   const id = Number(text);
   if (!Number.isSafeInteger(id) || id < 1 || id > LARGEST_ID) throw notFound();
   return id;
 }
 
-/** What would end or divide a path segment, or start an escape in it. A space stays, as on the controller. */
+/** Characters with a meaning in a path segment. A space is not encoded, as on the controller. */
 const RESERVED = /[;/?:@=&[\]%#\\]/g;
 
 /** The path segment of the controller's named URLs: the names in order, `++` between, a plus sign as `[+]`. */
@@ -89,11 +88,11 @@ export function namedSegment(names: readonly string[]): string {
 }
 
 /**
- * The names in a named URL, read from the target itself: once decoded, a plus sign of a name could not be
- * told from a separator.
+ * The names in a named URL. They are read from the undecoded target: after decoding, a plus sign in a name
+ * would look like a separator.
  *
  * @param url The request's target; its fourth segment (`/api/v2/<collection>/<names>/`) is read.
- * @returns Null where the segment is not well encoded.
+ * @returns Null if the encoding of the segment is invalid.
  */
 export function namesIn(url: string): readonly string[] | null {
   const segment = parseTarget(url).path.split('/')[4] ?? '';

@@ -30,7 +30,11 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
     summary: 'The collections of the API',
     get: () => Promise.resolve(addresses()),
   });
-  servePublic(app, { path: '/api/v2/ping/', summary: 'What runs here', get: () => ping(service) });
+  servePublic(app, {
+    path: '/api/v2/ping/',
+    summary: 'Version and node of the service',
+    get: () => ping(service),
+  });
   servePublic(app, {
     path: '/api/v2/auth/',
     summary: 'The identity providers to log in with',
@@ -52,7 +56,7 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
   serveEndpoint(app, service, {
     path: '/api/v2/config/',
     name: 'Configuration',
-    description: 'What this installation is.',
+    description: 'Version and time zone of the service.',
     handlers: {
       GET: () => Promise.resolve({ time_zone: 'UTC', version: service.version, eula: '' }),
     },

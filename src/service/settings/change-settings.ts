@@ -13,23 +13,22 @@ import { type Checked, checkSetting, type SettingDefinition, type SettingProblem
 import { MASK } from './secrets.ts';
 import { ALL_DEFINITIONS, currentSettings, shown } from './settings.ts';
 
-/** What a request wants of settings. */
 interface WantedSettings {
   readonly definitions: readonly SettingDefinition[];
   readonly body: Readonly<Record<string, unknown>>;
-  /** Whether what is required must be there (PUT). */
+  /** Whether required settings must be given (PUT). */
   readonly replace: boolean;
 }
 
 /**
- * Writes the settings that a body names, all or none, each with its entry in the activity stream. What it
- * does not name stays; unknown and read-only keys are ignored, as on the controller.
+ * Writes the settings in a request body, all or none, each with its entry in the activity stream. Other settings
+ * stay as they are. Unknown and read-only keys are ignored, as on the controller.
  *
  * @throws RequestFailure 400 by key.
  */
 export function changeSettings(exchange: Exchange, change: WantedSettings): Promise<void> {
   return exchange.service.database.transaction(async (transaction) => {
-    // One at a time: a value may be merged with what is there.
+    // The lock serializes changes: a value may be merged with the stored one.
     await lockSettings(transaction);
     const { service } = exchange;
     const values = await checkedValues(service, transaction, change);
@@ -68,7 +67,7 @@ async function checkedValues(
   return values;
 }
 
-/** A checked value as it is stored: a secret encrypted. What the environment fixes can only stay as it is. */
+/** Encrypts a secret value. Refuses to change a setting that the environment fixes. */
 function storable(
   { fixedSettings, secrets }: ServiceContext,
   { key, secret }: SettingDefinition,
@@ -83,7 +82,7 @@ function storable(
   if (!secret || checked.value === '') return checked;
   if (secrets.usable) return { value: secrets.seal(key, String(checked.value)) };
   return {
-    problem: ['The service has no key to encrypt secrets with: start it with TOKENCTL_SERVICE_SECRET_KEY.'],
+    problem: ['The service has no key to encrypt secrets with. Start it with TOKENCTL_SERVICE_SECRET_KEY.'],
   };
 }
 
@@ -106,7 +105,7 @@ async function store(
   }
 }
 
-/** Sets a group of settings back to the defaults. */
+/** Resets settings to the defaults. */
 export async function resetSettings(
   exchange: Exchange,
   definitions: readonly SettingDefinition[],
@@ -150,22 +149,21 @@ function noteChange(
 }
 
 /**
- * Makes sure that somebody can still log in while local accounts are off: through a provider that is
- * configured, has logged somebody in as it is configured now, and knows an active superuser. To be called
- * where DISABLE_LOCAL_AUTH is turned on.
+ * Checks that a superuser can log in without local accounts: through a configured provider that has had a
+ * successful login with its current configuration. To be called when DISABLE_LOCAL_AUTH is turned on.
  *
  * @throws RequestFailure 400.
  */
 async function requireOtherLogin(service: ServiceContext, transaction: Queryable): Promise<void> {
   const { backends } = await ssoConfiguration(service, transaction);
   if (backends.length === 0) {
-    throw refused('no identity provider is configured, and nobody could log in');
+    throw refused('no identity provider is configured');
   }
   const seen = await successes(transaction);
   const working = backends.filter((each) => seen.get(each.backend) === configurationDigest(each));
   if (working.length === 0) {
     throw refused(
-      'nobody has logged in yet through an identity provider as it is configured now. Try it first',
+      'no user has logged in with the current configuration of an identity provider. Log in through it first',
     );
   }
   const providers = working.map(({ backend }) => backend);
@@ -175,9 +173,9 @@ async function requireOtherLogin(service: ServiceContext, transaction: Queryable
 }
 
 /**
- * Makes sure that a change of settings leaves a way to log in. To be called after it was written.
+ * Checks that a way to log in is left. To be called in the transaction, after the change.
  *
- * @throws RequestFailure 400, which takes the change back.
+ * @throws RequestFailure 400, which rolls the change back.
  */
 async function requireSomeLogin(service: ServiceContext, transaction: Queryable): Promise<void> {
   const { DISABLE_LOCAL_AUTH } = await currentSettings(transaction);
@@ -192,5 +190,5 @@ async function requireSomeLogin(service: ServiceContext, transaction: Queryable)
 }
 
 function refused(why: string): Error {
-  return invalid({ __all__: [`Local accounts cannot be turned off: ${why}.`] });
+  return invalid({ __all__: [`Cannot disable local accounts: ${why}.`] });
 }

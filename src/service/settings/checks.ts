@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import type { Backend } from '../sso/backends.ts';
 
-/** The groups that settings are read and written in. */
+/** The categories that settings are read and written in. */
 export type SettingCategory = 'authentication' | 'system' | Backend;
 
 /** How one setting is described, checked and presented. */
@@ -15,21 +15,21 @@ export interface SettingDefinition {
   readonly defaultValue: unknown;
   /** Must be given in a PUT, which replaces the whole category. */
   readonly required?: true;
-  /** What this version of the service does not let anybody change. */
+  /** Cannot be changed in this version of the service. */
   readonly readOnly?: true;
   readonly minimum?: number;
   readonly maximum?: number;
   readonly unit?: string;
   readonly warningText?: string;
-  /** Stored encrypted, and never shown. */
+  /** Stored encrypted and never shown. */
   readonly secret?: true;
-  /** May be null: then it is not set. */
+  /** May be null, which means unset. */
   readonly nullable?: true;
   /** An example of a value. */
   readonly placeholder?: unknown;
-  /** What a list or an object is made of: two levels of objects with any values, for a map. */
+  /** The elements of a list, or a map: two levels of objects with any values. */
   readonly child?: 'strings' | 'map';
-  /** Checks and normalises a value, where the type alone does not say how. */
+  /** Checks and normalizes a value, instead of the check by type. */
   readonly check?: (value: unknown) => Checked;
 }
 
@@ -48,36 +48,36 @@ export const DEFAULT_LIFETIMES: OAuth2Lifetimes = {
 };
 
 /**
- * The longest lifetime that is accepted, in seconds: some 7,900 years, so that an expiry made today stays
- * within the four-digit years of RFC 3339. The controller accepts more and then answers 500.
+ * The maximum lifetime in seconds: about 7,900 years, so that expiry dates stay within the four-digit years of
+ * RFC 3339. The controller accepts more and then answers 500.
  */
 export const MAX_LIFETIME = 250_000_000_000;
 
-/** What is wrong with a value: messages, or for an object messages by key. */
+/** The errors of a value: messages, or for an object messages by key. */
 export type SettingProblem = readonly string[] | Readonly<Record<string, readonly string[]>>;
 
-/** A value as it is to be stored, or what is wrong with it. */
+/** A valid value in the form to store, or its errors. */
 export type Checked = { readonly value: unknown } | { readonly problem: SettingProblem };
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** Whether a URL may be used without TLS: only on this machine. */
+/** Whether a URL is on this machine and so may be used without TLS. */
 export function isLoopback(url: URL): boolean {
   return LOOPBACK.test(url.hostname);
 }
 
-/** The address of an identity provider: https, or http on this machine; without a slash at the end. */
+/** The URL of an identity provider: https, or http on this machine; a trailing slash is removed. */
 export function checkAddress(value: unknown): Checked {
   const checked = checkIssuer(value);
   return 'value' in checked ? { value: String(checked.value).replace(/\/+$/, '') } : checked;
 }
 
-/** The same, letter by letter: an issuer with a slash at its end is another one than without. */
+/** Like {@link checkAddress}, but kept as it is: a trailing slash makes another issuer. */
 export function checkIssuer(value: unknown): Checked {
   if (typeof value !== 'string' || !URL.canParse(value)) return { problem: ['Enter a valid URL.'] };
   const url = new URL(value);
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    return { problem: ['A URL without user name, query and fragment is wanted.'] };
+    return { problem: ['The URL must not contain a user name, a query or a fragment.'] };
   }
   if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))) {
     return { value };
@@ -85,7 +85,7 @@ export function checkIssuer(value: unknown): Checked {
   return { problem: ['The URL must begin with https://.'] };
 }
 
-/** An identifier of this service at a provider, or a name there: a line of text. */
+/** A line of text, such as an identifier at a provider. */
 export function checkLine(value: unknown): Checked {
   if (typeof value !== 'string') return { problem: ['Not a valid string.'] };
   if (/\p{Cc}/u.test(value)) return { problem: ['Control characters are not allowed.'] };
@@ -94,13 +94,13 @@ export function checkLine(value: unknown): Checked {
     : { value: value.trim() };
 }
 
-/** A list of names that are compared without regard to case. */
+/** A list of case-insensitive names. */
 export function checkNames(value: unknown): Checked {
   const parsed = z.array(z.string().trim().toLowerCase().min(1).max(253)).max(1000).safeParse(value);
-  return parsed.success ? { value: parsed.data } : { problem: ['A list of names is wanted.'] };
+  return parsed.success ? { value: parsed.data } : { problem: ['Expected a list of names.'] };
 }
 
-/** What a schema accepts; its complaints name the place. `null` is no map at all. */
+/** A check by a schema. Its errors name the place in the value. */
 export function checkedBy(schema: z.ZodType): (value: unknown) => Checked {
   return (value) => {
     const parsed = schema.safeParse(value);
@@ -113,7 +113,7 @@ export function checkedBy(schema: z.ZodType): (value: unknown) => Checked {
   };
 }
 
-/** A certificate in PEM, or its base64 alone; empty for none. */
+/** A certificate in PEM or base64; empty for none. */
 export function checkCertificate(value: unknown): Checked {
   if (value === '') return { value };
   if (typeof value !== 'string') return { problem: ['Not a valid string.'] };
@@ -132,7 +132,7 @@ export function checkPrivateKey(value: unknown): Checked {
   }
 }
 
-/** A certificate as PEM, whether it came so or as base64 alone; null where it is none. */
+/** A certificate in PEM, from PEM or base64; null if it is invalid. */
 export function certificatePem(text: string): string | null {
   const base64 = text.replace(/-----(BEGIN|END) CERTIFICATE-----/g, '').replace(/\s+/g, '');
   try {
@@ -142,7 +142,7 @@ export function certificatePem(text: string): string | null {
   }
 }
 
-/** Checks and normalises one value. `current` is what the setting holds now; OAUTH2_PROVIDER merges with it. */
+/** Checks and normalizes a value. `current` is the current value, which OAUTH2_PROVIDER is merged with. */
 export function checkSetting(definition: SettingDefinition, value: unknown, current: unknown): Checked {
   if (value === null) {
     return definition.nullable ? { value } : { problem: ['This field may not be null.'] };
@@ -185,8 +185,8 @@ function checkText(value: string): Checked {
 }
 
 /**
- * The controller stores a partial object as it is, and then refuses every refresh, or answers 500; here the
- * keys that are left out keep their value, and what cannot be added to today's date is refused.
+ * The controller stores a partial object as it is, and then refuses every refresh or answers 500. Here omitted
+ * keys keep their value, and lifetimes beyond the supported dates are refused.
  */
 function checkLifetimes(value: unknown, current: OAuth2Lifetimes): Checked {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

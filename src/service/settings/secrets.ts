@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { TokenctlError } from '../../domain/errors.ts';
 import { Secret } from '../../domain/secret.ts';
 
-/** What the API shows in the place of a secret setting; written back, it keeps the secret. */
+/** What the API shows in place of a secret setting. Writing it back keeps the secret. */
 export const MASK = '$encrypted$';
 
 const PREFIX = `${MASK}AES256GCM$`;
@@ -13,11 +13,11 @@ const CIPHER = 'aes-256-gcm';
 const IV_LENGTH = 12;
 const TAG_LENGTH = 16;
 
-/** Encrypts the settings that are secret (AES-256-GCM), so that the database alone gives none away. */
+/** Encrypts secret settings (AES-256-GCM), so that a copy of the database does not reveal them. */
 export class SecretBox {
   readonly #key: Uint8Array | null;
 
-  /** @param key At least 32 random characters; null where there is none, and then nothing can be kept. */
+  /** @param key At least 32 random characters; without a key, secrets cannot be stored. */
   constructor(key: Secret | null) {
     this.#key =
       key === null
@@ -30,16 +30,16 @@ export class SecretBox {
     return this.#key !== null;
   }
 
-  /** Encrypts the value of a setting. It can be opened under the name of that setting only. */
+  /** Encrypts the value of a setting. It can be decrypted under the name of that setting only. */
   seal(setting: string, value: string): string {
-    if (this.#key === null) throw new Error('a secret was to be kept without a key');
+    if (this.#key === null) throw new Error('cannot encrypt a secret without a key');
     const iv = randomBytes(IV_LENGTH);
     const cipher = createCipheriv(CIPHER, this.#key, iv).setAAD(Buffer.from(setting));
     const sealed = Buffer.concat([cipher.update(value, 'utf8'), cipher.final()]);
     return `${PREFIX}${Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')}`;
   }
 
-  /** The value of a setting, or null where it was sealed with another key or changed since. */
+  /** Decrypts the value of a setting; null if it was encrypted with another key or changed since. */
   open(setting: string, stored: string): string | null {
     if (this.#key === null || !stored.startsWith(PREFIX)) return null;
     const bytes = Buffer.from(stored.slice(PREFIX.length), 'base64url');
@@ -58,23 +58,23 @@ export class SecretBox {
   }
 }
 
-const SHORTEST_KEY = 32;
+const MIN_KEY_LENGTH = 32;
 
 /**
- * The key that secret settings are encrypted with: the one given, or with the embedded database one of its
- * own, made at the first start and kept in the data folder. On PostgreSQL, which replicas share, it must be
- * given; null where it is not.
+ * The key that encrypts secret settings: the given one, or with the embedded database a key that is generated at
+ * the first start and kept in the data folder. On PostgreSQL, which replicas share, a key must be given; null
+ * without one.
  *
- * @throws TokenctlError `configuration` for a key that is short, or whose file cannot be used.
+ * @throws TokenctlError `configuration` if the key is too short or its file is unusable.
  */
 export async function secretKey(
   given: Secret | undefined,
   database: { readonly url: Secret } | { readonly folder: string | null },
 ): Promise<Secret | null> {
   if (given !== undefined) {
-    if (given.reveal().length >= SHORTEST_KEY) return given;
-    throw new TokenctlError('configuration', `The secret key has fewer than ${SHORTEST_KEY} characters`, {
-      hint: 'Make one with: openssl rand -base64 32',
+    if (given.reveal().length >= MIN_KEY_LENGTH) return given;
+    throw new TokenctlError('configuration', `The secret key has fewer than ${MIN_KEY_LENGTH} characters`, {
+      hint: 'Generate one with: openssl rand -base64 32',
     });
   }
   if ('url' in database) return null;
@@ -91,7 +91,7 @@ async function keyIn(path: string, made: Secret): Promise<Secret> {
   }
   try {
     const key = readFileSync(path, 'utf8').trim();
-    if (key.length >= SHORTEST_KEY) return new Secret(key);
+    if (key.length >= MIN_KEY_LENGTH) return new Secret(key);
   } catch (cause) {
     throw unusable(path, cause);
   }
@@ -99,8 +99,8 @@ async function keyIn(path: string, made: Secret): Promise<Secret> {
 }
 
 function unusable(path: string, cause: unknown): TokenctlError {
-  return new TokenctlError('configuration', `The key in ${path} cannot be used`, {
+  return new TokenctlError('configuration', `Invalid key file: ${path}`, {
     cause,
-    hint: 'Put it back from a copy. Without it the secrets among the settings have to be set again.',
+    hint: 'Restore it from a backup, or delete it and set the secret settings again.',
   });
 }

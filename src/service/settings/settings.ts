@@ -13,19 +13,19 @@ const passwordMinimum = (key: string, what: string): SettingDefinition =>
   authentication({
     key,
     type: 'integer',
-    label: `Fewest ${what} in a local password`,
-    helpText: `A password set from now on has at least this many ${what}. 0 asks for none.`,
+    label: `Minimum ${what} in a local password`,
+    helpText: `New passwords need at least this many ${what}. 0 sets no minimum.`,
     defaultValue: 0,
     minimum: 0,
   });
 
-/** The settings that every request may depend on, in the order in which the controller lists them. */
+/** The settings outside single sign-on, in the order of the controller. */
 const DEFINITIONS: readonly SettingDefinition[] = [
   authentication({
     key: 'SESSION_COOKIE_AGE',
     type: 'integer',
-    label: 'Idle time after which a session ends',
-    helpText: 'A user who sends no request for this long has to log in again.',
+    label: 'Idle session timeout',
+    helpText: 'Users who send no request for this long must log in again.',
     defaultValue: 1800,
     required: true,
     minimum: 60,
@@ -35,8 +35,8 @@ const DEFINITIONS: readonly SettingDefinition[] = [
   authentication({
     key: 'SESSIONS_PER_USER',
     type: 'integer',
-    label: 'Sessions a user may have at once',
-    helpText: 'One login more ends the oldest session. -1 sets no limit.',
+    label: 'Maximum concurrent sessions per user',
+    helpText: 'A login beyond the limit ends the oldest session. -1 sets no limit.',
     defaultValue: -1,
     required: true,
     minimum: -1,
@@ -44,15 +44,15 @@ const DEFINITIONS: readonly SettingDefinition[] = [
   authentication({
     key: 'DISABLE_LOCAL_AUTH',
     type: 'boolean',
-    label: 'Turn off local accounts',
-    helpText: 'Only users of a configured identity provider can log in. Needs such a provider.',
+    label: 'Disable local accounts',
+    helpText: 'Only users of a configured identity provider can log in. Requires such a provider.',
     defaultValue: false,
     required: true,
   }),
   authentication({
     key: 'AUTH_BASIC_ENABLED',
     type: 'boolean',
-    label: 'Accept HTTP Basic authentication',
+    label: 'Enable HTTP Basic authentication',
     helpText: 'Whether the API accepts a user name and password with each request.',
     defaultValue: true,
     required: true,
@@ -80,23 +80,24 @@ const DEFINITIONS: readonly SettingDefinition[] = [
   authentication({
     key: 'LOGIN_REDIRECT_OVERRIDE',
     type: 'string',
-    label: 'Where to log in instead',
-    helpText: 'A URL to which users who are not logged in are sent. Empty for the login page of the service.',
+    label: 'Login redirect override URL',
+    helpText:
+      'Users who are not logged in are redirected to this URL. Empty for the login page of the service.',
     defaultValue: '',
-    warningText: 'A wrong URL keeps people from the login page; /api/login/ itself always works.',
+    warningText: 'A wrong URL keeps users from the login page. /api/login/ itself always works.',
   }),
   authentication({
     key: 'ALLOW_METRICS_FOR_ANONYMOUS_USERS',
     type: 'boolean',
-    label: 'Metrics without a login',
-    helpText: 'Whether metrics can be read by anybody.',
+    label: 'Allow anonymous metrics',
+    helpText: 'Whether metrics can be read without logging in.',
     defaultValue: false,
   }),
   authentication({
     key: 'AUTHENTICATION_BACKENDS',
     type: 'list',
-    label: 'Ways to log in',
-    helpText: 'The kinds of account that can log in here at present.',
+    label: 'Authentication backends',
+    helpText: 'The enabled authentication backends.',
     defaultValue: ['local'],
     readOnly: true,
   }),
@@ -109,14 +110,14 @@ const DEFINITIONS: readonly SettingDefinition[] = [
     key: 'INSTALL_UUID',
     category: 'system',
     type: 'string',
-    label: 'Installation',
-    helpText: 'A random name of this installation, made at the first start.',
+    label: 'Installation UUID',
+    helpText: 'A random ID of this installation, generated at the first start.',
     defaultValue: '',
     readOnly: true,
   },
 ];
 
-/** Every setting the service knows. */
+/** All settings. */
 export const ALL_DEFINITIONS: readonly SettingDefinition[] = [...DEFINITIONS, ...SSO_DEFINITIONS];
 
 /** The settings of single sign-on: those of all providers, and those of each. */
@@ -125,8 +126,8 @@ export const SSO_SETTINGS: readonly SettingDefinition[] = ALL_DEFINITIONS.filter
 );
 
 /**
- * The settings of single sign-on as they are in force, by name: what the environment fixes goes before what
- * is stored. A secret that cannot be opened with the service's key is null.
+ * The effective settings of single sign-on, by name. The environment overrides stored values. A secret that the
+ * service's key cannot decrypt is null.
  */
 export async function ssoSettings(
   service: { readonly fixedSettings: ReadonlyMap<string, unknown>; readonly secrets: SecretBox },
@@ -150,7 +151,7 @@ export function shown({ secret }: Pick<SettingDefinition, 'secret'>, value: unkn
   return secret && value !== '' ? MASK : value;
 }
 
-/** The settings as they are in force, by their names. */
+/** The effective settings, by name. */
 export interface Settings {
   readonly SESSION_COOKIE_AGE: number;
   readonly SESSIONS_PER_USER: number;
@@ -168,8 +169,8 @@ export interface Settings {
 }
 
 /**
- * Reads the settings from the database, every time: a change holds for the next request, on every replica.
- * A stored OAUTH2_PROVIDER that lacks a key, as a real controller's database may hold, is completed.
+ * Reads the settings from the database, without a cache: a change applies to the next request on every replica.
+ * A stored OAUTH2_PROVIDER without all keys, as in the database of a controller, is completed with the defaults.
  */
 export async function currentSettings(database: Queryable): Promise<Settings> {
   const stored = await readSettings(database);

@@ -56,7 +56,7 @@ describe.each(DATABASES)('local accounts on %s', (kind) => {
   it('stay on while nobody else could log in, and administer', async () => {
     expect((await turnOff()).text).toMatch(/no identity provider is configured/);
     await configure();
-    expect((await turnOff()).text).toMatch(/nobody has logged in yet/);
+    expect((await turnOff()).text).toMatch(/no user has logged in with the current configuration/);
     await logIn();
     expect((await turnOff()).text).toMatch(/no superuser could log in/);
     await set(service, 'google-oauth2', {
@@ -67,7 +67,7 @@ describe.each(DATABASES)('local accounts on %s', (kind) => {
     });
     await logIn();
     await set(service, 'google-oauth2', { SOCIAL_AUTH_GOOGLE_OAUTH2_SECRET: 'another-secret' });
-    expect((await turnOff()).text).toMatch(/nobody has logged in yet/);
+    expect((await turnOff()).text).toMatch(/no user has logged in with the current configuration/);
     await configure();
     expect((await adminOf(service).get(AUTHENTICATION)).json['DISABLE_LOCAL_AUTH']).toBe(false);
   });
