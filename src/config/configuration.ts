@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
-import { invalidGroups } from './groups.ts';
 import {
   configurationFile,
-  ENVIRONMENT_CONTEXT,
   environmentLayer,
   fileLayer,
   isMapping,
@@ -15,7 +13,7 @@ import {
 } from './layers.ts';
 import { absolutePath, type Environment, stateFolder } from './paths.ts';
 import { type PolicySettings, policySchema } from './policy.ts';
-import { configurationSchema, type Settings } from './schema.ts';
+import { configurationSchema, DATABASE_FILE_CONTEXT, ENVIRONMENT_CONTEXT, type Settings } from './schema.ts';
 import { invalidSettings, plainIssue } from './setting-errors.ts';
 
 /** The global flags that are settings. */
@@ -23,24 +21,24 @@ export interface SettingFlags {
   readonly config?: string | undefined;
   readonly context?: string | undefined;
   readonly logFile?: string | undefined;
-  /** A file that holds the URL of a controller's database: it makes a context for this run. */
+  /** A file that holds the URL of a controller's database. It becomes the context of this run. */
   readonly databaseFile?: string | undefined;
 }
 
-/** The settings of a run, and the file that they were read from and that `context add` writes to. */
+/** The settings of a run, and the configuration file that `context add` writes to. */
 export interface Configuration extends Settings {
   readonly file: string;
-  /** Whether it was said where the audit log is: by the file, the environment or a flag. */
+  /** Whether the file, the environment or a flag sets the place of the audit log. */
   readonly auditLogNamed: boolean;
-  /** The context that the environment chooses, which goes before the file's choice. */
+  /** The context that the environment selects. It overrides the file's current context. */
   readonly environmentContext: string | undefined;
 }
 
 /**
- * Reads all layers (defaults, file, environment, flags; the later wins), merges them once, checks the
- * whole against the schema, and freezes it.
+ * Reads all layers (defaults, file, environment, flags; later ones win), merges them, checks the result against the
+ * schema, and freezes it.
  *
- * @throws TokenctlError `configuration`: says what is wrong, in which file and line, variable or flag
+ * @throws TokenctlError `configuration` with each problem and its file and line, variable or flag
  */
 export function loadConfiguration(flags: SettingFlags, environment: Environment): Configuration {
   const file = configurationFile(flags.config, environment);
@@ -50,22 +48,17 @@ export function loadConfiguration(flags: SettingFlags, environment: Environment)
     fromEnvironment,
     flagsLayer(flags, environment),
   ];
-  const layers = withOneAuditLog([defaultsLayer(environment), ...given]);
+  const layers = withLastAuditLog([defaultsLayer(environment), ...given]);
   const checked = configurationSchema.safeParse(mergeLayers(layers), { error: plainIssue });
   if (!checked.success) throw invalidSettings(checked.error.issues, layers);
-  const wrong = invalidGroups(checked.data);
-  if (wrong.length > 0) throw invalidSettings(wrong, layers);
-  if (checked.data.currentContext === ENVIRONMENT_CONTEXT) refuseRivals(fromEnvironment.rivals);
+  if (checked.data.currentContext === ENVIRONMENT_CONTEXT) refuseTwoControllers(fromEnvironment.conflicting);
   return deepFreeze({
     ...checked.data,
     file: file.path,
-    auditLogNamed: given.some(saysWhereTheLogIs),
+    auditLogNamed: given.some(setsAuditLog),
     environmentContext: fromEnvironment.values.currentContext,
   });
 }
-
-/** The name of the context that `--database-file` makes. */
-const FLAG_CONTEXT = 'database';
 
 function defaultsLayer(environment: Environment): Layer {
   return {
@@ -79,9 +72,7 @@ function flagsLayer({ context, logFile, databaseFile }: SettingFlags, environmen
     throw new TokenctlError(
       'usage',
       `Two controllers are named: the context "${context}", and --database-file`,
-      {
-        hint: 'Leave one of them out',
-      },
+      { hint: 'Leave one of them out.' },
     );
   }
   const flagPath = (path: string) => absolutePath(path, process.cwd(), environment);
@@ -89,7 +80,10 @@ function flagsLayer({ context, logFile, databaseFile }: SettingFlags, environmen
   return {
     values: {
       ...(context !== undefined && { currentContext: context }),
-      ...(database && { currentContext: FLAG_CONTEXT, contexts: { [FLAG_CONTEXT]: { database } } }),
+      ...(database && {
+        currentContext: DATABASE_FILE_CONTEXT,
+        contexts: { [DATABASE_FILE_CONTEXT]: { database } },
+      }),
       ...(logFile !== undefined && { auditLog: { file: flagPath(logFile) } }),
     },
     locate: ([section]) => {
@@ -99,38 +93,31 @@ function flagsLayer({ context, logFile, databaseFile }: SettingFlags, environmen
   };
 }
 
-/**
- * The last layer that says where the audit log is decides: one that names a database after another has
- * named a file does not mean both.
- */
-function withOneAuditLog(layers: readonly Layer[]): readonly Layer[] {
-  const deciding = layers.findLastIndex(saysWhereTheLogIs);
+/** The last layer that sets a file or a database for the audit log replaces what earlier layers set. */
+function withLastAuditLog(layers: readonly Layer[]): readonly Layer[] {
+  const deciding = layers.findLastIndex(setsAuditLog);
   return layers.map((layer, index) => (index < deciding ? withoutAuditLog(layer) : layer));
 }
 
-function saysWhereTheLogIs({ values: { auditLog } }: Layer): boolean {
+function setsAuditLog({ values: { auditLog } }: Layer): boolean {
   return isMapping(auditLog) && ('file' in auditLog || 'database' in auditLog);
 }
 
-/** What else it says about the log, and may be wrong, stays. */
+/** Keeps the layer's other settings of the audit log, so that they are still checked. */
 function withoutAuditLog(layer: Layer): Layer {
   if (!isMapping(layer.values['auditLog'])) return layer;
   const { file: _file, database: _database, ...auditLog } = layer.values['auditLog'];
   return { ...layer, values: { ...layer.values, auditLog } };
 }
 
-/**
- * Two controllers in the environment, and nothing says which is meant.
- *
- * @throws TokenctlError `configuration`
- */
-function refuseRivals(rivals: readonly string[]): void {
-  if (rivals.length === 0) return;
+/** Refuses an environment that names two controllers, unless a flag or variable selects a context. */
+function refuseTwoControllers(conflicting: readonly string[]): void {
+  if (conflicting.length === 0) return;
   throw new TokenctlError(
     'configuration',
-    `The environment names two controllers: ${rivals.join(' and ')} are set`,
+    `The environment names two controllers: ${conflicting.join(' and ')} are set`,
     {
-      hint: 'Unset one of them, or name a context with --context or TOKENCTL_CONTEXT',
+      hint: 'Unset one of them, or select a context with --context or TOKENCTL_CONTEXT.',
     },
   );
 }
@@ -141,7 +128,8 @@ function withoutReservedName(layer: Layer): Layer {
   const where = layer.locate(['contexts', ENVIRONMENT_CONTEXT]);
   throw new TokenctlError(
     'configuration',
-    `${where}: a context cannot be called "${ENVIRONMENT_CONTEXT}": CONTROLLER_HOST and its like, or TOKENCTL_DATABASE, make that one.`,
+    `${where}: the name "${ENVIRONMENT_CONTEXT}" is reserved for the context of CONTROLLER_HOST or TOKENCTL_DATABASE.`,
+    { hint: 'Choose another name.' },
   );
 }
 
@@ -151,10 +139,9 @@ function deepFreeze<T>(value: T): T {
 }
 
 /**
- * Reads a policy from a file of its own, which has the shape of the configuration's `policy` section and
- * takes its place.
+ * Reads a policy file, which has the shape of the configuration's `policy` section and replaces it.
  *
- * @throws TokenctlError `configuration` where it cannot be read, or says what no rule takes, with the line
+ * @throws TokenctlError `configuration` if the file cannot be read, or with each problem and its line
  */
 export function policyFile(flag: string, environment: Environment): PolicySettings {
   const path = absolutePath(flag, process.cwd(), environment);

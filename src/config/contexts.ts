@@ -1,12 +1,18 @@
-import { Document } from 'yaml';
+import { Document, isScalar, isSeq } from 'yaml';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
 import type { Configuration } from './configuration.ts';
-import { addToGroup } from './groups.ts';
-import { ENVIRONMENT_CONTEXT, parseConfiguration, readConfiguration } from './layers.ts';
+import { parseConfiguration, readConfiguration } from './layers.ts';
 import { nearestName } from './nearest-name.ts';
 import { type Environment, replaceFile } from './paths.ts';
-import { contextNamePattern, contextSchema, type DatabaseContext, type RestContext } from './schema.ts';
+import {
+  contextNamePattern,
+  contextSchema,
+  type DatabaseContext,
+  ENVIRONMENT_CONTEXT,
+  isGroupName,
+  type RestContext,
+} from './schema.ts';
 import { readSecret } from './secrets.ts';
 import { plainIssue } from './setting-errors.ts';
 
@@ -22,49 +28,58 @@ type NamedDatabaseContext = DatabaseContext & { readonly name: string };
 /**
  * The context to work in: the current one, or `name`.
  *
- * @throws TokenctlError `configuration` where none is chosen, `not_found` where there is no such one
+ * @throws TokenctlError `configuration` if no context is selected, `not_found` if it does not exist, `usage` if the name
+ * stands for several contexts
  */
 export function contextOf(configuration: Configuration, name = configuration.currentContext): NamedContext {
   if (name === undefined) {
-    throw new TokenctlError('configuration', 'No context is chosen: which controller is meant?', {
-      hint: 'Make one with `tokenctl context add NAME --url URL`, name one with --context, or set CONTROLLER_HOST or TOKENCTL_DATABASE.',
+    throw new TokenctlError('configuration', 'No context is selected', {
+      hint: 'Select one with --context, add one with `tokenctl context add NAME --url URL`, or set CONTROLLER_HOST or TOKENCTL_DATABASE.',
     });
   }
   // A name such as "constructor" is found in every object.
   const settings = Object.hasOwn(configuration.contexts, name) ? configuration.contexts[name] : undefined;
   if (settings === undefined) {
-    throw meansSeveral(configuration, name)
+    throw namesSeveral(configuration, name)
       ? severalContexts(name)
       : noSuchContext(name, [...Object.keys(configuration.contexts), ...Object.keys(configuration.groups)]);
   }
   return { ...settings, name };
 }
 
-/** Whether a name stands for several contexts: it is a list of them, or a group's. */
-export function meansSeveral({ groups }: Configuration, name: string): boolean {
+/** Whether a name stands for several contexts: it is a comma-separated list, or the name of a group. */
+export function namesSeveral({ groups }: Configuration, name: string): boolean {
   return name.includes(',') || Object.hasOwn(groups, name);
 }
 
 function severalContexts(name: string): TokenctlError {
-  return new TokenctlError('usage', `This works in one context at a time, and "${name}" means several`, {
-    hint: 'Name one of them.',
-  });
+  return new TokenctlError(
+    'usage',
+    `This command works in one context at a time, and "${name}" names several`,
+    {
+      hint: 'Name one of them with --context.',
+    },
+  );
 }
 
 /**
- * Makes sure that a context can be added under this name, before anything is asked or stored for it.
+ * Checks that a context can be added under this name.
  *
- * @throws TokenctlError `usage` where the name is taken and `replace` is not set, or is not free to use
+ * @throws TokenctlError `usage` if the name is invalid, reserved, a group's, or taken and `replace` is not set
  */
 export function requireFreeName(configuration: Configuration, name: string, replace: boolean): void {
   if (name === ENVIRONMENT_CONTEXT) {
     throw new TokenctlError(
       'usage',
-      `"${name}" is the name of the context that CONTROLLER_HOST or TOKENCTL_DATABASE makes`,
+      `"${name}" is reserved for the context of CONTROLLER_HOST or TOKENCTL_DATABASE`,
+      { hint: 'Choose another name.' },
     );
   }
   if (!contextNamePattern.test(name)) {
-    throw new TokenctlError('usage', `"${name}" cannot name a context: use letters, digits, dots and dashes`);
+    throw new TokenctlError(
+      'usage',
+      `"${name}" is not a valid context name: use letters, digits, dots and dashes`,
+    );
   }
   if (Object.hasOwn(configuration.groups, name)) {
     throw new TokenctlError('usage', `"${name}" is the name of a group in ${configuration.file}`, {
@@ -72,9 +87,32 @@ export function requireFreeName(configuration: Configuration, name: string, repl
     });
   }
   if (Object.hasOwn(configuration.contexts, name) && !replace) {
-    throw new TokenctlError('usage', `There is a context "${name}" already in ${configuration.file}`, {
-      hint: 'Choose another name, or add --replace',
+    throw new TokenctlError('usage', `The context "${name}" already exists in ${configuration.file}`, {
+      hint: 'Choose another name, or add --replace.',
     });
+  }
+}
+
+/**
+ * Checks the groups that a new context is to be added to.
+ *
+ * @throws TokenctlError `usage` if one is the name of a context or not a valid name
+ */
+export function requireGroupNames(
+  { contexts }: Pick<Configuration, 'contexts'>,
+  { context, groups }: { readonly context: string; readonly groups: readonly string[] },
+): void {
+  for (const name of groups) {
+    if (name === context || Object.hasOwn(contexts, name)) {
+      throw new TokenctlError('usage', `"${name}" is the name of a context`, {
+        hint: 'Choose another name for the group.',
+      });
+    }
+    if (!isGroupName(name)) {
+      throw new TokenctlError('usage', `Invalid group name "${name}"`, {
+        hint: 'Use letters, digits, dots and dashes.',
+      });
+    }
   }
 }
 
@@ -84,18 +122,18 @@ export type ContextDraft = { readonly [setting in keyof RestContext]?: unknown }
 /**
  * Checks a context before it is written.
  *
- * @throws TokenctlError `usage` saying which part cannot be meant
+ * @throws TokenctlError `usage` that lists the invalid settings
  */
 export function checkedContext(name: string, draft: ContextDraft): NamedContext {
   const checked = contextSchema.safeParse(draft, { error: plainIssue });
   if (checked.success) return { ...checked.data, name };
   const problems = checked.error.issues.map(({ path, message }) => `${path.join('.') || name} ${message}`);
-  throw new TokenctlError('usage', `The context cannot be made: ${problems.join('; ')}`);
+  throw new TokenctlError('usage', `Invalid context: ${problems.join('; ')}`);
 }
 
 /**
- * Writes a context into the configuration file, which keeps its comments, and into the groups that are named; the
- * first context becomes current.
+ * Writes a context to the configuration file, whose comments are kept, and adds it to groups. The first context of the
+ * file becomes the current one.
  */
 export function addContext(
   file: string,
@@ -109,21 +147,32 @@ export function addContext(
   });
 }
 
+/** Adds a context to a group of the configuration file, and creates the group if needed. */
+function addToGroup(
+  document: Document,
+  { group, name }: { readonly group: string; readonly name: string },
+): void {
+  const members = document.getIn(['groups', group]);
+  if (!isSeq(members)) document.setIn(['groups', group], document.createNode([name]));
+  else if (!members.items.some((item) => isScalar(item) && item.value === name)) members.add(name);
+}
+
 /**
  * Makes a context of the file the current one.
  *
- * @throws TokenctlError `not_found` where the file has no such context
+ * @throws TokenctlError `not_found` if the file has no such context
  */
 export function useContext(configuration: Configuration, name: string): void {
   const { [ENVIRONMENT_CONTEXT]: _, ...inFile } = configuration.contexts;
-  if (meansSeveral(configuration, name)) throw severalContexts(name);
+  if (namesSeveral(configuration, name)) throw severalContexts(name);
   if (!Object.hasOwn(inFile, name)) throw noSuchContext(name, Object.keys(inFile));
   editFile(configuration.file, (document) => document.set('currentContext', name));
 }
 
 function noSuchContext(name: string, known: readonly string[]): TokenctlError {
   const near = nearestName(name, known);
-  const others = known.length === 0 ? 'There are none yet.' : `There are: ${known.join(', ')}.`;
+  const others =
+    known.length === 0 ? 'Add one with `tokenctl context add`.' : `Known contexts: ${known.join(', ')}.`;
   return new TokenctlError('not_found', `There is no context "${name}".`, {
     hint: near === undefined ? others : `Did you mean "${near}"?`,
   });
@@ -137,46 +186,46 @@ function editFile(file: string, edit: (document: Document) => void): void {
 }
 
 /**
- * The names of the contexts to work in, each once, where several are meant: by a list (`east,west`), by a group, or
- * all of them. Null where it is one, named by itself or chosen as the current one.
+ * The distinct names of the contexts to work in, if a list (`east,west`), a group or `all` selects several. Null if a
+ * single context is selected, or none.
  *
- * @throws TokenctlError `not_found` for a name that is no context's and no group's, `usage` for a name that is empty,
- * `configuration` where all are meant and there is none.
+ * @throws TokenctlError `not_found` for an unknown name, `usage` for an empty one, `configuration` if `all` is set and
+ * there are no contexts
  */
-export function contextsMeant(configuration: Configuration, all: boolean): readonly string[] | null {
+export function resolveContexts(configuration: Configuration, all: boolean): readonly string[] | null {
   const { contexts, currentContext } = configuration;
   if (all) {
     const names = Object.keys(contexts);
     if (names.length > 0) return names;
-    throw new TokenctlError('configuration', 'There are no contexts to work in', {
-      hint: 'Make one with `tokenctl context add NAME --url URL`.',
+    throw new TokenctlError('configuration', 'No contexts are configured', {
+      hint: 'Add one with `tokenctl context add NAME --url URL`.',
     });
   }
-  if (currentContext === undefined || !meansSeveral(configuration, currentContext)) return null;
+  if (currentContext === undefined || !namesSeveral(configuration, currentContext)) return null;
   const parts = currentContext.split(',').map((part) => part.trim());
   if (parts.includes('')) {
-    throw new TokenctlError('usage', `"${currentContext}" is a list of contexts with an empty name in it`);
+    throw new TokenctlError('usage', `The list of contexts "${currentContext}" has an empty name`);
   }
-  return withoutGroups(configuration, parts).map((name) => contextOf(configuration, name).name);
+  return expandGroups(configuration, parts).map((name) => contextOf(configuration, name).name);
 }
 
-/** The names with those of groups replaced by their contexts', each once; whether a context exists is not checked. */
-export function withoutGroups({ groups }: Configuration, names: readonly string[]): readonly string[] {
+/** Replaces the names of groups by those of their contexts, without duplicates. Does not check that contexts exist. */
+export function expandGroups({ groups }: Configuration, names: readonly string[]): readonly string[] {
   const contexts = names.flatMap(
     (name) => (Object.hasOwn(groups, name) ? groups[name] : undefined) ?? [name],
   );
   return [...new Set(contexts)];
 }
 
-/** How a context signs in. */
+/** The credential of a context. */
 export type ContextCredential =
   | { readonly kind: 'token'; readonly token: Secret }
   | { readonly kind: 'password'; readonly username: string; readonly password: Secret };
 
 /**
- * Reads the credential of a context from where the context says it is.
+ * Reads the credential of a context.
  *
- * @throws TokenctlError `configuration` where it has none, or it cannot be read safely
+ * @throws TokenctlError `configuration` if it has none, or if the secret cannot be read safely
  */
 export function credentialOf(context: NamedRestContext, environment: Environment): ContextCredential {
   const { name, token, username, password } = context;
@@ -187,7 +236,7 @@ export function credentialOf(context: NamedRestContext, environment: Environment
   throw new TokenctlError('configuration', `The context "${name}" has no credential`, {
     hint:
       name === ENVIRONMENT_CONTEXT
-        ? 'Set CONTROLLER_OAUTH_TOKEN, or CONTROLLER_USERNAME and CONTROLLER_PASSWORD'
-        : `Give it one: tokenctl context add ${name} --replace --url URL --token-file FILE`,
+        ? 'Set CONTROLLER_OAUTH_TOKEN, or CONTROLLER_USERNAME and CONTROLLER_PASSWORD.'
+        : `Add one: tokenctl context add ${name} --replace --url URL --token-file FILE`,
   });
 }

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { type Document, isMap, isNode, LineCounter, parseDocument } from 'yaml';
 import { TokenctlError } from '../domain/errors.ts';
 import { absolutePath, configFolder, type Environment } from './paths.ts';
+import { ENVIRONMENT_CONTEXT } from './schema.ts';
 
 /** Values of one origin, before they are merged and checked. */
 export interface Layer {
@@ -37,9 +38,6 @@ export function mergeLayers(layers: readonly Layer[]): RawSettings {
   return merged;
 }
 
-/** The name of the context that the awx CLI's variables make. A file cannot define it. */
-export const ENVIRONMENT_CONTEXT = 'environment';
-
 /** The variable that holds the URL of a controller's database. */
 const DATABASE = 'TOKENCTL_DATABASE';
 const AUDIT_LOG = 'TOKENCTL_AUDIT_LOG';
@@ -49,7 +47,7 @@ const AUDIT_DATABASE = 'TOKENCTL_AUDIT_DATABASE';
 interface EnvironmentLayer extends Layer {
   readonly values: RawSettings & { readonly currentContext?: string };
   /** The variables that name two controllers: then there is no context of the environment. Empty for one or none. */
-  readonly rivals: readonly string[];
+  readonly conflicting: readonly string[];
 }
 
 /**
@@ -72,7 +70,7 @@ export function environmentLayer(environment: Environment): EnvironmentLayer {
       ...(context && others.length === 0 && { contexts: { [ENVIRONMENT_CONTEXT]: context } }),
       ...(auditLog && { auditLog }),
     },
-    rivals: others.length === 0 ? [] : [variableOf(environment, 'contexts', 'url'), DATABASE],
+    conflicting: others.length === 0 ? [] : [variableOf(environment, 'contexts', 'url'), DATABASE],
     locate: ([section, , key]) => `the environment (${variableOf(environment, section, key)})`,
   };
 }

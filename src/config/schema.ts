@@ -1,12 +1,24 @@
 import { z } from 'zod';
 import { exportFormats } from '../domain/export-format.ts';
-import { groupsSchema } from './groups.ts';
 import { jobsSchema, schedulerSchema } from './jobs.ts';
+import { nearestName } from './nearest-name.ts';
 import { policySchema } from './policy.ts';
 import { type DatabaseSetting, databaseSetting, duration, secretReference } from './value-schemas.ts';
 
 /** What a context or a group may be called: it is a key of the file, and part of a file's name. */
 export const contextNamePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
+
+/** The name of the context that the environment's variables make. A file cannot define it. */
+export const ENVIRONMENT_CONTEXT = 'environment';
+/** The name of the context that `--database-file` makes. */
+export const DATABASE_FILE_CONTEXT = 'database';
+
+const RESERVED_NAMES: readonly string[] = [ENVIRONMENT_CONTEXT, DATABASE_FILE_CONTEXT];
+
+/** Whether a group may have this name. */
+export function isGroupName(name: string): boolean {
+  return contextNamePattern.test(name) && !RESERVED_NAMES.includes(name);
+}
 
 const url = z.string().superRefine((value, { addIssue }) => {
   const parsed = URL.canParse(value) ? new URL(value) : undefined;
@@ -134,19 +146,44 @@ const auditLogSchema = z
 /** The `auditLog` section, defaults filled in. */
 export type AuditLogSettings = z.output<typeof auditLogSchema>;
 
-/** The configuration file's shape, and that of all layers merged. */
-export const configurationSchema = z.strictObject({
-  currentContext: z.string().min(1).optional(),
-  contexts: z.record(
-    z.string().regex(contextNamePattern, 'cannot name a context: use letters, digits, dots and dashes'),
-    contextSchema,
-  ),
-  groups: groupsSchema.prefault({}),
-  auditLog: auditLogSchema,
-  policy: policySchema,
-  jobs: jobsSchema.prefault({}),
-  scheduler: schedulerSchema,
-});
+/** Groups of contexts: the names of each group's contexts, in the order in which commands work in them. */
+const groupsSchema = z.record(
+  z
+    .string()
+    .regex(contextNamePattern, 'is not a valid group name: use letters, digits, dots and dashes')
+    .refine((name) => !RESERVED_NAMES.includes(name), 'is a reserved name: choose another one'),
+  z.array(z.string().min(1)).min(1, 'must have at least one context'),
+);
+
+/** The shape of the merged configuration, and of the configuration file. */
+export const configurationSchema = z
+  .strictObject({
+    currentContext: z.string().min(1).optional(),
+    contexts: z.record(
+      z
+        .string()
+        .regex(contextNamePattern, 'is not a valid context name: use letters, digits, dots and dashes'),
+      contextSchema,
+    ),
+    groups: groupsSchema.prefault({}),
+    auditLog: auditLogSchema,
+    policy: policySchema,
+    jobs: jobsSchema.prefault({}),
+    scheduler: schedulerSchema,
+  })
+  .superRefine(({ contexts, groups }, { addIssue }) => {
+    for (const [group, members] of Object.entries(groups)) {
+      if (Object.hasOwn(contexts, group)) {
+        addIssue({ code: 'custom', path: ['groups', group], message: 'is also the name of a context' });
+      }
+      for (const [index, name] of members.entries()) {
+        if (Object.hasOwn(contexts, name)) continue;
+        const near = nearestName(name, Object.keys(contexts));
+        const message = `there is no context "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`;
+        addIssue({ code: 'custom', path: ['groups', group, index], message });
+      }
+    }
+  });
 
 /** The settings of a run, after all layers were merged and checked. */
 export type Settings = z.output<typeof configurationSchema>;

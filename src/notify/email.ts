@@ -5,7 +5,7 @@ import type { Secret } from '../domain/secret.ts';
 import type { Notifier } from '../operations/ports/notifier.ts';
 import { noticeText } from './notice-formats.ts';
 
-/** By which server, from whom and to whom. */
+/** The mail server, the sender and the recipients. */
 export interface EmailOptions {
   /** `smtps://user:password@host:465`, or `smtp://host:587`, which then has to offer STARTTLS. */
   readonly server: Secret;
@@ -16,25 +16,25 @@ export interface EmailOptions {
 }
 
 /** How long a server may take for each step, in milliseconds. */
-const PATIENCE = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /**
- * E-mail by SMTP (RFC 5321): each notice one message, whose Message-ID comes from the notice's id, so that
- * one that is sent twice is shown once.
+ * Sends each notice as an e-mail by SMTP (RFC 5321). The Message-ID derives from the notice's id, so that mail programs
+ * show a notice that is sent twice only once.
  *
- * @throws TokenctlError `configuration` for a server's address that is none.
+ * @throws TokenctlError `configuration` for an invalid server URL.
  */
 export function openEmail(options: EmailOptions): Notifier {
   const { from, to } = options;
-  const url = addressOf(options.server);
+  const url = parseUrl(options.server);
   const transport = createTransport({
     host: url.hostname,
     port: url.port === '' ? (url.protocol === 'smtps:' ? 465 : 587) : Number(url.port),
     secure: url.protocol === 'smtps:',
     requireTLS: options.allowPlain !== true,
-    connectionTimeout: PATIENCE,
-    greetingTimeout: PATIENCE,
-    socketTimeout: PATIENCE,
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
     ...(url.username !== '' && {
       auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) },
     }),
@@ -75,11 +75,10 @@ function failure(host: string, cause: unknown): TokenctlError {
       });
 }
 
-function addressOf(server: Secret): URL {
+function parseUrl(server: Secret): URL {
   const parsed = URL.canParse(server.reveal()) ? new URL(server.reveal()) : null;
   if (parsed !== null && ['smtp:', 'smtps:'].includes(parsed.protocol)) return parsed;
-  throw new TokenctlError(
-    'configuration',
-    "The mail server's address is none: it starts with smtps:// or smtp://",
-  );
+  throw new TokenctlError('configuration', 'Invalid mail server URL', {
+    hint: 'Use a URL that starts with smtps:// or smtp://.',
+  });
 }

@@ -21,7 +21,7 @@ function linesOf(data: Readonly<Record<string, unknown>>): string {
 }
 
 /** Slack refuses a text block of more than 3,000 characters. */
-const TEXT = 2900;
+const MAX_TEXT_LENGTH = 2900;
 
 /**
  * A notice as Slack's incoming webhooks take it, and Mattermost's and Rocket.Chat's as well: the text for
@@ -29,7 +29,7 @@ const TEXT = 2900;
  */
 export function slackMessage(notice: Notice): unknown {
   const { subject, text } = noticeText(notice);
-  const shown = text.length > TEXT ? `${text.slice(0, TEXT)}…` : text;
+  const shown = text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text;
   return {
     text: escaped(subject),
     blocks: [

@@ -5,43 +5,43 @@ import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
 import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 
-/** Where to, and how to prove that it is us. */
+/** The receiver of a webhook, and how to post to it. */
 export interface WebhookOptions {
-  /** The address. Whoever knows it can usually post there: a secret. */
+  /** The URL. Knowing it is usually enough to post, so it is a secret. */
   readonly url: Secret;
-  /** What the receiver verifies signatures with; without it, nothing is signed. */
+  /** The key of the signatures; without it, requests are not signed. */
   readonly signingSecret?: Secret | undefined;
-  /** What the receiver understands: a notice as it is, where not given, or what else is made of it. */
+  /** Converts a notice to the JSON that the receiver expects; by default `id`, `type`, `timestamp` and `data`. */
   readonly encode?: (notice: Notice) => unknown;
-  /** How long an answer may take, in milliseconds. */
-  readonly patience?: number;
+  /** The timeout of one request, in milliseconds. */
+  readonly timeoutMs?: number;
   /** Waits between attempts, in milliseconds; one attempt more than there are waits. */
   readonly pauses?: readonly number[];
 }
 
-const PATIENCE = 10_000;
-const PAUSES: readonly number[] = [500, 2_000, 5_000];
+const TIMEOUT_MS = 10_000;
+const PAUSES_MS: readonly number[] = [500, 2_000, 5_000];
 
 /**
  * A webhook: posts each notice as JSON (`id`, `type`, `timestamp`, `data`), with the headers of Standard
  * Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`: HMAC-SHA256 of `id.timestamp.body`, in
- * Base64 after `v1,`). Any 2xx takes it. Broken connections, 429 and 5xx are tried again; redirects are not
- * followed. Takes less than a minute whatever the receiver does.
+ * Base64 after `v1,`). Any 2xx accepts the notice. Broken connections, 429 and 5xx are retried; redirects are not
+ * followed. Takes less than a minute in all.
  *
- * @throws TokenctlError `configuration` for an address that is none.
+ * @throws TokenctlError `configuration` for an invalid URL.
  */
 export function openWebhook(options: WebhookOptions): Notifier {
-  const url = addressOf(options.url);
-  const patience = options.patience ?? PATIENCE;
+  const url = parseUrl(options.url);
+  const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   const agent = new Agent({
-    connect: { timeout: patience },
-    headersTimeout: patience,
-    bodyTimeout: patience,
+    connect: { timeout: timeoutMs },
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
   });
   const once = (notice: Notice) =>
     post(notice, {
       url,
-      patience,
+      timeoutMs,
       agent,
       signingSecret: options.signingSecret,
       encode: options.encode ?? plain,
@@ -50,11 +50,11 @@ export function openWebhook(options: WebhookOptions): Notifier {
     name: `webhook ${url.host} ${createHash('sha256').update(url.href).digest('hex').slice(0, 12)}`,
     async send(notice) {
       let failure: Failure | null = null;
-      for (const pause of [0, ...(options.pauses ?? PAUSES)]) {
+      for (const pause of [0, ...(options.pauses ?? PAUSES_MS)]) {
         if (pause > 0) await sleep(pause);
         failure = await once(notice);
         if (failure === null) return;
-        if (!failure.passes) break;
+        if (!failure.isTemporary) break;
       }
       if (failure !== null) throw failure.error;
     },
@@ -62,23 +62,23 @@ export function openWebhook(options: WebhookOptions): Notifier {
   };
 }
 
-/** Why a notice was not taken, and whether trying again may help. */
+/** Why a notice was not accepted, and whether a retry may help. */
 interface Failure {
   readonly error: TokenctlError;
-  readonly passes: boolean;
+  readonly isTemporary: boolean;
 }
 
 async function post(
   notice: Notice,
   to: {
     url: URL;
-    patience: number;
+    timeoutMs: number;
     agent: Agent;
     signingSecret: Secret | undefined;
     encode: (notice: Notice) => unknown;
   },
 ): Promise<Failure | null> {
-  const { url, patience, agent } = to;
+  const { url, timeoutMs, agent } = to;
   const body = JSON.stringify(to.encode(notice));
   try {
     const answer = await request(url, {
@@ -86,24 +86,23 @@ async function post(
       body,
       headers: { 'content-type': 'application/json', ...signed(notice.id, body, to.signingSecret) },
       dispatcher: agent,
-      signal: AbortSignal.timeout(patience),
+      signal: AbortSignal.timeout(timeoutMs),
     });
     await answer.body.dump({ limit: 65_536 });
-    return judged(answer.statusCode, url.host);
+    return failureFor(answer.statusCode, url.host);
   } catch (cause) {
     const error = new TokenctlError('target_unreachable', `The webhook at ${url.host} could not be reached`, {
       cause,
     });
-    return { error, passes: true };
+    return { error, isTemporary: true };
   }
 }
 
-/** A notice as it is. */
 function plain({ id, type, at, data }: Notice): unknown {
   return { id, type, timestamp: at.toISOString(), data };
 }
 
-function judged(status: number, host: string): Failure | null {
+function failureFor(status: number, host: string): Failure | null {
   if (status >= 200 && status < 300) return null;
   const refused = status === 401 || status === 403;
   const error = new TokenctlError(
@@ -111,10 +110,10 @@ function judged(status: number, host: string): Failure | null {
     `The webhook at ${host} answered ${status}`,
     refused ? { hint: 'Check the address and the signing secret.' } : {},
   );
-  return { error, passes: status === 429 || status >= 500 };
+  return { error, isTemporary: status === 429 || status >= 500 };
 }
 
-/** The time is that of this attempt: receivers refuse what is old. */
+/** The timestamp is that of this attempt, because receivers refuse old ones. */
 function signed(id: string, body: string, secret: Secret | undefined): Record<string, string> {
   const timestamp = String(Math.floor(Date.now() / 1000));
   const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp };
@@ -123,17 +122,16 @@ function signed(id: string, body: string, secret: Secret | undefined): Record<st
   return { ...headers, 'webhook-signature': `v1,${signature}` };
 }
 
-/** Standard Webhooks write a secret as `whsec_` and Base64; any other text is the key as it stands. */
+/** A secret of Standard Webhooks is `whsec_` and Base64. Any other text is the key itself. */
 function keyOf(secret: Secret): Buffer {
   const text = secret.reveal();
   return text.startsWith('whsec_') ? Buffer.from(text.slice(6), 'base64') : Buffer.from(text, 'utf8');
 }
 
-function addressOf(url: Secret): URL {
+function parseUrl(url: Secret): URL {
   const parsed = URL.canParse(url.reveal()) ? new URL(url.reveal()) : null;
   if (parsed !== null && (parsed.protocol === 'https:' || parsed.protocol === 'http:')) return parsed;
-  throw new TokenctlError(
-    'configuration',
-    'The address of the webhook is none: it starts with https:// or http://',
-  );
+  throw new TokenctlError('configuration', 'Invalid webhook URL', {
+    hint: 'Use a URL that starts with https:// or http://.',
+  });
 }

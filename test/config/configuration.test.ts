@@ -202,8 +202,12 @@ describe('what is refused', () => {
       'contexts: { a: { url: "https://x", username: u, token: {env: T}, password: {env: P} } }',
       /keep one/,
     ],
-    ['a password of nobody', 'contexts: { a: { url: "https://x", password: {env: P} } }', /no username/],
-    ['a name that is a path', 'contexts: { "../a": { url: "https://x" } }', /cannot name a context/],
+    [
+      'a password without a user name',
+      'contexts: { a: { url: "https://x", password: {env: P} } }',
+      /no username/,
+    ],
+    ['a name that is a path', 'contexts: { "../a": { url: "https://x" } }', /not a valid context name/],
     ['the reserved name', 'contexts: { environment: { url: "https://x" } }', /CONTROLLER_HOST/],
     ['a list', '- a\n- b\n', /mapping/],
     ['a number for a section', 'contexts: 5\n', /:1: contexts: must be a mapping$/],
@@ -220,8 +224,8 @@ describe('what is refused', () => {
       'policy: { write-scope: { severity: huge } }',
       /severity: must be one of: low, medium, high, critical$/,
     ],
-    ['a port that is none', 'contexts: { a: { url: "http://h:99999" } }', /its port is not one/],
-    ['a host that is none', 'contexts: { a: { url: "http://a b/" } }', /its host name cannot be read/],
+    ['an invalid port', 'contexts: { a: { url: "http://h:99999" } }', /its port is not one/],
+    ['an invalid host name', 'contexts: { a: { url: "http://a b/" } }', /its host name cannot be read/],
     ['broken YAML', 'contexts: {\n', /tokenctl\.yaml:\d+: not well-formed/],
   ])('%s', (_name, text, message) => {
     expect(problem(text).message).toMatch(message);

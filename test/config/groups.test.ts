@@ -7,10 +7,10 @@ import {
   addContext,
   checkedContext,
   contextOf,
-  contextsMeant,
   requireFreeName,
+  requireGroupNames,
+  resolveContexts,
 } from '../../src/config/contexts.ts';
-import { requireGroupNames } from '../../src/config/groups.ts';
 
 const CONTEXTS = 'contexts: { east: { url: "https://e.example" }, west: { url: "https://w.example" } }\n';
 const GROUPS = 'groups: { prod: [west, east], one: [east] }\n';
@@ -23,7 +23,7 @@ function load(text: string, flags: SettingFlags = {}) {
   return { config, settings: () => loadConfiguration({ config, ...flags }, { HOME: home }) };
 }
 
-describe('the contexts that are meant', () => {
+describe('resolving contexts', () => {
   test.each([
     ['east', null],
     ['east,west', ['east', 'west']],
@@ -32,28 +32,28 @@ describe('the contexts that are meant', () => {
     ['one', ['east']],
     ['one,prod', ['east', 'west']],
     ['prod , east', ['west', 'east']],
-  ])('%j means %j', (context, names) => {
-    expect(contextsMeant(load(CONTEXTS + GROUPS, { context }).settings(), false)).toEqual(names);
+  ])('%j resolves to %j', (context, names) => {
+    expect(resolveContexts(load(CONTEXTS + GROUPS, { context }).settings(), false)).toEqual(names);
   });
 
-  test('all of them are meant, or the current one, which may be none', () => {
+  test('all contexts, or the current one if any', () => {
     const configuration = load(CONTEXTS).settings();
-    expect(contextsMeant(configuration, true)).toEqual(['east', 'west']);
-    expect(contextsMeant(configuration, false)).toBeNull();
-    expect(() => contextsMeant(load('').settings(), true)).toThrow('There are no contexts to work in');
+    expect(resolveContexts(configuration, true)).toEqual(['east', 'west']);
+    expect(resolveContexts(configuration, false)).toBeNull();
+    expect(() => resolveContexts(load('').settings(), true)).toThrow('No contexts are configured');
   });
 
   test.each([
     ['east,nowhere', 'There is no context "nowhere"'],
     ['nowhere,prod', 'There is no context "nowhere"'],
-    ['prod,', 'an empty name'],
-    [',', 'an empty name'],
+    ['prod,', 'has an empty name'],
+    [',', 'has an empty name'],
   ])('%j is refused', (context, problem) => {
     const configuration = load(CONTEXTS + GROUPS, { context }).settings();
-    expect(() => contextsMeant(configuration, false)).toThrow(problem);
+    expect(() => resolveContexts(configuration, false)).toThrow(problem);
   });
 
-  test('what works in one context refuses several', () => {
+  test('a command for one context refuses several', () => {
     for (const context of ['prod', 'east,west']) {
       expect(() => contextOf(load(CONTEXTS + GROUPS, { context }).settings())).toThrow(
         'one context at a time',
@@ -68,10 +68,10 @@ describe('groups', () => {
       'groups: { prod: [east, wst] }',
       'tokenctl.yaml:2: groups.prod.1: there is no context "wst"; did you mean "west"?',
     ],
-    ['groups: { east: [west] }', 'groups.east: is the name of a context as well'],
+    ['groups: { east: [west] }', 'groups.east: is also the name of a context'],
     ['groups: { prod: [] }', 'must have at least one context'],
-    ['groups: { "a b": [east] }', 'cannot name a group'],
-    ['groups: { environment: [east] }', 'a context is made by that name'],
+    ['groups: { "a b": [east] }', 'is not a valid group name'],
+    ['groups: { environment: [east] }', 'is a reserved name'],
   ])('%s is refused', (groups, problem) => {
     expect(load(`${CONTEXTS}${groups}\n`).settings).toThrow(problem);
   });

@@ -39,7 +39,7 @@ describe('the jobs section', () => {
       { sweep: { ...sweep, parameters: { rules: ['unused-for'], stopAbovePercent: 101 } } },
     ],
     ['a length of time without a unit', { sweep: { ...sweep, timeout: '90' } }],
-    ['an offboarding of nobody', { gone: { job: 'offboarding', parameters: { inactive: false } } }],
+    ['an offboarding without users', { gone: { job: 'offboarding', parameters: { inactive: false } } }],
     ['a guard of nothing', { guard: { job: 'settings-guard', parameters: { settings: {} } } }],
     [
       'a checkpoint that is kept nowhere',
@@ -66,7 +66,7 @@ describe('the scheduler section', () => {
     });
   });
 
-  it('refuses a ledger in two places, and a secret that stands in it', () => {
+  it('refuses a ledger in two places, and a secret in plain text', () => {
     const refused = [
       { ledger: { file: '/a', database: { env: 'B' } } },
       { notify: { chat: { kind: 'slack', url: 'https://hooks.example.org/secret' } } },

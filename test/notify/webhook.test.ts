@@ -40,7 +40,7 @@ async function receiver(...statuses: number[]) {
 }
 
 function webhook(url: string, other: Partial<WebhookOptions> = {}) {
-  const opened = openWebhook({ url: new Secret(url), pauses: [1, 1], patience: 300, ...other });
+  const opened = openWebhook({ url: new Secret(url), pauses: [1, 1], timeoutMs: 300, ...other });
   onTestFinished(() => opened.close());
   return opened;
 }
@@ -80,7 +80,7 @@ describe('what goes wrong', () => {
     expect(posts).toHaveLength(3);
   });
 
-  test('is given up in the end', async () => {
+  test('is given up after the last attempt', async () => {
     const { posts, url } = await receiver(503, 503, 503, 200);
     await expect(webhook(url).send(notice)).rejects.toMatchObject({ code: 'target_misbehaved' });
     expect(posts).toHaveLength(3);
@@ -112,7 +112,7 @@ describe('what goes wrong', () => {
     expect(hook.name).not.toBe(webhook(`${url}-other`).name);
   });
 
-  test('an address that is none is refused, and not shown', () => {
+  test('an invalid URL is refused, and not shown', () => {
     const wrong = () => webhook('ftp://user:very-secret@example.org');
     expect(wrong).toThrow(/starts with https/);
     expect(wrong).not.toThrow(/very-secret/);

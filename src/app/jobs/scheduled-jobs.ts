@@ -1,5 +1,5 @@
 import type { Configuration } from '../../config/configuration.ts';
-import { contextOf, withoutGroups } from '../../config/contexts.ts';
+import { contextOf, expandGroups } from '../../config/contexts.ts';
 import type { JobSettings } from '../../config/jobs.ts';
 import { policyFrom } from '../../config/policy.ts';
 import { TokenctlError } from '../../domain/errors.ts';
@@ -10,7 +10,7 @@ import { type ConfiguredJob, jobKinds, runJob, type WorkOptions } from './run-jo
 
 /** A job as `jobs list` and `jobs check` know it. */
 export interface CheckedJob extends ConfiguredJob {
-  /** Null where something about it cannot be meant. */
+  /** Null for an invalid job. */
   readonly schedule: Schedule | null;
   readonly expression: string;
   readonly problem: TokenctlError | null;
@@ -35,7 +35,7 @@ export function checkedJobs(configuration: Configuration): readonly CheckedJob[]
 /**
  * The jobs of the configuration, ready to be run.
  *
- * @throws TokenctlError `configuration` naming everything that cannot be meant.
+ * @throws TokenctlError `configuration` listing every problem.
  */
 export function scheduledJobs(options: WorkOptions): readonly ScheduledJob[] {
   const jobs = checkedJobs(options.configuration);
@@ -44,7 +44,7 @@ export function scheduledJobs(options: WorkOptions): readonly ScheduledJob[] {
   );
   if (problems.length > 0) {
     throw new TokenctlError('configuration', problems.join('\n'), {
-      hint: '`tokenctl jobs check` tells of them one by one.',
+      hint: 'Check them with `tokenctl jobs check`.',
     });
   }
   return jobs.flatMap((job) =>
@@ -72,7 +72,7 @@ function scheduled(job: CheckedJob & { readonly schedule: Schedule }, options: W
 
 function contextsOf(settings: JobSettings, configuration: Configuration): readonly (string | null)[] {
   if (settings.job === 'log-checkpoint') return [null];
-  return withoutGroups(configuration, settings.contexts ?? [configuration.currentContext ?? '']);
+  return expandGroups(configuration, settings.contexts ?? [configuration.currentContext ?? '']);
 }
 
 function checked(
@@ -91,7 +91,7 @@ function checked(
   return schedule;
 }
 
-/** One tick put off past the next one would be taken for missed. */
+/** A tick delayed past the next one would count as missed. */
 function requireSmallJitter(schedule: Schedule, jitter: number): void {
   let at = schedule.next(new Date());
   for (let tick = 0; tick < 50; tick += 1) {
@@ -100,7 +100,7 @@ function requireSmallJitter(schedule: Schedule, jitter: number): void {
     if (jitter >= apart) {
       throw new TokenctlError(
         'configuration',
-        `Its jitter of ${jitter} s is not below the ${apart} s between its ticks`,
+        `Jitter of ${jitter} s is too long: ticks are ${apart} s apart`,
       );
     }
     at = next;
@@ -110,13 +110,13 @@ function requireSmallJitter(schedule: Schedule, jitter: number): void {
 function requireRecipients(to: readonly string[] | undefined, { scheduler }: Configuration): void {
   const known = Object.keys(scheduler.notify);
   if (known.length === 0) {
-    throw new TokenctlError('configuration', 'There is nobody to tell', {
-      hint: 'Name somebody under scheduler.notify.',
+    throw new TokenctlError('configuration', 'No recipients configured', {
+      hint: 'Add a recipient to scheduler.notify.',
     });
   }
   const unknown = to?.find((name) => !known.includes(name));
   if (unknown === undefined) return;
-  throw new TokenctlError('configuration', `There is no "${unknown}" in scheduler.notify`, {
-    hint: `There are: ${known.join(', ')}.`,
+  throw new TokenctlError('configuration', `No recipient "${unknown}" in scheduler.notify`, {
+    hint: `Use one of: ${known.join(', ')}.`,
   });
 }
