@@ -3,15 +3,15 @@ import type { Job, TargetJobContext } from '../src/operations/jobs/job.ts';
 import type { Notifier } from '../src/operations/ports/notifier.ts';
 import { planNotices, sendNotices } from '../src/operations/token-audit/expiry-notices.ts';
 
-/** What the notices are told. */
+/** The parameters of expiry notices. */
 export interface ExpiryNoticesParameters {
-  /** How many days before its expiry a token is told of, each above 0. */
+  /** Days before expiry at which to notify, each above 0. */
   readonly thresholds: readonly number[];
-  /** Whom to tell. */
+  /** The recipients. */
   readonly notifiers: readonly Notifier[];
 }
 
-/** Tells of tokens that expire soon, each once under each threshold. */
+/** Notifies about tokens that expire soon, once per token and threshold. */
 export const expiryNotices: Job<TargetJobContext, ExpiryNoticesParameters> = {
   name: 'expiry-notices',
   schedule: '0 8 * * *',
@@ -20,21 +20,21 @@ export const expiryNotices: Job<TargetJobContext, ExpiryNoticesParameters> = {
       let due = 0;
       for await (const _notice of planNotices({ ...context, thresholds })) due += 1;
       return {
-        message: `Would tell of ${due} tokens that expire soon, less those told of before`,
+        message: `Would notify about up to ${due} expiring tokens, except those already notified`,
         summary: { due },
       };
     }
     const { failed, interrupted, ...counted } = await sendNotices({ ...context, thresholds, notifiers });
     const summary = { ...counted, failed: failed.length };
-    const message = `Told of ${counted.sent} tokens that expire soon`;
+    const message = `Notified about ${counted.sent} expiring tokens`;
     if (interrupted) return { message, summary, interrupted: true };
     const [first] = failed;
     if (first === undefined) return { message, summary };
     throw new TokenctlError(
       'partly_done',
-      `${message}, and ${failed.length} notices were not taken: ${first.reason}`,
+      `${message}, but ${failed.length} notices failed: ${first.reason}`,
       {
-        hint: 'They are sent in the next run. Those that were taken are not sent again.',
+        hint: 'Fix the recipient. The next run sends the failed notices only.',
         details: summary,
       },
     );

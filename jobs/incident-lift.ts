@@ -2,18 +2,18 @@ import { TokenctlError } from '../src/domain/errors.ts';
 import { dueIncidents, type LiftReport, liftIncident } from '../src/operations/incident/lift.ts';
 import type { Job, JobNotice, TargetJobContext } from '../src/operations/jobs/job.ts';
 
-/** Lifts incidents whose time is over, as `incident lift --due` does. */
+/** Lifts incidents whose end time has passed, as `incident lift --due` does. */
 export const incidentLift: Job<TargetJobContext, unknown> = {
   name: 'incident-lift',
   schedule: '* * * * *',
   async run(context) {
     const due = await dueIncidents(context);
-    if (due.length === 0) return { message: 'No incident is to be lifted', summary: { due } };
+    if (due.length === 0) return { message: 'No incident is due', summary: { due } };
     if (context.dryRun) return { message: `Would lift ${due.join(', ')}`, summary: { due } };
     const reports: LiftReport[] = [];
     for (const incident of due) {
       if (context.signal.aborted) break;
-      reports.push(await liftIncident({ ...context, incident, reason: 'its time is over' }));
+      reports.push(await liftIncident({ ...context, incident, reason: 'its end time has passed' }));
     }
     return reportOf(due, reports);
   },
@@ -34,22 +34,22 @@ function reportOf(due: readonly string[], reports: readonly LiftReport[]) {
   const [first] = problems;
   throw new TokenctlError(
     'partly_done',
-    `${message}, and ${rest.join(', ')} only in part: ${first?.message}`,
+    `${message}, and ${rest.join(', ')} only partly: ${first?.message}`,
     {
-      hint: 'The next run goes on. `tokenctl incident status` shows what is still locked.',
+      hint: 'The next run continues. Run `tokenctl incident status` to see what is still locked.',
       details: summary,
     },
   );
 }
 
-/** What was lifted, and what stays as somebody else has set it. */
+/** What was lifted, and what was changed by others and stays. */
 function noticeOf({ incident, steps, left }: LiftReport): JobNotice {
   const changed = left.filter(({ action }) => action === 'changed');
   const text = [
     ...steps.map(({ message }) => message),
-    ...changed.map(({ name }) => `${name} stays: somebody has changed it since.`),
-    'What was revoked stays revoked.',
+    ...changed.map(({ name }) => `${name} is kept: it was changed since the lockdown.`),
+    'Revoked tokens stay revoked.',
   ];
   const severity = changed.length > 0 ? 'warning' : 'info';
-  return { subject: `${incident} is lifted: its time is over`, text: text.join('\n'), severity };
+  return { subject: `${incident} was lifted: its end time has passed`, text: text.join('\n'), severity };
 }

@@ -1,15 +1,15 @@
 import { makeCheckpoint } from '../src/operations/audit-log/checkpoints.ts';
 import type { Job, LogJobContext } from '../src/operations/jobs/job.ts';
 
-/** What is done with a checkpoint. */
+/** The parameters of checkpoints. */
 export interface LogCheckpointParameters {
-  /** The file that has the newest one: best on another machine's disk. Null keeps none. */
+  /** The file for the newest checkpoint, ideally on another machine. Null stores none. */
   readonly keepIn: string | null;
-  /** Whether it is sent to where notices go: what is there is out of reach of whoever rewrites the log. */
+  /** Whether to send it as a notice, out of reach of an attacker who rewrites the log. */
   readonly notify: boolean;
 }
 
-/** Signs the size and the head of the audit log, and keeps that elsewhere. */
+/** Signs the size and head of the audit log, and stores the checkpoint elsewhere. */
 export const logCheckpoint: Job<LogJobContext, LogCheckpointParameters> = {
   name: 'log-checkpoint',
   schedule: '5 * * * *',

@@ -4,25 +4,25 @@ import { planSweep } from '../src/operations/jobs/plan-sweep.ts';
 import { reconcile } from '../src/operations/journal/reconcile.ts';
 import { revokeTokens } from '../src/operations/revocation/revoke-tokens.ts';
 
-/** What a sweep is told. */
+/** The parameters of a sweep. */
 export interface RevocationSweepParameters {
   readonly policy: Policy;
-  /** The rules whose findings go. */
+  /** The rules whose findings are revoked. */
   readonly rules: readonly RuleName[];
   /** Milliseconds. */
   readonly keepIfYounger: number;
-  /** Tokens in one run; the oldest first. */
+  /** Maximum number of tokens per run, oldest first. */
   readonly atMost: number;
   readonly stopAbovePercent: number;
   readonly accessOnly: boolean;
 }
 
-/** Revokes what a policy's findings name. */
+/** Revokes the tokens that a policy's rules find. */
 export const revocationSweep: Job<TargetJobContext, RevocationSweepParameters> = {
   name: 'revocation-sweep',
   schedule: '0 3 * * *',
   async run(context, parameters) {
-    // A killed run may have left nothing to do, and an intent without an outcome.
+    // A killed run may have left an intent without an outcome.
     await reconcile(context);
     const { plan, ...counted } = await planSweep({ ...context, ...parameters });
     if (plan === null)

@@ -6,36 +6,35 @@ import {
   type WantedSettings,
 } from '../src/operations/settings/guard-settings.ts';
 
-/** What the guard is told. */
+/** The parameters of the guard. */
 export interface SettingsGuardParameters {
   readonly settings: WantedSettings;
-  /** Whether settings are put right, or only reported. */
+  /** Whether to correct settings, or only report them. */
   readonly enforce: boolean;
 }
 
-/** Sees that the controller's settings are what the configuration says. */
+/** Compares the controller's settings with the configuration. */
 export const settingsGuard: Job<TargetJobContext, SettingsGuardParameters> = {
   name: 'settings-guard',
   schedule: '*/15 * * * *',
   async run(context, { settings, enforce }) {
-    // A killed run may have left nothing to do, and an intent without an outcome.
+    // A killed run may have left an intent without an outcome.
     await reconcile(context);
     const drift = await findDrift(context.target, settings);
     const checked = Object.keys(settings).length;
-    if (drift.length === 0)
-      return { message: `All ${checked} settings are as they should be`, summary: { drift } };
+    if (drift.length === 0) return { message: `All ${checked} settings match`, summary: { drift } };
     const names = drift.map(({ setting }) => setting).join(', ');
-    const puts = enforce && !context.dryRun;
-    if (puts)
+    const corrects = enforce && !context.dryRun;
+    if (corrects)
       await enforceSettings({ ...context, wanted: settings, reason: 'scheduled guard of the settings' });
     const found = drift.map(
       ({ setting, wanted, found }) =>
-        `${setting} is ${JSON.stringify(found)}, and should be ${JSON.stringify(wanted)}`,
+        `${setting} is ${JSON.stringify(found)}; expected ${JSON.stringify(wanted)}`,
     );
-    const message = `${puts ? 'Put right' : 'Not as they should be'}: ${names}`;
+    const message = `${corrects ? 'Corrected' : 'Drifted'}: ${names}`;
     return {
       message,
-      summary: { drift, enforced: puts },
+      summary: { drift, enforced: corrects },
       notices: [{ subject: message, text: found.join('\n'), severity: 'warning' }],
     };
   },

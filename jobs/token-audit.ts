@@ -5,23 +5,23 @@ import { subjectName } from '../src/domain/policy/subject.ts';
 import type { Job, JobNotice, TargetJobContext } from '../src/operations/jobs/job.ts';
 import { type Audit, auditTokens } from '../src/operations/token-audit/audit-tokens.ts';
 
-/** What an audit is told. */
+/** The parameters of an audit. */
 export interface TokenAuditParameters {
   readonly policy: Policy;
   /** Only these rules; null for all that the policy applies. */
   readonly rules: readonly RuleName[] | null;
-  /** Where the findings are kept that are known, so that each is told of once; null tells of all every time. */
+  /** The file of known findings, which are reported once. Null reports all findings every time. */
   readonly baseline: string | null;
-  /** Where the report is written; null writes none. */
+  /** The path of the report; null for none. */
   readonly report: string | null;
-  /** Findings at or above this severity are told of. */
+  /** The minimum severity to notify about. */
   readonly notifyAt: Severity;
 }
 
-/** So many findings are named in a notice. */
+/** How many findings a notice lists. */
 const MAX_NAMED = 20;
 
-/** Judges all tokens by the policy, reports, and tells of what is new. */
+/** Audits all tokens, writes a report, and notifies about new findings. */
 export const tokenAudit: Job<TargetJobContext, TokenAuditParameters> = {
   name: 'token-audit',
   schedule: '0 6 * * *',
@@ -48,10 +48,11 @@ export const tokenAudit: Job<TargetJobContext, TokenAuditParameters> = {
     });
     if (report !== null && !dryRun) await files.writeReport(report, watched, description);
     else for await (const _finding of watched.findings);
-    if (signal.aborted) return { message: 'Ended before it was through', summary: {}, interrupted: true };
+    if (signal.aborted)
+      return { message: 'Stopped before the audit was complete', summary: {}, interrupted: true };
     if (path !== null && !dryRun) await files.writeBaseline(path, keys, clock.now());
     const summary = audit.summary();
-    const message = `Found ${summary.found} findings in ${summary.tokensRead} tokens, ${grave} to be told of`;
+    const message = `Found ${summary.found} findings in ${summary.tokensRead} tokens, ${grave} to notify about`;
     return {
       message,
       summary: { ...summary, told: grave },
@@ -62,7 +63,7 @@ export const tokenAudit: Job<TargetJobContext, TokenAuditParameters> = {
   },
 };
 
-/** The same audit, with somebody who looks at each finding, and an end where the run is to end. */
+/** The same audit, which passes each finding to `look` and stops on the signal. */
 function watch(audit: Audit, signal: AbortSignal, look: (finding: Finding) => void): Audit {
   async function* findings(): AsyncIterable<Finding> {
     for await (const finding of audit.findings) {

@@ -4,35 +4,34 @@ import { planCleanup } from '../src/operations/cleanup/plan-cleanup.ts';
 import type { Job, TargetJobContext } from '../src/operations/jobs/job.ts';
 import { reconcile } from '../src/operations/journal/reconcile.ts';
 
-/** What a clean-up is told. */
+/** The parameters of a cleanup. */
 export interface TokenCleanupParameters {
   /** How long revoked refresh tokens are kept, in milliseconds. */
   readonly keepRevokedFor: number;
-  /** Rows in one run. */
+  /** Maximum number of rows per run. */
   readonly atMost: number;
 }
 
-/** Deletes the tokens that are over. */
+/** Deletes expired tokens and old revoked refresh tokens. */
 export const tokenCleanup: Job<TargetJobContext, TokenCleanupParameters> = {
   name: 'token-cleanup',
   schedule: '30 4 * * *',
   async run(context, { keepRevokedFor, atMost }) {
-    // A killed run may have left nothing to do, and an intent without an outcome.
+    // A killed run may have left an intent without an outcome.
     await reconcile(context);
     const { capabilities } = context.description;
     const plan = await planCleanup({ ...context, capabilities, keepRevokedFor, limit: atMost });
     const counted = { planned: plan.total, ...plan.counts, kept: plan.kept, limited: plan.limited };
-    if (plan.total === 0) return { message: 'Found nothing that is over', summary: counted };
-    if (context.dryRun)
-      return { message: `Would delete ${plan.total} tokens that are over`, summary: counted };
-    const report = await cleanupTokens({ ...context, plan, reason: 'scheduled clean-up' });
+    if (plan.total === 0) return { message: 'Nothing to clean up', summary: counted };
+    if (context.dryRun) return { message: `Would delete ${plan.total} tokens`, summary: counted };
+    const report = await cleanupTokens({ ...context, plan, reason: 'scheduled cleanup' });
     const { deleted, planned, stopped, run } = report;
     const failed = Object.values(report.byKind).reduce(
       (sum, kind) => sum + kind.failed.length + kind.notTried,
       0,
     );
     const summary = { ...counted, deleted, failed, auditRun: run };
-    const message = `Deleted ${deleted} of ${planned} tokens that are over`;
+    const message = `Deleted ${deleted} of ${planned} tokens`;
     if (report.interrupted) return { message, summary, interrupted: true };
     if (failed === 0 && stopped === null) return { message, summary };
     throw new TokenctlError('partly_done', stopped === null ? message : `${message}: ${stopped.message}`, {

@@ -1,13 +1,13 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** Checks the jobs of the configuration. */
+/** Validates the configured jobs. */
 export default class JobsCheck extends TokenctlCommand {
   static override summary = 'Check that the jobs of the configuration can be selectJobs.';
 
   static override description =
-    `Looks at schedules, time zones, contexts, rules and recipients, and connects to nothing. Exits with 2 where \
-a job cannot be run.
+    `Checks schedules, time zones, contexts, rules and recipients without connecting to anything. Exits with 2 if a \
+job is invalid.
 
 With --json each row has job, dryRun, problem and hint.`;
 

@@ -3,16 +3,16 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { count, csvFlag } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
-/** How many runs are listed unless it is said. */
+/** The default number of runs. */
 const LIMIT = 50;
 
 /** Lists the runs of jobs. */
 export default class JobsHistory extends TokenctlCommand {
-  static override summary = 'List the runs of jobs, the newest first.';
+  static override summary = 'List the runs of jobs, newest first.';
 
   static override description =
-    `A run that is "lost" was killed, and its tick was taken over by another; one that is "passed_over" stands for \
-missed ticks that were not run. What a run did is in the audit log: jobs show has it.
+    `A "lost" run was killed, and another run took over its tick. "skipped" stands for missed ticks that were not run. \
+Use jobs show to see what a run changed.
 
 With --json each row has run, job, due, kind, attempt, holder, state, began, ended and summary.`;
 
@@ -24,11 +24,11 @@ With --json each row has run, job, due, kind, attempt, holder, state, began, end
   static override flags = {
     job: string({ summary: 'Only runs of this job.', helpValue: 'NAME' }),
     state: option({
-      summary: 'Only runs in this state; may be given several times.',
+      summary: 'Only runs in this state; repeatable.',
       options: ['running', 'completed', 'failed', 'interrupted', 'lost', 'skipped'] as const,
       multiple: true,
     })(),
-    limit: count({ summary: `Only that many; ${LIMIT} unless given.`, helpValue: 'N' }),
+    limit: count({ summary: `Maximum number of runs; ${LIMIT} by default.`, helpValue: 'N' }),
     ...csvFlag,
   };
 

@@ -4,10 +4,10 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists the jobs of the configuration. */
 export default class JobsList extends TokenctlCommand {
-  static override summary = 'List the jobs: what runs when, where, and how it went.';
+  static override summary = 'List jobs with schedules and last runs.';
 
   static override description =
-    `A job whose mode is "dry run" only says what it would do; "live" ones change their controller.
+    `A job in mode "dry run" only reports what it would do; a "live" job changes its controller.
 
 With --json each row has job, kind, context, dryRun, schedule, timeZone, next, last (as jobs history has it, or null) \
 and problem.`;

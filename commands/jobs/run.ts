@@ -8,10 +8,10 @@ export default class JobsRun extends TokenctlCommand {
   static override summary = 'Run a job now, in each of its contexts.';
 
   static override description =
-    `Under the same claim as its ticks: it never runs beside one, in any replica. It does what the configuration \
-says, without asking; one that is a dry run there is one here.
+    `Never runs at the same time as a scheduled run of the job, in any replica. Does what the configuration says, \
+without confirmation; a job with dryRun: true stays a dry run.
 
-With --json each row has job, run, dryRun, state, seconds and summary. Exits as the failure of a run says.`;
+With --json each row has job, run, dryRun, state, seconds and summary. If a run fails, exits with the code of its error.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> nightly-sweep --dry-run',
@@ -20,14 +20,14 @@ With --json each row has job, run, dryRun, state, seconds and summary. Exits as 
 
   static override args = {
     job: string({
-      description: 'The job, alone or with @ and a context.',
+      description: 'NAME, or NAME@CONTEXT.',
       required: true,
       ignoreStdin: true,
     }),
   };
 
   static override flags = {
-    'dry-run': boolean({ summary: 'Show what would be done, and do nothing.' }),
+    'dry-run': boolean({ summary: 'Show what would be done, and change nothing.' }),
   };
 
   async run(): Promise<Result> {

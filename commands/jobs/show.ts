@@ -4,10 +4,9 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows a run of a job. */
 export default class JobsShow extends TokenctlCommand {
-  static override summary = 'Show a run of a job, with its entries of the audit log.';
+  static override summary = 'Show a run with its audit log entries.';
 
-  static override description =
-    `With --json it prints what jobs history has of the run, and entries as they stand in the audit log.`;
+  static override description = `With --json: the fields of jobs history, and entries as in the audit log.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> 5f0c2a1e',
@@ -16,7 +15,7 @@ export default class JobsShow extends TokenctlCommand {
 
   static override args = {
     run: string({
-      description: 'The run: its UUID, or the beginning of it.',
+      description: 'The UUID of the run, or a unique prefix.',
       required: true,
       ignoreStdin: true,
     }),

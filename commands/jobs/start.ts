@@ -2,14 +2,14 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 
 /** Runs jobs on their schedules. */
 export default class JobsStart extends TokenctlCommand {
-  static override summary = 'Run the jobs on their schedules, until a signal ends it.';
+  static override summary = 'Run the jobs on their schedules until a signal.';
 
   static override description =
-    `Any number of them may run, on one machine or on many that share a ledger in PostgreSQL: each tick is run once.
+    `Several schedulers can share a ledger, on one machine or, with PostgreSQL, on many: each tick runs once.
 
 SIGTERM and Ctrl-C begin no further tick, let runs in progress finish what is in flight, and end with 0. SIGHUP reads \
 the configuration anew; one that cannot be selectJobs is refused, and the old one is kept. /healthz, /readyz and /metrics \
-are served on a port of the loopback address. It prints nothing with --json: it runs until a signal.`;
+are served on a port of the loopback address. Prints nothing with --json.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',

@@ -18,8 +18,8 @@ export function catchSignals(notify: (line: string) => void): SignalTrap {
   const stop = () => {
     notify(
       controller.signal.aborted
-        ? 'Still finishing what is in flight; every request has a time limit.'
-        : 'Stopping: what is in flight is finished and recorded first.',
+        ? 'Still finishing the work in flight; every request has a time limit.'
+        : 'Stopping: the work in flight is finished and recorded first.',
     );
     controller.abort();
   };

@@ -5,16 +5,16 @@ import type { Runtime } from '../runtime.ts';
 import { openLedger } from './open-ledger.ts';
 import { type CheckedJob, checkedJobs } from './scheduled-jobs.ts';
 
-/** A job as it stands. */
+/** A job with its next tick and last run. */
 export interface JobState extends CheckedJob {
-  /** When it is due next; null where its schedule cannot be meant. */
+  /** When it is due next; null for an invalid schedule. */
   readonly next: Date | null;
   /** Its newest run; null for none yet. */
   readonly last: RunRecord | null;
 }
 
 /**
- * Every job of the configuration, and where it stands.
+ * Every job of the configuration with its next tick and last run.
  *
  * @throws TokenctlError `configuration`, and as the ledger.
  */
@@ -51,7 +51,7 @@ export function jobHistory(runtime: Runtime, selector: HistorySelector): Promise
 /** A run, and what the audit log has of it. */
 export interface ShownRun {
   readonly record: RunRecord;
-  /** The entries that the run made, as they stand in the log. */
+  /** The entries that the run made, as in the log. */
   readonly entries: readonly Entry[];
 }
 
@@ -64,8 +64,8 @@ export interface ShownRun {
 export async function shownRun(runtime: Runtime, id: string): Promise<ShownRun> {
   const record = await withLedger(runtime, (store) => store.run(id));
   if (record === null) {
-    throw new TokenctlError('not_found', `There is no run "${id}", or there are several that begin so`, {
-      hint: '`tokenctl jobs history` lists the runs.',
+    throw new TokenctlError('not_found', `No run "${id}", or several with this prefix`, {
+      hint: 'List the runs with `tokenctl jobs history`.',
     });
   }
   const entries: Entry[] = [];

@@ -25,7 +25,7 @@ interface NoticeResult {
 
 /** Everybody of the configuration who is told what happens. */
 export class Recipients {
-  /** The ways to tell them, by name: for jobs that tell by themselves. */
+  /** The notifiers by name, for jobs that send notices themselves. */
   readonly notifiers: ReadonlyMap<string, Notifier>;
   readonly #queues: readonly { readonly at: RecipientSettings['at']; readonly queue: NoticeQueue }[];
 
@@ -46,7 +46,7 @@ export class Recipients {
     }));
   }
 
-  /** Hands a notice to those for whom it is grave enough. Returns at once. */
+  /** Queues a notice for every recipient that wants its severity. Returns at once. */
   tell({ notice, severity }: NoticeWithSeverity): void {
     for (const { at, queue } of this.#queues)
       if (SEVERITY_ORDER[severity] >= SEVERITY_ORDER[at]) queue.tell(notice);
@@ -64,14 +64,14 @@ interface NoticeWithSeverity {
   readonly severity: JobNotice['severity'];
 }
 
-/** What somebody has to be told of an event: what jobs say themselves, and runs that failed for good. */
+/** The notices of an event: those of the job, failed runs without a retry, and abandoned ticks. */
 export function noticesOf(
   event: SchedulerEvent,
   { settings, at }: { readonly settings: JobSettings | undefined; readonly at: Date },
 ): readonly NoticeWithSeverity[] {
   const job = event.job.name;
   if (event.kind === 'abandoned') {
-    const subject = `tokenctl: the job ${job} was given up`;
+    const subject = `tokenctl: job ${job} was abandoned`;
     return [
       withSeverity(
         { subject, text: event.reason, severity: 'error' },
@@ -86,7 +86,7 @@ export function noticesOf(
     const text = [summary['message'], summary['hint']].filter((line) => typeof line === 'string').join('\n');
     return [
       withSeverity(
-        { subject: `tokenctl: the job ${job} failed`, text, severity: 'error' },
+        { subject: `tokenctl: job ${job} failed`, text, severity: 'error' },
         { ...about, key: 'failed' },
       ),
     ];
@@ -120,7 +120,7 @@ function withSeverity(
 }
 
 /**
- * Builds the way to tell somebody.
+ * Opens the notifier of a recipient.
  *
  * @throws TokenctlError `configuration` where its secret cannot be read or is no address.
  */
@@ -149,10 +149,10 @@ interface EventReporterOptions {
   readonly now: () => Date;
 }
 
-/** Takes the scheduler's events: counts them, logs them, tells whoever is to be told, and knows which runs are stuck. */
+/** Counts and logs the scheduler's events, sends notices, and tracks stuck runs. */
 export class EventReporter {
   readonly #options: EventReporterOptions;
-  /** The runs in progress, with the instant (of a clock that nobody sets) at which they count as stuck. */
+  /** The runs in progress, with the instant (of the monotonic clock) at which they count as stuck. */
   readonly #running = new Map<string, { readonly job: string; readonly until: number }>();
 
   constructor(options: EventReporterOptions) {
@@ -162,7 +162,7 @@ export class EventReporter {
   /** A run that has not ended long after it should have; null for none. */
   get stuck(): string | null {
     const late = [...this.#running.values()].find(({ until }) => performance.now() > until);
-    return late === undefined ? null : `A run of ${late.job} has not ended although its time is up`;
+    return late === undefined ? null : `A run of ${late.job} did not end after its time limit`;
   }
 
   readonly take = (event: SchedulerEvent): void => {
@@ -185,7 +185,7 @@ export class EventReporter {
     switch (event.kind) {
       case 'run_started': {
         const { run, due, attempt } = event.claim;
-        log.info({ job, run, due, attempt }, 'run began');
+        log.info({ job, run, due, attempt }, 'run started');
         break;
       }
       case 'run_ended': {
@@ -195,13 +195,13 @@ export class EventReporter {
         break;
       }
       case 'skipped':
-        log.warn({ job, due: event.due }, 'missed ticks are not run');
+        log.warn({ job, due: event.due }, 'skipped missed ticks');
         break;
       case 'abandoned':
         log.error({ job, due: event.due }, event.reason);
         break;
       case 'error':
-        log.error({ job, ...bugOf(event.error), reason: messageOf(event.error) }, 'it is tried again');
+        log.error({ job, ...bugOf(event.error), reason: messageOf(event.error) }, 'retrying after an error');
     }
   }
 }

@@ -47,7 +47,7 @@ export async function runManually(options: RunManuallyOptions): Promise<readonly
   const store = await openLedger(configuration, environment);
   const recipients = new Recipients(configuration.scheduler, {
     environment,
-    onResult: ({ to, result }) => result === 'abandoned' && notify(`${to} did not take a notice.`),
+    onResult: ({ to, result }) => result === 'abandoned' && notify(`Sending a notice to ${to} failed.`),
   });
   const interruption = catchSignals(notify);
   try {
@@ -97,7 +97,7 @@ function selectJobs(jobs: readonly ScheduledJob[], name: string): readonly Sched
   const found = jobs.filter((job) => matchesJob(job.name, name));
   if (found.length > 0) return found;
   const known = jobs.map((job) => job.name);
-  throw new TokenctlError('not_found', `There is no job "${name}"`, {
-    hint: known.length === 0 ? 'The configuration has none.' : `There are: ${known.join(', ')}.`,
+  throw new TokenctlError('not_found', `No job named "${name}"`, {
+    hint: known.length === 0 ? 'Add jobs to the configuration.' : `Use one of: ${known.join(', ')}.`,
   });
 }

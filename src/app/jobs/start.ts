@@ -24,15 +24,15 @@ export interface StartOptions {
   readonly notify: (line: string) => void;
 }
 
-/** Runs that died after which a tick is given up. */
+/** How many runs of a tick may be lost before it is abandoned. */
 const MAX_LOSSES = 5;
 /** How often the ledger is looked at, in milliseconds, at the most. */
 const MAX_POLL_MS = 5_000;
 
 /**
  * Runs the jobs of the configuration on their schedules until SIGTERM or SIGINT, and then returns once runs
- * in progress have ended and are recorded. SIGHUP reads the configuration anew; one that cannot be meant is
- * refused, and all goes on as before.
+ * in progress have ended and are recorded. SIGHUP reads the configuration anew; an invalid one is
+ * rejected and the old one kept.
  *
  * @throws TokenctlError `configuration`, `database_unreachable`, `usage` before anything runs; `interrupted`
  * where runs did not end in the grace time: others take them over when their leases run out.
@@ -58,7 +58,7 @@ export async function startScheduler(options: StartOptions): Promise<void> {
       environment,
       onResult({ to, result, error }) {
         metrics.noticed(result);
-        if (result === 'abandoned') logger.error({ to, reason: messageOf(error) }, 'a notice was not taken');
+        if (result === 'abandoned') logger.error({ to, reason: messageOf(error) }, 'notice abandoned');
       },
     });
   let current = { configuration, recipients: recipientsOf(configuration) };
@@ -95,11 +95,11 @@ export async function startScheduler(options: StartOptions): Promise<void> {
       const before = current.recipients;
       current = { configuration: fresh, recipients };
       metrics.reloaded('applied');
-      logger.info({ jobs: scheduler.jobs.length }, 'the configuration was reloaded');
+      logger.info({ jobs: scheduler.jobs.length }, 'configuration reloaded');
       await before.close();
     } catch (error) {
       metrics.reloaded('rejected');
-      logger.error({ reason: messageOf(error) }, 'the configuration was refused; the old one is kept');
+      logger.error({ reason: messageOf(error) }, 'configuration rejected; keeping the old one');
     }
   };
   const stopped = Promise.withResolvers<void>();
@@ -109,11 +109,11 @@ export async function startScheduler(options: StartOptions): Promise<void> {
   try {
     await scheduler.replace(jobs);
     notify(
-      `Running on schedule: ${jobs.map(({ name }) => name).join(', ') || 'no job'}. Health and metrics: ${health.url}. Ctrl-C ends it.`,
+      `Running on schedule: ${jobs.map(({ name }) => name).join(', ') || 'no job'}. Health and metrics: ${health.url}. Press Ctrl-C to stop.`,
     );
     await stopped.promise;
     draining = true;
-    notify('Stopping: no tick is begun, runs in progress are ended and recorded.');
+    notify('Stopping: runs in progress are stopped and recorded.');
     await drained(scheduler, grace);
   } finally {
     await current.recipients.close();
@@ -147,9 +147,9 @@ async function drained(scheduler: Scheduler, grace: number): Promise<void> {
   if (first !== 'late') return;
   throw new TokenctlError(
     'interrupted',
-    `Runs did not end within ${grace} seconds; what they did is recorded`,
+    `Runs did not end within ${grace} seconds; their changes are recorded`,
     {
-      hint: 'Their ticks are taken over when their leases have run out. Allow more with scheduler.grace.',
+      hint: 'Other replicas take over when the leases expire. Increase scheduler.grace to wait longer.',
     },
   );
 }
@@ -159,8 +159,8 @@ function rejectFixedSettings(before: Configuration, after: Configuration): void 
   const { notify: _before, ...fixed } = before.scheduler;
   const { notify: _after, ...wanted } = after.scheduler;
   if (isDeepStrictEqual([fixed, before.auditLog], [wanted, after.auditLog])) return;
-  throw new TokenctlError('configuration', 'The audit log, or the scheduler section, was changed', {
-    hint: 'That holds from the next start on: start the scheduler again.',
+  throw new TokenctlError('configuration', 'Changes to auditLog and scheduler need a restart', {
+    hint: 'Restart the scheduler.',
   });
 }
 
