@@ -54,7 +54,7 @@ describe('context add', () => {
     const { run } = home();
     const { code, stdout, stderr } = await run(['add', ...URL_FLAG, '--token-stdin'], { input: 's3cr3t\n' });
     expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toContain('The argument NAME is missing');
+    expect(stderr).toContain('Missing argument NAME');
     expect(stderr).not.toContain('s3cr3t');
   });
 
@@ -154,7 +154,7 @@ describe('context use and list', () => {
     const { run } = home();
     await run(['add', 'lab', ...URL_FLAG, '--token-env', 'T']);
     const { stdout } = await run(['use', 'lab'], { env: { CONTROLLER_HOST: 'https://other.example' } });
-    expect(stdout).toContain('the environment chooses "environment"');
+    expect(stdout).toContain('an environment variable selects "environment"');
   });
 
   test('an unknown one is refused with the nearest', async () => {

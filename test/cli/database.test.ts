@@ -95,7 +95,7 @@ describe('tokens revoke', () => {
     expect(dry.code).toBe(0);
     expect(dry.stdout).toMatch(/^Would revoke 2 access tokens and 2 refresh tokens, and end 1 session: /);
     expect(dry.stdout).toMatch(
-      /^Access tokens: +2\nRefresh tokens: +2: 1 beside these, 1 without one of them\nSessions: +1$/m,
+      /^Access tokens: +2\nRefresh tokens: +2: 1 of these access tokens, 1 orphaned\nSessions: +1$/m,
     );
     expect(await left(user.name)).toEqual([2, 2, 1]);
     const { plan } = parsed(await run([...revoke, '--dry-run', '--json']));
@@ -109,9 +109,9 @@ describe('tokens revoke', () => {
     const done = await run([...revoke, '--yes']);
     expect(done.code).toBe(0);
     expect(done.stdout).toMatch(
-      /^Revoked 2 of 2 access tokens, in .*\nRevoked 2 of 2 refresh tokens\.\nVerified: /,
+      /^Revoked 2 of 2 access tokens in .*\nRevoked 2 of 2 refresh tokens\.\nVerified: /,
     );
-    expect(done.stdout).toMatch(/none of 2 access tokens and 2 refresh tokens is there/);
+    expect(done.stdout).toMatch(/none of 2 access tokens and 2 refresh tokens is listed/);
     expect(await left(user.name)).toEqual([0, 0, 1]);
     const again = await run([...revoke, '--yes', '--json']);
     expect(again.code).toBe(0);
@@ -168,7 +168,7 @@ describe('tokens revoke', () => {
     const rest = await run(['tokens', 'revoke', '--user', user.name, '--yes']);
     expect(rest.code).toBe(0);
     expect(rest.stdout).toMatch(
-      /^Revoked 2 of 2 refresh tokens, in .*\nVerified: read again, and none of 2 refresh tokens is there\.$/m,
+      /^Revoked 2 of 2 refresh tokens in .*\nVerified: none of 2 refresh tokens is listed any more\.$/m,
     );
     expect(rest.stdout).not.toMatch(/0 (of 0 )?access tokens/);
     expect(await left(user.name)).toEqual([0, 0, 1]);
@@ -201,17 +201,17 @@ describe('sessions expire', () => {
     expect((await run([...expire, '--dry-run'])).stdout).toMatch(/^Would end 1 session: .*\n(.*\n)*Dry run/);
     const done = await run([...expire, '--yes']);
     expect(done.code).toBe(0);
-    expect(done.stdout).toMatch(/^Ended 1 of 1 session, in .*\nVerified: /);
+    expect(done.stdout).toMatch(/^Ended 1 of 1 session in .*\nVerified: /);
     expect((await left(user.name))[2]).toBe(0);
     expect((await left(other.name))[2]).toBe(1);
-    expect((await run([...expire, '--yes'])).stdout).toMatch(/^Nothing to end/);
+    expect((await run([...expire, '--yes'])).stdout).toMatch(/^No sessions to end/);
   });
 
   test('takes nothing for everything', async () => {
     const { run } = home();
     const { code, stderr } = await run(['sessions', 'expire', '--yes']);
     expect([code, stderr]).toEqual([2, expect.stringMatching(/No sessions are selected.*\n.*--all/)]);
-    expect((await run(['sessions', 'expire', '--all'])).stderr).toMatch(/no terminal/);
+    expect((await run(['sessions', 'expire', '--all'])).stderr).toMatch(/without a terminal/);
     expect((await run(['sessions', 'expire', '--all', '--user', 'x', '--yes'])).code).toBe(2);
   });
 });
@@ -242,7 +242,7 @@ describe('tokens cleanup', () => {
     expect(refresh.map(({ id }: { id: number }) => id)).toEqual([user.beside.id]);
     const access = parsed(await run(['tokens', 'list', '--user', user.name, '--json']));
     expect(access.map(({ id }: { id: number }) => id)).toEqual([user.issued.id]);
-    expect((await run(['tokens', 'cleanup', '--yes'])).stdout).toMatch(/^Nothing to delete\./);
+    expect((await run(['tokens', 'cleanup', '--yes'])).stdout).toMatch(/^Nothing to clean up\./);
   });
 });
 
@@ -297,8 +297,8 @@ describe('settings', () => {
     const before = parsed(await run(['settings', 'token-lifetime', '--json']));
     const set = ['settings', 'token-lifetime', '--access', '90d', '--code', '300'];
     const dry = await run([...set, '--dry-run']);
-    expect(dry.stdout).toMatch(/^Would be:\nAccess tokens live +90 days \(7776000 s\)\n/);
-    expect(await run(set)).toMatchObject({ code: 2, stderr: expect.stringContaining('no terminal') });
+    expect(dry.stdout).toMatch(/^Would set:\nAccess tokens live +90 days \(7776000 s\)\n/);
+    expect(await run(set)).toMatchObject({ code: 2, stderr: expect.stringContaining('without a terminal') });
     const done = parsed(await run([...set, '--yes', '--json']));
     expect(done).toMatchObject({
       changed: true,
@@ -312,7 +312,7 @@ describe('settings', () => {
       "SELECT value FROM conf_setting WHERE key = 'OAUTH2_PROVIDER'",
     );
     expect(row?.value).toEqual(done.lifetimes);
-    expect((await run([...set, '--yes'])).stdout).toMatch(/so already: nothing was changed\.\n$/);
+    expect((await run([...set, '--yes'])).stdout).toMatch(/Already set\. Nothing was changed\.\n$/);
   });
 });
 
@@ -330,7 +330,7 @@ describe('the way to the database', () => {
     });
     const { stdout } = await run(['context', 'check']);
     expect(stdout).toMatch(
-      /Answers: {2}the tables of tokenctl's own service at postgresql:\/\/127\.0\.0\.1:\d+\/test_/,
+      /Target: {3}the tables of tokenctl's own service at postgresql:\/\/127\.0\.0\.1:\d+\/test_/,
     );
     expect(stdout).toMatch(/Can do: .*revoke refresh tokens, end sessions, clean up/);
     expect(stdout).not.toMatch(/Cannot|GRANT/);
@@ -426,7 +426,7 @@ describe('the audit log in a database', () => {
     expect(verified).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
-        /^The log holds: \d+ entries in the database whose URL is in \$TOKENCTL_AUDIT_DATABASE\.\nHead: /,
+        /^The audit log is intact: \d+ entries in the database whose URL is in \$TOKENCTL_AUDIT_DATABASE\.\nHead: /,
       ),
     });
     expect(parsed(await run(['log', 'verify', '--json'], { env }))).toMatchObject({

@@ -30,12 +30,12 @@ describe('an error of the domain', () => {
   });
 });
 
-describe('an error that nobody foresaw', () => {
-  test('is called a bug, and nothing of it is shown', () => {
+describe('an unexpected error', () => {
+  test('is reported as a bug without its message', () => {
     const failure = failureOf(leaky);
     expect(failure.exit).toBe(1);
     expect(failureToText(failure)).toMatch(
-      /^Error: This is a bug of tokenctl: an unforeseen Error .*\n.*TOKENCTL_DEBUG=1/,
+      /^Error: Bug in tokenctl: unexpected Error\..*\n.*TOKENCTL_DEBUG=1/,
     );
     expect(JSON.stringify(failureToJson(failure))).not.toContain('s3cr3t');
   });

@@ -23,7 +23,7 @@ describe('in a database', () => {
     const dry = await home.run(['incident', 'lockdown', '--user', name, '--deactivate', '--dry-run']);
     expect(dry).toMatchObject({ code: 0 });
     expect(dry.stdout).toContain(`Deactivate 1 user: ${name}.`);
-    expect(dry.stdout).toContain('Dry run: nothing was changed.');
+    expect(dry.stdout).toContain('Dry run. Nothing was changed.');
     const done = await home.run([
       'incident',
       'lockdown',
@@ -40,7 +40,7 @@ describe('in a database', () => {
     const status = await home.run(['incident', 'status', '--check']);
     expect(status).toMatchObject({ code: 0 });
     expect(status.stdout).toContain(`${incident}: the access of ${name}`);
-    expect(status.stdout).toContain('It holds.');
+    expect(status.stdout).toContain('In effect.');
     await db.database().execute('UPDATE auth_user SET is_active = true WHERE username = $1', [name]);
     const drift = await home.run(['incident', 'status', '--check']);
     expect(drift).toMatchObject({ code: 3 });
@@ -50,8 +50,8 @@ describe('in a database', () => {
     expect(await home.run(['incident', 'lift', incident, '--yes'])).toMatchObject({ code: 0 });
     const twice = await home.run(['incident', 'lift', incident, '--yes']);
     expect(twice).toMatchObject({ code: 0 });
-    expect(twice.stdout).toContain('there is nothing to do');
-    expect((await home.run(['incident', 'status'])).stdout).toContain('Nothing is locked down');
+    expect(twice.stdout).toContain('Nothing to do');
+    expect((await home.run(['incident', 'status'])).stdout).toContain('No lockdown at');
   });
 
   test('the snapshot is for its owner only, and stands in the log by its hash', async () => {
@@ -92,7 +92,7 @@ describe('in a database', () => {
     const data = { incident, until: '2026-01-01T00:00:00.000Z' };
     await log.append({ kind: 'note', operation: 'incident.extend', run, actor, target, data });
     const { size } = await log.head();
-    const told = `Over, and not lifted: ${incident} `;
+    const told = `Past the end time but not lifted: ${incident} `;
     for (const args of [
       ['status'],
       ['status', '--json'],
@@ -112,9 +112,9 @@ describe('in a database', () => {
     const other = await home.json('incident', 'lockdown', '--user', (await db.addUser()).name, '--yes');
     expect((await home.run(['incident', 'lift', other.incident, '--yes'])).stderr).toContain(told);
     const lifted = await home.run(['incident', 'lift', '--due', '--yes']);
-    expect(lifted).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Over, and not lifted') });
+    expect(lifted).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Past the end time') });
     expect(await home.run(['incident', 'status'])).toMatchObject({
-      stdout: expect.stringContaining('Nothing is locked down'),
+      stdout: expect.stringContaining('No lockdown at'),
       stderr: '',
     });
   });
@@ -133,7 +133,7 @@ describe('in a database', () => {
     }
     const { stdout, code } = await home.run(['incident', 'status', '--check', '--log-file', moved]);
     expect(code).toBe(0);
-    expect(stdout).toContain('Nothing is locked down');
+    expect(stdout).toContain('No lockdown at');
     expect(stdout).toContain('1 more incident at another address, as last recorded:');
     expect(stdout).toMatch(
       new RegExp(
@@ -150,7 +150,7 @@ describe('in a database', () => {
     const { name } = await db.addUser();
     const done = await home.run(['users', 'offboard', name, '--yes', '--ticket', 'HR-1']);
     expect(done).toMatchObject({ code: 0 });
-    expect(done.stdout).toContain(`The access of ${name} has ended.`);
+    expect(done.stdout).toContain(`All access of ${name} has ended.`);
     const again = await home.json('users', 'offboard', name, '--yes');
     expect(again).toMatchObject({ dryRun: false, plan: { deactivate: [], revocation: { tokenIds: [] } } });
   });
@@ -188,7 +188,7 @@ describe('in a database', () => {
       revocation: { revoked: 1, refreshTokens: { revoked: 1 }, verified: true },
     });
     const after = await home.run(['tokens', 'find', '--leaked', file, '--revoke', '--yes']);
-    expect(after.stdout).toMatch(/over {2}refresh token/);
+    expect(after.stdout).toMatch(/dead {2}refresh token/);
     const log = readFileSync(join(home.folder, '.local/state/tokenctl/audit.jsonl'), 'utf8');
     for (const text of [log, found.stdout, revoked.stdout, revoked.stderr, after.stdout]) {
       expect(text).not.toContain('LEAKED');

@@ -18,7 +18,7 @@ describe('an age', () => {
   test.each(['', '0d', '-1d', '1.5d', '30', 'd', '30 d', '1M', '30D', '1e3d', '9999999d'])(
     '"%s" is refused, with an example of a good one',
     (text) => {
-      expect(() => parseAge(text)).toThrow(/is not an age: .* 90d/);
+      expect(() => parseAge(text)).toThrow(/Invalid age .* 90d/);
     },
   );
 });
@@ -42,6 +42,6 @@ describe('a moment', () => {
     '2026-01-31T12:30:00',
     '2026-01-31T25:00Z',
   ])('"%s" is refused', (text) => {
-    expect(() => parseMoment(text)).toThrow(/is no moment/);
+    expect(() => parseMoment(text)).toThrow(/Invalid time/);
   });
 });

@@ -180,14 +180,14 @@ describe('a change has to say why, where the configuration asks for it', () => {
     }
   });
 
-  test('with both it is done; a blank one is none; reading and rehearsing need neither', async () => {
+  test('needs both and refuses blank ones, except for reading and dry runs', async () => {
     const { run } = demanding();
     const revoke = ['tokens', 'revoke', '--user', 'user00001', '--yes'];
     expect((await run(['tokens', 'list', '--json'])).code).toBe(0);
     expect((await run(['tokens', 'revoke', '--all', '--dry-run'])).code).toBe(0);
     expect((await run([...revoke, '--reason', ' ', '--ticket', 'T-1'])).code).toBe(2);
     const { stderr } = await run([...revoke, '--reason', 'stolen']);
-    expect(stderr).toMatch(/A change has to be given --ticket here/);
+    expect(stderr).toMatch(/--ticket required for changes/);
     const [user] = JSON.parse((await run(['tokens', 'list', '--json'])).stdout) as {
       user: { username: string };
     }[];

@@ -32,7 +32,7 @@ function numbersIn(lines: readonly string[]): number[] {
 }
 
 describe('log export', () => {
-  test('prints the log as it is, or a copy that verifies as it does', async () => {
+  test('prints the log unchanged, so that a copy can be verified', async () => {
     const { path, args, folder } = await place(700);
     const printed = await tokenctl(args('--format', 'jsonl'));
     expect(printed.stdout).toBe(readFileSync(path, 'utf8'));
@@ -45,7 +45,7 @@ describe('log export', () => {
     expect((await tokenctl(args('--format', 'jsonl', '--since', '2099-01-01'))).stdout).toBe('');
   });
 
-  test('ends quietly where nobody reads on', async () => {
+  test('ends without an error if the reader closes the pipe', async () => {
     const { args } = await place(3_000);
     const running = startTokenctl(args('--format', 'ocsf'), { env: {} });
     running.stopReading();
@@ -154,7 +154,7 @@ describe('log export', () => {
     }
     expect((await tokenctl(args(...flags))).code).toBe(0);
     await at.until((text) => text.includes('"seq":4450,'));
-    // Behind a line that was cut short by the kill stands the next connection's first one.
+    // A line that the kill cut short is followed by the first line of the next connection.
     const lines = at
       .text()
       .split('\n')
@@ -183,7 +183,7 @@ describe('sinks and revocations', () => {
   const { home } = estate({ users: 8, tokens: 40 });
 
   /** A user who has tokens. */
-  async function somebody(run: ReturnType<typeof home>['run']): Promise<string> {
+  async function userWithToken(run: ReturnType<typeof home>['run']): Promise<string> {
     const tokens = JSON.parse((await run(['tokens', 'list', '--json'])).stdout) as {
       user: { username: string };
     }[];
@@ -192,11 +192,11 @@ describe('sinks and revocations', () => {
 
   test('an export whose sink hangs keeps no revocation from being done', async () => {
     const { start, run } = home();
-    await run(['tokens', 'revoke', '--user', await somebody(run), '--yes']);
+    await run(['tokens', 'revoke', '--user', await userWithToken(run), '--yes']);
     const to = `http://127.0.0.1:${await silence()}/`;
     const exporting = start(['log', 'export', '--format', 'ocsf', '--to', to, '--follow']);
     onTestFinished(() => void exporting.kill('SIGKILL'));
-    const revoked = await run(['tokens', 'revoke', '--user', await somebody(run), '--yes', '--json']);
+    const revoked = await run(['tokens', 'revoke', '--user', await userWithToken(run), '--yes', '--json']);
     expect(revoked.code).toBe(0);
     expect((JSON.parse(revoked.stdout) as { revoked: number }).revoked).toBeGreaterThan(0);
     exporting.kill('SIGTERM');
@@ -206,11 +206,11 @@ describe('sinks and revocations', () => {
   test('a report on them is written as Markdown, HTML and JSON', async () => {
     const { folder, run } = home();
     const order = ['--reason', 'stolen laptop', '--ticket', 'SEC-9'];
-    await run(['tokens', 'revoke', '--user', await somebody(run), '--yes', ...order]);
+    await run(['tokens', 'revoke', '--user', await userWithToken(run), '--yes', ...order]);
     const markdown = await run(['log', 'report', '--since', '1d']);
     expect(markdown.code).toBe(0);
     expect(markdown.stdout).toContain('stolen laptop');
-    expect(markdown.stdout).toMatch(/- \*\*Verification\*\*: holds: \d+ entries\n/);
+    expect(markdown.stdout).toMatch(/- \*\*Verification\*\*: intact: \d+ entries\n/);
     const output = join(folder, 'incident.html');
     const html = await run(['log', 'report', '--format', 'html', '--output', output]);
     expect(html).toMatchObject({ code: 0, stdout: expect.stringContaining('has the report on 1 run with') });

@@ -121,7 +121,7 @@ describe('changing', () => {
     const question = 'Type 5 to do all this in 2 contexts';
     const no = await typedInto(args, { home: place.folder, question, answer: '2' });
     expect(no.code).toBe(2);
-    expect(no.screen).toContain('Not confirmed: nothing was changed.');
+    expect(no.screen).toContain('Not confirmed. Nothing was changed.');
     expect(entriesOf(place)).toEqual([]);
     const yes = await typedInto(args, { home: place.folder, question, answer: '5' });
     expect(yes.code).toBe(0);
@@ -157,7 +157,7 @@ describe('changing', () => {
     const args = ['tokens', 'revoke', '--user', 'bob', '--context', 'east', '--yes'];
     const refused = await place.run([...args, '--at-most', '5']);
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain('6 tokens together');
+    expect(refused.stderr).toContain('contain 6 tokens');
     expect(entriesOf(place)).toEqual([]);
     expect((await place.run([...args, '--at-most', '6'])).code).toBe(0);
   });
@@ -191,7 +191,7 @@ describe('changing', () => {
     const place = home(GROUPS);
     const run = await place.run(['tokens', 'revoke', '--id', '1', '--context', 'east', '--yes']);
     expect(run.code).toBe(2);
-    expect(run.stderr).toContain('--id names another token in each place');
+    expect(run.stderr).toContain('--id works in one context only');
     expect(entriesOf(place)).toEqual([]);
   });
 

@@ -7,7 +7,7 @@ const frame = { verb: 'Revoking', seconds: 2 };
 describe('a line of progress', () => {
   test('shows all where there is room', () => {
     expect(progressText(progress, { ...frame, columns: 120 })).toBe(
-      `Revoking ${'█'.repeat(7)}${'░'.repeat(17)} 1,234 of 4,000, 7 failed, 617 a second`,
+      `Revoking ${'█'.repeat(7)}${'░'.repeat(17)} 1,234 of 4,000, 7 failed, 617 per second`,
     );
   });
 

@@ -15,18 +15,16 @@ test('settings that a target has not are said to be none, and are null in JSON',
   const { json, text } = settingsResult(settings);
   expect(json).toEqual(settings);
   const lines = (await text(screen)).trimEnd().split('\n');
-  expect(lines.filter((line) => line.endsWith('no setting here')).map((line) => line.split('  ')[0])).toEqual(
-    [
-      'Local accounts',
-      'Access tokens live',
-      'Refresh tokens live',
-      'Authorization codes live',
-      'Sessions for each user',
-      'Metrics without sign-in',
-    ],
-  );
+  expect(lines.filter((line) => line.endsWith('not available')).map((line) => line.split('  ')[0])).toEqual([
+    'Local accounts',
+    'Access tokens live',
+    'Refresh tokens live',
+    'Authorization codes live',
+    'Sessions for each user',
+    'Metrics without sign-in',
+  ]);
   expect(lines[0]).toMatch(/^Basic authentication +on$/);
   const whole = await settingsResult(installed).text(screen);
-  expect(whole).not.toContain('no setting');
-  expect(whole).toMatch(/^Sign-in page +its own$/m);
+  expect(whole).not.toContain('not available');
+  expect(whole).toMatch(/^Sign-in page +default$/m);
 });

@@ -123,7 +123,7 @@ describe('tokens revoke', () => {
     const { stdout, code } = await run(['tokens', 'revoke', '--user', 'backup', '--dry-run']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Would revoke \d+ tokens: .*backup/);
-    expect(stdout).toMatch(/Dry run: nothing was changed\.\n$/);
+    expect(stdout).toMatch(/Dry run\. Nothing was changed\.\n$/);
     expect((await run(['log', 'list'])).stderr).toBe('No entries.\n');
     const json = JSON.parse(
       (await run(['tokens', 'revoke', '--user', 'backup', '--dry-run', '--json'])).stdout,

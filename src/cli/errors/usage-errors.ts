@@ -112,7 +112,7 @@ export type FlagRules = Readonly<
 export function flagConflicts(rules: FlagRules, given: Readonly<Record<string, unknown>>): string[] {
   const isGiven = (name: string) => given[name] !== undefined;
   const conflicts = Object.entries(rules).flatMap(([name, { required, dependsOn, exclusive }]) => {
-    if (!isGiven(name)) return required === true ? [`Missing flag --${name}`] : [];
+    if (!isGiven(name)) return required === true ? [`--${name} is required`] : [];
     return [
       ...names(dependsOn)
         .filter((other) => !isGiven(other))
