@@ -3,23 +3,25 @@ import type { FastifyInstance } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the client is counted under, as of when the request came: one who hangs up has no address any more. */
+    /**
+     * The client's network for rate limits, as of the start of the request: a closed connection has no address.
+     */
     network: string;
   }
 }
 
-/** Notes of each request what its client is counted under, before anything else is done with it. */
+/** Sets the network of each request before any other hook. */
 export function setClientNetworks(app: FastifyInstance): void {
   app.decorateRequest('network', '');
   app.addHook('onRequest', async (request) => {
-    // Without a type for it: the address of a connection that is gone is undefined.
+    // Missing from the types: the address of a closed connection is undefined.
     request.network = clientNetwork(request.ip ?? 'gone');
   });
 }
 
 /**
- * What a client is counted under: its IPv4 address, or the /64 of its IPv6 address, of which one client has
- * as many addresses as it likes.
+ * The network of a client for rate limits: its IPv4 address, or the /64 of its IPv6 address, since one client
+ * can use all addresses of a /64.
  */
 export function clientNetwork(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { type RequestFailure, tooManyRequests } from '../failure.ts';
 
-/** Somebody who tries a password. */
+/** A login attempt. */
 export interface Attempt {
-  /** What the client is counted under. */
+  /** The client's network. */
   readonly network: string;
   readonly username: string;
 }
@@ -15,17 +15,17 @@ const PAIR = { burst: 10, refillSeconds: 6 };
 const NAME = { burst: 50, refillSeconds: 5 };
 /** For any name from one network: two hundred, then one a second. */
 const NETWORK = { burst: 200, refillSeconds: 1 };
-/** So many wrong passwords a network may try for a name whose own allowance others have used up. */
+/** Wrong passwords that a network may try for a name after other networks used up the name's allowance. */
 const FREE = 3;
 const PROVEN_SECONDS = 30 * 86_400;
 
 /**
- * Slows the guessing of passwords down: only wrong ones count, by name, by network and by both.
+ * Rate limits for wrong passwords, by name, by network and by both.
  *
- * Nobody is locked out for good. An allowance grows again with time, however often is tried meanwhile; a
- * network from which this user logged in before, or that has hardly tried, is not held up by what others did;
- * a right password takes nothing. An attempt is counted when it begins and given back when it succeeds, so
- * that many at once are no way round.
+ * No user is locked out: an allowance refills with time, regardless of further attempts. Attempts of others do
+ * not affect a network from which the user logged in before or that has few attempts. A correct password costs
+ * nothing. An attempt is counted when it begins and refunded when it succeeds, so concurrent attempts cannot
+ * bypass the limit.
  */
 export class PasswordLimits {
   readonly #pairs: Buckets;
@@ -33,19 +33,19 @@ export class PasswordLimits {
   readonly #networks: Buckets;
   readonly #proven: Buckets;
 
-  /** @param clock Milliseconds that never go back. */
+  /** @param clock A monotonic clock in milliseconds. */
   constructor(clock: () => number) {
     this.#pairs = new Buckets(PAIR, clock);
     this.#names = new Buckets(NAME, clock);
     this.#networks = new Buckets(NETWORK, clock);
-    // A bucket of one that fills up after thirty days: taken where a login succeeded since.
+    // A bucket of one that refills in thirty days; empty after a successful login.
     this.#proven = new Buckets({ burst: 1, refillSeconds: PROVEN_SECONDS }, clock);
   }
 
   /**
    * Begins an attempt.
    *
-   * @returns What to call when the password was right.
+   * @returns A function to call if the password was correct.
    * @throws RequestFailure 429
    */
   begin(attempt: Attempt): () => void {
@@ -73,19 +73,18 @@ export class PasswordLimits {
 }
 
 function refused(wait: number): RequestFailure {
-  return tooManyRequests('Too many attempts with a wrong password.', wait);
+  return tooManyRequests('Too many wrong passwords.', wait);
 }
 
-/** Where grants are asked for: what is refused there counts. Wrong passwords at the login count by themselves. */
+/** The OAuth2 endpoints whose rejected requests count. Wrong passwords have their own limits. */
 const LIMITED = ['authorize/', 'token/', 'revoke_token/', 'introspect/'];
 
-/** Refused requests from one network: three hundred, then two a second. */
+/** Rejected requests from one network: three hundred, then two per second. */
 const REFUSALS = { burst: 300, refillSeconds: 0.5 };
 
 /**
- * Slows down a client whose requests for an authorization or a token are refused again and again:
- * 429 until its allowance has grown again. Requests that are granted take nothing, so that a busy client is
- * never slowed.
+ * Answers 429 to clients with too many rejected OAuth2 requests until their allowance refills. Successful
+ * requests cost nothing.
  */
 export function limitRefusedRequests(app: FastifyInstance, clock: () => number): void {
   const limited: ReadonlySet<string> = new Set(LIMITED.map((name) => `/api/o/${name}`));
@@ -93,7 +92,7 @@ export function limitRefusedRequests(app: FastifyInstance, clock: () => number):
   app.addHook('onRequest', async (request) => {
     if (!limited.has(request.routeOptions.url ?? '')) return;
     const wait = refusals.wait(request.network);
-    if (wait > 0) throw tooManyRequests('Too many requests that were refused.', wait);
+    if (wait > 0) throw tooManyRequests('Too many rejected requests.', wait);
   });
   app.addHook('onResponse', async (request, reply) => {
     if (!limited.has(request.routeOptions.url ?? '')) return;
@@ -101,19 +100,19 @@ export function limitRefusedRequests(app: FastifyInstance, clock: () => number):
   });
 }
 
-/** How much is allowed. */
+/** The size of a bucket. */
 interface Allowance {
-  /** So many at once. */
+  /** The maximum number at once. */
   readonly burst: number;
-  /** After that, one in so many seconds. */
+  /** Seconds to refill one. */
   readonly refillSeconds: number;
-  /** So many keys are remembered at the most; the one not used for longest is forgotten first. */
+  /** The maximum number of keys; the least recently used is dropped first. */
   readonly keys?: number;
 }
 
 const MAX_KEYS = 50_000;
 
-/** Token buckets by key. What a key was is not kept, only a digest of it: a name may be long, or a password typed into the wrong field. */
+/** Token buckets by key. Keys are stored as hashes: a name may be long, or a password in the wrong field. */
 export class Buckets {
   readonly #allowance: Allowance;
   readonly #clock: () => number;
@@ -125,26 +124,26 @@ export class Buckets {
     this.#clock = clock;
   }
 
-  /** How many keys are remembered. */
+  /** The number of stored keys. */
   get size(): number {
     return this.#buckets.size;
   }
 
-  /** Seconds until one may be taken: 0 where it may be taken now. */
+  /** Seconds until one is available; 0 if now. */
   wait(key: string): number {
     const { left } = this.#level(digest(key));
     return left >= 1 ? 0 : (1 - left) * this.#allowance.refillSeconds;
   }
 
-  /** How many were taken and not filled up again by now. */
+  /** The number taken and not yet refilled. */
   taken(key: string): number {
     return this.#allowance.burst - this.#level(digest(key)).left;
   }
 
   /**
-   * Takes one, or what is left: a bucket is never less than empty, so that insisting does not make it longer.
+   * Takes one, or the rest: further attempts do not extend the wait.
    *
-   * @returns How much was taken, to be given back.
+   * @returns The amount taken, for a refund.
    */
   take(key: string): number {
     const name = digest(key);
@@ -154,14 +153,14 @@ export class Buckets {
     return taken;
   }
 
-  /** Puts back what was taken. */
+  /** Refunds an amount. */
   giveBack(key: string, taken: number): void {
     const name = digest(key);
     const { left, at } = this.#level(name);
     this.#put(name, { left: Math.min(this.#allowance.burst, left + taken), at });
   }
 
-  /** Fills it up. */
+  /** Refills the bucket. */
   forget(key: string): void {
     this.#buckets.delete(digest(key));
   }

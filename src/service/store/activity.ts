@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 
-/** What the activity stream keeps of one change. `changes` holds no secret: values are masked before. */
+/** A new entry of the activity stream. Secrets in `changes` are already masked. */
 export interface Activity {
   readonly operation: 'create' | 'update' | 'delete' | 'associate' | 'disassociate';
   readonly at: Date;
@@ -11,14 +11,14 @@ export interface Activity {
   readonly actorId: number | null;
   readonly node: string;
   readonly setting?: Readonly<Record<string, unknown>>;
-  /** What it is about, while that exists. */
+  /** The objects that the entry links to. */
   readonly tokenId?: number;
   readonly applicationId?: number;
   readonly userId?: number;
   readonly organizationId?: number;
 }
 
-/** The tables that link an entry to what it is about. */
+/** The tables that link an entry to its objects. */
 const LINKS = [
   ['tokenId', 'main_activitystream_o_auth2_access_token', 'oauth2accesstoken_id'],
   ['applicationId', 'main_activitystream_o_auth2_application', 'oauth2application_id'],
@@ -26,7 +26,7 @@ const LINKS = [
   ['organizationId', 'main_activitystream_organization', 'organization_id'],
 ] as const;
 
-/** Adds an entry, in the transaction of the change itself: neither stands without the other. */
+/** Adds an entry in the transaction of the change. */
 export async function insertActivity(transaction: Queryable, activity: Activity): Promise<void> {
   const [row] = await transaction.query<{ id: number }>(
     `INSERT INTO main_activitystream
@@ -89,7 +89,7 @@ export interface ActivityRecord {
 }
 
 /**
- * Rows `s` of main_activitystream with the actor `u` and what they are about: the token `t` (of the
+ * Rows `s` of main_activitystream with the actor `u` and their objects: the token `t` (of the
  * application `ta`), the application `a`, the user `b`, the organization `o`; at most one of each.
  */
 export const ACTIVITY_FROM = `main_activitystream s
@@ -128,7 +128,7 @@ export async function findActivity(
   return rows[0] ?? null;
 }
 
-/** Keeps the name of a user who is about to be deleted in the entries that he or she caused. */
+/** Stores the name of a user in the user's entries, before the user is deleted. */
 export async function keepDeletedActor(
   transaction: Queryable,
   user: {
@@ -145,22 +145,22 @@ export async function keepDeletedActor(
   ]);
 }
 
-/** Who deletes what these hang on, and when. */
+/** The actor and time of a deletion. */
 interface Deletion {
   readonly actorId: number;
   readonly at: Date;
   readonly node: string;
 }
 
-/** Which tokens go, without being named, because what they hang on is deleted. */
+/** The object whose deletion deletes its tokens as well. */
 type Cascade =
   | { readonly applicationId: number }
   | { readonly userId: number }
   | { readonly organizationId: number };
 
 /**
- * Notes the end of all access tokens of an application, a user or an organization's applications, an entry
- * each, as the controller does where a deletion takes tokens along. To be called before the deletion.
+ * Adds an entry for each access token of an application, a user or an organization's applications, as the
+ * controller does for cascading deletions. Call it before the deletion.
  */
 export async function recordTokenDeletions(transaction: Queryable, of: Cascade, by: Deletion): Promise<void> {
   const [condition, id] =
@@ -179,7 +179,7 @@ export async function recordTokenDeletions(transaction: Queryable, of: Cascade, 
   );
 }
 
-/** Notes the end of all applications of an organization, likewise, before it is deleted. */
+/** Adds an entry for each application of an organization. Call it before the deletion. */
 export async function recordApplicationDeletions(
   transaction: Queryable,
   organizationId: number,

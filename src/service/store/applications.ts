@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
 import type { Condition } from '../listing/filters.ts';
 
-/** An OAuth2 application with its organization. The client secret is not among it. */
+/** An OAuth2 application with its organization, without the client secret. */
 export interface ApplicationRecord {
   readonly id: number;
   readonly created: Date;
@@ -57,7 +57,7 @@ export async function findApplicationId(
   return rows[0]?.id ?? null;
 }
 
-/** What can be written of an application. */
+/** The writable fields of an application. */
 export interface ApplicationFacts {
   readonly name: string;
   readonly description: string;
@@ -71,8 +71,8 @@ export interface ApplicationFacts {
 /**
  * Adds an application.
  *
- * @param client Its id, and the stored form of its secret.
- * @returns The id, or null where the organization has an application of this name.
+ * @param client Its client id, and the hash of its secret.
+ * @returns The id, or null if the organization has an application of this name.
  */
 export async function insertApplication(
   transaction: Queryable,
@@ -102,10 +102,10 @@ export async function insertApplication(
 }
 
 /**
- * Writes what may change in an application; the grant type and the client id never do.
+ * Updates an application. The grant type and the client id never change.
  *
- * @param change With the stored form of a new secret, or null where the old one stays.
- * @returns False where the organization has another application of this name.
+ * @param change With the hash of a new secret, or null to keep the old one.
+ * @returns False if the organization has another application of this name.
  */
 export async function updateApplication(
   transaction: Queryable,
@@ -137,15 +137,15 @@ export async function updateApplication(
 }
 
 /**
- * Deletes an application; its access tokens, refresh tokens and codes go with it.
+ * Deletes an application with its access tokens, refresh tokens and codes.
  *
- * @returns Whether it was there.
+ * @returns Whether it existed.
  */
 export async function deleteApplication(transaction: Queryable, id: number): Promise<boolean> {
   return (await transaction.execute('DELETE FROM main_oauth2application WHERE id = $1', [id])) === 1;
 }
 
-/** An application as the OAuth2 endpoints know it: a client (RFC 6749 §2). `client_secret` in its stored form. */
+/** An application as an OAuth2 client (RFC 6749 §2). `client_secret` is hashed. */
 export interface ClientRecord {
   readonly id: number;
   readonly name: string;
@@ -175,7 +175,7 @@ export async function findClient(database: Queryable, clientId: string): Promise
   return client ?? null;
 }
 
-/** How many tokens an application has, as far as somebody sees them, and the first ten. */
+/** The number of an application's visible tokens, and the first ten. */
 export interface ApplicationTokens {
   readonly application_id: number;
   readonly count: number;
@@ -183,7 +183,7 @@ export interface ApplicationTokens {
 }
 
 /**
- * What the given applications have of the tokens for which a condition holds, by the application's id.
+ * The visible tokens of the given applications, by application id.
  *
  * @param visible Over rows `t` of tokens and `a` of applications; its parameters begin at `$2`.
  */

@@ -2,7 +2,7 @@ import type { Queryable } from '../../db/database.ts';
 import { type NewPair, newPairValues, PAIR } from './issued-tokens.ts';
 import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
 
-/** What a new authorization code stands for. */
+/** A new authorization code. */
 export interface NewCode {
   readonly hash: string;
   readonly created: Date;
@@ -10,15 +10,15 @@ export interface NewCode {
   readonly applicationId: number;
   readonly userId: number;
   readonly redirectUri: string;
-  /** Whether the authorization request named it, so that the token request must as well (RFC 6749 §4.1.3). */
+  /** Whether the authorization request named it; then the token request must, too (RFC 6749 §4.1.3). */
   readonly redirectUriGiven: boolean;
   readonly scope: string;
-  /** Empty where there is none. */
+  /** Empty if missing. */
   readonly codeChallenge: string;
   readonly codeChallengeMethod: string;
 }
 
-/** Keeps an authorization code until it is exchanged. */
+/** Stores an authorization code. */
 export async function insertCode(database: Queryable, code: NewCode): Promise<void> {
   await database.execute(
     `INSERT INTO oauth2_provider_grant
@@ -40,7 +40,7 @@ export async function insertCode(database: Queryable, code: NewCode): Promise<vo
   );
 }
 
-/** An authorization code with what decides about its exchange. */
+/** A stored authorization code. */
 export interface CodeRecord {
   readonly id: number;
   readonly application_id: number;
@@ -52,7 +52,7 @@ export interface CodeRecord {
   readonly scope: string;
   readonly code_challenge: string;
   readonly code_challenge_method: string;
-  /** Whether the credentials of its user are accepted. */
+  /** Whether its user may authenticate. */
   readonly may_authenticate: boolean;
   readonly is_external: boolean;
 }
@@ -70,8 +70,8 @@ export async function findCode(database: Queryable, hash: string): Promise<CodeR
 }
 
 /**
- * Exchanges an authorization code for tokens. Of several that try at once exactly one succeeds; the code
- * stays, marked as used, so that a second use is recognized (RFC 6749 §4.1.2).
+ * Exchanges an authorization code for tokens. Of concurrent calls exactly one succeeds. The code is kept and
+ * marked as used, to detect a second use (RFC 6749 §4.1.2).
  *
  * @returns Whether this call exchanged it.
  */
@@ -87,7 +87,7 @@ export async function exchangeCode(database: Queryable, pair: NewPair, codeId: n
   return rows.length === 1;
 }
 
-/** Deletes the codes that expired before a moment, used or not. */
+/** Deletes the codes that expired before this time, used or not. */
 export async function deleteCodes(database: Queryable, expiredBefore: Date): Promise<number> {
   return database.execute('DELETE FROM oauth2_provider_grant WHERE expires < $1', [expiredBefore]);
 }

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 
-/** What hosts, inventories, credentials and job templates have in common. */
+/** The common fields of hosts, inventories, credentials and job templates. */
 export interface NamedRecord {
   readonly id: number;
   readonly created: Date;
@@ -28,14 +28,14 @@ export async function findInventory(
   return rows[0] ?? null;
 }
 
-/** What is new in a table of things that belong to an organization. */
+/** A new object of an organization. */
 export interface NewNamed {
   readonly name: string;
   readonly description: string;
   readonly organization: number | null;
 }
 
-/** Adds an inventory or a credential. Returns its row, or null where the organization has one of this name. */
+/** Adds an inventory or a credential. Returns its row, or null if the organization has one of this name. */
 export async function insertNamed(
   database: Queryable,
   table: 'main_inventory' | 'main_credential',
@@ -50,7 +50,7 @@ export async function insertNamed(
   return rows[0] ?? null;
 }
 
-/** Adds a host. Returns its id, or null where the inventory has one of this name. */
+/** Adds a host. Returns its id, or null if the inventory has one of this name. */
 export async function insertHost(
   database: Queryable,
   host: Pick<HostRecord, 'name' | 'description' | 'enabled' | 'variables' | 'inventory'>,

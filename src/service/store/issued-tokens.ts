@@ -1,32 +1,32 @@
 import type { Queryable } from '../../db/database.ts';
 import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
 
-/** A pair of tokens to be stored, by the stored forms of their values. */
+/** A new pair of tokens. `accessToken` and `refreshToken` are hashes. */
 export interface NewPair {
   readonly at: Date;
-  /** The node that the activity stream names. */
+  /** The node in the activity stream. */
   readonly node: string;
   readonly accessToken: string;
-  /** Null where none is given: with the implicit grant. */
+  /** Null for the implicit grant. */
   readonly refreshToken: string | null;
   readonly expires: Date;
   readonly client: { readonly id: number; readonly name: string };
-  /** What the access token may do. */
+  /** The scope of the access token. */
   readonly scope: string;
-  /** What was granted, where that is more. */
+  /** The granted scope, if it is wider. */
   readonly granted: string | null;
 }
 
-/** The parameters `$1` to `$9` of {@link PAIR}; a statement's own follow from `$10`. */
+/** The parameters `$1` to `$9` of {@link PAIR}; further parameters start at `$10`. */
 export function newPairValues(pair: NewPair): unknown[] {
   const { at, node, accessToken, expires, scope, refreshToken, granted, client } = pair;
   return [at, node, accessToken, expires, scope, refreshToken, granted, client.id, client.name];
 }
 
 /**
- * Stores a pair of tokens and its entry in the activity stream, over one row `origin` (user_id, family,
- * refresh_token_id: the refresh token it replaces, or null). Without such a row nothing is stored: a grant
- * is claimed and its tokens are made by one statement, so that neither stands without the other.
+ * Stores a pair of tokens and its activity entry for the one row of `origin` (user_id, family, and
+ * refresh_token_id of the replaced refresh token or null). Without a row it stores nothing: one statement
+ * claims a grant and creates its tokens.
  */
 export const PAIR = `
   access AS (
@@ -51,10 +51,9 @@ export const PAIR = `
   SELECT id FROM access`;
 
 /**
- * Issues tokens to a client for a user who is active and, where it is given, still has the password that was
- * verified (in its stored form).
+ * Issues tokens to a client for an active user whose password hash is still `password` (if given).
  *
- * @returns Whether it is so.
+ * @returns False if the user was deactivated or the password changed.
  */
 export async function issuePair(
   database: Queryable,
@@ -72,29 +71,28 @@ export async function issuePair(
   return rows.length === 1;
 }
 
-/** What a deletion of access tokens `t` returns, for {@link RECORD_DELETED_TOKENS}. */
+/** The RETURNING columns of a deletion of access tokens `t`, for {@link RECORD_DELETED_TOKENS}. */
 export const DELETED_TOKEN_COLUMNS = `
   t.id, t.description, t.scope,
   (SELECT a.name FROM main_oauth2application a WHERE a.id = t.application_id) AS application`;
 
-/** Notes the end of the access tokens in `gone` in the activity stream; `$1` is when, `$2` the node. */
+/** Adds an activity entry for each deleted access token in `gone`. `$1` is the time, `$2` the node. */
 export const RECORD_DELETED_TOKENS = `
   INSERT INTO main_activitystream (operation, timestamp, changes, object1, action_node)
   SELECT 'delete', $1, json_build_object('description', g.description, 'application', g.application,
     'scope', g.scope, 'id', g.id, 'token', '************')::text, 'o_auth2_access_token', $2 FROM gone g`;
 
-/** A token whose value was presented for revocation. */
+/** A token that a client asks to revoke. */
 export interface FoundToken {
   /** The client it was issued to; null for a personal access token. */
   readonly application_id: number | null;
-  /** Null for an access token that no refresh token goes with. */
+  /** Null for an access token without a refresh token. */
   readonly family: number | null;
   readonly access_token_id: number | null;
 }
 
 /**
- * The access token or refresh token with this stored form, or null. Which of the two it is need not be told:
- * a hint is only that (RFC 7009 §2.1).
+ * The access token or refresh token with this hash, or null. The token type hint is optional (RFC 7009 §2.1).
  */
 export async function findTokenByHash(database: Queryable, hash: string): Promise<FoundToken | null> {
   const rows = await database.query<FoundToken>(
@@ -108,7 +106,7 @@ export async function findTokenByHash(database: Queryable, hash: string): Promis
   return rows[0] ?? null;
 }
 
-/** Ends an access token that stands alone, with its entry in the activity stream. */
+/** Deletes an access token without a refresh token and adds its activity entry. */
 export async function endAccessToken(
   database: Queryable,
   ending: { readonly id: number; readonly at: Date; readonly node: string },
@@ -119,12 +117,12 @@ export async function endAccessToken(
   );
 }
 
-/** What introspection (RFC 7662) tells of a live token. */
+/** The facts of a live token for introspection (RFC 7662). */
 export interface LiveToken {
   readonly kind: 'access_token' | 'refresh_token';
   readonly scope: string;
   readonly created: Date;
-  /** Of an access token. */
+  /** Null for a refresh token. */
   readonly expires: Date | null;
   readonly user_id: number;
   readonly username: string;
@@ -165,8 +163,8 @@ export async function findGrantedScopes(
 }
 
 /**
- * Ends what local users hold: their sessions, codes, access tokens (each with its entry in the activity
- * stream) and refresh tokens.
+ * Revokes all credentials of local users: sessions, codes, access tokens (each with an activity entry) and
+ * refresh tokens.
  */
 export async function endLocalCredentials(
   transaction: Queryable,

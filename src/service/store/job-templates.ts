@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 
-/** A job template with the names of what it refers to. */
+/** A job template with the names of its related objects. */
 export interface JobTemplateRecord {
   readonly id: number;
   readonly created: Date;
@@ -39,7 +39,7 @@ export async function findJobTemplate(database: Queryable, id: number): Promise<
   return rows[0] ?? null;
 }
 
-/** What a job template is made of. */
+/** The writable fields of a job template. */
 export interface NewJobTemplate {
   readonly name: string;
   readonly description: string;
@@ -58,7 +58,7 @@ function values(template: NewJobTemplate): readonly unknown[] {
   return [name, description, playbook, limit, ask_limit_on_launch, ...references, at];
 }
 
-/** Adds a job template. Returns its id, or null where the organization has one of this name. */
+/** Adds a job template. Returns its id, or null if the organization has one of this name. */
 export async function insertJobTemplate(
   transaction: Queryable,
   template: NewJobTemplate,
@@ -72,7 +72,7 @@ export async function insertJobTemplate(
   return rows[0]?.id ?? null;
 }
 
-/** Writes a job template. Returns false where its organization has another one of the new name. */
+/** Writes a job template. Returns false if its organization has another one of this name. */
 export async function updateJobTemplate(
   transaction: Queryable,
   id: number,
@@ -89,7 +89,7 @@ export async function updateJobTemplate(
   return touched === 1;
 }
 
-/** Deletes a job template; its jobs stay. */
+/** Deletes a job template and keeps its jobs. */
 export async function deleteJobTemplate(transaction: Queryable, id: number): Promise<boolean> {
   return (await transaction.execute('DELETE FROM service_job_template WHERE id = $1', [id])) === 1;
 }

@@ -1,9 +1,9 @@
 import type { Queryable } from '../../db/database.ts';
 
-/** Where a job stands, in the controller's words. */
+/** The status of a job in the controller's terms. */
 export type JobStatus = 'pending' | 'running' | 'successful' | 'failed' | 'error' | 'canceled';
 
-/** A job with the names of what it refers to. */
+/** A job with the names of its related objects. */
 export interface JobRecord {
   readonly id: number;
   readonly created: Date;
@@ -55,7 +55,7 @@ export async function findJob(database: Queryable, id: number): Promise<JobRecor
   return rows[0] ?? null;
 }
 
-/** What is launched: a template as it is now, with the limit that counts this time. */
+/** A new job: the template to copy, and the limit of this launch. */
 interface NewJob {
   readonly templateId: number;
   readonly limit: string;
@@ -65,7 +65,7 @@ interface NewJob {
   readonly at: Date;
 }
 
-/** Adds a job that waits for its turn. Returns its id, or null where the template is gone. */
+/** Adds a pending job. Returns its id, or null if the template was deleted. */
 export async function insertJob(database: Queryable, job: NewJob): Promise<number | null> {
   const rows = await database.query<{ id: number }>(
     `INSERT INTO service_job (name, description, playbook, organization_id, inventory_id, project_id,
@@ -77,7 +77,7 @@ export async function insertJob(database: Queryable, job: NewJob): Promise<numbe
   return rows[0]?.id ?? null;
 }
 
-/** Asks for a job's end. One that waits ends here. Returns false where it had ended already. */
+/** Requests the cancellation of a job; a pending one is canceled at once. Returns false if it had finished. */
 export async function cancelJob(
   database: Queryable,
   { id, at }: { readonly id: number; readonly at: Date },
@@ -92,7 +92,7 @@ export async function cancelJob(
   return touched === 1;
 }
 
-/** What a job printed, from its beginning to what is stored by now. */
+/** The stored output of a job. */
 export async function readOutput(database: Queryable, id: number): Promise<string> {
   const rows = await database.query<{ content: string }>(
     'SELECT content FROM service_job_output WHERE job_id = $1 ORDER BY number',
@@ -101,22 +101,22 @@ export async function readOutput(database: Queryable, id: number): Promise<strin
   return rows.map(({ content }) => content).join('');
 }
 
-/** Which job, and which process runs it: a statement of another process than its own touches nothing. */
+/** A job and the process that runs it. Statements of another process change nothing. */
 interface OwnJob {
   readonly id: number;
   readonly runner: string;
 }
 
-/** What is to be run. */
+/** What a job runs. */
 export interface RunnableJob {
   readonly playbook: string;
   readonly limit: string;
   readonly inventory_id: number | null;
-  /** The project's folder below that of all projects; null where the project is gone. */
+  /** The project's folder in the projects folder; null if the project was deleted. */
   readonly project_path: string | null;
 }
 
-/** Takes a waiting job into work. Returns null where it was canceled or ended meanwhile. */
+/** Starts a pending job. Returns null if it was canceled or finished in the meantime. */
 export async function startJob(
   database: Queryable,
   { id, runner, at }: OwnJob & { readonly at: Date },
@@ -131,7 +131,7 @@ export async function startJob(
   return rows[0] ?? null;
 }
 
-/** Ends a job that waits or runs. Returns false where somebody else ended it. */
+/** Finishes a pending or running job. Returns false if it had finished. */
 export async function endJob(
   database: Queryable,
   end: OwnJob & { readonly status: JobStatus; readonly explanation: string; readonly at: Date },
@@ -144,7 +144,7 @@ export async function endJob(
   return touched === 1;
 }
 
-/** Adds to what a job printed. Pieces are numbered from 0. */
+/** Appends to the output of a job. Pieces are numbered from 0. */
 export async function appendOutput(
   database: Queryable,
   piece: { readonly jobId: number; readonly number: number; readonly content: string },
@@ -156,7 +156,7 @@ export async function appendOutput(
   ]);
 }
 
-/** Says that these jobs are still being worked on. Returns those that are to go on, and which are to be canceled. */
+/** Renews the heartbeat of these jobs. Returns the unfinished ones, with their cancel flag. */
 export function renewJobs(
   database: Queryable,
   { ids, runner }: { readonly ids: readonly number[]; readonly runner: string },
@@ -170,8 +170,7 @@ export function renewJobs(
 }
 
 /**
- * Ends jobs whose process has been silent for longer than `seconds`; times are the database's own, so that
- * clocks of several machines need not agree. Returns how many.
+ * Fails jobs without a heartbeat for `seconds`, by the database's clock. Returns their number.
  */
 export function failLostJobs(
   database: Queryable,

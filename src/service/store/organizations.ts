@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
 import { insertActivity } from './activity.ts';
 
-/** An organization with who made and who changed it. */
+/** An organization with its creator and last editor. */
 export interface OrganizationRecord {
   readonly id: number;
   readonly created: Date;
@@ -19,7 +19,7 @@ export interface OrganizationRecord {
   readonly modified_by_last_name: string | null;
 }
 
-/** Rows `o` of main_organization with their maker `c` and last changer `m`. */
+/** Rows `o` of main_organization with their creator `c` and last editor `m`. */
 export const ORGANIZATION_FROM = `main_organization o
   LEFT JOIN auth_user c ON c.id = o.created_by_id
   LEFT JOIN auth_user m ON m.id = o.modified_by_id`;
@@ -57,7 +57,7 @@ export async function findOrganizationId(database: Queryable, name: string): Pro
   return rows[0]?.id ?? null;
 }
 
-/** Adds an organization. Returns its id, or null where the name is taken. */
+/** Adds an organization. Returns its id, or null if the name is taken. */
 export async function insertOrganization(
   transaction: Queryable,
   organization: {
@@ -82,7 +82,7 @@ export async function insertOrganization(
   return rows[0]?.id ?? null;
 }
 
-/** Writes what may change in an organization. Returns false where the new name is taken by another one. */
+/** Updates an organization. Returns false if the name is taken. */
 export async function updateOrganization(
   transaction: Queryable,
   organization: {

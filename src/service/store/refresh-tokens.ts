@@ -8,32 +8,32 @@ import {
 } from './issued-tokens.ts';
 import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
 
-/** A refresh token with what decides about a refresh. */
+/** A refresh token with the facts that a refresh checks. */
 export interface RefreshTokenRecord {
   readonly id: number;
-  /** The stored form of its value. */
+  /** The hash of its value. */
   readonly stored: string;
   readonly application_id: number;
   readonly created: Date;
   /** When it was used or revoked. */
   readonly revoked: Date | null;
   readonly family: number;
-  /** The access token beside it; null where that was revoked or deleted. */
+  /** Its access token; null if that was revoked or deleted. */
   readonly access_token_id: number | null;
-  /** What was granted (RFC 6749 §6); null without an access token. */
+  /** The granted scope (RFC 6749 §6); null without an access token. */
   readonly granted: string | null;
-  /** Whether the credentials of its user are accepted. */
+  /** Whether its user may authenticate. */
   readonly may_authenticate: boolean;
   readonly is_external: boolean;
 }
 
-/** The refresh tokens with these stored forms. */
+/** The refresh tokens with these hashes. */
 export function findRefreshTokens(
   database: Queryable,
   hashes: readonly string[],
 ): Promise<RefreshTokenRecord[]> {
   return database.query(
-    // OFFSET 0: each is looked up by the indexes, whatever the planner believes of tables that grow fast.
+    // OFFSET 0 forces index lookups even with stale planner statistics of fast-growing tables.
     `SELECT f.* FROM unnest($1::varchar[]) k (token) CROSS JOIN LATERAL (
        SELECT r.id, r.token AS stored, r.application_id, r.created, r.revoked, r.family, t.id AS access_token_id,
          CASE WHEN t.id IS NOT NULL THEN COALESCE(r.scope, t.scope) END AS granted,
@@ -57,11 +57,11 @@ export async function findRefreshToken(
 }
 
 /**
- * Replaces a refresh token and its access token by a new pair (RFC 9700 §4.14.2, rotation). Of several that
- * try at once exactly one succeeds. The access token is locked before the refresh token, as by everything
- * else that ends them, so that none waits for the other in a circle.
+ * Replaces a refresh token and its access token by a new pair (rotation, RFC 9700 §4.14.2). Of concurrent calls
+ * exactly one succeeds. Locks the access token before the refresh token, as all revocations do, to avoid
+ * deadlocks.
  *
- * @returns Whether this call replaced it; not where it was used, or its access token ended, before.
+ * @returns Whether this call replaced it. False if it was used or its access token was revoked before.
  */
 export async function rotateRefreshToken(
   database: Queryable,
@@ -86,9 +86,9 @@ export async function rotateRefreshToken(
 }
 
 /**
- * Ends a family: all that came of one grant. A refresh that is under way may put a new pair in the place of
- * the last one; so it is looked again until nothing lives. One under way shows as a live pair until it is
- * done. Each access token is locked, by deleting it, before its refresh token, as in a refresh.
+ * Revokes a family: all tokens of one grant. A concurrent refresh may add a new pair, so it repeats until no
+ * live token is left. Deletes each access token before it revokes the refresh token, the lock order of a
+ * refresh.
  */
 export async function endFamily(
   transaction: Queryable,

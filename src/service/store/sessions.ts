@@ -2,14 +2,14 @@ import type { Queryable } from '../../db/database.ts';
 
 import { MAY_AUTHENTICATE, USER_COLUMNS, type UserRecord } from './users.ts';
 
-/** A session row with its owner. `session_key` is the stored form, never the cookie's value. */
+/** A session row with its owner. `session_key` is the hash of the cookie's value. */
 export interface SessionRecord {
   readonly session_key: string;
   readonly expire_date: Date;
   readonly owner: UserRecord;
 }
 
-/** A live session of a user whose credentials are accepted, or null. */
+/** A live session of a user who may authenticate, or null. */
 export async function findSession(
   database: Queryable,
   sessionKey: string,
@@ -44,7 +44,7 @@ export async function insertSession(
   );
 }
 
-/** Moves the end of a session. */
+/** Changes the expiry of a session. */
 export async function extendSession(database: Queryable, sessionKey: string, expires: Date): Promise<void> {
   await database.execute('UPDATE django_session SET expire_date = $2 WHERE session_key = $1', [
     sessionKey,
@@ -80,7 +80,7 @@ export async function deleteOldestSessions(
   );
 }
 
-/** Deletes what has expired. */
+/** Deletes expired sessions. */
 export function deleteExpiredSessions(database: Queryable, at: Date): Promise<number> {
   return database.execute('DELETE FROM django_session WHERE expire_date <= $1', [at]);
 }

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 
-/** The settings that were changed from their defaults, by key, in the order in which they first were. */
+/** The settings that differ from their defaults, by key, oldest change first. */
 export async function readSettings(database: Queryable): Promise<ReadonlyMap<string, unknown>> {
   const rows = await database.query<{ key: string; value: unknown }>(
     'SELECT key, value FROM conf_setting WHERE user_id IS NULL ORDER BY id',
@@ -10,15 +10,15 @@ export async function readSettings(database: Queryable): Promise<ReadonlyMap<str
   return new Map(rows.map((row) => [row.key, row.value]));
 }
 
-/** Keeps all others from writing settings until the transaction ends; they can still be read. */
+/** Blocks other writes to the settings until the transaction ends. Reads continue. */
 export async function lockSettings(transaction: Queryable): Promise<void> {
   await transaction.execute('LOCK TABLE conf_setting IN SHARE ROW EXCLUSIVE MODE');
 }
 
 /**
- * Writes one setting, in a transaction that keeps others from writing ({@link lockSettings}) or is the first.
+ * Writes one setting. The transaction must hold {@link lockSettings}, except on the first start.
  *
- * @returns The row's id and the value that stood there before (undefined where there was no row).
+ * @returns The row's id and the previous value (undefined without a previous row).
  */
 export async function writeSetting(
   transaction: Queryable,
@@ -37,7 +37,7 @@ export async function writeSetting(
   return { id: row?.id ?? 0, before: before?.value };
 }
 
-/** Deletes rows, so that the defaults hold again. Returns what was deleted. */
+/** Resets settings to their defaults. Returns the deleted rows. */
 export function deleteSettings(
   transaction: Queryable,
   keys: readonly string[],

@@ -1,21 +1,21 @@
 import type { Queryable } from '../../db/database.ts';
 
-/** What is kept of a login that is under way at an identity provider. */
+/** The stored details of a pending login at an identity provider. */
 export interface LoginDetails {
-  /** Where the provider sends the user back to, as it was told. */
+  /** The redirect URI sent to the provider. */
   readonly redirectUri: string;
-  /** Where to go after the login, a path of this service; null for nowhere in particular. */
+  /** The path to open after the login; null for the default. */
   readonly next: string | null;
-  /** OpenID Connect: what the id token has to say. */
+  /** OpenID Connect: the expected nonce of the id token. */
   readonly nonce?: string;
-  /** OAuth2: the secret of PKCE. */
+  /** OAuth2: the PKCE code verifier. */
   readonly verifier?: string;
-  /** SAML: which identity provider was asked, and the request's id. */
+  /** SAML: the identity provider and the request id. */
   readonly idp?: string;
   readonly requestId?: string;
 }
 
-/** A login under way. `state` and `browser` are digests of what the provider and the browser hold. */
+/** A pending login. `state` and `browser` are hashes of the state parameter and the browser's cookie. */
 export interface PendingLogin {
   readonly state: string;
   readonly browser: string;
@@ -25,7 +25,7 @@ export interface PendingLogin {
   readonly expires: Date;
 }
 
-/** Notes that a login was begun. */
+/** Stores a pending login. */
 export async function insertLogin(database: Queryable, login: PendingLogin): Promise<void> {
   await database.execute(
     `INSERT INTO service_sso_login (state, browser, backend, details, started, expires)
@@ -34,7 +34,10 @@ export async function insertLogin(database: Queryable, login: PendingLogin): Pro
   );
 }
 
-/** Takes a login that is not over yet, by all that it is bound to: it is there for one answer, on any replica. */
+/**
+ * Consumes a pending, unexpired login by state, browser and backend. Each login has one response, on any
+ * replica.
+ */
 export async function consumeLogin(
   database: Queryable,
   login: Pick<PendingLogin, 'state' | 'browser' | 'backend'> & { readonly at: Date },
@@ -48,7 +51,7 @@ export async function consumeLogin(
 }
 
 /**
- * Notes that an assertion was used, for as long as it could be used again.
+ * Records a used assertion until it expires.
  *
  * @returns Whether this was the first time.
  */
@@ -63,13 +66,13 @@ export async function recordAssertion(
   return touched === 1;
 }
 
-/** Deletes logins and assertions whose time is over. */
+/** Deletes expired logins and assertions. */
 export async function deleteExpiredLogins(database: Queryable, at: Date): Promise<void> {
   await database.execute('DELETE FROM service_sso_login WHERE expires <= $1', [at]);
   await database.execute('DELETE FROM service_sso_assertion WHERE expires <= $1', [at]);
 }
 
-/** Notes that a backend, as it is configured, logged somebody in. */
+/** Records a successful login through a backend with its configuration. */
 export async function recordSuccess(
   database: Queryable,
   success: { readonly backend: string; readonly configuration: string; readonly at: Date },
@@ -81,7 +84,7 @@ export async function recordSuccess(
   );
 }
 
-/** The configuration with which each backend last logged somebody in, by backend. */
+/** The configuration of the last successful login, by backend. */
 export async function successes(database: Queryable): Promise<ReadonlyMap<string, string>> {
   const rows = await database.query<{ backend: string; configuration: string }>(
     'SELECT backend, configuration FROM service_sso_success',

@@ -2,7 +2,7 @@ import type { Queryable } from '../../db/database.ts';
 
 import { MAY_AUTHENTICATE, USER_COLUMNS, type UserRecord } from './users.ts';
 
-/** An access token as the API shows it, with what hangs on it. Its value is not among it. */
+/** An access token with its user and application, without its value. */
 export interface TokenRecord {
   readonly id: number;
   readonly created: Date;
@@ -48,17 +48,17 @@ export async function lockToken(transaction: Queryable, id: number): Promise<Tok
   return findToken(transaction, id);
 }
 
-/** What authenticates a request: a token that has not expired, with its owner. */
+/** A live access token with its owner. */
 export interface BearerRecord {
   readonly token_id: number;
-  /** The stored form of its value. */
+  /** The hash of its value. */
   readonly stored: string;
   readonly scope: string;
   readonly last_used: Date | null;
   readonly owner: UserRecord;
 }
 
-/** Of these stored forms, those of live tokens whose owners' credentials are accepted. */
+/** The live tokens with these hashes whose owners may authenticate. */
 export async function findBearers(
   database: Queryable,
   hashes: readonly string[],
@@ -80,7 +80,7 @@ export async function findBearers(
   }));
 }
 
-/** Notes that a token was used, unless that stands there already since `unless`. */
+/** Sets the last use of a token, unless it is later than `unless`. */
 export async function touchLastUsed(
   database: Queryable,
   use: { readonly tokenId: number; readonly at: Date; readonly unless: Date },
@@ -91,7 +91,7 @@ export async function touchLastUsed(
   );
 }
 
-/** What a new access token is made of; `hash` of its value. */
+/** A new access token, with the hash of its value. */
 export interface NewToken {
   readonly hash: string;
   readonly expires: Date;
@@ -123,7 +123,7 @@ export async function insertToken(transaction: Queryable, token: NewToken): Prom
   return row.id;
 }
 
-/** Adds the refresh token that goes with an application's access token. */
+/** Adds the refresh token of an application's access token. */
 export async function insertRefreshToken(
   transaction: Queryable,
   token: {
@@ -141,7 +141,7 @@ export async function insertRefreshToken(
   );
 }
 
-/** Writes what may change in a token. */
+/** Updates a token. */
 export async function updateToken(
   transaction: Queryable,
   change: {
@@ -158,9 +158,9 @@ export async function updateToken(
 }
 
 /**
- * Deletes an access token. A refresh token of it lives on, as on the controller.
+ * Deletes an access token. Its refresh token remains, as on the controller.
  *
- * @returns Whether it was there.
+ * @returns Whether it existed.
  */
 export async function deleteToken(transaction: Queryable, id: number): Promise<boolean> {
   return (await transaction.execute('DELETE FROM main_oauth2accesstoken WHERE id = $1', [id])) === 1;

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 
-/** A user with what access decisions need: flags, organization roles and where the account comes from. */
+/** A user with flags, organization roles and linked accounts, for access decisions. */
 export interface UserRecord {
   readonly id: number;
   readonly username: string;
@@ -14,7 +14,7 @@ export interface UserRecord {
   readonly last_login: Date | null;
   readonly date_joined: Date;
   readonly ldap_dn: string;
-  /** The accounts at social or single-sign-on providers that it is linked to. */
+  /** Linked accounts at social or single sign-on providers. */
   readonly social_accounts: readonly { readonly provider: string; readonly uid: string }[];
   /** Linked to an enterprise provider (RADIUS, TACACS+, SAML). */
   readonly has_enterprise_account: boolean;
@@ -74,7 +74,7 @@ export async function findUserByName(database: Queryable, username: string): Pro
   return rows[0] ?? null;
 }
 
-/** What a new user is made of; `password` in its stored form. */
+/** The writable fields of a user. `password` is hashed. */
 interface NewUser {
   readonly username: string;
   readonly password: string;
@@ -86,9 +86,9 @@ interface NewUser {
 }
 
 /**
- * Adds a user and the profile that goes with it.
+ * Adds a user and the user's profile.
  *
- * @returns The id, or null where the name is taken.
+ * @returns The id, or null if the name is taken.
  */
 export async function insertUser(transaction: Queryable, user: NewUser): Promise<number | null> {
   const rows = await transaction.query<{ id: number }>(
@@ -110,7 +110,7 @@ export async function insertUser(transaction: Queryable, user: NewUser): Promise
   return id;
 }
 
-/** Whether another user than this one has the name. */
+/** Whether another user has this name. */
 export async function isUsernameTaken(
   transaction: Queryable,
   username: string,
@@ -123,7 +123,7 @@ export async function isUsernameTaken(
   return others.length > 0;
 }
 
-/** Whether a user has this name but for upper and lower case, or exactly. */
+/** Whether a user has this name, ignoring case. */
 export async function hasSimilarUsername(transaction: Queryable, username: string): Promise<boolean> {
   const alike = await transaction.query(
     'SELECT FROM auth_user WHERE lower(username) = lower($1) OR username = $1 LIMIT 1',
@@ -150,7 +150,7 @@ export async function updateUser(transaction: Queryable, id: number, user: NewUs
   );
 }
 
-/** Makes a user a system auditor, or not. */
+/** Grants or removes the system auditor role. */
 export async function setSystemAuditor(transaction: Queryable, id: number, is: boolean): Promise<void> {
   await transaction.execute(
     is
@@ -161,10 +161,10 @@ export async function setSystemAuditor(transaction: Queryable, id: number, is: b
 }
 
 /**
- * Notes a login, if the user is still active and has the password that was verified. The row stays locked
- * until the transaction ends: logins of one user, and a change of the password, come one after the other.
+ * Records a login if the user is still active and has the verified password. The row stays locked until the
+ * transaction ends, which serializes logins and password changes of a user.
  *
- * @returns Whether it is so.
+ * @returns False if the user was deactivated or the password changed.
  */
 export async function touchLastLogin(transaction: Queryable, user: UserRecord, at: Date): Promise<boolean> {
   const touched = await transaction.execute(
@@ -175,8 +175,8 @@ export async function touchLastLogin(transaction: Queryable, user: UserRecord, a
 }
 
 /**
- * Locks users until the transaction ends, always in the same order, so that changes which depend on what
- * these users are and may do come one after the other. What refers to them can still be added.
+ * Locks users in id order until the transaction ends, to serialize changes that depend on their facts. Rows
+ * that refer to them can still be added.
  */
 export async function lockUsers(transaction: Queryable, ids: readonly number[]): Promise<void> {
   await transaction.query(
@@ -185,7 +185,7 @@ export async function lockUsers(transaction: Queryable, ids: readonly number[]):
   );
 }
 
-/** Deletes a user; tokens, refresh tokens, sessions, roles and links go with it. */
+/** Deletes a user with tokens, refresh tokens, sessions, roles and linked accounts. */
 export async function deleteUser(transaction: Queryable, id: number): Promise<boolean> {
   await transaction.execute(
     'DELETE FROM django_session WHERE session_key IN (SELECT session_id FROM main_usersessionmembership WHERE user_id = $1)',
@@ -194,19 +194,19 @@ export async function deleteUser(transaction: Queryable, id: number): Promise<bo
   return (await transaction.execute('DELETE FROM auth_user WHERE id = $1', [id])) === 1;
 }
 
-/** Whether any user exists: whether this is the first start. */
+/** Whether any user exists. False on the first start. */
 export async function hasUsers(database: Queryable): Promise<boolean> {
   const rows = await database.query('SELECT FROM auth_user LIMIT 1');
   return rows.length > 0;
 }
 
-/** An account at an identity provider: the provider's name, and the one name there that never changes. */
+/** An account at an identity provider: the provider and the account's permanent id there. */
 interface AccountName {
   readonly provider: string;
   readonly uid: string;
 }
 
-/** The user that an account is linked to, or null. Nothing but the provider and its name of the account counts. */
+/** The id of the user that an account is linked to, or null. */
 export async function findLinkedUser(database: Queryable, account: AccountName): Promise<number | null> {
   const rows = await database.query<{ user_id: number }>(
     'SELECT user_id FROM social_auth_usersocialauth WHERE provider = $1 AND uid = $2',
@@ -218,7 +218,7 @@ export async function findLinkedUser(database: Queryable, account: AccountName):
 /**
  * Links an account to a user.
  *
- * @returns Whether it is linked now: not where it was linked already, to whomever.
+ * @returns False if the account was already linked to any user.
  */
 export async function linkAccount(
   transaction: Queryable,
@@ -232,7 +232,7 @@ export async function linkAccount(
   return touched === 1;
 }
 
-/** Marks a user as one of an enterprise's identity provider, as the controller does with those of SAML. */
+/** Marks a user as an enterprise user, as the controller does for SAML. */
 export async function markEnterprise(
   transaction: Queryable,
   mark: { readonly userId: number; readonly provider: string },
@@ -256,7 +256,7 @@ export async function hasSuperuserWithProvider(
   return rows.length > 0;
 }
 
-/** Writes what a provider says of a user's name and address. */
+/** Updates a user's profile from an identity provider. */
 export async function updateProfile(
   transaction: Queryable,
   profile: {
