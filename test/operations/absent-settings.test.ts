@@ -62,7 +62,7 @@ describe('settings that a gateway has not', () => {
     expect(Object.fromEntries(notChecked.map(({ rule, why }) => [rule, why]))).toMatchObject({
       'lifetime-default': expect.stringContaining('the lifetime of new tokens'),
       'refresh-outlives-access': expect.stringContaining('the lifetime of new tokens'),
-      'sessions-unlimited': expect.stringContaining('how many sessions'),
+      'sessions-unlimited': expect.stringContaining('sessions per user'),
     });
   });
 

@@ -5,7 +5,7 @@ import { listRefreshTokens } from '../../src/operations/tokens/list-tokens.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
 import { stillClock } from '../audit-log/drafts.ts';
 import { token } from '../domain/tokens.ts';
-import { collected } from '../targets/controller-api/opened.ts';
+import { collected } from '../targets/controller-api/test-target.ts';
 import { databaseFixture, failingFrom } from './fixture.ts';
 import { refreshToken } from './memory-refresh-tokens.ts';
 import { description, installed } from './memory-target.ts';

@@ -7,7 +7,7 @@ import {
 } from '../../src/operations/sessions/expire-sessions.ts';
 import { listSessions } from '../../src/operations/sessions/sessions.ts';
 import { dryRun } from '../../src/targets/dry-run.ts';
-import { collected } from '../targets/controller-api/opened.ts';
+import { collected } from '../targets/controller-api/test-target.ts';
 import { databaseFixture, failingFrom, fixture } from './fixture.ts';
 import { session } from './memory-sessions.ts';
 

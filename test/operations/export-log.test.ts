@@ -38,7 +38,7 @@ class MemorySink implements LogSink {
 }
 
 const refused = () => {
-  throw new TokenctlError('target_unreachable', 'Nobody is there');
+  throw new TokenctlError('target_unreachable', 'No sink');
 };
 
 async function place(entries: number) {
@@ -159,7 +159,7 @@ describe('exportLog', () => {
       },
     });
     expect(at.sink.numbers()).toEqual(upTo(1, 6));
-    expect(told).toEqual(['Nobody is there', 'Nobody is there']);
+    expect(told).toEqual(['No sink', 'No sink']);
     expect(report).toMatchObject({ last: 6 });
   });
 

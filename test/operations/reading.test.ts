@@ -44,12 +44,15 @@ describe('checkTarget', () => {
 
   test.each([
     [{ transport: 'http', address: 'http://controller.example.org' }, 'not encrypted'],
-    [{ transport: 'https_unverified' }, 'certificate is not checked'],
+    [{ transport: 'https_unverified' }, 'certificate is not verified'],
     [{ credential: 'password' }, 'basic authentication'],
-    [{ identity: { id: 2, username: 'alice', isSuperuser: false, isSystemAuditor: false } }, 'no superuser'],
+    [
+      { identity: { id: 2, username: 'alice', isSuperuser: false, isSystemAuditor: false } },
+      'not a superuser',
+    ],
     [{ identity: { id: 2, username: 'audrey', isSuperuser: false, isSystemAuditor: true } }, 'auditor'],
     [{ transport: 'plain', address: 'postgresql://db.example.org:5432/awx' }, 'not encrypted'],
-    [{ transport: 'tls_unverified' }, 'pose as the database'],
+    [{ transport: 'tls_unverified' }, 'database could be impersonated'],
   ] as const)('warns with %o', async (other, words) => {
     expect(await warnings(other)).toContain(words);
   });
@@ -68,8 +71,8 @@ test('checkTarget tells a role’s missing rights by purpose, and nothing of pas
     ],
   };
   expect((await checkTarget({ target })).warnings).toEqual([
-    'The role tokenctl may not revoke tokens.',
-    'The role tokenctl may not change settings.',
+    'The role tokenctl cannot revoke tokens.',
+    'The role tokenctl cannot change settings.',
   ]);
 });
 

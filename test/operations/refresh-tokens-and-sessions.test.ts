@@ -60,7 +60,7 @@ describe('a plan with sessions where none are listed is refused', () => {
   test('over REST with what does it instead', async () => {
     expect(await refusalAt(fixture, { dialect: 'controller' })).toMatchObject({
       code: 'unsupported',
-      hint: 'Use a context of the database, or run `awx-manage expire_sessions` there.',
+      hint: 'Use a database context, or run `awx-manage expire_sessions` on the server.',
     });
     expect(await refusalAt(fixture, { dialect: 'gateway' })).toMatchObject({
       code: 'unsupported',

@@ -30,7 +30,7 @@ const frame = {
 };
 
 describe('reportLog', () => {
-  test('tells what each run did, on whose order, what failed and what was found out later', async () => {
+  test('has the actor, changes, failures and reconciliation of each run', async () => {
     await using at = await richLog();
     const report = await reportLog({ log: at.log });
     const runs = await runsOf(report);
@@ -96,7 +96,7 @@ describe('reportLog', () => {
     ]);
   });
 
-  test('names intents that nobody closed', async () => {
+  test('lists open intents', async () => {
     await using at = await fixture();
     const { seq } = await at.log.append(draft({ kind: 'intent', data: { step: 'batch', ids: [1] } }));
     const report = await reportLog({ log: at.log });
@@ -104,7 +104,7 @@ describe('reportLog', () => {
     expect(report.totals.unfinished).toBe(1);
   });
 
-  test('of a log that does not hold tells where, and all that can be read', async () => {
+  test('shows where a log is broken, and the readable part', async () => {
     await using at = await fixture(2);
     await at.revokeAll();
     await appendFile(at.path, 'rubbish\n');

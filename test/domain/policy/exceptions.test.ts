@@ -59,7 +59,7 @@ describe('an exception that has run out', () => {
     expect(found).toMatchObject({
       rule: 'exception-expired',
       subject: { kind: 'exception', exception: { rule: 'write-scope', number: 2 } },
-      message: 'It held until 2026-11-19, for this reason: until the move, OPS-17',
+      message: 'It expired on 2026-11-19. Reason: until the move, OPS-17',
     });
   });
 

@@ -211,7 +211,7 @@ describe('rules on many tokens', () => {
       [
         'expiry-cliff',
         'day:2026-12-24',
-        '3 tokens expire on 2026-12-24, 100 % of those that have not expired.',
+        '3 tokens expire on 2026-12-24, 100 % of all unexpired tokens.',
       ],
     ]);
     expect(sums([...together, ...described(4)], policy).map(([, key]) => key)).not.toContain(
@@ -305,7 +305,7 @@ test('limits, severities and messages come from the policy', () => {
   expect({ ...found, message: found?.message }).toMatchObject({
     rule: 'unused-for',
     severity: 'critical',
-    message: 'It was used last 11 days ago.',
+    message: 'It was last used 11 days ago.',
   });
 });
 

@@ -57,7 +57,7 @@ test('a token tells when it was made and used, and the log what became of it', a
   const before = await timeline({ ...at.common, subject: { tokenId: 1 }, ...DAY });
   expect(before.map(({ what }) => what)).toEqual([
     'create o_auth2_access_token 1',
-    'access token 1 made',
+    'access token 1 created',
     'access token 1 last used',
     'delete o_auth2_access_token 1',
   ]);
