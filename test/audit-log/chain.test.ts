@@ -37,7 +37,7 @@ describe('linkEntry', () => {
     expect(lines.map((line) => JSON.parse(line).open)).toEqual([[1], [1, 2], [2], [2], []]);
   });
 
-  test('redacts a secret wherever it stands', () => {
+  test('redacts secrets at any depth', () => {
     const data = { deep: [{ token: new Secret('hunter2') }] };
     const [line = ''] = chainOf([draft({ data })]);
     expect(line).not.toContain('hunter2');
@@ -104,19 +104,19 @@ describe('verifyChain', () => {
       'reordered',
       3,
     ],
-    ['a line that is no entry', (log: string[]) => log.toSpliced(2, 0, 'hello'), 'unreadable', 3],
-    ['a line of JSON that is no entry', (log: string[]) => log.toSpliced(2, 0, '{}'), 'unreadable', 3],
-  ] as const)('tells of %s', async (_, change, problem, line) => {
+    ['a line that is not an entry', (log: string[]) => log.toSpliced(2, 0, 'hello'), 'unreadable', 3],
+    ['a line of JSON that is not an entry', (log: string[]) => log.toSpliced(2, 0, '{}'), 'unreadable', 3],
+  ] as const)('detects %s', async (_, change, problem, line) => {
     const found = await verify(change([...lines]));
     expect(found.break).toMatchObject({ problem, line });
   });
 
-  test('tells of a wrong list of open intents', async () => {
+  test('detects a wrong list of open intents', async () => {
     const forged = linkEntry(draft(), { head: emptyHead, open: [7], at: stillClock.now() });
     expect((await verify([forged.line])).break).toMatchObject({ problem: 'edited', seq: 1 });
   });
 
-  test('tells of a chain with another beginning', async () => {
+  test('detects a chain with another beginning', async () => {
     const head = { size: 0, hash: 'f'.repeat(64) };
     const forged = linkEntry(draft(), { head, open: [], at: stillClock.now() });
     expect((await verify([forged.line])).break?.message).toContain('not the beginning');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { EntryDraft } from '../../src/operations/ports/audit-log.ts';
 import type { Clock } from '../../src/operations/ports/scheduler.ts';
 
-/** A clock that stands still. */
+/** A clock that always returns the same time. */
 export const stillClock: Clock = { now: () => new Date('2026-11-20T10:00:00.000Z') };
 
 /** The run that drafts belong to unless told otherwise. */

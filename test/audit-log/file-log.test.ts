@@ -77,7 +77,7 @@ describe('what cannot be a log is refused with its path and the reason', () => {
     expect((await refusal(log.head())).message).toContain('not a regular file');
   });
 
-  test('a file or a folder that everybody may write to', async () => {
+  test('a file or a folder that is writable by all users', async () => {
     await using at = await opened();
     await at.log.append(draft());
     await chmod(at.path, 0o666);
@@ -126,7 +126,7 @@ describe('abandonedIntents', () => {
     expect(await at.log.abandonedIntents()).toEqual(intents);
   });
 
-  test('counts a run whose file was left by a killed process as nobody’s', async () => {
+  test('treats a run of a killed process as abandoned', async () => {
     await using at = await opened();
     await at.log.append(draft({ kind: 'intent' }));
     await mkdir(`${at.path}.runs`);

@@ -99,7 +99,7 @@ describe.each(EMPTY_LOGS)('an audit log in %s', (_kind, open) => {
     expect(await at.log.abandonedIntents()).toEqual([]);
   });
 
-  test('leaves a run alone that somebody works on', async () => {
+  test('skips a run that another process has locked', async () => {
     await using at = await open();
     const hold = await at.log.lockRun(RUN);
     await at.log.append(draft({ kind: 'intent' }));

@@ -25,7 +25,7 @@ async function keysIn() {
 }
 
 describe.each(EMPTY_LOGS)('a signed log in %s', (_kind, open) => {
-  test('has a key of its own, whose public half stands in the log', async () => {
+  test('has its own key, whose public key is recorded in the log', async () => {
     await using at = await open();
     await using kept = await keysIn();
     const { verifier, entry } = await initLogKey({ log: at.log, keys: kept.keys, actor, name });
@@ -54,7 +54,7 @@ describe.each(EMPTY_LOGS)('a signed log in %s', (_kind, open) => {
     });
   });
 
-  test('proves an entry to somebody who has neither the log nor the private key', async () => {
+  test('proves an entry without the log or the private key', async () => {
     await using at = await open();
     await using kept = await keysIn();
     const { verifier } = await initLogKey({ log: at.log, keys: kept.keys, actor, name });
@@ -91,7 +91,7 @@ describe.each(EMPTY_LOGS)('a signed log in %s', (_kind, open) => {
     expect(await makeCheckpoint({ log: at.log, keys: kept.keys, previous: note })).toMatchObject({ size: 3 });
   });
 
-  test('signs nothing whose chain does not hold', async () => {
+  test('does not sign a broken chain', async () => {
     await using at = await open();
     await using kept = await keysIn();
     await initLogKey({ log: at.log, keys: kept.keys, actor, name });
@@ -115,7 +115,7 @@ describe.each(EMPTY_LOGS)('a signed log in %s', (_kind, open) => {
     expect(handed.verifier).not.toBe(old);
     expect(await kept.keys.verifiers()).toEqual([old, handed.verifier]);
     expect((await stat(kept.path)).mode & 0o777).toBe(0o600);
-    // Whoever trusts one of them alone can verify the handover, with the new key's entry in it.
+    // Each key alone verifies the checkpoint, which includes the entry of the new key.
     for (const key of [old, handed.verifier]) {
       expect(openCheckpoint(handed.checkpoint, [parseVerifier(key)]).size).toBe(handed.entry.seq);
     }
@@ -138,7 +138,7 @@ describe('the key', () => {
     });
   });
 
-  test('is not used where others may read it', async () => {
+  test('is refused if other users can read it', async () => {
     await using at = await EMPTY_LOGS[0][1]();
     await using kept = await keysIn();
     await initLogKey({ log: at.log, keys: kept.keys, actor, name });

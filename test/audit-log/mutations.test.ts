@@ -44,7 +44,7 @@ function entryAt(lines: readonly string[], index: number): Entry {
 /** Ways to write an entry that differ from what it says. */
 const edits = fc.constantFrom<(entry: Entry) => Entry>(
   (entry) => ({ ...entry, data: { ...entry.data, edited: true } }),
-  (entry) => ({ ...entry, actor: { user: 'somebody else' } }),
+  (entry) => ({ ...entry, actor: { user: 'mallory' } }),
   (entry) => ({ ...entry, at: '2026-11-20T10:00:00.001Z' }),
   (entry) => ({ ...entry, operation: 'tokens.create' }),
   (entry) => ({ ...entry, seq: entry.seq + 3 }),

@@ -189,7 +189,7 @@ describe('a database', () => {
     });
   });
 
-  test('that cannot be reached is told of, and asked again at the next use', async () => {
+  test('reports an unreachable database, and retries at the next use', async () => {
     let isThere = false;
     const log = logOn(() => (isThere ? openOn(url) : openOn('postgres://nobody@127.0.0.1:1/none')));
     expect(await refusal(log.append(draft()))).toMatchObject({ code: 'audit_unavailable' });
@@ -198,7 +198,7 @@ describe('a database', () => {
   });
 });
 
-test('its lines are those of a file, which verifies alike', async () => {
+test('its lines are the same as in a file', async () => {
   const log = logOn();
   for (let index = 0; index < 5; index += 1) await log.append(draft({ data: { index, text: 'é' } }));
   const rows = await admin.query<{ line: string }>('SELECT line FROM tokenctl_audit.entry ORDER BY seq');

@@ -87,7 +87,7 @@ describe('rotation', () => {
     expect(await at.log.verify()).toMatchObject({ entries: 4, break: null, tornBytes: 0 });
   });
 
-  test('does not sign over a file whose chain does not hold', async () => {
+  test('does not rotate a file with a broken chain', async () => {
     await using at = await opened();
     await append(at.log, 3);
     await writeFile(at.path, (await readFile(at.path, 'utf8')).replace('"index":1', '"index":7'));
@@ -164,7 +164,7 @@ describe('several files', () => {
     expect((await at.open().verify()).break).toMatchObject({ file: basename(at[which]), line, problem });
   });
 
-  test('tell of one that is missing between others', async () => {
+  test('detect a missing file between others', async () => {
     await using at = await rotated();
     await rm(at.second);
     expect((await at.log.verify()).break).toMatchObject({
@@ -175,7 +175,7 @@ describe('several files', () => {
     });
   });
 
-  test('tell of one that is missing at the beginning', async () => {
+  test('detect a missing first file', async () => {
     await using at = await rotated();
     await rm(at.first);
     const found = await at.log.verify();
@@ -183,7 +183,7 @@ describe('several files', () => {
     expect(found.break?.message).toContain('Entries 1 to 4 are missing');
   });
 
-  test('tell of an older one whose end was cut off, in the middle of a line too', async () => {
+  test('detect an archive whose end was cut off, also in the middle of a line', async () => {
     await using at = await rotated();
     await truncate(at.first, (await readFile(at.first)).length - 20);
     expect((await at.log.verify()).break).toMatchObject({
@@ -262,7 +262,7 @@ describe('retention', () => {
     });
   });
 
-  test('does not cover a file that was removed besides', async () => {
+  test('does not cover another removed file', async () => {
     await using at = await rotated();
     at.now.at = new Date('2026-02-02T00:00:00.000Z');
     await rotateLog({ log: at.log, actor });

@@ -72,7 +72,7 @@ describe('log export', () => {
     expect(dead).toMatchObject({ code: 7, stderr: expect.stringContaining('connection refused') });
     const refusing = await webServer(() => 401);
     const refused = await tokenctl(args(...flags, '--to', `http://127.0.0.1:${refusing.port}/`));
-    expect(refused).toMatchObject({ code: 4, stderr: expect.stringContaining('answered 401') });
+    expect(refused).toMatchObject({ code: 4, stderr: expect.stringContaining('status 401') });
     expect(existsSync(cursor)).toBe(false);
     const at = await receiver(undefined, port);
     expect((await tokenctl(args(...flags, '--to', `tcp://127.0.0.1:${port}`))).code).toBe(0);

@@ -13,7 +13,7 @@ describe('log verify, where there is no log', () => {
     expect(stdout).toMatch(/^No audit log yet\. The first change creates .*audit\.jsonl\.\n$/);
   });
 
-  test('refuses a path that somebody named: it is mistyped', async () => {
+  test('refuses a named log that does not exist', async () => {
     const home = temporaryFolder();
     const config = join(home, 'tokenctl.yaml');
     writeFileSync(config, 'auditLog: { file: typo.jsonl }\n');
@@ -33,6 +33,6 @@ describe('log verify, where there is no log', () => {
     const log = join(temporaryFolder(), 'audit.jsonl');
     writeFileSync(log, '', { mode: 0o600 });
     const { code, stdout } = await tokenctl([...VERIFY, '--log-file', log]);
-    expect([code, stdout]).toEqual([0, `There are no entries in ${log}.\n`]);
+    expect([code, stdout]).toEqual([0, `No entries in ${log}.\n`]);
   });
 });

@@ -11,7 +11,7 @@ import { refreshToken } from '../../operations/memory-refresh-tokens.ts';
 import { session } from '../../operations/memory-sessions.ts';
 import { draft } from '../drafts.ts';
 
-/** What people can name things, to break whoever writes it down. */
+/** Names that break careless escaping. */
 export const HOSTILE = 'a|b=c\\d "e" ]\r\n<14>1 - \u0001\u202e\u001b[31m ünï😀';
 
 /** A log in which every operation left entries: done, refused, failed, killed and found out later. */

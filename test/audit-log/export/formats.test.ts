@@ -80,7 +80,7 @@ describe('OCSF', () => {
     }
   });
 
-  test('tells of each token, what became of it, whose it was and on whose order', async () => {
+  test('has the result, owner and actor of each token', async () => {
     const all = await events(ocsfFormat({ version }));
     const deletions = all.filter(
       (each) => each['type_uid'] === 300404 && at(each, 'entity.uid') !== undefined,
@@ -117,7 +117,7 @@ describe('OCSF', () => {
     }
   });
 
-  test('tells of sessions as logoffs, of settings as updates, of users as disabled', async () => {
+  test('has sessions as logoffs, settings as updates, users as disabled', async () => {
     const all = await events(ocsfFormat({ version }));
     const done = all.filter((each) => each['status_id'] === 1);
     expect(
@@ -173,7 +173,7 @@ describe('ECS', () => {
         : 'holds no keywords';
     }
     const isArray = field.normalize?.includes('array') === true;
-    if (isArray !== Array.isArray(value)) return 'is an array, or is none';
+    if (isArray !== Array.isArray(value)) return 'should be an array, or should not';
     const values = isArray ? (value as unknown[]) : [value];
     return values.map((each) => wrong(field, each)).find((each) => each !== null) ?? null;
   }

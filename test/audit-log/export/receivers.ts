@@ -84,7 +84,7 @@ export async function webServer(status: () => number) {
   return { port: (server.address() as AddressInfo).port, requests };
 }
 
-/** A port on which nobody listens. */
+/** A port without a listener. */
 export async function deadPort(): Promise<number> {
   const server = createServer();
   await listening(server, 0);
