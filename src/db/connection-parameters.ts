@@ -12,25 +12,25 @@ import {
 } from './connection-sources.ts';
 import { isTlsMode, type TlsParameters } from './tls.ts';
 
-/** Where a database is and how to get in, with libpq's meaning of every word. */
+/** The parameters of a database connection, as libpq resolves them. */
 export interface ConnectionParameters {
   /** A host's name or address, or the folder of a Unix socket. */
   readonly host: string;
-  /** The address to connect to where it is not to be looked up by the name. */
+  /** The address to connect to, if the host's name should not be resolved. */
   readonly hostAddress: string | undefined;
   readonly port: number;
   readonly database: string;
   readonly user: string;
-  /** Undefined where nothing gives one: the server may not ask for it. */
+  /** Undefined if none is given. The server may not require one. */
   readonly password: Secret | undefined;
-  /** For how long a connection may take, in milliseconds; undefined where nothing says so. */
+  /** The timeout of connecting, in milliseconds; undefined for the default. */
   readonly connectTimeout: number | undefined;
   /** Options for the server (`-c name=value`). */
   readonly options: string | undefined;
   readonly tls: TlsParameters;
 }
 
-/** The variables that libpq reads, by the keyword each stands for. */
+/** The variables that libpq reads, by keyword. */
 const VARIABLES: Readonly<Record<string, string>> = {
   host: 'PGHOST',
   hostaddr: 'PGHOSTADDR',
@@ -48,7 +48,7 @@ const VARIABLES: Readonly<Record<string, string>> = {
   sslkey: 'PGSSLKEY',
 };
 
-/** Keywords that change nothing here: what they tune is not used, or fixed. */
+/** Keywords without effect here: tokenctl does not use what they configure, or sets it itself. */
 const WITHOUT_EFFECT = new Set([
   'application_name',
   'client_encoding',
@@ -63,7 +63,7 @@ const WITHOUT_EFFECT = new Set([
   'uselibpqcompat',
 ]);
 
-/** Keywords that are taken with these values only: more than that is not to be had here. */
+/** Keywords that are supported with these values only. */
 const RESTRICTED: Readonly<Record<string, readonly string[]>> = {
   channel_binding: ['disable', 'prefer'],
   gssencmode: ['disable', 'prefer'],
@@ -72,7 +72,7 @@ const RESTRICTED: Readonly<Record<string, readonly string[]>> = {
   target_session_attrs: ['any'],
 };
 
-/** Variables that ask libpq for what is not to be had here: passing one over would be less than was asked for. */
+/** Variables with unsupported requirements: ignoring them would weaken the connection silently. */
 const RESTRICTED_VARIABLES: Readonly<Record<string, string>> = {
   PGCHANNELBINDING: 'channel_binding',
   PGGSSENCMODE: 'gssencmode',
@@ -85,8 +85,8 @@ const RESTRICTED_VARIABLES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads how to reach a database: from a URL or keywords first, then from the service they or PGSERVICE
- * name, then from the PG* variables, then libpq's defaults; the password also from `~/.pgpass`.
+ * Resolves the parameters of a connection: from the URL or keywords, then the service (named there or in PGSERVICE), then
+ * the PG* variables, then libpq's defaults. The password may also come from `~/.pgpass`.
  *
  * @throws TokenctlError `configuration`
  */
@@ -123,7 +123,7 @@ export function readConnection(connection: Secret, environment: Environment): Co
 function tlsOf(value: (keyword: string) => string | undefined, environment: Environment): TlsParameters {
   const mode = value('sslmode') ?? 'prefer';
   if (!isTlsMode(mode)) {
-    throw new TokenctlError('configuration', `There is no sslmode ${mode}`, {
+    throw new TokenctlError('configuration', `Invalid sslmode: ${mode}`, {
       hint: 'Use disable, allow, prefer, require, verify-ca or verify-full.',
     });
   }
@@ -139,22 +139,24 @@ function tlsOf(value: (keyword: string) => string | undefined, environment: Envi
 function portOf(text = '5432'): number {
   const port = Number(text);
   if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
-  throw new TokenctlError('configuration', `${text} is no port of a database`);
+  throw new TokenctlError('configuration', `Invalid database port: ${text}`, {
+    hint: 'Use a number from 1 to 65535.',
+  });
 }
 
-/** Who runs this: libpq's default for the role. A container may run under a number that no name belongs to. */
+/** The operating system's user name, which is libpq's default role. In a container, the user may have no name. */
 function localUser(): string {
   try {
     return userInfo().username;
   } catch (cause) {
-    throw new TokenctlError('configuration', 'The connection to the database names no role', {
-      hint: 'Name it in the URL, or in PGUSER.',
+    throw new TokenctlError('configuration', 'No database role is given', {
+      hint: 'Set it in the URL or in PGUSER.',
       cause,
     });
   }
 }
 
-/** Where libpq looks without a host: the socket of this machine, else its loopback address. */
+/** libpq's default host: the folder of a local socket, or localhost. */
 function localHost(): string {
   const folders = ['/var/run/postgresql', '/tmp'];
   return folders.find((folder) => existsSync(join(folder, '.s.PGSQL.5432'))) ?? 'localhost';
@@ -174,10 +176,10 @@ function requireKnown(keywords: Keywords): void {
   }
 }
 
-/** A word that is none of libpq's may be a piece of the password: it is not repeated. */
+/** An unknown keyword may be part of an unquoted password, so the message does not repeat it. */
 function besideThePassword(): TokenctlError {
-  return new TokenctlError('configuration', 'A connection parameter beside the password is not supported', {
-    hint: "Leave it out; where it belongs to the password, percent-encode that in a URL, or put it in '…' as a keyword.",
+  return new TokenctlError('configuration', 'A connection parameter next to the password is not supported', {
+    hint: "Leave it out. If it is part of the password, percent-encode the password in a URL, or quote it ('…') as a keyword.",
   });
 }
 
@@ -185,8 +187,8 @@ function requireKnownVariables(environment: Environment): void {
   for (const [variable, keyword] of Object.entries(RESTRICTED_VARIABLES)) {
     const value = environment[variable];
     if (!value || RESTRICTED[keyword]?.includes(value)) continue;
-    throw new TokenctlError('configuration', `What ${variable} asks for is not supported`, {
-      hint: `Run it without ${variable}.`,
+    throw new TokenctlError('configuration', `The value of ${variable} is not supported`, {
+      hint: `Unset ${variable}.`,
     });
   }
 }

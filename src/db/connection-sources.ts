@@ -11,10 +11,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type Keywords = ReadonlyMap<string, string>;
 
 /**
- * Reads how a database is named: a `postgresql://` URL, or libpq's `keyword=value` form
+ * Parses a connection string: a `postgresql://` URL, or libpq's `keyword=value` form
  * (https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING).
  *
- * @throws TokenctlError `configuration`; nothing of the text is repeated, as it may hold a password.
+ * @throws TokenctlError `configuration`. The message repeats nothing of the text, which may hold a password.
  */
 export function readConnectionString(connection: Secret): Keywords {
   const text = connection.reveal().trim();
@@ -26,7 +26,7 @@ const HOST_AND_PORT = /^(\[[^\]]*\]|[^:@]*)(?::(\d*))?$/;
 
 function readUrl(text: string): Keywords {
   const [matched, credentials = '', place = '', database = '', query = ''] = URL_PARTS.exec(text) ?? [];
-  // A password with a bare / or ? in it: what stands behind that is no name to be told of.
+  // An unencoded / or ? in the password: what follows it is not a database name and must not be repeated.
   if (database.includes('@') || query.includes('@')) throw unreadableUrl();
   const [isPlace, host = '', port = ''] = HOST_AND_PORT.exec(place) ?? [];
   if (place.includes(',')) throw severalHosts();
@@ -48,7 +48,7 @@ function queryParameters(query: string): [string, string][] {
     const equals = pair.indexOf('=');
     if (equals < 1) throw unreadableUrl();
     const [keyword, value] = [decoded(pair.slice(0, equals)), decoded(pair.slice(equals + 1))];
-    // JDBC's way to say it, which libpq takes too.
+    // JDBC's parameter, which libpq accepts as well.
     return keyword === 'ssl' && value === 'true' ? ['sslmode', 'require'] : [keyword, value];
   });
 }
@@ -78,20 +78,20 @@ function readKeywords(text: string): Keywords {
 }
 
 function unreadableUrl(): TokenctlError {
-  return new TokenctlError('configuration', 'The database URL cannot be read', {
+  return new TokenctlError('configuration', 'Invalid database URL', {
     hint: 'Write it as postgresql://user@host:port/database, with @ : / ? # and % in a password percent-encoded.',
   });
 }
 
 function unreadableKeywords(): TokenctlError {
-  return new TokenctlError('configuration', 'The connection to the database cannot be read', {
+  return new TokenctlError('configuration', 'Invalid database connection', {
     hint: 'Write a postgresql:// URL, or keywords as libpq takes them: host=… dbname=…, or service=….',
   });
 }
 
 function severalHosts(): TokenctlError {
-  return new TokenctlError('configuration', 'The connection to the database names several hosts', {
-    hint: 'Name the one that takes changes.',
+  return new TokenctlError('configuration', 'The database connection names several hosts', {
+    hint: 'Name only the primary server.',
   });
 }
 
@@ -99,11 +99,11 @@ function severalHosts(): TokenctlError {
 const SYSTEM_FOLDER = '/etc/postgresql-common';
 
 /**
- * The connection parameters of a service: of the user's file (PGSERVICEFILE, `~/.pg_service.conf`), or of
- * the system's (`pg_service.conf` in PGSYSCONFDIR)
+ * The connection parameters of a service, from the user's file (PGSERVICEFILE, `~/.pg_service.conf`) or the system's
+ * (`pg_service.conf` in PGSYSCONFDIR)
  * (https://www.postgresql.org/docs/current/libpq-pgservice.html).
  *
- * @throws TokenctlError `configuration` where neither has it, or its entry cannot be read.
+ * @throws TokenctlError `configuration` if neither has the service, or its entry is invalid.
  */
 export function readService(name: string, environment: Environment): Keywords {
   const files = [
@@ -115,7 +115,7 @@ export function readService(name: string, environment: Environment): Keywords {
     const service = text === null ? null : sectionOf(text, name, file);
     if (service !== null) return service;
   }
-  throw new TokenctlError('configuration', `There is no database service ${name}`, {
+  throw new TokenctlError('configuration', `No database service named "${name}"`, {
     hint: `Define it in ${files.join(' or ')}.`,
   });
 }
@@ -127,7 +127,7 @@ function textOf(file: string): string | null {
     if (cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR')) {
       return null;
     }
-    throw new TokenctlError('configuration', `The file of database services ${file} cannot be read`, {
+    throw new TokenctlError('configuration', `Cannot read the service file ${file}`, {
       cause,
     });
   }
@@ -149,7 +149,7 @@ function sectionOf(text: string, name: string, file: string): Keywords | null {
     const equals = line.indexOf('=');
     const keyword = line.slice(0, Math.max(equals, 0)).trim();
     if (keyword === '' || keyword === 'service') {
-      throw new TokenctlError('configuration', `Line ${index + 1} of ${file} is no connection parameter`);
+      throw new TokenctlError('configuration', `Line ${index + 1} of ${file} is not a connection parameter`);
     }
     // The first of a keyword holds, as in libpq.
     if (!found.has(keyword)) found.set(keyword, line.slice(equals + 1).trim());
@@ -157,7 +157,7 @@ function sectionOf(text: string, name: string, file: string): Keywords | null {
   return found;
 }
 
-/** What a password is looked up by. */
+/** The connection that a password is for. */
 interface PasswordKey {
   readonly host: string;
   readonly port: number;
@@ -166,17 +166,15 @@ interface PasswordKey {
 }
 
 /**
- * The password that a file like `~/.pgpass` has for a connection
- * (https://www.postgresql.org/docs/current/libpq-pgpass.html): of the first line that fits. pg would look
- * there by itself, with a deprecation warning on stderr.
+ * Finds the password for a connection in a file like `~/.pgpass`
+ * (https://www.postgresql.org/docs/current/libpq-pgpass.html): the first matching line counts.
  *
- * @returns Null where there is none. As in libpq a file that is missing, or that others may read, counts as
- * having none.
+ * @returns Null if there is none. As in libpq, a file that is missing or that others can read is ignored.
  */
 export function passwordFrom(file: string, key: PasswordKey): string | null {
   const text = ownText(file);
   if (text === null) return null;
-  // A socket's folder goes by the name of this machine.
+  // libpq looks up socket connections as "localhost".
   const host = key.host.startsWith('/') ? 'localhost' : key.host;
   const wanted = [host, String(key.port), key.database, key.user];
   for (const line of text.split(/\r?\n/)) {
