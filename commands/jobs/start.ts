@@ -7,8 +7,8 @@ export default class JobsStart extends TokenctlCommand {
   static override description =
     `Several schedulers can share a ledger, on one machine or, with PostgreSQL, on many: each tick runs once.
 
-SIGTERM and Ctrl-C begin no further tick, let runs in progress finish what is in flight, and end with 0. SIGHUP reads \
-the configuration anew; one that cannot be selectJobs is refused, and the old one is kept. /healthz, /readyz and /metrics \
+SIGTERM and Ctrl-C start no further tick, let runs finish the work in flight, and exit with 0. SIGHUP reloads the \
+configuration; an invalid one is rejected and the old one kept. /healthz, /readyz and /metrics \
 are served on a port of the loopback address. Prints nothing with --json.`;
 
   static override examples = [

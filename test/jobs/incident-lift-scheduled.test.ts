@@ -75,7 +75,7 @@ test('a lockdown for ten minutes is lifted after ten minutes, and the job that r
   await clock.passUntil('2026-03-01T00:09:59Z', WAITING);
   expect((await target.settings.read()).AUTH_BASIC_ENABLED).toBe(false);
   expect(new Set([...(await messages('lift')), ...(await messages('rehearsal'))])).toEqual(
-    new Set(['No incident is to be lifted']),
+    new Set(['No incident is due']),
   );
   const { size } = await log.head();
   await clock.passUntil('2026-03-01T00:10:15Z', WAITING);
@@ -85,7 +85,7 @@ test('a lockdown for ten minutes is lifted after ten minutes, and the job that r
   await clock.passUntil('2026-03-01T00:12:15Z', WAITING);
   await scheduler.drain();
   expect(await target.settings.read()).toEqual(before);
-  expect((await messages('lift')).slice(0, 2)).toEqual(['No incident is to be lifted', `Lifted ${incident}`]);
-  expect((await messages('rehearsal'))[0]).toBe('No incident is to be lifted');
+  expect((await messages('lift')).slice(0, 2)).toEqual(['No incident is due', `Lifted ${incident}`]);
+  expect((await messages('rehearsal'))[0]).toBe('No incident is due');
   await store.close();
 });

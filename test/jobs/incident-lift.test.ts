@@ -45,7 +45,7 @@ describe('lifting incidents on schedule', () => {
       measures: { ...NO_MEASURE, deactivate: true },
     });
     expect(await incidentLift.run(at.contextAfter(1.9), {})).toEqual({
-      message: 'No incident is to be lifted',
+      message: 'No incident is due',
       summary: { due: [] },
     });
     const entries = (await at.entries()).length;

@@ -81,7 +81,7 @@ describe('jobs start', () => {
   });
   afterAll(() => service.close());
 
-  test('serves health and metrics, reloads, refuses what cannot be meant, tells of a sweep that stopped, and drains', async () => {
+  test('serves health and metrics, reloads, refuses what is invalid, tells of a sweep that stopped, and drains', async () => {
     await using folder = await temporaryFolder();
     const messages: { headers: IncomingHttpHeaders; body: string }[] = [];
     await using chat = await receiver(messages);
@@ -152,7 +152,7 @@ describe('jobs start', () => {
     expect(scheduler.said()).not.toContain(ADMIN.password);
   });
 
-  test('does not start with a job that cannot be meant, and says all that is wrong', async () => {
+  test('does not start with a job that is invalid, and says all that is wrong', async () => {
     await using folder = await temporaryFolder();
     const config = join(folder.path, 'tokenctl.yaml');
     const jobs = `${GUARD.replace('* * * * * *', 'no cron')}

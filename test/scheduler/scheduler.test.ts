@@ -80,8 +80,8 @@ describe('the scheduler', () => {
 
   it.each([
     ['all', ['completed 2026-01-02T04:00', 'completed 2026-01-03T04:00', 'completed 2026-01-04T04:00']],
-    ['last', ['passed_over 2026-01-03T04:00', 'completed 2026-01-04T04:00']],
-    ['none', ['passed_over 2026-01-04T04:00']],
+    ['last', ['skipped 2026-01-03T04:00', 'completed 2026-01-04T04:00']],
+    ['none', ['skipped 2026-01-04T04:00']],
   ] as const)('after three days off runs %s of the missed ticks', async (run, expected) => {
     const job = scheduledJob(async () => done, { missed: { run, within: 7 * 86_400 } });
     const before = schedulerOn(store, clock).scheduler;
