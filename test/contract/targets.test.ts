@@ -6,7 +6,7 @@ import { openControllerApi } from '../../src/targets/controller-api/controller-a
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
 import { openOn } from '../support/databases.ts';
 import { ADMIN } from '../support/service.ts';
-import { roleWith } from '../targets/database/place.ts';
+import { roleWith } from '../targets/database/test-database.ts';
 import { ContractService } from './contract-service.ts';
 import { all, type Place, targetContract } from './target-contract.ts';
 

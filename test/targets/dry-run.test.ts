@@ -3,7 +3,7 @@ import { dryRun } from '../../src/targets/dry-run.ts';
 import { refreshToken } from '../operations/memory-refresh-tokens.ts';
 import { session } from '../operations/memory-sessions.ts';
 import { databaseDescription, MemoryTarget } from '../operations/memory-target.ts';
-import { collected } from './controller-api/opened.ts';
+import { collected } from './controller-api/test-target.ts';
 
 const reach = { refreshTokens: false, sessions: false };
 const ci = {

@@ -3,7 +3,7 @@ import { Secret } from '../../../src/domain/secret.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import { type RunningService, startService } from '../../../src/service/server.ts';
 import { FakeController, json, pastRoot } from './fake-controller.ts';
-import { collected, failureOf, opened } from './opened.ts';
+import { collected, errorOf, openTestTarget } from './test-target.ts';
 
 const PASSWORD = 'secret-admin-password';
 
@@ -23,7 +23,7 @@ describe('the activity stream of a service', () => {
       logLevel: 'silent',
     });
     const credential = { kind: 'password', username: 'admin', password: new Secret(PASSWORD) } as const;
-    target = opened(service.url, { credential });
+    target = openTestTarget(service.url, { credential });
     const ids: number[] = [];
     for (const description of ['one', 'two', 'three']) {
       ids.push((await target.createToken({ scope: 'write', description })).token.id);
@@ -101,18 +101,18 @@ describe('an unreadable activity stream', () => {
   ])('with %i', async (status, code) => {
     await using fake = await FakeController.start();
     fake.fault = pastRoot((_, response) => json(response, status, { detail: 'no' }));
-    const target = opened(fake.address);
-    expect((await failureOf(collected(target.activity({})))).code).toBe(code);
-    expect((await failureOf(target.lastChanges([1]))).code).toBe(code);
+    const target = openTestTarget(fake.address);
+    expect((await errorOf(collected(target.activity({})))).code).toBe(code);
+    expect((await errorOf(target.lastChanges([1]))).code).toBe(code);
     await target.close();
   });
 
   test('with invalid entries', async () => {
     await using fake = await FakeController.start();
     fake.fault = pastRoot((_, response) => json(response, 200, { results: [{ id: 'one' }], next: null }));
-    const target = opened(fake.address);
-    expect((await failureOf(collected(target.activity({})))).code).toBe('target_misbehaved');
-    expect((await failureOf(target.lastChanges([1]))).code).toBe('target_misbehaved');
+    const target = openTestTarget(fake.address);
+    expect((await errorOf(collected(target.activity({})))).code).toBe('target_misbehaved');
+    expect((await errorOf(target.lastChanges([1]))).code).toBe('target_misbehaved');
     await target.close();
   });
 
@@ -124,7 +124,7 @@ describe('an unreadable activity stream', () => {
       { ...entry, id: 2, changes: '', summary_fields: {} },
     ];
     fake.fault = pastRoot((_, response) => json(response, 200, { results, next: null }));
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     expect(await collected(target.activity({}))).toEqual([
       {
         id: 1,

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { FakeController, type Fault, json, pastRoot } from './fake-controller.ts';
-import { failureOf, opened } from './opened.ts';
+import { errorOf, openTestTarget } from './test-target.ts';
 
 const request = { scope: 'read', description: 'for the job' } as const;
 
 async function creating(fault: Fault) {
   const fake = await FakeController.start();
   fake.fault = pastRoot(fault);
-  const target = opened(fake.address);
+  const target = openTestTarget(fake.address);
   const close = async () => {
     await target.close();
     await fake[Symbol.asyncDispose]();
@@ -40,7 +40,7 @@ test('creates a token for the caller by name', async () => {
   await using fake = await FakeController.start();
   fake.fault = (request, response) =>
     request.method === 'POST' && json(response, 201, { ...created, token: 'the-value' });
-  const target = opened(fake.address);
+  const target = openTestTarget(fake.address);
   expect((await target.createToken({ ...request, user: 'admin' })).token.id).toBe(7);
   await target.close();
 });
@@ -49,7 +49,7 @@ test('names the setting that an external user needs', async () => {
   const detail =
     '(access_denied) OAuth2 Tokens cannot be created by users associated with an external authentication provider (ldap)';
   await using at = await creating((_, response) => json(response, 403, { detail }));
-  expect(await failureOf(at.work)).toMatchObject({
+  expect(await errorOf(at.work)).toMatchObject({
     code: 'permission_refused',
     hint: expect.stringContaining('settings external-tokens allow'),
   });
@@ -60,7 +60,7 @@ test.each([
   ['of something else', { token: 'secret-value' }],
 ])('an answer %s is told, and that a token may have been made', async (_, body) => {
   await using at = await creating((_request, response) => json(response, 201, body));
-  expect(await failureOf(at.work)).toMatchObject({
+  expect(await errorOf(at.work)).toMatchObject({
     code: 'target_misbehaved',
     hint: expect.stringContaining('tokens list'),
   });
@@ -68,6 +68,6 @@ test.each([
 
 test('is not retried, because a broken connection may have created a token', async () => {
   await using at = await creating((incoming) => incoming.socket.destroy() !== null);
-  expect((await failureOf(at.work)).code).toBe('target_unreachable');
+  expect((await errorOf(at.work)).code).toBe('target_unreachable');
   expect(at.fake.requests).toEqual(['GET /api/', 'POST /api/v2/tokens/']);
 });

@@ -7,20 +7,20 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../../../src/domain/secret.ts';
 import { FakeController, type Fault, json } from './fake-controller.ts';
-import { bearer, failureOf, opened } from './opened.ts';
+import { bearer, errorOf, openTestTarget } from './test-target.ts';
 
-async function failing(fault: Fault, other: Parameters<typeof opened>[1] = {}) {
+async function failing(fault: Fault, other: Parameters<typeof openTestTarget>[1] = {}) {
   await using fake = await FakeController.start();
   fake.fault = fault;
-  const target = opened(fake.address, other);
-  const error = await failureOf(target.describe());
+  const target = openTestTarget(fake.address, other);
+  const error = await errorOf(target.describe());
   await target.close();
   return { error, requests: fake.requests.length };
 }
 
 describe('network errors', () => {
   test('a host name that does not exist', async () => {
-    const error = await failureOf(opened('https://controller.invalid').describe());
+    const error = await errorOf(openTestTarget('https://controller.invalid').describe());
     expect(error).toMatchObject({ code: 'target_unreachable' });
     expect(error.message).toContain('The host name controller.invalid was not found');
   });
@@ -30,7 +30,7 @@ describe('network errors', () => {
     const { address } = fake;
     await fake[Symbol.asyncDispose]();
     const started = performance.now();
-    const error = await failureOf(opened(address).describe());
+    const error = await errorOf(openTestTarget(address).describe());
     expect(error).toMatchObject({ code: 'target_unreachable', message: expect.stringContaining('refused') });
     expect(performance.now() - started).toBeLessThan(2000);
   });
@@ -53,7 +53,7 @@ describe('network errors', () => {
     const server = createTcpServer((socket) => socket.end('220 mail.example.org ESMTP\r\n'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    const error = await failureOf(opened(`http://127.0.0.1:${port}`).describe());
+    const error = await errorOf(openTestTarget(`http://127.0.0.1:${port}`).describe());
     server.close();
     expect(error).toMatchObject({
       code: 'target_unreachable',
@@ -63,7 +63,7 @@ describe('network errors', () => {
 
   test('https to a server that speaks http', async () => {
     await using fake = await FakeController.start();
-    const error = await failureOf(opened(fake.address.replace('http:', 'https:')).describe());
+    const error = await errorOf(openTestTarget(fake.address.replace('http:', 'https:')).describe());
     expect(error).toMatchObject({
       code: 'target_unreachable',
       message: expect.stringContaining('TLS connection'),
@@ -143,7 +143,7 @@ describe('an overloaded server', () => {
     await using fake = await FakeController.start();
     let refusals = 3;
     fake.fault = (_, response) => refusals-- > 0 && json(response, 503, {});
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     expect((await target.describe()).version).toBe('24.6.1');
     await target.close();
   });
@@ -157,7 +157,7 @@ describe('an overloaded server', () => {
       json(response, 429, {}, { 'retry-after': '1' });
       return true;
     };
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     await target.describe();
     expect(performance.now() - (first ?? 0)).toBeGreaterThan(1000);
     await target.close();
@@ -181,8 +181,8 @@ describe('an invalid address or credential is refused before anything is sent', 
     ['another scheme', 'ftp://controller'],
     ['credentials in it', 'https://admin:secret-password@controller'],
   ])('%s', (_, address) => {
-    expect(() => opened(address)).toThrow(expect.objectContaining({ code: 'configuration' }));
-    expect(() => opened(address)).not.toThrow(/secret-/);
+    expect(() => openTestTarget(address)).toThrow(expect.objectContaining({ code: 'configuration' }));
+    expect(() => openTestTarget(address)).not.toThrow(/secret-/);
   });
 
   test.each([
@@ -190,14 +190,16 @@ describe('an invalid address or credential is refused before anything is sent', 
     ['a token in quotes', { kind: 'token', token: new Secret('"secret-token"') }],
     ['a user name with a colon', { kind: 'password', username: 'a:b', password: new Secret('secret-x') }],
   ] as const)('%s', (_, credential) => {
-    expect(() => opened('https://localhost', { credential })).toThrow(
+    expect(() => openTestTarget('https://localhost', { credential })).toThrow(
       expect.objectContaining({ code: 'configuration' }),
     );
-    expect(() => opened('https://localhost', { credential })).not.toThrow(/secret-/);
+    expect(() => openTestTarget('https://localhost', { credential })).not.toThrow(/secret-/);
   });
 
   test('a missing CA file', () => {
-    expect(() => opened('https://localhost', { caFile: '/nowhere/ca.pem' })).toThrow('/nowhere/ca.pem');
+    expect(() => openTestTarget('https://localhost', { caFile: '/nowhere/ca.pem' })).toThrow(
+      '/nowhere/ca.pem',
+    );
   });
 });
 
@@ -239,7 +241,7 @@ describe('TLS', () => {
   });
 
   test('rejects an untrusted certificate', async () => {
-    const error = await failureOf(opened(server.address).describe());
+    const error = await errorOf(openTestTarget(server.address).describe());
     expect(error).toMatchObject({
       code: 'target_unreachable',
       message: expect.stringContaining('not signed by'),
@@ -247,15 +249,15 @@ describe('TLS', () => {
   });
 
   test('accepts it with the CA file', async () => {
-    const target = opened(server.address, { caFile: join(folder, 'cert.pem') });
+    const target = openTestTarget(server.address, { caFile: join(folder, 'cert.pem') });
     expect(await target.describe()).toMatchObject({ transport: 'https', version: '24.6.1' });
     await target.close();
   });
 
   test('rejects it for another host name', async () => {
     const caFile = join(folder, 'cert.pem');
-    const error = await failureOf(
-      opened(server.address.replace('localhost', '127.0.0.1'), { caFile }).describe(),
+    const error = await errorOf(
+      openTestTarget(server.address.replace('localhost', '127.0.0.1'), { caFile }).describe(),
     );
     expect(error).toMatchObject({
       code: 'target_unreachable',
@@ -264,7 +266,7 @@ describe('TLS', () => {
   });
 
   test('accepts any certificate without verification, and reports that', async () => {
-    const target = opened(server.address, { verifyTls: false });
+    const target = openTestTarget(server.address, { verifyTls: false });
     expect(await target.describe()).toMatchObject({ transport: 'https_unverified' });
     await target.close();
   });

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A token as the fake controller keeps it. */
+/** A token of the fake controller. */
 export interface FakeToken {
   readonly id: number;
   readonly username: string;
@@ -13,18 +13,17 @@ export interface FakeToken {
   readonly hasRefreshToken: boolean;
 }
 
-/** Answers a request in place of the controller, or returns false to let the controller answer. */
+/** Responds to a request in place of the controller, or returns false to let the controller respond. */
 export type Fault = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** A fault of everything but the answer by which a controller is recognized. */
+/** A fault in every response except the one by which a controller is recognized. */
 export function pastRoot(fault: Fault): Fault {
   return (request, response) => request.url !== '/api/' && fault(request, response);
 }
 
 /**
- * A controller of a few pages of memory, for what no real one does when asked: it breaks connections,
- * answers nonsense, loses its mind half-way. It knows tokens by id, user, application and page, and one
- * superuser, `admin` with the password `secret` or any bearer token.
+ * A controller in memory that simulates faults: broken connections, invalid responses, failures halfway. It has tokens by
+ * id, user, application and page, and one superuser: `admin` with the password `secret` or any bearer token.
  */
 export class FakeController implements AsyncDisposable {
   readonly tokens = new Map<number, FakeToken>();
@@ -51,7 +50,7 @@ export class FakeController implements AsyncDisposable {
     this.#server = server;
   }
 
-  /** Starts one on a free port of the loopback interface, with that many tokens. */
+  /** Starts a controller on a free port of the loopback interface, with this many tokens. */
   static async start(tokens = 0): Promise<FakeController> {
     const server = createServer({ keepAliveTimeout: 60_000 });
     const fake = new FakeController(server);
@@ -65,7 +64,7 @@ export class FakeController implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** How many clients are connected: what a killed one had sent may still be under way until there are none. */
+  /** How many clients are connected. Requests of a killed client may be in flight until it is 0. */
   connections(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.getConnections((error, count) => (error ? reject(error) : resolve(count)));

@@ -2,16 +2,16 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from './fake-controller.ts';
 
-/** What is answered: a body with 200, or a status and a body. */
-type Told = object | readonly [status: number, body: object];
+/** A body with status 200, or a status and a body. */
+type FakeResponse = object | readonly [status: number, body: object];
 
 /**
- * A platform gateway that says what it is told to say, for what no service of ours does: answers of other versions, and
- * refusals. By itself it lists a gateway and a controller, and knows one superuser.
+ * A platform gateway with configured responses, for other versions and errors. By default it lists a gateway and a
+ * controller, and has one superuser.
  */
 export class FakeGateway implements AsyncDisposable {
-  /** By `METHOD /path` without the query. What is not told is not found. */
-  readonly told = new Map<string, Told>([
+  /** Responses by `METHOD /path` without the query; 404 for other requests. */
+  readonly told = new Map<string, FakeResponse>([
     ['GET /api/', { apis: { gateway: '/api/gateway/', controller: '/api/controller/', eda: '/api/eda/' } }],
     ['GET /api/gateway/v1/ping/', { version: '2.6', pong: '2026-11-20 10:00:00', status: 'good' }],
     ['GET /api/gateway/v1/me/', page([user(1, 'admin', { is_superuser: true })])],
@@ -24,8 +24,8 @@ export class FakeGateway implements AsyncDisposable {
     this.#server = server;
   }
 
-  /** Starts one on a free port of the loopback interface. */
-  static async start(told: Readonly<Record<string, Told>> = {}): Promise<FakeGateway> {
+  /** Starts a gateway on a free port of the loopback interface. */
+  static async start(told: Readonly<Record<string, FakeResponse>> = {}): Promise<FakeGateway> {
     const server = createServer();
     const fake = new FakeGateway(server);
     for (const [request, answer] of Object.entries(told)) fake.told.set(request, answer);
@@ -51,12 +51,12 @@ export class FakeGateway implements AsyncDisposable {
   }
 }
 
-/** A list as the gateway pages it. */
+/** A page of a list. */
 export function page(results: readonly object[]): object {
   return { count: results.length, next: null, previous: null, results };
 }
 
-/** A user as a gateway shows one. */
+/** A user in the gateway's format. */
 export function user(id: number, username: string, other: object = {}): object {
   return { id, username, is_superuser: false, is_platform_auditor: false, last_login: null, ...other };
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Secret } from '../../../src/domain/secret.ts';
 import { FakeController } from './fake-controller.ts';
 import { FakeGateway, page, user } from './fake-gateway.ts';
-import { bearer, collected, failureOf, opened } from './opened.ts';
+import { bearer, collected, errorOf, openTestTarget } from './test-target.ts';
 
 const SETTINGS = {
   gateway_basic_auth_enabled: true,
@@ -18,7 +18,7 @@ const ALL = '/api/gateway/v1/settings/all/';
 describe('recognizing the API', () => {
   test('takes one request, before the first other request', async () => {
     await using fake = await FakeGateway.start({ 'GET /api/gateway/v1/applications/': page([]) });
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     expect(await Promise.all([target.applications(), target.applications()])).toEqual([[], []]);
     await target.describe();
     expect(fake.requests.filter((request) => request === 'GET /api/')).toHaveLength(1);
@@ -28,8 +28,8 @@ describe('recognizing the API', () => {
 
   test('is repeated after a failure', async () => {
     await using fake = await FakeGateway.start({ 'GET /api/': [403, {}] });
-    const target = opened(fake.address);
-    expect((await failureOf(target.describe())).code).toBe('permission_refused');
+    const target = openTestTarget(fake.address);
+    expect((await errorOf(target.describe())).code).toBe('permission_refused');
     fake.told.set('GET /api/', { apis: { gateway: '/api/gateway/' } });
     expect(await target.describe()).toMatchObject({ dialect: 'gateway', components: ['gateway'] });
     await target.close();
@@ -37,7 +37,7 @@ describe('recognizing the API', () => {
 
   test('selects the gateway if one responds, and lists the components with tokens', async () => {
     await using fake = await FakeGateway.start();
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     expect(await target.components()).toEqual(['gateway', 'controller']);
     expect(fake.requests).toEqual(['GET /api/']);
     expect(await target.describe()).toMatchObject({
@@ -56,7 +56,7 @@ describe('recognizing the API', () => {
       'GET /api/controller/v2/ping/': { version: '4.6.8' },
       'GET /api/controller/v2/me/': page([{ id: 7, username: 'admin', is_superuser: true }]),
     });
-    const target = opened(fake.address, { component: 'controller' });
+    const target = openTestTarget(fake.address, { component: 'controller' });
     expect(await target.describe()).toMatchObject({
       dialect: 'controller',
       address: `${fake.address}/api/controller`,
@@ -69,7 +69,7 @@ describe('recognizing the API', () => {
 
   test('selects a standalone controller, with or without a request for it', async () => {
     await using fake = await FakeController.start();
-    const target = opened(fake.address, { component: 'controller' });
+    const target = openTestTarget(fake.address, { component: 'controller' });
     const description = await target.describe();
     expect(description).toMatchObject({ dialect: 'controller', address: fake.address });
     expect(description).not.toHaveProperty('components');
@@ -86,8 +86,8 @@ describe('recognizing the API', () => {
       [platform.address, 'controller', 'no controller'],
       [other.address, undefined, 'no gateway'],
     ] as const) {
-      const target = opened(address, component === undefined ? {} : { component });
-      const error = await failureOf(target.describe());
+      const target = openTestTarget(address, component === undefined ? {} : { component });
+      const error = await errorOf(target.describe());
       expect(error).toMatchObject({ code: 'unsupported', message: expect.stringContaining(message) });
       await target.close();
     }
@@ -99,7 +99,7 @@ describe('a gateway of another version', () => {
     await using fake = await FakeGateway.start({
       'GET /api/gateway/v1/ping/': { pong: 'now', status: 'good' },
     });
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     expect((await target.describe()).version).toBeNull();
     await target.close();
   });
@@ -107,7 +107,7 @@ describe('a gateway of another version', () => {
   test('names auditors as a controller does', async () => {
     const auditor = { id: 3, username: 'auditor', is_superuser: false, is_system_auditor: true };
     await using fake = await FakeGateway.start({ 'GET /api/gateway/v1/me/': page([auditor]) });
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     expect(await target.describe()).toMatchObject({
       identity: { isSystemAuditor: true },
       capabilities: { settings: true },
@@ -118,8 +118,8 @@ describe('a gateway of another version', () => {
   test('rejects a credential with 403 and the message of its framework', async () => {
     const detail = 'Authentication credentials were not provided.';
     await using fake = await FakeGateway.start({ 'GET /api/gateway/v1/me/': [403, { detail }] });
-    const target = opened(fake.address, { credential: bearer });
-    expect((await failureOf(target.describe())).code).toBe('credentials_refused');
+    const target = openTestTarget(fake.address, { credential: bearer });
+    expect((await errorOf(target.describe())).code).toBe('credentials_refused');
     await target.close();
   });
 
@@ -128,7 +128,7 @@ describe('a gateway of another version', () => {
       [`GET ${ALL}`]: { ...SETTINGS, SESSIONS_PER_USER: 3 },
       [`PUT ${ALL}`]: { ...SETTINGS, SESSIONS_PER_USER: 2 },
     });
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     expect((await target.settings.read()).SESSIONS_PER_USER).toBe(3);
     expect((await target.settings.write({ SESSIONS_PER_USER: 2 })).SESSIONS_PER_USER).toBe(2);
     expect(fake.requests.at(-1)).toBe(`PUT ${ALL} {"SESSIONS_PER_USER":2}`);
@@ -139,7 +139,7 @@ describe('a gateway of another version', () => {
 describe('the settings of a gateway', () => {
   test('are read with the controller’s names, and missing ones as null', async () => {
     await using fake = await FakeGateway.start({ [`GET ${ALL}`]: SETTINGS });
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     expect(await target.settings.read()).toEqual({
       AUTH_BASIC_ENABLED: true,
       ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false,
@@ -157,7 +157,7 @@ describe('the settings of a gateway', () => {
     await using fake = await FakeGateway.start({
       [`PUT ${ALL}`]: { ...SETTINGS, gateway_basic_auth_enabled: false },
     });
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     const change = { AUTH_BASIC_ENABLED: false, SESSION_COOKIE_AGE: 900, OAUTH2_PROVIDER: null };
     expect((await target.settings.write(change)).AUTH_BASIC_ENABLED).toBe(false);
     expect(fake.requests.at(-1)).toBe(
@@ -182,8 +182,8 @@ describe('the settings of a gateway', () => {
     ['metrics', { ALLOW_METRICS_FOR_ANONYMOUS_USERS: true }, 'only a controller'],
   ])('that do not exist are refused before anything is sent: %s', async (_, change, hint) => {
     await using fake = await FakeGateway.start({ [`PUT ${ALL}`]: SETTINGS });
-    const target = opened(fake.address);
-    const error = await failureOf(target.settings.write({ AUTH_BASIC_ENABLED: false, ...change }));
+    const target = openTestTarget(fake.address);
+    const error = await errorOf(target.settings.write({ AUTH_BASIC_ENABLED: false, ...change }));
     expect(error).toMatchObject({ code: 'unsupported', hint: expect.stringContaining(hint) });
     expect(fake.requests).toEqual(['GET /api/']);
     await target.close();
@@ -193,8 +193,8 @@ describe('the settings of a gateway', () => {
     await using fake = await FakeGateway.start({
       [`PUT ${ALL}`]: [400, { SESSIONS_PER_USER: 'Invalid key for category all' }],
     });
-    const target = opened(fake.address);
-    const error = await failureOf(target.settings.write({ SESSIONS_PER_USER: 2 }));
+    const target = openTestTarget(fake.address);
+    const error = await errorOf(target.settings.write({ SESSIONS_PER_USER: 2 }));
     expect(error).toMatchObject({
       code: 'unsupported',
       message: expect.stringContaining('SESSIONS_PER_USER'),
@@ -204,8 +204,8 @@ describe('the settings of a gateway', () => {
 
   test('in an unexpected format are reported', async () => {
     await using fake = await FakeGateway.start({ [`GET ${ALL}`]: { hello: 'world' } });
-    const target = opened(fake.address);
-    expect((await failureOf(target.settings.read())).code).toBe('target_misbehaved');
+    const target = openTestTarget(fake.address);
+    expect((await errorOf(target.settings.read())).code).toBe('target_misbehaved');
     await target.close();
   });
 });
@@ -223,7 +223,7 @@ describe('the users of a gateway', () => {
 
   async function providers(told: Parameters<typeof FakeGateway.start>[0]) {
     await using fake = await FakeGateway.start({ [`GET ${USERS}`]: people, ...told });
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     const users = await collected(target.users());
     await target.close();
     return users.map(({ externalAccount }) => externalAccount);
@@ -263,8 +263,8 @@ describe('the users of a gateway', () => {
       [`GET ${USERS}`]: page([user(2, 'ann')]),
       [`PATCH ${USERS}2/`]: user(2, 'ann'),
     });
-    const target = opened(fake.address);
-    const error = await failureOf(target.setUserActive(2, false));
+    const target = openTestTarget(fake.address);
+    const error = await errorOf(target.setUserActive(2, false));
     expect(error).toMatchObject({ code: 'unsupported', hint: expect.stringContaining('database') });
     await target.close();
   });
@@ -291,7 +291,7 @@ test('the activity stream of a gateway is read in the controller’s form', asyn
       { ...entry, id: 4, operation: 'update', changes, content_type_model: 'preference', object_id: 'proxy' },
     ]),
   });
-  const target = opened(fake.address);
+  const target = openTestTarget(fake.address);
   const common = { at: new Date('2026-11-20T10:00:00Z'), object: 'o_auth2_access_token' };
   const actor = { id: 1, username: 'admin' };
   expect(await collected(target.activity({}))).toEqual([
@@ -310,11 +310,11 @@ test('the activity stream of a gateway is read in the controller’s form', asyn
 
 test('unsupported operations name the gateway’s own commands', async () => {
   await using fake = await FakeGateway.start();
-  const target = opened(fake.address);
+  const target = openTestTarget(fake.address);
   const hints = await Promise.all([
-    failureOf(collected(target.refreshTokens({}))),
-    failureOf(collected(target.sessions({ all: true }))),
-    failureOf(target.createToken({ scope: 'read', description: '', user: 'ann' })),
+    errorOf(collected(target.refreshTokens({}))),
+    errorOf(collected(target.sessions({ all: true }))),
+    errorOf(target.createToken({ scope: 'read', description: '', user: 'ann' })),
   ]);
   expect(hints.map(({ hint }) => hint)).toEqual([
     expect.stringContaining('`aap-gateway-manage revoke_oauth2_tokens --all`'),
@@ -329,17 +329,17 @@ test('messages about a gateway name no other product', async () => {
     'DELETE /api/gateway/v1/tokens/7/': [409, { detail: 'busy' }],
     'GET /api/gateway/v1/applications/': [500, {}],
   });
-  const target = opened(fake.address);
+  const target = openTestTarget(fake.address);
   const outcomes = await collected(target.revoke([7]));
   expect(outcomes).toEqual([{ tokenId: 7, result: 'failed', reason: 'the target says that it is in use' }]);
-  expect((await failureOf(target.applications())).hint).toBe('Check the log of the server.');
+  expect((await errorOf(target.applications())).hint).toBe('Check the log of the server.');
   await target.close();
 });
 
 test('a method that a component rejects is unsupported', async () => {
   await using fake = await FakeGateway.start({ 'POST /api/controller/v2/tokens/': [405, { detail: 'no' }] });
-  const target = opened(fake.address, { component: 'controller' });
-  const error = await failureOf(target.createToken({ scope: 'read', description: '' }));
+  const target = openTestTarget(fake.address, { component: 'controller' });
+  const error = await errorOf(target.createToken({ scope: 'read', description: '' }));
   expect(error.code).toBe('unsupported');
   await target.close();
 });
@@ -357,14 +357,14 @@ describe('a gateway’s token at the controller behind it', () => {
 
   test('is not mistaken for one of the controller’s tokens', async () => {
     await using fake = await FakeGateway.start(told);
-    const target = opened(fake.address, { component: 'controller' });
+    const target = openTestTarget(fake.address, { component: 'controller' });
     expect(await collected(target.identify([new Secret('a-token-of-the-gateway')]))).toEqual([]);
     await target.close();
   });
 
   test('does not prevent the revocation of its user’s other tokens', async () => {
     await using fake = await FakeGateway.start(told);
-    const target = opened(fake.address, { component: 'controller', credential: bearer });
+    const target = openTestTarget(fake.address, { component: 'controller', credential: bearer });
     expect(await target.ownTokenIds()).toEqual([]);
     fake.told.set('GET /api/gateway/v1/me/', [401, { detail: 'no' }]);
     expect(await target.ownTokenIds()).toEqual([5]);

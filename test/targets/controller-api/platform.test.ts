@@ -3,7 +3,7 @@ import { Secret } from '../../../src/domain/secret.ts';
 import type { CreatedToken, Target } from '../../../src/operations/ports/target.ts';
 import { Platform } from '../../support/platform.ts';
 import { ADMIN } from '../../support/service.ts';
-import { collected, opened } from './opened.ts';
+import { collected, openTestTarget } from './test-target.ts';
 
 const password = {
   kind: 'password',
@@ -20,7 +20,7 @@ describe('a platform with tokens at its gateway and at the controller behind it'
   const targets: Target[] = [];
 
   function signedIn(component: 'gateway' | 'controller' | undefined, credential: object = password): Target {
-    const target = opened(platform.url, {
+    const target = openTestTarget(platform.url, {
       ...(component && { component }),
       credential: credential as typeof password,
     });

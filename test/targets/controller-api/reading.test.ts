@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { FakeController, fakeToken, json, pastRoot } from './fake-controller.ts';
-import { bearer, collected, failureOf, opened } from './opened.ts';
+import { bearer, collected, errorOf, openTestTarget } from './test-target.ts';
 
 describe('tokens', () => {
   test('are read page by page, ascending, each page once', async () => {
     await using fake = await FakeController.start(450);
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     const tokens = await collected(target.tokens({ all: true }));
     expect(tokens.map(({ id }) => id)).toEqual(Array.from({ length: 450 }, (_, index) => index + 1));
     expect(fake.requests).toEqual([
@@ -19,7 +19,7 @@ describe('tokens', () => {
 
   test('are complete while other tokens are deleted', async () => {
     await using fake = await FakeController.start(600);
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     const seen: number[] = [];
     for await (const { id } of target.tokens({ all: true })) {
       seen.push(id);
@@ -32,7 +32,7 @@ describe('tokens', () => {
   test('are read with all fields', async () => {
     await using fake = await FakeController.start();
     fake.tokens.set(7, fakeToken(7, { application: 'CI', hasRefreshToken: true, scope: 'read' }));
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     expect(await collected(target.tokens({ ids: [7] }))).toEqual([
       {
         id: 7,
@@ -57,16 +57,16 @@ describe('tokens', () => {
   ])('refuses a page %s', async (_, page) => {
     await using fake = await FakeController.start();
     fake.fault = pastRoot((_request, response) => json(response, 200, page));
-    const target = opened(fake.address);
-    expect((await failureOf(collected(target.tokens({ all: true })))).code).toBe('target_misbehaved');
+    const target = openTestTarget(fake.address);
+    expect((await errorOf(collected(target.tokens({ all: true })))).code).toBe('target_misbehaved');
     await target.close();
   });
 
   test('are unsupported if a filter is rejected', async () => {
     await using fake = await FakeController.start();
     fake.fault = pastRoot((_request, response) => json(response, 400, { detail: 'no such field' }));
-    const target = opened(fake.address);
-    expect((await failureOf(collected(target.tokens({ unusedSince: new Date() })))).code).toBe('unsupported');
+    const target = openTestTarget(fake.address);
+    expect((await errorOf(collected(target.tokens({ unusedSince: new Date() })))).code).toBe('unsupported');
     await target.close();
   });
 });
@@ -74,7 +74,7 @@ describe('tokens', () => {
 describe('ownTokenIds', () => {
   test('is empty with a password', async () => {
     await using fake = await FakeController.start(3);
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     expect(await target.ownTokenIds()).toEqual([]);
     await target.close();
   });
@@ -86,7 +86,7 @@ describe('ownTokenIds', () => {
     fake.tokens.set(2, fakeToken(2, { lastUsed: ago(59) }));
     fake.tokens.set(3, fakeToken(3, { lastUsed: null }));
     fake.tokens.set(4, fakeToken(4, { lastUsed: ago(1) }));
-    const target = opened(fake.address, { credential: bearer });
+    const target = openTestTarget(fake.address, { credential: bearer });
     expect(await target.ownTokenIds()).toEqual([2, 4]);
     await target.close();
   });
@@ -97,7 +97,7 @@ describe('ownTokenIds', () => {
       response.sendDate = false;
       return false;
     };
-    const target = opened(fake.address, { credential: bearer });
+    const target = openTestTarget(fake.address, { credential: bearer });
     expect(await target.ownTokenIds()).toEqual([1, 2, 3]);
     await target.close();
   });
@@ -106,7 +106,7 @@ describe('ownTokenIds', () => {
     await using fake = await FakeController.start(3);
     fake.fault = (request, response) =>
       request.url?.includes('last_used') === true && json(response, 400, {});
-    const target = opened(fake.address, { credential: bearer });
+    const target = openTestTarget(fake.address, { credential: bearer });
     expect(await target.ownTokenIds()).toEqual([1, 2, 3]);
     await target.close();
   });
@@ -119,16 +119,16 @@ describe('rejected settings', () => {
   ])('%i', async (status, code) => {
     await using fake = await FakeController.start();
     fake.fault = pastRoot((_, response) => json(response, status, { AUTH_BASIC_ENABLED: ['no'] }));
-    const target = opened(fake.address);
-    expect((await failureOf(target.settings.write({ AUTH_BASIC_ENABLED: false }))).code).toBe(code);
+    const target = openTestTarget(fake.address);
+    expect((await errorOf(target.settings.write({ AUTH_BASIC_ENABLED: false }))).code).toBe(code);
     await target.close();
   });
 
   test('settings in an unexpected format', async () => {
     await using fake = await FakeController.start();
     fake.fault = pastRoot((_, response) => json(response, 200, { hello: 'world' }));
-    const target = opened(fake.address);
-    expect((await failureOf(target.settings.read())).code).toBe('target_misbehaved');
+    const target = openTestTarget(fake.address);
+    expect((await errorOf(target.settings.read())).code).toBe('target_misbehaved');
     await target.close();
   });
 });
@@ -136,7 +136,7 @@ describe('rejected settings', () => {
 describe('settings, users, applications', () => {
   test('are read; a setting is written with PATCH', async () => {
     await using fake = await FakeController.start();
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     expect((await target.settings.read()).AUTH_BASIC_ENABLED).toBe(true);
     expect((await target.settings.write({ AUTH_BASIC_ENABLED: false })).AUTH_BASIC_ENABLED).toBe(false);
     expect(fake.requests.at(-1)).toBe('PATCH /api/v2/settings/authentication/');
@@ -153,7 +153,7 @@ describe('settings, users, applications', () => {
   test('a partial OAUTH2_PROVIDER is read as the controller reads it', async () => {
     await using fake = await FakeController.start();
     fake.settings['OAUTH2_PROVIDER'] = { ACCESS_TOKEN_EXPIRE_SECONDS: 60 };
-    const target = opened(fake.address);
+    const target = openTestTarget(fake.address);
     expect((await target.settings.read()).OAUTH2_PROVIDER).toEqual({
       ACCESS_TOKEN_EXPIRE_SECONDS: 60,
       REFRESH_TOKEN_EXPIRE_SECONDS: 0,

@@ -3,11 +3,11 @@ import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Outcome } from '../../../src/domain/plan.ts';
 import type { Target } from '../../../src/operations/ports/target.ts';
 import { FakeController, json, pastRoot } from './fake-controller.ts';
-import { opened } from './opened.ts';
+import { openTestTarget } from './test-target.ts';
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
-/** Revokes, and tells what became of which, and what ended it early. */
+/** Revokes, and returns the outcomes and the error that ended it early. */
 async function revoked(target: Target, tokenIds: readonly number[]) {
   const outcomes: Outcome[] = [];
   let stopped: string | null = null;
@@ -36,7 +36,7 @@ describe('revoke', () => {
       });
       return false;
     };
-    const found = await revoked(opened(fake.address), ids(1000));
+    const found = await revoked(openTestTarget(fake.address), ids(1000));
     expect(found.revoked).toHaveLength(1000);
     expect(fake.tokens.size).toBe(0);
     expect(fake.requests[0]).toBe('GET /api/');
@@ -48,7 +48,7 @@ describe('revoke', () => {
 
   test('reports missing tokens as unchanged', async () => {
     await using fake = await FakeController.start(2);
-    const found = await revoked(opened(fake.address), [1, 2, 3]);
+    const found = await revoked(openTestTarget(fake.address), [1, 2, 3]);
     expect(found).toMatchObject({ unchanged: [3], failed: [], stopped: null });
     expect(found.revoked.sort()).toEqual([1, 2]);
   });
@@ -60,7 +60,7 @@ describe('revoke', () => {
       response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not found</h1>');
       return true;
     };
-    expect(await revoked(opened(fake.address), [1, 2])).toMatchObject({
+    expect(await revoked(openTestTarget(fake.address), [1, 2])).toMatchObject({
       revoked: [1],
       failed: [2],
       stopped: null,
@@ -71,7 +71,7 @@ describe('revoke', () => {
     await using fake = await FakeController.start(3);
     fake.fault = (request, response) =>
       request.url === '/api/v2/tokens/2/' && json(response, 403, { detail: 'no' });
-    const found = await revoked(opened(fake.address), [1, 2, 3]);
+    const found = await revoked(openTestTarget(fake.address), [1, 2, 3]);
     expect(found.outcomes).toContainEqual({
       tokenId: 2,
       result: 'failed',
@@ -85,7 +85,7 @@ describe('revoke', () => {
     await using fake = await FakeController.start(300);
     let count = 0;
     fake.fault = (_, response) => ++count % 5 === 0 && json(response, 503, {});
-    const found = await revoked(opened(fake.address), ids(300));
+    const found = await revoked(openTestTarget(fake.address), ids(300));
     expect(found).toMatchObject({ failed: [], stopped: null });
     expect(fake.tokens.size).toBe(0);
   });
@@ -99,7 +99,7 @@ describe('revoke', () => {
       request.socket.destroy();
       return true;
     };
-    const found = await revoked(opened(fake.address), ids(300));
+    const found = await revoked(openTestTarget(fake.address), ids(300));
     expect(found).toMatchObject({ failed: [], stopped: null });
     expect(found.revoked.length + found.unchanged.length).toBe(300);
     expect(fake.tokens.size).toBe(0);
@@ -109,7 +109,7 @@ describe('revoke', () => {
     await using fake = await FakeController.start(2000);
     let left = 200;
     fake.fault = pastRoot((_, response) => left-- <= 0 && json(response, 401, {}));
-    const found = await revoked(opened(fake.address), ids(2000));
+    const found = await revoked(openTestTarget(fake.address), ids(2000));
     expect(found).toMatchObject({ failed: [], stopped: 'credentials_refused' });
     expect(found.revoked).toHaveLength(200);
     expect(fake.tokens.size).toBe(1800);
@@ -125,7 +125,7 @@ describe('revoke', () => {
       void fake[Symbol.asyncDispose]();
       return true;
     });
-    const found = await revoked(opened(fake.address), ids(500));
+    const found = await revoked(openTestTarget(fake.address), ids(500));
     expect(found.stopped).toBe('target_unreachable');
     expect(found.revoked.length).toBeLessThanOrEqual(200);
     expect(found.failed.length).toBeGreaterThan(0);

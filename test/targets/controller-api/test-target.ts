@@ -5,8 +5,8 @@ import {
   openControllerApi,
 } from '../../../src/targets/controller-api/controller-api.ts';
 
-/** A target over an address, signed in with a password unless told otherwise. */
-export function opened(address: string, other: Partial<ControllerApiOptions> = {}) {
+/** A target at an address, by default authenticated with a password. */
+export function openTestTarget(address: string, other: Partial<ControllerApiOptions> = {}) {
   return openControllerApi({
     context: 'test',
     address,
@@ -19,15 +19,15 @@ export function opened(address: string, other: Partial<ControllerApiOptions> = {
 /** A bearer credential. */
 export const bearer = { kind: 'token', token: new Secret('secret-bearer') } as const;
 
-/** All that a stream yields. */
+/** All items of a stream. */
 export async function collected<T>(stream: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = [];
   for await (const item of stream) items.push(item);
   return items;
 }
 
-/** The error that a promise fails with; it must be one of ours, and give no secret away. */
-export async function failureOf(work: Promise<unknown>): Promise<TokenctlError> {
+/** The TokenctlError that a promise rejects with. It must contain no secret. */
+export async function errorOf(work: Promise<unknown>): Promise<TokenctlError> {
   try {
     await work;
   } catch (error) {

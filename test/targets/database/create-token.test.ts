@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ALICE, all, LAYOUTS, makePlace, type Place } from './place.ts';
+import { ALICE, all, createTestDatabase, LAYOUTS, type TestDatabase } from './test-database.ts';
 
 describe.each(LAYOUTS)('creating a token in the tables of the %s', (layout) => {
-  let place: Place;
+  let place: TestDatabase;
   const request = { scope: 'read' as const, description: 'for a "pipeline"' };
   const stored = (id: number) =>
     place.database.query<{ token: string }>(`SELECT token FROM ${place.tables.accessTokens} WHERE id = $1`, [
@@ -11,7 +11,7 @@ describe.each(LAYOUTS)('creating a token in the tables of the %s', (layout) => {
     ]);
 
   beforeAll(async () => {
-    place = await makePlace(layout);
+    place = await createTestDatabase(layout);
     if (layout === 'gateway') return;
     await place.target.settings.write({
       OAUTH2_PROVIDER: {

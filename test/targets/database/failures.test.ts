@@ -4,12 +4,12 @@ import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Outcome } from '../../../src/domain/plan.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
-import { all, makePlace, type Place, roleWith } from './place.ts';
+import { all, createTestDatabase, roleWith, type TestDatabase } from './test-database.ts';
 
-let place: Place;
+let place: TestDatabase;
 
 beforeAll(async () => {
-  place = await makePlace('service');
+  place = await createTestDatabase('service');
 });
 afterAll(() => place.close());
 
@@ -25,7 +25,7 @@ async function refusal(change: (url: URL) => void): Promise<TokenctlError> {
   return error;
 }
 
-/** Cuts every connection of every target: what is read next takes a target that was opened after it. */
+/** Closes every connection of every target. To read afterwards, open another target. */
 const cut = () =>
   place.database.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ALICE, all, GITHUB, LEAVER, makePlace, type Place } from './place.ts';
+import { ALICE, all, createTestDatabase, GITHUB, LEAVER, type TestDatabase } from './test-database.ts';
 
 describe("a gateway's activity stream", () => {
-  let place: Place;
+  let place: TestDatabase;
   const NOTHING = { added_fields: {}, removed_fields: {}, changed_fields: {} };
 
   beforeAll(async () => {
-    place = await makePlace('gateway');
+    place = await createTestDatabase('gateway');
   });
   afterAll(() => place.close());
 

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { makePlace, type Place, roleWith } from './place.ts';
+import { createTestDatabase, roleWith, type TestDatabase } from './test-database.ts';
 
-let place: Place;
+let place: TestDatabase;
 
 beforeAll(async () => {
-  place = await makePlace('gateway');
+  place = await createTestDatabase('gateway');
 });
 afterAll(() => place.close());
 
-/** The statements of the documentation's section on a gateway, each beside the words that lead to it. */
+/** The statements in the documentation's section on a gateway, each with its introduction. */
 function documented(): readonly (readonly [lead: string, grants: readonly string[]])[] {
   const text = readFileSync(new URL('../../../docs/database.md', import.meta.url), 'utf8');
   const section = text.split(/^## /m).find((part) => part.startsWith("A platform gateway's database")) ?? '';

@@ -18,7 +18,7 @@ export async function seedGateway(database: Database): Promise<void> {
        'slug-' || kind, CASE WHEN kind = 'saml' THEN 'sso' ELSE 'password' END
      FROM unnest(ARRAY['local', 'ldap', 'saml', 'radius']) kind`,
   );
-  // Whoever came through the local authenticator as well is external all the same.
+  // A user who also has the local authenticator is still external.
   await database.execute(
     `INSERT INTO dab_authentication_authenticatoruser (created, modified, uid, extra_data, claims,
        last_login_map_results, provider_id, user_id)

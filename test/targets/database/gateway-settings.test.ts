@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
 import { stillClock } from '../../audit-log/drafts.ts';
-import { makePlace, type Place } from './place.ts';
+import { createTestDatabase, type TestDatabase } from './test-database.ts';
 
 describe("settings in a gateway's tables", () => {
-  let place: Place;
+  let place: TestDatabase;
 
   beforeAll(async () => {
-    place = await makePlace('gateway');
+    place = await createTestDatabase('gateway');
   });
   afterAll(() => place.close());
 
@@ -112,10 +112,10 @@ describe("settings in a gateway's tables", () => {
 });
 
 describe('a gateway without the owners of sessions', () => {
-  let place: Place;
+  let place: TestDatabase;
 
   beforeAll(async () => {
-    place = await makePlace('gateway');
+    place = await createTestDatabase('gateway');
     await place.database.script('DROP TABLE aap_gateway_api_usersessionmembership');
   });
   afterAll(() => place.close());

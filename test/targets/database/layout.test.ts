@@ -5,13 +5,13 @@ import { openDatabaseTarget } from '../../../src/targets/database/database-targe
 import { LAYOUTS as CONTROLLERS, makeTables } from '../../support/controller-tables.ts';
 import { openOn } from '../../support/databases.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
-import { LAYOUTS, makePlace, type Place } from './place.ts';
+import { createTestDatabase, LAYOUTS, type TestDatabase } from './test-database.ts';
 
 describe.each(LAYOUTS)('the tables of the %s', (layout) => {
-  let place: Place;
+  let place: TestDatabase;
 
   beforeAll(async () => {
-    place = await makePlace(layout);
+    place = await createTestDatabase(layout);
   });
   afterAll(() => place.close());
 

@@ -1,12 +1,20 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ALICE, all, GITHUB, LAYOUTS, LEAVER, makePlace, type Place } from './place.ts';
+import {
+  ALICE,
+  all,
+  createTestDatabase,
+  GITHUB,
+  LAYOUTS,
+  LEAVER,
+  type TestDatabase,
+} from './test-database.ts';
 
 describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
-  let place: Place;
+  let place: TestDatabase;
 
   beforeAll(async () => {
-    place = await makePlace(layout);
+    place = await createTestDatabase(layout);
   });
   afterAll(() => place.close());
 

@@ -1,16 +1,24 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ALICE, all, GITHUB, LAYOUTS, makePlace, type Place, results } from './place.ts';
+import {
+  ALICE,
+  all,
+  createTestDatabase,
+  GITHUB,
+  LAYOUTS,
+  results,
+  type TestDatabase,
+} from './test-database.ts';
 
 describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
-  let place: Place;
+  let place: TestDatabase;
   const query = (sql: string, ...values: unknown[]) => place.database.query(sql, values);
 
   beforeAll(async () => {
-    place = await makePlace(layout);
+    place = await createTestDatabase(layout);
   });
   afterAll(() => place.close());
 
-  /** An application's token with a live refresh token beside it and a link of the activity stream to it. */
+  /** An application's token with a live refresh token and a link from the activity stream. */
   async function grant(): Promise<{ id: number; refreshId: number }> {
     const [id = 0] = await place.tokens(1, { application_id: String(GITHUB), description: '\'say "hi" é\'' });
     if (layout !== 'gateway') {

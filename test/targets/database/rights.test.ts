@@ -1,17 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { RightsPurpose, Target } from '../../../src/operations/ports/target.ts';
-import { ALICE, all, LAYOUTS, makePlace, type Place, results, roleWith } from './place.ts';
+import {
+  ALICE,
+  all,
+  createTestDatabase,
+  LAYOUTS,
+  results,
+  roleWith,
+  type TestDatabase,
+} from './test-database.ts';
 
 describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
-  let place: Place;
+  let place: TestDatabase;
 
   beforeAll(async () => {
-    place = await makePlace(layout);
+    place = await createTestDatabase(layout);
   });
   afterAll(() => place.close());
 
-  /** A target as a new role that was granted what it told to be missing for these purposes. */
+  /** A target with a new role that has exactly the rights listed as missing for these purposes. */
   async function roleFor(...purposes: RightsPurpose[]): Promise<Target> {
     const url = await roleWith(place, () => []);
     const target = await place.open({ url });

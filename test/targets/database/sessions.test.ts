@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { ALICE, all, LAYOUTS, LEAVER, makePlace, type Place } from './place.ts';
+import { ALICE, all, createTestDatabase, LAYOUTS, LEAVER, type TestDatabase } from './test-database.ts';
 
 describe.each(LAYOUTS)('sessions in the tables of the %s', (layout) => {
-  let place: Place | undefined;
+  let place: TestDatabase | undefined;
   const fingerprint = (key: string) => createHash('sha256').update(key).digest('hex').slice(0, 12);
-  const keys = async (from: Place) =>
+  const keys = async (from: TestDatabase) =>
     (
       await from.database.query<{ session_key: string }>('SELECT session_key FROM django_session ORDER BY 1')
     ).map(({ session_key }) => session_key);
 
   beforeEach(async () => {
     await place?.close();
-    place = await makePlace(layout);
+    place = await createTestDatabase(layout);
     await place.session('a1', ALICE);
     await place.session('a2', ALICE);
     await place.session('over', ALICE, -1);
@@ -21,7 +21,7 @@ describe.each(LAYOUTS)('sessions in the tables of the %s', (layout) => {
   });
   afterAll(() => place?.close());
 
-  const here = (): Place => {
+  const here = (): TestDatabase => {
     if (place === undefined) throw new Error('there is no place yet');
     return place;
   };

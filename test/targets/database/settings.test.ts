@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS as CONTROLLERS } from '../../support/controller-tables.ts';
-import { makePlace, type Place } from './place.ts';
+import { createTestDatabase, type TestDatabase } from './test-database.ts';
 
 const LIFETIMES = {
   ACCESS_TOKEN_EXPIRE_SECONDS: 31_536_000_000,
@@ -9,7 +9,7 @@ const LIFETIMES = {
 };
 
 describe.each(CONTROLLERS)('settings in the tables of the %s', (layout) => {
-  let place: Place;
+  let place: TestDatabase;
   const rows = (key: string) =>
     place.database.query<{ id: number; value: unknown }>(
       'SELECT id, value FROM conf_setting WHERE user_id IS NULL AND key = $1 ORDER BY id',
@@ -23,7 +23,7 @@ describe.each(CONTROLLERS)('settings in the tables of the %s', (layout) => {
     );
 
   beforeAll(async () => {
-    place = await makePlace(layout);
+    place = await createTestDatabase(layout);
   });
   afterAll(() => place.close());
 

@@ -11,34 +11,34 @@ import { createDatabase } from '../../support/embedded-postgres.ts';
 import { makeGatewayTables } from '../../support/gateway-tables.ts';
 import { seedGateway } from './gateway-seed.ts';
 
-/** Ids of what every place has. */
+/** Ids in every test database. */
 export const ALICE = 1;
 export const LEAVER = 2;
 export const GITHUB = 1;
 
-/** Whose tables a place can have: a real controller's where they are at hand, the others always. */
+/** The layouts to test: a real controller's tables if they are available, the others always. */
 export const LAYOUTS = [...CONTROLLERS, 'gateway'] as const;
 
 /** A database of a layout with a few users and applications, and a target on it. */
-export interface Place {
+export interface TestDatabase {
   readonly url: string;
   readonly database: Database;
-  /** What its tables are called. */
+  /** The names of its tables. */
   readonly tables: Tables;
   readonly target: Target;
-  /** Opens another target on it: as another role, or with a shorter lock retry. */
+  /** Opens another target on it: as another role, or with another time for lock retries. */
   open(options?: { readonly url?: string; readonly lockRetryMs?: number }): Promise<Target>;
-  /** Makes access tokens of alice; resolves with their ids, ascending. */
+  /** Creates access tokens of alice, and returns their ids, ascending. */
   tokens(count: number, columns?: Readonly<Record<string, string>>): Promise<number[]>;
-  /** Makes a live refresh token beside an access token, or an orphan; resolves with its id. */
+  /** Creates a refresh token for an access token, or an orphaned one, and returns its id. */
   refreshToken(accessTokenId: number | null, revoked?: boolean): Promise<number>;
-  /** Makes a session that lasts an hour, of a user or of nobody known. */
+  /** Creates a session, with or without an owner. */
   session(key: string, userId: number | null, hours?: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Makes a place. */
-export async function makePlace(layout: (typeof LAYOUTS)[number]): Promise<Place> {
+/** Creates a test database. */
+export async function createTestDatabase(layout: (typeof LAYOUTS)[number]): Promise<TestDatabase> {
   const url = await createDatabase(inject('postgresUrl'));
   const database = await openOn(url);
   if (layout === 'gateway') {
@@ -172,7 +172,7 @@ export async function results(outcomes: AsyncIterable<Outcome>): Promise<Record<
 
 /** The URL of the same database for a new role that may do what the grants say, and nothing else. */
 export async function roleWith(
-  place: Pick<Place, 'database' | 'url'>,
+  place: Pick<TestDatabase, 'database' | 'url'>,
   grants: (role: string) => readonly string[],
 ): Promise<string> {
   const role = `role_${Math.random().toString(36).slice(2)}`;
