@@ -119,9 +119,14 @@ describe('what cannot be meant ends with 2, and says what might be', () => {
       /No tokens are selected/,
       /criterion/,
     ],
-    ['everything and something', ['tokens', 'revoke', '--yes', '--all', '--user', 'x'], /beside/, undefined],
-    ['no context', ['tokens', 'list'], /No context is chosen/, /context add/],
-    ['an unknown context', ['tokens', 'list', '--context', 'x'], /no context "x"/, /none yet/],
+    [
+      'everything and something',
+      ['tokens', 'revoke', '--yes', '--all', '--user', 'x'],
+      /All tokens and another criterion/,
+      undefined,
+    ],
+    ['no context', ['tokens', 'list'], /No context is selected/, /context add/],
+    ['an unknown context', ['tokens', 'list', '--context', 'x'], /no context "x"/, undefined],
     [
       'a context that every object has',
       ['tokens', 'list', '--context', 'constructor'],
