@@ -1,19 +1,19 @@
 import { badRequest, forbidden } from '../failure.ts';
 import type { Field, FieldSet, Relation } from './fields.ts';
 
-/** A condition in SQL with its parameters numbered from where the caller said. */
+/** An SQL condition, with its parameters numbered from a given start. */
 export interface Condition {
   readonly sql: string;
   readonly values: readonly unknown[];
 }
 
-/** Both conditions: the second is given the number of its first parameter. */
+/** Combines two conditions with AND. The second receives the number of its first parameter. */
 export function allOf(one: Condition, other: (first: number) => Condition): Condition {
   const second = other(one.values.length + 1);
   return { sql: `(${one.sql}) AND (${second.sql})`, values: [...one.values, ...second.values] };
 }
 
-/** Query parameters that page, sort or render, and filter nothing. */
+/** Query parameters that are not filters. */
 const RESERVED = new Set(['page', 'page_size', 'order_by', 'count_disabled', 'format', 'search']);
 
 const MAX_FILTERS = 100;
@@ -27,8 +27,8 @@ type Filter = { readonly negated: boolean; readonly alternative: boolean } & (
 
 /**
  * Compiles a query string's filters to one SQL condition, as the controller reads them: `field__lookup`,
- * through relations, with `not__`, `or__` and `chain__` before; all must hold, of the `or__` ones any. Field
- * names come from the declared set only; values travel as parameters.
+ * through relations, with `not__`, `or__` and `chain__` before; combined with AND, the `or__` ones with OR.
+ * Field names come from the declared set only; values are parameters.
  *
  * @param first The number of the first parameter, 1 for `$1`.
  * @throws RequestFailure 400 for an unknown field or lookup or a value of the wrong type, 403 for a secret.
@@ -64,7 +64,7 @@ export function compileOrder(set: FieldSet, query: URLSearchParams): string {
     if (rest.length > 0) throw badRequest(`${name}: there is no such field.`);
     return `${field.column}${descending ? ' DESC' : ''}`;
   });
-  // The id last: an order with ties would let rows slip between pages.
+  // The id last: with ties, rows could move between pages.
   const id = set.fields['id']?.column;
   return [...terms, ...(id === undefined ? [] : [id])].join(', ');
 }
@@ -134,20 +134,20 @@ function compileSearch(
   return conditions.length === 0 ? 'TRUE' : `(${conditions.join(' AND ')})`;
 }
 
-/** One filter to compile: a field, a lookup and a value out of the query string. */
+/** One filter: a field, a lookup and a value of the query string. */
 interface LookupRequest {
   readonly field: Field;
   /** The query parameter's name, for messages. */
   readonly name: string;
   readonly lookup: string;
   readonly value: string;
-  /** Takes a value and returns its placeholder. */
+  /** Adds a value and returns its placeholder. */
   readonly parameter: (value: unknown) => string;
 }
 
 const COMPARISONS: Readonly<Record<string, string>> = { lt: '<', lte: '<=', gt: '>', gte: '>=' };
 
-/** Patterns of LIKE by lookup: what stands before and after the text. */
+/** LIKE patterns by lookup: the text before and after the value. */
 const PATTERNS: Readonly<Record<string, readonly [before: string, after: string, operator: string]>> = {
   iexact: ['', '', 'ILIKE'],
   contains: ['%', '%', 'LIKE'],
@@ -168,8 +168,8 @@ const MAX_VALUES = 2000;
 function compileLookup(request: LookupRequest): string {
   const { field, lookup, value, parameter } = request;
   const { column = '' } = field;
-  const comparison = ownProperty(COMPARISONS, lookup);
-  const pattern = ownProperty(PATTERNS, lookup);
+  const comparison = own(COMPARISONS, lookup);
+  const pattern = own(PATTERNS, lookup);
   if (value.includes('\0')) throw badRequest(`${request.name}: null characters are not allowed.`);
   if (comparison !== undefined) return `${column} ${comparison} ${parameter(typed(request, value))}`;
   if (pattern !== undefined) {
@@ -251,21 +251,16 @@ function escapeLike(text: string): string {
   return text.replace(/[\\%_]/g, '\\$&');
 }
 
-function ownProperty<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined;
-}
-
 const LONGEST = 1000;
-/** PostgreSQL writes counted repetitions of a group out, one in another multiplied; 2,000 copies take some 0.3 s. */
+/** PostgreSQL expands counted repetitions, nested ones multiplied. 2,000 copies take about 0.3 s. */
 const MAX_COPIES = 2000;
 const BACK_REFERENCE = /(?<!\\)(?:\\\\)*\\[1-9]/;
 const REPEATED_GROUP = /\)\{/;
 const REPETITION = /\{(\d+)(?:,(\d*))?\}/g;
 
 /**
- * Checks a regular expression of a filter. PostgreSQL matches in a time that grows with the text, except for
- * back references, which can take for ever, and repetitions that multiply: both are refused, since one
- * request must not hold the database from all others.
+ * Validates a regular expression. Back references and multiplied repetitions can take PostgreSQL very long and
+ * are rejected, so that no request blocks the database.
  *
  * @param name The query parameter, for messages.
  * @throws RequestFailure 400.

@@ -7,7 +7,7 @@ import { type Condition, compileFilters, compileOrder } from './filters.ts';
 const DEFAULT_PAGE_SIZE = 25;
 const MAX_PAGE_SIZE = 200;
 
-/** What to list: constant SQL parts, who may see which rows, and how a row becomes JSON. */
+/** A listing: constant SQL parts, the visible rows, and the JSON of a row. */
 export interface Listing<R extends object, T = unknown> {
   readonly fields: FieldSet;
   readonly columns: string;
@@ -66,7 +66,7 @@ async function countRows(database: Queryable, tail: string, values: readonly unk
   return row?.count ?? 0;
 }
 
-/** Too large is silently capped, and nonsense is the default, as on the controller. */
+/** Larger sizes are capped and invalid ones ignored, as on the controller. */
 function pageSize(query: URLSearchParams): number {
   const size = Number(query.get('page_size') ?? Number.NaN);
   return Number.isSafeInteger(size) && size > 0 ? Math.min(size, MAX_PAGE_SIZE) : DEFAULT_PAGE_SIZE;
@@ -78,7 +78,7 @@ function pageNumber(query: URLSearchParams): number {
   return page;
 }
 
-/** The query string of another page: sorted by name, the page size as it was capped. */
+/** The query string of another page: sorted by name, with the capped page size. */
 function linkQuery(query: URLSearchParams, page: number, size: number): string {
   const link = new URLSearchParams(query);
   link.set('page', String(page));

@@ -1,7 +1,7 @@
 import type { Migration } from '../../db/migrate.ts';
 
 /**
- * The first schema. Users, applications, tokens, settings, sessions and activity stand in tables with the
+ * The first schema. Users, applications, tokens, settings, sessions and activity are in tables with the
  * controller's names and columns, so that what reads a real controller's database reads this one too;
  * columns that nothing reads are left out. `service_*` tables are the service's own. Tokens, refresh
  * tokens, codes and client secrets hold the SHA-256 (hex) of the value, `session_key` a digest as well.

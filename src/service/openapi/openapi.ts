@@ -12,8 +12,8 @@ type Described = Pick<ServiceContext, 'version' | 'sessionCookieName'>;
 const DESCRIBED = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 /**
- * Serves an OpenAPI 3.1 description of every route of `app`, made from what the endpoints declare about
- * themselves. Routes that are added after it are in it, too.
+ * Serves an OpenAPI 3.1 description of every route of `app`, derived from the declarations of the endpoints. It
+ * includes routes that are added later.
  */
 export function serveOpenApi(app: FastifyInstance, service: Described): void {
   const routes: Route[] = [];
@@ -105,10 +105,10 @@ const refusal = (description: string, headers: object = {}) => ({
 
 const RESPONSES = {
   Invalid: refusal('The request is malformed, or a value in it is not allowed.'),
-  Unauthenticated: refusal('No credentials, or none that are valid.'),
-  Forbidden: refusal('The caller may not do this, or its token is for reading.'),
-  NotFound: refusal('There is nothing at this address.'),
-  TooMany: refusal('Too many attempts; again after the seconds that Retry-After says.', {
+  Unauthenticated: refusal('Missing or invalid credentials.'),
+  Forbidden: refusal('The caller lacks the permission, or its token has the scope read.'),
+  NotFound: refusal('Not found.'),
+  TooMany: refusal('Too many attempts. Retry after the seconds in Retry-After.', {
     headers: { 'Retry-After': { schema: { type: 'integer' } } },
   }),
 };

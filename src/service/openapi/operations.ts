@@ -30,7 +30,7 @@ function isList({ path, fields }: Endpoint): boolean {
   return fields !== undefined && fields.order.length > 0 && !/:\w+(\([^/]*\))?\/$/.test(path);
 }
 
-/** What can be done with one method of an endpoint. */
+/** The operation of one method of an endpoint. */
 export function endpointOperation(endpoint: Endpoint, method: Method): Operation {
   const { fields } = endpoint;
   const listed = method === 'GET' && isList(endpoint);
@@ -54,13 +54,13 @@ function requestBody({ fields }: Endpoint, method: Method): Schema | null {
 }
 
 function success({ fields }: Endpoint, method: Method, listed: boolean): Record<string, unknown> {
-  if (method === 'DELETE') return { 204: { description: 'Done; there is no body.' } };
+  if (method === 'DELETE') return { 204: { description: 'Done, without a body.' } };
   const resource: Schema =
     fields === undefined ? { type: 'object' } : { $ref: `#/components/schemas/${fields.type}` };
   const schema = listed ? pageSchema(resource) : resource;
   const answer = { description: 'Done.', content: { 'application/json': { schema } } };
   if (method !== 'POST') return { 200: answer };
-  return { 201: answer, 202: { description: 'It is being done.' }, 204: { description: 'Done.' } };
+  return { 201: answer, 202: { description: 'Accepted.' }, 204: { description: 'Done.' } };
 }
 
 const failure = (name: string) => ({ $ref: `#/components/responses/${name}` });
@@ -73,7 +73,7 @@ const FAILURES = {
   429: failure('TooMany'),
 };
 
-/** What a route says about itself that is no endpoint. */
+/** The operation of a route that is not an endpoint. */
 export function describedOperation(described: RouteDescription, method: string): Operation {
   const { summary, description, produces = 'application/json', form, query, anonymous } = described;
   const content =

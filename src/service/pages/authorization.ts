@@ -55,7 +55,7 @@ export function sendAuthorizationError(reply: FastifyReply, problem: string): Fa
     title: 'This application cannot be given access',
     main: `<p role="alert">${escapeHtml(problem)}</p>
 <p>An application sent you here to ask for access to your account, and its request is wrong. Nothing was
-granted, and you were not sent on. If this goes on, tell whoever runs the application.</p>
+granted, and you were not sent on. If this happens again, contact the application's administrator.</p>
 <p><a href="/accounts/profile/">Back to your profile</a></p>`,
   });
 }

@@ -192,7 +192,7 @@ function providerLinks(
   { next, alone }: { readonly next: string | null; readonly alone: boolean },
 ): string {
   if (providers.length === 0) {
-    return alone ? '<p>There is no way to log in here at present. Tell whoever runs this service.</p>' : '';
+    return alone ? '<p>No login method is available. Contact your administrator.</p>' : '';
   }
   const links = providers.map(({ label, path }) => {
     const separator = path.includes('?') ? '&' : '?';

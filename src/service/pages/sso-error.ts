@@ -3,7 +3,7 @@ import type { SsoReason } from '../sso/backends.ts';
 import { sendPage } from './page.ts';
 
 const AGAIN = 'Open the login page and try again.';
-const ADMINISTRATOR = 'Tell whoever runs this service.';
+const ADMINISTRATOR = 'Contact your administrator.';
 
 /** What a user is told, and what there is to do about it. */
 const REASONS: Readonly<
@@ -21,32 +21,32 @@ const REASONS: Readonly<
   },
   unreachable: {
     status: 502,
-    said: 'The provider could not be reached, or did not answer in time.',
+    said: 'The provider is unavailable or timed out.',
     todo: 'Try again in a little while.',
   },
   no_such_login: {
     status: 403,
-    said: 'This login was not begun in this browser, took too long, or was over already.',
+    said: 'This login was started in another browser, timed out, or was already used.',
     todo: `${AGAIN} Cookies must be allowed for it.`,
   },
   refused_by_provider: {
     status: 403,
     said: 'The provider did not log you in.',
-    todo: `${AGAIN} If you did not cancel it yourself, ask whoever runs the provider.`,
+    todo: `${AGAIN} If you did not cancel it, contact the provider's administrator.`,
   },
   unverified: {
     status: 403,
     said: 'The answer of the provider could not be verified, and was refused.',
-    todo: `${AGAIN} If it goes on, tell whoever runs this service.`,
+    todo: `${AGAIN} If this happens again, contact your administrator.`,
   },
   not_allowed: {
     status: 403,
-    said: 'Your account at the provider is not among those that may log in here.',
-    todo: 'If you have several accounts there, log in with another one, or ask whoever runs this service.',
+    said: 'Your account at the provider may not log in here.',
+    todo: 'Log in with another account of the provider, or contact your administrator.',
   },
   no_new_users: {
     status: 403,
-    said: 'You have no account here yet, and none is made by logging in.',
+    said: 'You have no account here, and logging in does not create one.',
     todo: ADMINISTRATOR,
   },
   deactivated: {

@@ -270,7 +270,7 @@ function actor(entry: ActivityRecord): Record<string, unknown> {
   };
 }
 
-/** Every role is called `role`; which one it is stands in `changes`. */
+/** Every role is called `role`; `changes` names the exact role. */
 function association(relationship: string): string {
   return relationship.endsWith('_role') ? 'role' : '';
 }

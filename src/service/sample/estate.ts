@@ -26,7 +26,7 @@ export interface SampleToken {
   readonly created: Date;
   readonly expires: Date;
   readonly lastUsed: Date | null;
-  /** The stored form of a value that nobody knows. */
+  /** The stored hash of the token. Its value is unknown. */
   readonly hash: string;
 }
 
@@ -211,7 +211,7 @@ function choices(seed: string): Choices {
     between: (from, to) => from + Math.floor(fraction() * (to - from + 1)),
     of<T>(several: readonly T[]): T {
       const chosen = several[Math.floor(fraction() * several.length)];
-      if (chosen === undefined) throw new Error('a choice among nothing');
+      if (chosen === undefined) throw new Error('cannot choose from an empty list');
       return chosen;
     },
     chance: (probability) => fraction() < probability,

@@ -6,8 +6,8 @@ import type { SampleEstate, SampleToken, SampleUser } from './estate.ts';
 const BATCH = 2000;
 
 /**
- * Puts a sample estate into a service's database, in one transaction. Nobody can log in as one of its users:
- * their passwords are unusable. Tokens of applications have a refresh token each.
+ * Stores a sample estate in a service's database, in one transaction. Its users cannot log in: their passwords are
+ * unusable. Each application token has a refresh token.
  */
 export async function storeEstate(database: Database, estate: SampleEstate): Promise<void> {
   await database.transaction(async (transaction) => {

@@ -53,7 +53,7 @@ function extraArguments(): Part {
   return {
     type: 'nested object',
     label: 'Extra parameters',
-    helpText: 'Parameters that are sent along when a user is sent to the provider, by name.',
+    helpText: 'Additional parameters of the authorization request, by name.',
     defaultValue: {},
     placeholder: { prompt: 'select_account' },
     check: checkedBy(z.record(z.string().regex(/^[a-z_]{1,64}$/), z.string().max(256))),
@@ -65,7 +65,7 @@ function callbackUrlSetting(backend: Backend): SettingDefinition {
   return ofBackend(backend, 'CALLBACK_URL', {
     type: 'string',
     label: 'Callback URL',
-    helpText: `To be registered with ${LABELS[backend]}: where users are sent back to.`,
+    helpText: `The redirect URI to register with ${LABELS[backend]}.`,
     defaultValue: '',
     readOnly: true,
   });
@@ -85,17 +85,17 @@ function mappings(backend: Backend): readonly SettingDefinition[] {
     ofBackend(backend, 'ORGANIZATION_MAP', {
       ...map(checkedBy(organizationMap), ORGANIZATION_EXAMPLE),
       label: 'Organizations',
-      helpText: `Who of ${LABELS[backend]} has which role in which organization, instead of SOCIAL_AUTH_ORGANIZATION_MAP.`,
+      helpText: `Grants roles in organizations to users of ${LABELS[backend]}. Overrides SOCIAL_AUTH_ORGANIZATION_MAP.`,
     }),
     ofBackend(backend, 'TEAM_MAP', {
       ...map(checkedBy(teamMap), TEAM_EXAMPLE),
       label: 'Teams',
-      helpText: 'Whose teams belong to which organization, instead of SOCIAL_AUTH_TEAM_MAP.',
+      helpText: 'Maps teams to organizations. Overrides SOCIAL_AUTH_TEAM_MAP.',
     }),
     ofBackend(backend, 'USER_FLAGS_BY_ATTR', {
       type: 'nested object',
       label: 'Superusers and auditors',
-      helpText: 'Which attribute or claim, and which values of it, make a superuser or a system auditor.',
+      helpText: 'Which values of which attribute or claim make a user a superuser or a system auditor.',
       defaultValue: {},
       placeholder: { is_superuser_attr: 'groups', is_superuser_value: ['automation-admins'] },
       check: checkedBy(userFlags),
@@ -103,7 +103,7 @@ function mappings(backend: Backend): readonly SettingDefinition[] {
   ];
 }
 
-/** The settings of single sign-on that hold for all providers, in the order of the controller. */
+/** The settings of single sign-on for all providers, in the order of the controller. */
 export const SHARED_SSO_DEFINITIONS: readonly SettingDefinition[] = [
   {
     category: 'authentication',
@@ -111,8 +111,8 @@ export const SHARED_SSO_DEFINITIONS: readonly SettingDefinition[] = [
     type: 'nested object',
     label: 'Organizations of external users',
     helpText:
-      'Who has which role in which organization, at each login through an identity provider. The map of a ' +
-      'provider, where it has one, takes the place of this one.',
+      'Grants roles in organizations at each login through an identity provider. The map of a provider ' +
+      'overrides this one.',
     defaultValue: null,
     nullable: true,
     child: 'map',
@@ -124,7 +124,8 @@ export const SHARED_SSO_DEFINITIONS: readonly SettingDefinition[] = [
     key: 'SOCIAL_AUTH_TEAM_MAP',
     type: 'nested object',
     label: 'Teams of external users',
-    helpText: 'Whose teams belong to which organization: their users become members of it at each login.',
+    helpText:
+      'Maps teams to organizations: users of a team become members of its organization at each login.',
     defaultValue: null,
     nullable: true,
     child: 'map',
@@ -137,8 +138,8 @@ export const SHARED_SSO_DEFINITIONS: readonly SettingDefinition[] = [
     type: 'list',
     label: 'Fields taken from an identity provider',
     helpText:
-      'Which fields of a user come from the provider: username, email, first_name, last_name; all of them ' +
-      'unless it is set. An empty list lets nobody in who has no account here yet.',
+      'Which user fields come from the provider: username, email, first_name, last_name; all of them ' +
+      'unless it is set. With an empty list, only users with an existing account can log in.',
     defaultValue: null,
     nullable: true,
     child: 'strings',
@@ -149,8 +150,9 @@ export const SHARED_SSO_DEFINITIONS: readonly SettingDefinition[] = [
     category: 'authentication',
     key: 'SOCIAL_AUTH_USERNAME_IS_FULL_EMAIL',
     type: 'boolean',
-    label: 'E-mail address as user name',
-    helpText: 'Whether new external users are named by their whole address, not by the part before the @.',
+    label: 'Email address as username',
+    helpText:
+      'Whether new external users get their full email address as username, not only the part before the @.',
     defaultValue: false,
   },
 ];
@@ -168,12 +170,12 @@ const GOOGLE: readonly SettingDefinition[] = [
   google('SECRET', secret('Client secret', 'The client secret that goes with it.')),
   google(
     'WHITELISTED_DOMAINS',
-    names('Allowed domains', 'Only accounts of these Google Workspace domains; everybody where it is empty.'),
+    names('Allowed domains', 'Only accounts of these Google Workspace domains; all accounts if empty.'),
   ),
   google('AUTH_EXTRA_ARGUMENTS', extraArguments()),
   google('ISSUER', {
     ...address('Issuer', {
-      helpText: 'The issuer of the id tokens, under which its configuration is discovered.',
+      helpText: 'The issuer of the ID tokens. Its configuration is discovered from this URL.',
       defaultValue: 'https://accounts.google.com',
     }),
     check: checkIssuer,
@@ -190,12 +192,12 @@ const AZURE: readonly SettingDefinition[] = [
     line(
       'Tenant',
       'The directory (tenant) ID whose users may log in. `organizations` or `common` for users of several ' +
-        'tenants: name them in the allowed tenants then.',
+        'tenants; list them in the allowed tenants then.',
     ),
   ),
   azure(
     'WHITELISTED_TENANTS',
-    names('Allowed tenants', 'Only users of the tenants with these IDs; all of TENANT_ID where it is empty.'),
+    names('Allowed tenants', 'Only users of the tenants with these IDs; all users of TENANT_ID if empty.'),
   ),
   azure('AUTH_EXTRA_ARGUMENTS', extraArguments()),
   azure(
@@ -212,19 +214,19 @@ const GITHUB: readonly SettingDefinition[] = [
   callbackUrlSetting('github'),
   github('KEY', line('Client ID', 'The client ID of the OAuth app registered with GitHub.')),
   github('SECRET', secret('Client secret', 'A client secret of the OAuth app.')),
-  github('ORG_NAME', line('Organization', 'Only members of this organization; everybody where it is empty.')),
+  github('ORG_NAME', line('Organization', 'Only members of this organization; all users if empty.')),
   github('TEAM_ID', line('Team', 'Only members of the team with this number; see /user/teams of the API.')),
   github(
     'URL',
     address('URL', {
-      helpText: 'Where GitHub is; that of GitHub Enterprise is its own.',
+      helpText: 'URL of GitHub, or of GitHub Enterprise.',
       defaultValue: 'https://github.com',
     }),
   ),
   github(
     'API_URL',
     address('API URL', {
-      helpText: 'Where the API of GitHub is; that of GitHub Enterprise ends in /api/v3.',
+      helpText: 'URL of the GitHub API. That of GitHub Enterprise ends in /api/v3.',
       defaultValue: 'https://api.github.com',
     }),
   ),
@@ -236,13 +238,16 @@ const SAML: readonly SettingDefinition[] = [
   saml('METADATA_URL', {
     type: 'string',
     label: 'Metadata URL',
-    helpText: 'Where identity providers find the metadata of this service.',
+    helpText: 'URL of the metadata of this service, for identity providers.',
     defaultValue: '',
     readOnly: true,
   }),
-  saml('SP_ENTITY_ID', line('Entity ID', 'What identity providers know this service by, usually its URL.')),
+  saml(
+    'SP_ENTITY_ID',
+    line('Entity ID', 'The entity ID of this service at identity providers, usually its URL.'),
+  ),
   saml('SP_PUBLIC_CERT', {
-    ...line('Certificate', 'The certificate of the key below, in PEM; it is part of the metadata.'),
+    ...line('Certificate', 'The certificate of the private key, in PEM. It is part of the metadata.'),
     check: checkCertificate,
   }),
   saml('SP_PRIVATE_KEY', {
@@ -251,7 +256,7 @@ const SAML: readonly SettingDefinition[] = [
   }),
   saml('SECURITY_CONFIG', {
     type: 'nested object',
-    label: 'Protection of messages',
+    label: 'Message security',
     helpText:
       'authnRequestsSigned: whether requests are signed; requestedAuthnContext: false, or the contexts asked for.',
     defaultValue: { requestedAuthnContext: false },

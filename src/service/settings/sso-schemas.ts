@@ -15,8 +15,8 @@ const values = z.union([
 ]);
 
 /**
- * Who is meant: everybody, nobody, nobody named (null: no change), names and addresses (or `/expressions/`
- * over them), or whoever has one of the values in an attribute or claim.
+ * Which users match: all (true), none (false), no change (null), those with these names or email addresses (or
+ * `/expressions/` over them), or those with one of the values in an attribute or claim.
  */
 const expression = z.union([
   z.null(),
@@ -26,7 +26,7 @@ const expression = z.union([
   z.record(z.string().min(1).max(MAX_LENGTH), values),
 ]);
 
-/** Who is meant by an entry of a map. */
+/** Which users an entry of a map matches. */
 export type Expression = z.infer<typeof expression>;
 
 const organization = z.strictObject({
@@ -77,7 +77,7 @@ export type TeamMap = z.infer<typeof teamMap>;
 /** See {@link userFlags}. */
 export type UserFlags = z.infer<typeof userFlags>;
 
-/** The regular expression that a text between slashes stands for, or null: for none, or a wrong one. */
+/** The regular expression between slashes; null if the text is not one, or an invalid one. */
 export function compiled(text: string): RegExp | null {
   const [, source, flagLetters] = /^\/(.*)\/([ims]*)$/s.exec(text) ?? [];
   if (source === undefined) return null;
@@ -102,7 +102,7 @@ const identityProvider = z.strictObject({
   /** Unlike a configured issuer it may have a query. */
   url: text.refine(
     (value) => 'value' in checkAddress(value.replace(/\?.*$/s, '')),
-    'An https:// URL is wanted.',
+    'Expected an https:// URL.',
   ),
   x509cert: z.union([certificate, z.array(certificate).min(1).max(10)]),
   attr_user_permanent_id: text.optional(),
@@ -110,17 +110,17 @@ const identityProvider = z.strictObject({
   attr_email: text.optional(),
   attr_first_name: text.optional(),
   attr_last_name: text.optional(),
-  /** Takes logins that nobody here asked for: no protection against being logged in as somebody else. */
+  /** Accepts logins without a request from here, which gives up the protection against login CSRF. */
   allow_idp_initiated: z.boolean().optional(),
 });
 
 /** `SOCIAL_AUTH_SAML_ENABLED_IDPS`: identity providers by a short name that never changes. */
 export const enabledIdps = z.record(
-  z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'A short name is wanted.'),
+  z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'Expected 1 to 64 letters, digits, hyphens or underscores.'),
   identityProvider,
 );
 
-/** `SOCIAL_AUTH_SAML_SECURITY_CONFIG`: what can be chosen of the protection of messages. */
+/** `SOCIAL_AUTH_SAML_SECURITY_CONFIG`: the configurable protection of SAML messages. */
 export const securityConfig = z.strictObject({
   authnRequestsSigned: z.boolean().optional(),
   requestedAuthnContext: z.union([z.literal(false), z.array(text).min(1).max(20)]).optional(),
