@@ -37,7 +37,7 @@ describe.each(DATABASES)('the activity stream on %s', (kind) => {
     return (await admin.post('/api/v2/applications/', { name: `app${count}`, ...wanted })).json;
   }
 
-  it('tells who made, changed and deleted an application', async () => {
+  it('records who created, changed and deleted an application', async () => {
     const of = await organization();
     const { id, name } = await application(of);
     const path = `/api/v2/applications/${id}/`;
@@ -69,7 +69,7 @@ describe.each(DATABASES)('the activity stream on %s', (kind) => {
     expect(entry?.['related']).toEqual({ actor: '/api/v2/users/1/' });
   });
 
-  it('tells of organizations, and of everything that ends with one', async () => {
+  it('records changes of organizations, and everything deleted with one', async () => {
     const of = await organization();
     const path = `/api/v2/organizations/${of}/`;
     expect(await last()).toMatchObject({
@@ -92,7 +92,7 @@ describe.each(DATABASES)('the activity stream on %s', (kind) => {
     ]);
   });
 
-  it('tells of roles that are given and taken, once each', async () => {
+  it('records granted and withdrawn roles, once each', async () => {
     const [of, { id }] = [await organization(), await person()];
     for (const [path, role] of [
       ['users', 'member_role'],
@@ -121,7 +121,7 @@ describe.each(DATABASES)('the activity stream on %s', (kind) => {
     }
   });
 
-  it('tells of users, with every privilege and without any password', async () => {
+  it('records changes of users with their privileges and without passwords', async () => {
     const { id } = await person();
     const path = `/api/v2/users/${id}/`;
     await admin.patch(path, { is_system_auditor: true, password: 'another' });
@@ -133,7 +133,7 @@ describe.each(DATABASES)('the activity stream on %s', (kind) => {
     expect(everything).not.toMatch(/another|"secret"|pbkdf2/);
   });
 
-  it('keeps the names of an actor who is gone, and the end of the tokens that went along', async () => {
+  it('keeps the names of a deleted actor, and records the deletion of the tokens', async () => {
     const { id, username, client } = await person();
     const { json: token } = await client.post('/api/v2/tokens/', { description: 'last words' });
     const made = (await client.get(`/api/v2/tokens/${token.id}/activity_stream/`)).json.results[0];
@@ -158,7 +158,7 @@ describe.each(DATABASES)('the activity stream on %s', (kind) => {
     });
   });
 
-  it('is filtered by what happened, when, by whom and to what', async () => {
+  it('can be filtered by operation, time, actor and resource', async () => {
     const { id, username, client } = await person();
     const { json: token } = await client.post('/api/v2/tokens/');
     const found = async (query: string) => (await admin.get(`/api/v2/activity_stream/?${query}`)).json.count;
@@ -180,7 +180,7 @@ describe.each(DATABASES)('the activity stream on %s', (kind) => {
     }
   });
 
-  it('shows others than superusers and auditors what concerns things they see', async () => {
+  it('shows other users the entries about resources that they can see', async () => {
     const [of, member, boss, watcher, stranger] = [
       await organization(),
       await person(),

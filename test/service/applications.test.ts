@@ -71,7 +71,7 @@ describe.each(DATABASES)('applications on %s', (kind) => {
     expect((await admin.get(path)).json['client_secret']).toBe('************');
   });
 
-  it('have no secret where they are public, and get a new one when they turn confidential', async () => {
+  it('have no secret if public, and get a new one when they become confidential', async () => {
     const made = await make({ client_type: 'public' });
     const path = `/api/v2/applications/${made.json.id}/`;
     expect(made.json).not.toHaveProperty('client_secret');
@@ -142,7 +142,7 @@ describe.each(DATABASES)('applications on %s', (kind) => {
     expect([answer.status, Object.keys(answer.json)]).toEqual([400, [field]]);
   });
 
-  it('have a name of their own in their organization', async () => {
+  it('have a unique name in their organization', async () => {
     const { json } = await make();
     expect((await make({ name: json['name'] })).json).toHaveProperty('__all__');
     expect((await make({ name: json['name'], organization: 1 })).status).toBe(201);
@@ -151,7 +151,7 @@ describe.each(DATABASES)('applications on %s', (kind) => {
     expect([taken.status, Object.keys(taken.json)]).toEqual([400, ['__all__']]);
   });
 
-  it('keep their client id, secret and grant type, whatever is sent', async () => {
+  it('keep their client id, secret and grant type on every change', async () => {
     const { json } = await make(CODE);
     const path = `/api/v2/applications/${json.id}/`;
     const sent = {
@@ -182,7 +182,7 @@ describe.each(DATABASES)('applications on %s', (kind) => {
     for (const name of names) {
       const { json } = await make({ name });
       const related = json['related'] as Record<string, string>;
-      // As a client writes it: what cannot stand in a request line is encoded, what is encoded stays.
+      // As a client sends it: characters that a request line cannot contain are encoded.
       const address = String(related['named_url']).replace(/[^!-~]/gu, encodeURIComponent);
       const found = await admin.get(address);
       expect([found.status, found.json.id]).toEqual([200, json.id]);
@@ -194,7 +194,7 @@ describe.each(DATABASES)('applications on %s', (kind) => {
     expect((await admin.get('/api/v2/organizations/Here/applications/?name=plain')).json.count).toBe(1);
   });
 
-  it('end their tokens when they go, and leave an entry for each', async () => {
+  it('revoke their tokens on deletion, with an entry for each', async () => {
     const { json: application } = await make();
     const { client } = await person('users');
     const path = `/api/v2/applications/${application.id}/`;
@@ -226,7 +226,7 @@ describe.each(DATABASES)('applications on %s', (kind) => {
     ]);
   });
 
-  it('are seen by every role in the organization, and changed by its admins only', async () => {
+  it('are visible to every role in the organization, and changed by its admins only', async () => {
     const { json } = await make();
     const path = `/api/v2/applications/${json.id}/`;
     const capabilities = async (client: Client) =>
@@ -250,7 +250,7 @@ describe.each(DATABASES)('applications on %s', (kind) => {
     expect((await stranger.get('/api/v2/applications/')).json.count).toBe(0);
   });
 
-  it('show to a member no tokens of others, not even how many', async () => {
+  it('do not show a member the tokens of others or their number', async () => {
     const { json } = await make();
     const [one, other] = [await person('users'), await person('users')];
     await one.client.post(`/api/v2/applications/${json.id}/tokens/`);
@@ -260,7 +260,7 @@ describe.each(DATABASES)('applications on %s', (kind) => {
     expect((await one.client.get(path)).json['summary_fields']).toMatchObject({ tokens: { count: 1 } });
   });
 
-  it('give away no secret through filters', async () => {
+  it('reveal no secret through filters', async () => {
     for (const field of ['client_secret', 'client_id', 'client_secret__startswith', 'or__client_id__gt']) {
       expect((await admin.get(`/api/v2/applications/?${field}=a`)).status).toBe(403);
       expect((await admin.get(`/api/v2/tokens/?application__${field.replace('or__', '')}=a`)).status).toBe(
@@ -282,7 +282,7 @@ describe.each(DATABASES)('applications on %s', (kind) => {
     expect((await admin.get('/api/v2/tokens/?application__organization__admins=1')).status).toBe(400);
   });
 
-  it('of which a token is left stay hidden from an owner who lost the role, but for the name', async () => {
+  it('show only their name to a token owner who lost the role', async () => {
     const { json } = await make({ name: 'left', description: 'secret plan' });
     const { id, client } = await person('users');
     await client.post(`/api/v2/applications/${json.id}/tokens/`);
@@ -302,7 +302,7 @@ describe.each(DATABASES)('applications on %s', (kind) => {
   });
 });
 
-describe('applications where the service was started for the implicit grant', () => {
+describe('applications of a service that allows the implicit grant', () => {
   it('can be registered for it', async () => {
     const service = await startTestService('the embedded database', { allowImplicitGrant: true });
     try {

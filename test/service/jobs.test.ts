@@ -70,7 +70,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     expect((await admin.get(`/api/v2/jobs/${launched.id}/stdout/?format=exe`)).status).toBe(400);
   });
 
-  it('get nothing of the service’s environment', async () => {
+  it('do not inherit the environment of the service', async () => {
     const { id } = await launch();
     await ended(admin, id);
     const output = await stdout(id);
@@ -79,13 +79,13 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     expect(output).not.toContain('NODE');
   });
 
-  it('fail where the playbook fails', async () => {
+  it('fail if the playbook fails', async () => {
     const { id } = await launch('fail');
     expect(await ended(admin, id)).toMatchObject({ status: 'failed', failed: true, limit: 'fail' });
     expect(await stdout(id)).toContain('something broke');
   });
 
-  it('take the limit as one argument that nothing interprets', async () => {
+  it('pass the limit as one argument without interpretation', async () => {
     const odd = '$(touch never);`id` --become & web*:!db';
     const { id } = await launch(odd);
     expect(await ended(admin, id)).toMatchObject({ status: 'successful', limit: odd });
@@ -105,7 +105,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     }
   });
 
-  it('ignore a limit that is not asked for, and say so', async () => {
+  it('ignore and report a limit that the template does not allow', async () => {
     await admin.patch(template['url'] as string, { ask_limit_on_launch: false, limit: 'web' });
     try {
       const answer = await admin.post(`/api/v2/job_templates/${template.id}/launch/`, {
@@ -125,7 +125,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     }
   });
 
-  it('are canceled, with all that they started', async () => {
+  it('are canceled with their child processes', async () => {
     const { id } = await launch('slow');
     await until(admin, id, (job) => job['status'] === 'running');
     const cancel = `/api/v2/jobs/${id}/cancel/`;
@@ -137,7 +137,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     expect((await admin.post(cancel)).status).toBe(405);
   });
 
-  it('end even if they do not want to', async () => {
+  it('are killed if they ignore SIGTERM', async () => {
     const { id } = await launch('stubborn');
     await until(admin, id, (job) => job['status'] === 'running');
     await sleep(300);
@@ -145,7 +145,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     expect(await ended(admin, id)).toMatchObject({ status: 'canceled' });
   });
 
-  it('keep a bounded output', async () => {
+  it('keep a limited amount of output', async () => {
     const { id } = await launch('flood');
     expect(await ended(admin, id)).toMatchObject({ status: 'successful' });
     const output = await stdout(id);
@@ -153,7 +153,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     expect(output).toMatch(/Output beyond \d+ characters is not kept/);
   });
 
-  it('run a few at a time, the others wait; a waiting one is canceled at once', async () => {
+  it('run a few at a time while others wait; a waiting job is canceled at once', async () => {
     const ids = [];
     for (let left = 6; left > 0; left--) ids.push((await launch('slow')).id);
     await until(admin, ids[3] ?? 0, (job) => job['status'] === 'running');
@@ -163,7 +163,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     for (const id of ids) expect(await ended(admin, id)).toMatchObject({ status: 'canceled' });
   });
 
-  it('never leave the project’s folder', async () => {
+  it('never leave the project folder', async () => {
     for (const playbook of [
       '/etc/passwd.yml',
       '../x.yml',
@@ -193,7 +193,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     }
   });
 
-  it('do not let a host’s variables run programs here', async () => {
+  it('do not let host variables run programs on the service’s machine', async () => {
     const variables = [
       'ansible_connection: local',
       'ansible_python_interpreter: /bin/sh -c id',
@@ -217,7 +217,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     await service.database.execute('DELETE FROM main_host WHERE id = $1', [bad.json.id]);
   });
 
-  it('are launched by who administers the organization, and seen by its auditors', async () => {
+  it('are launched by admins of the organization, and visible to its auditors', async () => {
     const organization = template['organization'] as number;
     const users = new Map<string, Client>();
     for (const name of ['member', 'auditor', 'boss']) {
@@ -279,7 +279,7 @@ describe('jobs of a service that ends', () => {
     });
   });
 
-  it('end in error at the next start where it was killed', async () => {
+  it('end in error at the next start after it was killed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tokenctl-data-'));
     const options = { database: { folder }, searchPath: fakeAnsible() };
     const first = await startTestService('the embedded database', options);
@@ -297,7 +297,7 @@ describe('jobs of a service that ends', () => {
     await second.close();
   });
 
-  it('end in error with an explanation where ansible-playbook is not installed', async () => {
+  it('end in error with an explanation if ansible-playbook is not installed', async () => {
     const service = await startTestService('the embedded database', { searchPath: '/nonexistent' });
     const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     const { id } = (await admin.post('/api/v2/job_templates/1/launch/')).json;

@@ -30,7 +30,7 @@ describe.each(DATABASES)('organization roles on %s', (kind) => {
     return `/api/v2/organizations/${json.id}/`;
   }
 
-  it('are given and taken by id, and listed from both sides', async () => {
+  it('are granted and withdrawn by id, and listed from both sides', async () => {
     const [path, { id }] = [await organization(), await person()];
     const holders = async (role: string) => (await admin.get(path + role)).json.results.map(({ id }) => id);
     for (const [role, held] of [
@@ -58,7 +58,7 @@ describe.each(DATABASES)('organization roles on %s', (kind) => {
     expect((await boss.client.post(`${path}users/`, { id: member.id, disassociate: true })).status).toBe(403);
   });
 
-  it('let an admin change the organization and its people, and no other', async () => {
+  it('let an admin change this organization and its users, and no other', async () => {
     const [here, there, boss] = [await organization(), await organization(), await person()];
     await admin.post(`${here}admins/`, { id: boss.id });
     expect((await boss.client.patch(here, { description: 'mine' })).status).toBe(200);
@@ -70,7 +70,7 @@ describe.each(DATABASES)('organization roles on %s', (kind) => {
     expect((await boss.client.delete(here)).status).toBe(204);
   });
 
-  it.each(['users/', 'auditors/'])('let nobody of %s change anything', async (role) => {
+  it.each(['users/', 'auditors/'])('do not let users with a role in %s change anything', async (role) => {
     const [path, { id, client }, other] = [await organization(), await person(), await person()];
     await admin.post(path + role, { id });
     expect((await client.get(path)).status).toBe(200);
@@ -83,7 +83,7 @@ describe.each(DATABASES)('organization roles on %s', (kind) => {
     expect((await client.post('/api/v2/users/', { username: `by${id}`, password: 'x' })).status).toBe(403);
   });
 
-  it('do not let an admin take over whom others answer for', async () => {
+  it('do not let an admin take over users of other organizations', async () => {
     const [here, there, boss] = [await organization(), await organization(), await person()];
     await admin.post(`${here}admins/`, { id: boss.id });
     const [foreign, auditor, orphan] = [
@@ -100,7 +100,7 @@ describe.each(DATABASES)('organization roles on %s', (kind) => {
     expect((await boss.client.patch(`/api/v2/users/${orphan.id}/`, { first_name: 'x' })).status).toBe(200);
   });
 
-  it('make inventories and credentials where one is admin, and show them to admins and auditors', async () => {
+  it('let admins create inventories and credentials, and show them to admins and auditors', async () => {
     const [path, boss, watcher, member] = [
       await organization(),
       await person(),
@@ -135,7 +135,7 @@ describe.each(DATABASES)('organization roles on %s', (kind) => {
     expect((await admin.post('/api/v2/inventories/', { name: 'of nobody' })).status).toBe(400);
   });
 
-  it('belong to names as well', async () => {
+  it('accept organizations and users by name', async () => {
     const { json } = await admin.post('/api/v2/organizations/', { name: 'R&D / [a+b]' });
     const { named_url } = (await admin.get(`/api/v2/organizations/${json.id}/`)).json['related'] as Record<
       string,

@@ -51,7 +51,7 @@ describe.each(DATABASES)('settings on %s', (kind) => {
   afterEach(() => admin.delete(PATH));
   afterAll(() => service.close());
 
-  it('have the defaults of the controller, and DELETE brings all of them back', async () => {
+  it('have the defaults of the controller, and DELETE restores them', async () => {
     expect((await admin.get(PATH)).json).toMatchObject(DEFAULTS);
     await admin.patch(PATH, { SESSION_COOKIE_AGE: 90, LOGIN_REDIRECT_OVERRIDE: 'https://sso.example/' });
     expect((await admin.get('/api/v2/settings/changed/')).json).toMatchObject({ SESSION_COOKIE_AGE: 90 });
@@ -59,7 +59,7 @@ describe.each(DATABASES)('settings on %s', (kind) => {
     expect((await admin.get(PATH)).json).toMatchObject(DEFAULTS);
   });
 
-  it.each(CASES)('%s takes what it can hold and nothing else', async (key, good, bad) => {
+  it.each(CASES)('%s accepts valid values only', async (key, good, bad) => {
     for (const value of good)
       expect([value, (await admin.patch(PATH, { [key]: value })).status]).toEqual([value, 200]);
     const before = (await admin.get(PATH)).text;
@@ -74,7 +74,7 @@ describe.each(DATABASES)('settings on %s', (kind) => {
     expect((await admin.get(PATH)).json).toMatchObject(DEFAULTS);
   });
 
-  it('ignore keys that they do not know, prototypes among them', async () => {
+  it('ignore unknown keys, including prototypes', async () => {
     const raw = '{"__proto__": {"SESSIONS_PER_USER": 7}, "constructor": 1, "toString": 2, "NOBODY": 3}';
     const answer = await admin.send('PATCH', PATH, { raw, headers: { 'content-type': 'application/json' } });
     expect(answer.status).toBe(200);
@@ -84,11 +84,11 @@ describe.each(DATABASES)('settings on %s', (kind) => {
     }
   });
 
-  it('refuse to turn local accounts off while there is nothing else', async () => {
+  it('refuse to disable local accounts without an alternative', async () => {
     expect((await admin.patch(PATH, { DISABLE_LOCAL_AUTH: true })).status).toBe(400);
   });
 
-  it('keep the lifetimes that two changes at the same time write', async () => {
+  it('keep the lifetimes of two concurrent changes', async () => {
     for (let round = 1; round <= 10; round += 1) {
       await Promise.all([
         admin.patch(PATH, { OAUTH2_PROVIDER: { ACCESS_TOKEN_EXPIRE_SECONDS: round } }),
@@ -103,7 +103,7 @@ describe.each(DATABASES)('settings on %s', (kind) => {
     }
   });
 
-  it('are neither read nor described to those who may not', async () => {
+  it('are neither shown nor described to users without permission', async () => {
     await admin.post('/api/v2/users/', { username: 'plain', password: 'plain-password' });
     const plain = new Client(service.url, basic('plain', 'plain-password'));
     for (const method of ['GET', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']) {
@@ -116,7 +116,7 @@ describe.each(DATABASES)('settings on %s', (kind) => {
     expect((await admin.send('OPTIONS', PATH)).json['actions']).toHaveProperty('PUT.SESSION_COOKIE_AGE');
   });
 
-  it('hold at once: a shorter session age ends sessions that are older', async () => {
+  it('apply at once: a shorter session age ends older sessions', async () => {
     const browser = new Client(service.url);
     await browser.logIn(ADMIN.username, ADMIN.password);
     await admin.patch(PATH, { SESSION_COOKIE_AGE: 120 });

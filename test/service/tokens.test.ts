@@ -18,7 +18,7 @@ describe.each(DATABASES)('tokens on %s', (kind) => {
   });
   afterAll(() => service.close());
 
-  it('show their value once, when they are made', async () => {
+  it('show their value once, on creation', async () => {
     const made = await admin.post('/api/v2/tokens/', { description: 'mine', scope: 'read' });
     expect(made.status).toBe(201);
     expect(made.headers.location).toBe(`/api/v2/tokens/${made.json.id}/`);
@@ -31,7 +31,7 @@ describe.each(DATABASES)('tokens on %s', (kind) => {
     }
   });
 
-  it('last as long as the setting says at that moment', async () => {
+  it('have the lifetime that is configured on creation', async () => {
     const lifetime = { OAUTH2_PROVIDER: { ACCESS_TOKEN_EXPIRE_SECONDS: 100 } };
     await admin.patch('/api/v2/settings/authentication/', lifetime);
     const { json } = await admin.post('/api/v2/tokens/');
@@ -50,14 +50,14 @@ describe.each(DATABASES)('tokens on %s', (kind) => {
     ]);
   });
 
-  it('are given for applications only that the user sees', async () => {
+  it('are issued only for applications that the user can see', async () => {
     expect((await user.post('/api/v2/tokens/', { application: 7 })).status).toBe(403);
     await admin.post('/api/v2/organizations/1/users/', { id: 2 });
     expect((await user.post('/api/v2/tokens/', { application: 7 })).status).toBe(201);
     await admin.post('/api/v2/organizations/1/users/', { id: 2, disassociate: true });
   });
 
-  it('change in scope and description, and nothing else', async () => {
+  it('can change only in scope and description', async () => {
     const { json } = await user.post('/api/v2/tokens/', {});
     const path = `/api/v2/tokens/${json.id}/`;
     const changed = await user.patch(path, {
@@ -98,7 +98,7 @@ describe.each(DATABASES)('tokens on %s', (kind) => {
     expect(answer.json).toHaveProperty(field);
   });
 
-  it('keep both of two changes at the same time', async () => {
+  it('keep both of two concurrent changes', async () => {
     const { json } = await admin.post('/api/v2/tokens/', { scope: 'write' });
     const path = `/api/v2/tokens/${json.id}/`;
     for (let round = 0; round < 10; round += 1) {
@@ -108,7 +108,7 @@ describe.each(DATABASES)('tokens on %s', (kind) => {
     }
   });
 
-  it('that are deleted while they are changed are gone, with 404 and not a fault', async () => {
+  it('that are deleted during a change get 404, not 500', async () => {
     for (let round = 0; round < 10; round += 1) {
       const { json } = await admin.post('/api/v2/tokens/');
       const path = `/api/v2/tokens/${json.id}/`;
@@ -125,7 +125,7 @@ describe.each(DATABASES)('tokens on %s', (kind) => {
     }
   });
 
-  it('leave an entry in the activity stream for what was done, and none for what was not', async () => {
+  it('leave an activity entry for each change, and none for a failed one', async () => {
     const { json } = await user.post('/api/v2/tokens/', { description: 'traced' });
     const path = `/api/v2/tokens/${json.id}/`;
     await user.patch(path, { description: 'renamed' });
@@ -174,7 +174,7 @@ describe.each(DATABASES)('tokens on %s', (kind) => {
     await admin.patch('/api/v2/settings/authentication/', { ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false });
   });
 
-  it("of another user stay out of reach under that user's address", async () => {
+  it("of another user stay inaccessible through that user's URL", async () => {
     await admin.post('/api/v2/tokens/', { description: 'of admin' });
     expect((await user.get('/api/v2/users/1/tokens/')).json.count).toBe(0);
     const made = await user.post('/api/v2/users/1/tokens/', { description: 'of pat' });

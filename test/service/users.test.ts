@@ -31,7 +31,7 @@ describe.each(DATABASES)('users on %s', (kind) => {
   });
   afterAll(() => service.close());
 
-  it('are made, shown, changed and deleted, and no password is ever shown', async () => {
+  it('are created, shown, changed and deleted without ever showing a password', async () => {
     const made = await admin.post('/api/v2/users/', {
       username: 'zoe',
       password: 'pässwörd',
@@ -53,7 +53,7 @@ describe.each(DATABASES)('users on %s', (kind) => {
     expect((await admin.get(path)).status).toBe(404);
   });
 
-  it('have names of their own', async () => {
+  it('have unique names', async () => {
     const { path } = await person();
     for (const answer of [
       await admin.post('/api/v2/users/', { username: 'admin', password: 'x' }),
@@ -91,7 +91,7 @@ describe.each(DATABASES)('users on %s', (kind) => {
     expect(answer.json).toHaveProperty(Object.keys(odd)[0] ?? '');
   });
 
-  it('cannot raise themselves by any address or method', async () => {
+  it('cannot raise their own privileges through any URL or method', async () => {
     const { id, path, client } = await person();
     const raised = [{ is_superuser: true }, { is_system_auditor: true }];
     for (const privilege of raised) {
@@ -113,7 +113,7 @@ describe.each(DATABASES)('users on %s', (kind) => {
     });
   });
 
-  it('who are auditors see everything and change nothing but themselves', async () => {
+  it('who are auditors see everything and change only themselves', async () => {
     const { path, client } = await person({ is_system_auditor: true });
     for (const seen of ['users/', 'tokens/', 'settings/all/', 'organizations/1/', 'activity_stream/']) {
       expect((await client.get(`/api/v2/${seen}`)).status).toBe(200);
@@ -125,7 +125,7 @@ describe.each(DATABASES)('users on %s', (kind) => {
     expect((await client.patch(path, { is_system_auditor: false })).status).toBe(403);
   });
 
-  it('cannot take their own access away, not even the last two of each other', async () => {
+  it('cannot remove their own access, nor the last two superusers that of each other', async () => {
     expect((await admin.patch('/api/v2/users/1/', { is_superuser: false })).status).toBe(403);
     expect((await admin.patch('/api/v2/users/1/', { is_active: false })).status).toBe(403);
     expect((await admin.delete('/api/v2/users/1/')).status).toBe(403);
@@ -139,7 +139,7 @@ describe.each(DATABASES)('users on %s', (kind) => {
     await service.database.execute('UPDATE auth_user SET is_superuser = true WHERE id = 1');
   });
 
-  it('who are deactivated stay so, whatever they change at that moment', async () => {
+  it('who are deactivated stay so despite a concurrent change by them', async () => {
     const { path, client } = await person();
     await client.get('/api/v2/me/');
     const busy = [0, 1, 2].map((n) => client.patch(path, { password: 'password', first_name: `busy ${n}` }));
@@ -150,7 +150,7 @@ describe.each(DATABASES)('users on %s', (kind) => {
     ).toContain(path);
   });
 
-  it("of one organization's admin can be changed by this admin, and by no other one's", async () => {
+  it('of an organization can be changed by its admin, and by no other admin', async () => {
     const [here, there] = [await organization(), await organization()];
     const [boss, stranger, member] = [await person(), await person(), await person()];
     await enlist(admin, here, boss.id, 'admins');
@@ -168,7 +168,7 @@ describe.each(DATABASES)('users on %s', (kind) => {
     expect((await boss.client.delete(member.path)).status).toBe(403);
   });
 
-  it('who may not be seen are refused, with their organizations', async () => {
+  it('who are not visible are refused, with their organizations', async () => {
     const [hidden, curious] = [await person(), await person()];
     await enlist(admin, await organization(), hidden.id, 'admins');
     for (const path of ['', 'organizations/', 'admin_of_organizations/', 'activity_stream/']) {
@@ -178,7 +178,7 @@ describe.each(DATABASES)('users on %s', (kind) => {
     expect((await curious.client.get(`/api/v2/users/?or__id=${hidden.id}&or__id=1`)).json.count).toBe(1);
   });
 
-  it('are found by name too, as their named URL writes it', async () => {
+  it('are found by name, in the form of the named URL', async () => {
     for (const username of ['plain', 'a+b@example.com', 'ü_ñ']) {
       const { json } = await admin.post('/api/v2/users/', { username, password: 'secret' });
       const { named_url } = json['related'] as Record<string, string>;
@@ -189,7 +189,7 @@ describe.each(DATABASES)('users on %s', (kind) => {
     }
   });
 
-  it('are enlisted by id, and by nothing else', async () => {
+  it('become members by id only', async () => {
     for (const id of [
       0,
       -1,
@@ -208,7 +208,7 @@ describe.each(DATABASES)('users on %s', (kind) => {
     }
   });
 
-  it('have passwords that obey the rules in force', async () => {
+  it('have passwords that meet the configured rules', async () => {
     const rules = { LOCAL_PASSWORD_MIN_LENGTH: 8, LOCAL_PASSWORD_MIN_DIGITS: 2, LOCAL_PASSWORD_MIN_UPPER: 1 };
     await admin.patch('/api/v2/settings/authentication/', rules);
     const make = (password: string) => admin.post('/api/v2/users/', { username: 'ruled', password });

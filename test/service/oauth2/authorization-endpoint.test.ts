@@ -96,7 +96,7 @@ describe.each(DATABASES)('the authorization endpoint on %s', (kind) => {
     'http://127.0.0.1:9999@evil.example/cb',
     'javascript:alert(1)',
     '//evil.example/cb',
-  ])('sends nobody to %s, which is not registered', async (uri) => {
+  ])('does not redirect to %s, which is not registered', async (uri) => {
     const page = await server.authorize({ ...codeRequest(app), redirect_uri: uri });
     expect([page.status, page.headers.location]).toEqual([400, undefined]);
     expect(page.text).toContain('you were not sent on');

@@ -3,7 +3,7 @@ import { externalAccount } from '../../../src/service/access.ts';
 import { findUser, IS_EXTERNAL } from '../../../src/service/store/users.ts';
 import { startTestService } from '../../support/service.ts';
 
-it('tells users of an identity provider in SQL as it does in code', async () => {
+it('recognizes users of an identity provider in SQL as in code', async () => {
   const { database, close } = await startTestService('the embedded database');
   const kinds = [];
   for (let mask = 0; mask < 16; mask++) {

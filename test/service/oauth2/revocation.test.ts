@@ -40,7 +40,7 @@ describe.each(DATABASES)('revocation, introspection and metadata on %s', (kind) 
     expect(await server.statusOf(access)).toBe(401);
   });
 
-  it('refuses another client, and whoever is none (RFC 7009 §2.1)', async () => {
+  it('refuses another client and an unknown one (RFC 7009 §2.1)', async () => {
     const pair = await server.passwordPair(app);
     for (const token of [pair.access, pair.refresh]) {
       const answer = await revoke({ token }, other);
