@@ -3,7 +3,7 @@ import { TokenctlCommand } from '../src/cli/base-command.ts';
 
 /** Plays the demo. */
 export default class Demo extends TokenctlCommand {
-  static override summary = 'Run a demo against a local service.';
+  static override summary = 'Run a demo against a local service';
 
   static override description =
     `Starts an automation service on a free port of this machine, with a few hundred users and some thousand tokens, \

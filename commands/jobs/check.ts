@@ -3,7 +3,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Validates the configured jobs. */
 export default class JobsCheck extends TokenctlCommand {
-  static override summary = 'Validate the configured jobs.';
+  static override summary = 'Validate the configured jobs';
 
   static override description =
     `Checks schedules, time zones, contexts, rules and recipients without connecting to anything. Exits with 2 if a \

@@ -8,7 +8,7 @@ const LIMIT = 50;
 
 /** Lists the runs of jobs. */
 export default class JobsHistory extends TokenctlCommand {
-  static override summary = 'List the runs of jobs, newest first.';
+  static override summary = 'List the runs of jobs, newest first';
 
   static override description =
     `A "lost" run was killed, and another run took over its tick. "skipped" stands for missed ticks that were not run. \

@@ -4,7 +4,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists the jobs of the configuration. */
 export default class JobsList extends TokenctlCommand {
-  static override summary = 'List jobs with schedules and last runs.';
+  static override summary = 'List jobs with schedules and last runs';
 
   static override description =
     `A job in mode "dry run" only reports what it would do; a "live" job changes its controller.

@@ -5,7 +5,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Runs a job now. */
 export default class JobsRun extends TokenctlCommand {
-  static override summary = 'Run a job now, in each of its contexts.';
+  static override summary = 'Run a job now, in each of its contexts';
 
   static override description =
     `Never runs at the same time as a scheduled run of the job, in any replica. Does what the configuration says, \

@@ -4,7 +4,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows a run of a job. */
 export default class JobsShow extends TokenctlCommand {
-  static override summary = 'Show a run with its audit log entries.';
+  static override summary = 'Show a run with its audit log entries';
 
   static override description = `With --json: the fields of jobs history, and entries as in the audit log.`;
 

@@ -2,7 +2,7 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 
 /** Runs jobs on their schedules. */
 export default class JobsStart extends TokenctlCommand {
-  static override summary = 'Run the jobs on their schedules until a signal.';
+  static override summary = 'Run the jobs on their schedules until a signal';
 
   static override description =
     `Several schedulers can share a ledger, on one machine or, with PostgreSQL, on many: each tick runs once.

@@ -4,7 +4,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Verifies and signs the audit log. */
 export default class LogCheckpoint extends TokenctlCommand {
-  static override summary = 'Verify the audit log and sign a checkpoint of it.';
+  static override summary = 'Verify the audit log and sign a checkpoint of it';
 
   static override description =
     `A checkpoint states the number of entries and the hash of all of them. Keep it in another place: log verify --checkpoint \

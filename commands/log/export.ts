@@ -6,7 +6,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Exports the audit log. */
 export default class LogExport extends TokenctlCommand {
-  static override summary = 'Export the audit log to a file, log collector or SIEM.';
+  static override summary = 'Export the audit log to a file, log collector or SIEM';
 
   static override description =
     `Writes records to stdout, or to the sink in --to: tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, an https:// URL \

@@ -4,7 +4,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Creates the key of the audit log. */
 export default class LogInit extends TokenctlCommand {
-  static override summary = 'Create or replace the key that signs checkpoints.';
+  static override summary = 'Create or replace the key that signs checkpoints';
 
   static override description =
     `Writes the private key to a file of mode 0600 (auditLog.key in the configuration; default: audit.jsonl.key next to the \

@@ -5,7 +5,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists entries of the audit log. */
 export default class LogList extends TokenctlCommand {
-  static override summary = 'List entries of the audit log, oldest first.';
+  static override summary = 'List entries of the audit log, oldest first';
 
   static override description =
     `With --json it prints an array of the entries, one per line, unchanged: v, seq, at, previous, kind, \

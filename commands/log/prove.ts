@@ -5,7 +5,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Proves that an entry is in the audit log. */
 export default class LogProve extends TokenctlCommand {
-  static override summary = 'Prove that an entry is in the audit log.';
+  static override summary = 'Prove that an entry is in the audit log';
 
   static override description =
     `The proof can be verified with the entry and the public key, without the log. It has the format c2sp.org/tlog-proof, \

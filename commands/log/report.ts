@@ -7,7 +7,7 @@ const moment = custom<Moment>({ parse: async (input) => parseMoment(input), help
 
 /** Reports on the audit log. */
 export default class LogReport extends TokenctlCommand {
-  static override summary = 'Report all changes of a period and who ordered them.';
+  static override summary = 'Report all changes of a period and who ordered them';
 
   static override description =
     `Verifies the log, and lists for each run: the actor, the target, the reason and ticket, what was planned and done, what \

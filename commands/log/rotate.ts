@@ -4,7 +4,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Rotates the file of the audit log. */
 export default class LogRotate extends TokenctlCommand {
-  static override summary = 'Close the file of the audit log and start a new one.';
+  static override summary = 'Close the file of the audit log and start a new one';
 
   static override description =
     `The closed file is renamed to the numbers of its entries, such as audit.jsonl.1-5000. All files together are one chain. \

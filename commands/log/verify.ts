@@ -4,7 +4,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Verifies the audit log. */
 export default class LogVerify extends TokenctlCommand {
-  static override summary = 'Verify that the audit log is intact.';
+  static override summary = 'Verify that the audit log is intact';
 
   static override description =
     `Reads the whole log and checks that each entry has the hash of the entry before, so that edited, removed, inserted and \
