@@ -99,10 +99,10 @@ const jobParameters = {
 /** The name of a kind of job. */
 export type JobKind = keyof typeof jobParameters;
 
-/** What a job may be called: it stands in the ledger, in metrics and before `@` and the context. */
+/** The form of a job name, which also appears in the ledger and in metrics. */
 const jobNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
-/** What every job can be told besides its parameters. */
+/** The settings that all jobs share. */
 const common = {
   /** A cron expression; that of the kind of job where not given. */
   schedule: z.string().min(1).optional(),
@@ -112,7 +112,7 @@ const common = {
   contexts: z.array(z.string().min(1)).min(1).optional(),
   timeout: duration.default(3600),
   jitter: duration.default(0),
-  /** What becomes of ticks that nobody ran in time. */
+  /** What to do with missed ticks. */
   missed: z
     .strictObject({
       run: z.enum(['all', 'last', 'none']).default('last'),
@@ -131,7 +131,7 @@ const common = {
 const dryRunUntilTrusted = { ...common, dryRun: z.boolean().default(true) };
 const nothingToTrust = { ...common, dryRun: z.boolean().default(false) };
 
-/** One job of the configuration. What changes a controller is a dry run until somebody says otherwise. */
+/** One job. Jobs that change a controller are dry runs by default. */
 const jobSchema = z.discriminatedUnion('job', [
   z.strictObject({
     job: z.literal('revocation-sweep'),
@@ -195,7 +195,7 @@ const ledger = z
 const at = z.enum(['info', 'warning', 'error']).default('warning');
 const webhook = { url: secretReference, signingSecret: secretReference.optional(), at };
 
-/** Somebody to tell: a webhook, generic or as Slack understands it, or people by e-mail. */
+/** A recipient of notices: a webhook, generic or for Slack, or e-mail addresses. */
 const recipient = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('webhook'), ...webhook }),
   z.strictObject({ kind: z.literal('slack'), ...webhook }),
@@ -211,7 +211,7 @@ const recipient = z.discriminatedUnion('kind', [
   }),
 ]);
 
-/** Somebody to tell, by the kind of way. */
+/** A recipient of notices, by its kind. */
 export type RecipientSettings = z.output<typeof recipient>;
 
 /** The `scheduler` section: how `jobs start` works. */

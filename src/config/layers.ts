@@ -131,7 +131,7 @@ function variableOf(environment: Environment, section?: PropertyKey, key?: Prope
   return awxVariable(environment, suffix ?? 'OAUTH_TOKEN')?.name ?? 'CONTROLLER_*';
 }
 
-/** Which configuration file is meant, and whether somebody named it, so that it has to be there. */
+/** The path of the configuration file, and whether a flag or variable names it, so that it must exist. */
 interface ConfigurationFile {
   readonly path: string;
   readonly named: boolean;
@@ -164,7 +164,7 @@ export function fileLayer(file: ConfigurationFile, environment: Environment): La
   };
 }
 
-/** The file's text; undefined where it does not exist and nobody named it. */
+/** The text of the file; undefined if it does not exist and no flag or variable names it. */
 export function readConfiguration({ path, named }: ConfigurationFile): string | undefined {
   try {
     return readFileSync(path, 'utf8');
@@ -193,7 +193,7 @@ export function parseConfiguration(text: string, path: string): { document: Docu
   return { document, lines };
 }
 
-/** The line of the value at a path, or of the nearest thing above it that stands in the file. */
+/** The line of the value at a path, or of its nearest parent in the file. */
 export function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number {
   for (let length = path.length; length > 0; length -= 1) {
     const parent = document.getIn(path.slice(0, length - 1), true);

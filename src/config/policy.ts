@@ -95,7 +95,7 @@ type PartOf<Setting> = { readonly [Key in keyof Setting]?: Setting[Key] | undefi
 /** What a configuration says about the policy. */
 export type PolicySettings = z.output<typeof policySchema>;
 
-/** `Date` reads 31 February as 3 March; nobody means that. */
+/** `Date` reads 31 February as 3 March, so compare with the input. */
 function isCalendarDay(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
   const parsed = new Date(`${text}T00:00:00Z`);

@@ -94,7 +94,7 @@ type ContextSettings = RestContext | DatabaseContext;
 const address = z.string().superRefine((text, { addIssue }) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol === 'udp:') {
-    addIssue('must not be udp:// here: nobody tells whether a datagram arrived');
+    addIssue('must not be udp://: delivery of a datagram is not confirmed');
   } else if (url === undefined || !['tcp:', 'tls:', 'https:', 'http:'].includes(url.protocol)) {
     addIssue('must be tls://HOST:PORT, tcp://HOST:PORT, https://… or http://…');
   } else if (url.username !== '' || url.password !== '') {

@@ -11,7 +11,7 @@ const GROUP_OR_OTHERS = 0o077;
 /**
  * Reads a secret from where the configuration says it is. A line feed at its end is not part of it.
  *
- * @throws TokenctlError `configuration` where there is none, or where others could read its file
+ * @throws TokenctlError `configuration` if it is missing, or if others can read its file
  */
 export function readSecret(reference: SecretReference, environment: Environment): Secret {
   return 'env' in reference ? secretOf(environment, reference.env) : secretIn(reference.file);
@@ -39,7 +39,7 @@ function secretOf(environment: Environment, name: string): Secret {
 function secretIn(path: string): Secret {
   const descriptor = openSecret(path);
   try {
-    // Of the file that was opened, not of the path: nobody can swap it in between.
+    // Check the opened file, not the path, which could change in between.
     const status = fstatSync(descriptor);
     if (!status.isFile()) throw new TokenctlError('configuration', `The secret file ${path} is not a file.`);
     if (process.platform !== 'win32' && (status.mode & GROUP_OR_OTHERS) !== 0) {
@@ -48,7 +48,7 @@ function secretIn(path: string): Secret {
         'configuration',
         `Others may read the secret file ${path}: its mode is ${mode}.`,
         {
-          hint: `chmod 600 '${path}' — and replace the secret, if somebody else may have read it.`,
+          hint: `chmod 600 '${path}', and replace the secret if others may have read it.`,
         },
       );
     }
@@ -93,7 +93,7 @@ export function databaseName(database: DatabaseSetting): string {
  * Reads how a database is reached from where the configuration says it is: a URL or `service=NAME`, which
  * may hold a password and so travels as a secret.
  *
- * @throws TokenctlError `configuration` where there is none, or where others could read its file
+ * @throws TokenctlError `configuration` if it is missing, or if others can read its file
  */
 export function databaseConnection(database: DatabaseSetting, environment: Environment): Secret {
   return typeof database === 'string' ? new Secret(database) : readSecret(database, environment);
