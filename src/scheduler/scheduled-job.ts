@@ -1,7 +1,6 @@
 import type { JobReport } from '../operations/jobs/job.ts';
 import type { Claim, RunSummary } from '../operations/ports/scheduler.ts';
 import type { Schedule } from './schedule.ts';
-import type { MisfirePolicy } from './scheduler.ts';
 
 /** What the scheduler passes to a run. */
 export interface RunContext {
@@ -10,6 +9,14 @@ export interface RunContext {
   readonly due: Date;
   /** Aborted when the run must stop. */
   readonly signal: AbortSignal;
+}
+
+/** What happens to missed ticks: no replica was running, or the previous run took too long. */
+export interface MisfirePolicy {
+  /** Run all of them in order, the newest only, or none. */
+  readonly run: 'all' | 'last' | 'none';
+  /** Maximum age of a tick that is still run, in seconds. */
+  readonly within: number;
 }
 
 /** The retry policy of failed runs. */

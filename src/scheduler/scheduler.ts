@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { JobStore, OpenTick, SchedulerClock } from '../operations/ports/scheduler.ts';
 import { execute } from './execute.ts';
 import type { Schedule } from './schedule.ts';
-import type { EventListener, ScheduledJob } from './scheduled-job.ts';
+import type { EventListener, MisfirePolicy, ScheduledJob } from './scheduled-job.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -199,14 +199,6 @@ function reasonToAbandon({ state, kind, losses }: OpenTick, maxLosses: number): 
 
 function claimant({ holder, lease, clock }: JobLoopOptions) {
   return { holder, lease, now: clock.now() };
-}
-
-/** What happens to missed ticks: no replica was running, or the previous run took too long. */
-export interface MisfirePolicy {
-  /** Run all of them in order, the newest only, or none. */
-  readonly run: 'all' | 'last' | 'none';
-  /** Maximum age of a tick that is still run, in seconds. */
-  readonly within: number;
 }
 
 /** Which ticks to skip and which to run. */

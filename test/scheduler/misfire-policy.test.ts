@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Schedule } from '../../src/scheduler/schedule.ts';
-import { decide, type MisfirePolicy } from '../../src/scheduler/scheduler.ts';
+import type { MisfirePolicy } from '../../src/scheduler/scheduled-job.ts';
+import { decide } from '../../src/scheduler/scheduler.ts';
 
 const schedule = new Schedule({ expression: '0 * * * *', timeZone: 'UTC' });
 const WEEK = 7 * 86_400;
