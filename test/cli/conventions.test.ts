@@ -38,8 +38,8 @@ const dropIns = ['revoke_oauth2_tokens', 'create_oauth2_token', 'cleanup_tokens'
 describe.each(commands.map((command) => [command.id.replaceAll(':', ' '), command] as const))(
   '%s',
   (_id, command) => {
-    test('has a summary in one sentence, a description and an example', () => {
-      expect(command.summary).toMatch(/^[A-Z].*\.$/);
+    test('has a short imperative summary, a description and an example', () => {
+      expect(command.summary).toMatch(/^[A-Z][^.]{1,59}$/);
       expect(command.description).toBeTruthy();
       expect(command.examples?.length).toBeGreaterThan(0);
     });
