@@ -96,7 +96,7 @@ async function change(
   exchange: Exchange,
   absent: { scope: string; description: string } | null,
 ): Promise<unknown> {
-  const { service, request, caller } = exchange;
+  const { service, request } = exchange;
   const body = jsonObject(request);
   return service.database.transaction(async (transaction) => {
     const before = await changeable(exchange, transaction);
@@ -131,7 +131,7 @@ function readChange(
 }
 
 async function revoke(exchange: Exchange): Promise<undefined> {
-  const { service, caller } = exchange;
+  const { service } = exchange;
   await service.database.transaction(async (transaction) => {
     const token = await changeable(exchange, transaction);
     if (!(await deleteToken(transaction, token.id))) throw notFound();
