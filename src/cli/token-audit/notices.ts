@@ -52,7 +52,7 @@ async function* untold(
 }
 
 /** Tokens that expire soon, as a command's result: in JSON `threshold`, `daysLeft`, `token`. */
-export function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<ExpiryNotice> {
+function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<ExpiryNotice> {
   return listing({
     rows,
     columns: [
@@ -79,7 +79,7 @@ export function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<Expiry
 }
 
 /** What was told, as a command's result. */
-export function noticeResult(told: NoticeReport): Report {
+function noticeResult(told: NoticeReport): Report {
   const { due, sent, sentBefore, failed, interrupted } = told;
   const lines = [
     `${countText(due, 'token')} about to expire: ${countText(sent, 'notice')} sent, ${sentBefore} sent before, ${failed.length} failed.`,

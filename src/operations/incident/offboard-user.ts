@@ -45,7 +45,7 @@ export interface UserOffboardingReport {
  *
  * @throws TokenctlError as `planRevocation`.
  */
-export function planAccess(options: {
+function planAccess(options: {
   readonly target: Target;
   readonly clock: Clock;
   readonly users: readonly string[];

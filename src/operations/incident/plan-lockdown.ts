@@ -177,7 +177,7 @@ function freeId(history: IncidentHistory, proposed = newIncidentId()): string {
 }
 
 /** Users to deactivate, and those that are meant and kept. */
-export interface UserLocks {
+interface UserLocks {
   readonly locks: readonly Lock[];
   readonly kept: readonly string[];
 }

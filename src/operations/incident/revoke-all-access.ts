@@ -13,7 +13,7 @@ import { endsRun, type Step, type StepReport, type StepResult, takeStep } from '
 const MAX_PASSES = 12;
 
 /** Whose tokens are revoked and sessions ended. */
-export interface Clearing extends RevocationListeners {
+interface Clearing extends RevocationListeners {
   readonly change: Change;
   /** Asked before every pass: an identity provider makes accounts, and a plan is as old as its first page. */
   readonly selector: () => Promise<Selector | null>;
@@ -22,7 +22,7 @@ export interface Clearing extends RevocationListeners {
 }
 
 /** What the passes did together. */
-export interface Cleared {
+interface Cleared {
   readonly steps: readonly StepReport[];
   /** What the last pass left, as of its plan; null where nothing was planned at all. */
   readonly last: RevocationPlan | null;
@@ -143,7 +143,7 @@ const ROUND_MS = 1000;
  * @throws TokenctlError `audit_unavailable` where the log fails before anything was tried, and
  * `outcome_unrecorded` where it fails later.
  */
-export async function drainRefreshTokens(work: OperationRun, selector: Selector): Promise<StepReport | null> {
+async function drainRefreshTokens(work: OperationRun, selector: Selector): Promise<StepReport | null> {
   const until = performance.now() + MAX_DRAIN_MS;
   let [revoked, tries, left] = [0, 0, 0];
   while (!work.shouldStop && performance.now() < until) {
@@ -241,7 +241,7 @@ async function tries(
  *
  * @throws TokenctlError whatever the target throws.
  */
-export async function liveRefreshTokens(
+async function liveRefreshTokens(
   target: Target,
   { users, applications }: Selector,
 ): Promise<number[]> {

@@ -22,7 +22,7 @@ export interface AccessPath {
 }
 
 /** What was closed. */
-export interface ClosedPaths {
+interface ClosedPaths {
   readonly scope: LockdownScope;
   readonly switches: readonly Lock[];
   readonly users: readonly Pick<Lock, 'name'>[];
@@ -152,7 +152,7 @@ function notTried(name: 'refresh_tokens' | 'sessions', { identifies }: Capabilit
  *
  * @throws TokenctlError as `takeStep`.
  */
-export async function probeToken(work: OperationRun, incident: string): Promise<AccessPath> {
+async function probeToken(work: OperationRun, incident: string): Promise<AccessPath> {
   const { target } = work;
   const description = `tokenctl: probe of ${incident}`;
   let path = revokedTokenPath('not_tried', 'Not tried: no test token could be created.');

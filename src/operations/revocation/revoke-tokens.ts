@@ -159,7 +159,7 @@ export interface Verification {
 }
 
 /** How many tokens had been tried at some time; what was tried since is read again. */
-export interface Mark {
+interface Mark {
   readonly access: number;
   readonly alongside: number;
 }
@@ -167,7 +167,7 @@ export interface Mark {
 const UNKNOWN: Verification = { alive: null, refreshAlive: null, ownAccessEnded: false };
 
 /** The current position of a tally. */
-export function markOf({ access }: RevocationTally): Mark {
+function markOf({ access }: RevocationTally): Mark {
   return { access: access.tried.length, alongside: access.alongside.length };
 }
 
@@ -175,7 +175,7 @@ export function markOf({ access }: RevocationTally): Mark {
  * Reads again which of the tokens tried still exist, before the caller's own credential is revoked. Where
  * that fails, the run stops.
  */
-export async function verifyOthers(work: OperationRun, tally: RevocationTally): Promise<Verification> {
+async function verifyOthers(work: OperationRun, tally: RevocationTally): Promise<Verification> {
   if (work.stopped !== null) return UNKNOWN;
   const { access, refresh } = tally;
   try {
@@ -193,7 +193,7 @@ export async function verifyOthers(work: OperationRun, tally: RevocationTally): 
  *
  * @param since Where the tally stood before; nothing is read where it was not tried.
  */
-export async function verifyOwn(
+async function verifyOwn(
   work: OperationRun,
   tally: RevocationTally,
   since: Mark,

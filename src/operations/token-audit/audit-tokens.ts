@@ -179,7 +179,7 @@ class AuditRun {
  * The rules that make sense for a selection. A selection of tokens excludes the rules about
  * settings and applications.
  */
-export function rulesFor(selector: Selector, rules: readonly RuleName[]): RuleName[] {
+function rulesFor(selector: Selector, rules: readonly RuleName[]): RuleName[] {
   return rules.filter((name) => isFor(selector, ruleOf(name)));
 }
 
@@ -193,7 +193,7 @@ function isFor(selector: Selector, { appliesTo }: Rule): boolean {
  * Which refresh tokens without an access token belong to a selection of tokens: those of the same users and
  * applications; null where it is made by what only access tokens have.
  */
-export function orphansOf(selector: Selector): RefreshTokenSelector | null {
+function orphansOf(selector: Selector): RefreshTokenSelector | null {
   const { all: _all, users, applications, ...others } = selector;
   if (Object.values(others).some((value) => value !== undefined)) return null;
   return {

@@ -187,10 +187,10 @@ async function record(told: {
 }
 
 /** Under what the audit log keeps what was told. */
-export const NOTICE_OPERATION = 'tokens.notice';
+const NOTICE_OPERATION = 'tokens.notice';
 
 /** Which token, how many days before it expires, and by which way it was told. */
-export interface SentNotice {
+interface SentNotice {
   readonly tokenId: number;
   /** In days. */
   readonly threshold: number;

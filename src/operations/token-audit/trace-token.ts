@@ -133,7 +133,7 @@ const OTHER_STEPS = new Set<unknown>(['refresh_tokens', 'refresh_token_rows']);
  *
  * @throws TokenctlError `log_broken`, `audit_unavailable`
  */
-export async function entriesOfToken(options: {
+async function entriesOfToken(options: {
   readonly log: Pick<AuditLog, 'entries'>;
   readonly description: Pick<TargetDescription, 'address'>;
   readonly tokenId: number;

@@ -112,7 +112,7 @@ function tooSevere({ bySeverity }: AuditSummary, failOn: Severity | undefined): 
 }
 
 /** An audit in numbers, for people: finished lines. */
-export function summaryText(summary: AuditSummary, policy: Policy): string {
+function summaryText(summary: AuditSummary, policy: Policy): string {
   const { found, tokensRead, bySeverity, known, excused, notChecked } = summary;
   const counts = severities.toReversed().map((severity) => `${severity} ${numberText(bySeverity[severity])}`);
   const kept = Object.values(excused).reduce((sum, count) => sum + count, 0);
@@ -176,7 +176,7 @@ function nameOf({ rule, severity, subject }: Finding, by: Grouping): string {
 }
 
 /** Groups as rows, for the table and for CSV. */
-export function groupListing(groups: readonly Group[], by: Grouping): Listing<Group> {
+function groupListing(groups: readonly Group[], by: Grouping): Listing<Group> {
   return listing({
     rows: groups,
     columns: [

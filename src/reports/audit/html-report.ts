@@ -134,7 +134,7 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
  * The days of the coming year, a column a week (from Monday), the darker the more tokens expire on a day.
  * Days are UTC. A pointer over a day shows its number.
  */
-export function calendarChart(statistics: TokenStatistics, now: Date): string {
+function calendarChart(statistics: TokenStatistics, now: Date): string {
   const counts = statistics.calendar();
   const first = Math.floor(now.getTime() / DAY);
   // 1 January 1970 was a Thursday.
@@ -201,7 +201,7 @@ const BAR_HEIGHT = 16;
 const MAX_LABEL = 17;
 
 /** A bar for each value, the longest as wide as there is room. No script: a pointer over a bar shows its number. */
-export function barChart(title: string, bars: readonly Bar[]): string {
+function barChart(title: string, bars: readonly Bar[]): string {
   const most = Math.max(1, ...bars.map(({ tokens }) => tokens));
   const room = CHART_WIDTH - LABEL_WIDTH - NUMBER_WIDTH;
   const rows = bars.map(({ label, tokens }, index) => {

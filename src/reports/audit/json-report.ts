@@ -58,12 +58,12 @@ function harmless(line: string): string {
  * The JSON form of a finding: what {@link verdictToJson} gives, and under the name of the subject's kind what
  * it is about.
  */
-export function findingToJson(finding: Finding): object {
+function findingToJson(finding: Finding): object {
   return { ...verdictToJson(finding), ...subjectToJson(finding.subject) };
 }
 
 /** Rule, severity, message, `key` (stays the same from run to run) and `subject` (its kind) of a finding. */
-export function verdictToJson({ rule, severity, subject, message }: Finding): object {
+function verdictToJson({ rule, severity, subject, message }: Finding): object {
   return { rule, severity, message, key: subjectKey(subject), subject: subject.kind };
 }
 

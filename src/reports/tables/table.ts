@@ -100,7 +100,7 @@ async function* inBlocks<Row>(rows: AsyncIterable<Row> | Iterable<Row>): AsyncIt
 }
 
 /** The space between two columns. */
-export const GAP = 2;
+const GAP = 2;
 /** A column never shrinks below this, whatever the terminal's width. */
 const NARROWEST = 6;
 /** A column that can be dropped is, before it leaves another one less than this. */
@@ -113,7 +113,7 @@ interface LaidOutColumn<Row> {
 }
 
 /** The columns of a table with their widths, and the columns shown below each row. */
-export interface Layout<Row> {
+interface Layout<Row> {
   readonly columns: readonly LaidOutColumn<Row>[];
   /** With the gap after each column. */
   readonly widths: readonly number[];
@@ -125,7 +125,7 @@ export interface Layout<Row> {
  * order: columns take their short forms, those that may go below a row or be dropped do so, and cells
  * are cut, whole ones last.
  */
-export function layoutFor<Row>(
+function layoutFor<Row>(
   all: readonly Column<Row>[],
   { rows, width }: { readonly rows: readonly Row[]; readonly width: number },
 ): Layout<Row> {
