@@ -72,7 +72,7 @@ describe('a plan with sessions where none are listed is refused', () => {
     const grant = 'GRANT SELECT ON public.django_session TO reader';
     expect(await refusalAt(databaseFixture, { missingRights: [{ purpose: 'read', grant }] })).toMatchObject({
       code: 'permission_refused',
-      hint: `Grant it that: ${grant}.`,
+      hint: `Grant it these rights: ${grant}.`,
     });
     expect(await refusalAt(databaseFixture, { dialect: 'gateway' })).toMatchObject({
       code: 'unsupported',

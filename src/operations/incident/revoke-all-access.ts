@@ -241,10 +241,7 @@ async function tries(
  *
  * @throws TokenctlError whatever the target throws.
  */
-async function liveRefreshTokens(
-  target: Target,
-  { users, applications }: Selector,
-): Promise<number[]> {
+async function liveRefreshTokens(target: Target, { users, applications }: Selector): Promise<number[]> {
   const of = { ...(users && { users }), ...(applications && { applications }) };
   const ids: number[] = [];
   for await (const { id } of target.refreshTokens({ ...of, states: ['live', 'orphaned'] })) ids.push(id);

@@ -193,11 +193,7 @@ async function verifyOthers(work: OperationRun, tally: RevocationTally): Promise
  *
  * @param since Where the tally stood before; nothing is read where it was not tried.
  */
-async function verifyOwn(
-  work: OperationRun,
-  tally: RevocationTally,
-  since: Mark,
-): Promise<Verification> {
+async function verifyOwn(work: OperationRun, tally: RevocationTally, since: Mark): Promise<Verification> {
   const ids = tally.access.tried.slice(since.access);
   if (ids.length === 0) return { alive: [], refreshAlive: [], ownAccessEnded: false };
   if (work.stopped !== null && work.stopped.code !== 'credentials_refused') return UNKNOWN;
