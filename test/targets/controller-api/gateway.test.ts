@@ -178,7 +178,7 @@ describe('the settings of a gateway', () => {
       },
       'OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS',
     ],
-    ['local accounts', { DISABLE_LOCAL_AUTH: true }, 'disable the authenticator'],
+    ['local accounts', { DISABLE_LOCAL_AUTH: true }, 'Disable the authenticator'],
     ['metrics', { ALLOW_METRICS_FOR_ANONYMOUS_USERS: true }, 'only a controller'],
   ])('that do not exist are refused before anything is sent: %s', async (_, change, hint) => {
     await using fake = await FakeGateway.start({ [`PUT ${ALL}`]: SETTINGS });

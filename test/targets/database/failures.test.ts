@@ -106,7 +106,7 @@ describe('a lost connection', () => {
       })();
       const failing = expect(revoking).rejects.toMatchObject({
         code: 'target_unreachable',
-        hint: expect.stringContaining('run it again'),
+        hint: expect.stringContaining('run the command again'),
       });
       await sleep(300);
       await cut();

@@ -160,8 +160,8 @@ describe('a gateway without the owners of sessions', () => {
     });
     await expect(planned).rejects.toMatchObject({
       code: 'unsupported',
-      message: expect.stringContaining('do not tell whose a session is'),
-      hint: expect.stringMatching(/later release.*`DELETE FROM django_session`/),
+      message: expect.stringContaining('The tables of this database'),
+      hint: expect.stringMatching(/Upgrade the gateway.*`DELETE FROM django_session`/),
     });
   });
 });

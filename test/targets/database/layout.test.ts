@@ -91,7 +91,7 @@ describe('other tables', () => {
   it('are refused in an empty database', async () => {
     await expect(open()).rejects.toMatchObject({
       code: 'unsupported',
-      message: expect.stringContaining('is not a controller database'),
+      message: expect.stringContaining('it has none of their tables'),
     });
   });
 
