@@ -23,7 +23,7 @@ With --all or --identity-provider, basic authentication and external tokens are 
 --all token lifetimes are set to one hour; the --no- flags prevent this. With --user or --application these \
 steps need their flags, because they affect all users.
 
-With --json, prints incident, result (locked or partly), until, steps (step, result, message), doors (door, \
+With --json, prints incident, result (locked or partly), until, steps (step, result, message), accessPaths (path, \
 state, how), byHand (what, why, remedy), kept, interrupted, stopped, run and seconds. With --dry-run, prints \
 dryRun and plan.
 

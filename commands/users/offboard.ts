@@ -13,7 +13,7 @@ sessions. Over a database connection it revokes refresh tokens as well. Then it 
 left. It shows what the user has first; confirm by typing the user's name. It refuses to offboard the user that \
 it logs in as. Running it again is safe.
 
-With --json, prints users, result (done or partly), steps (step, result, message), doors (door, state, how), \
+With --json, prints users, result (done or partly), steps (step, result, message), accessPaths (path, state, how), \
 staysActive, staysAlive (what, count, why, remedy), interrupted, stopped and run. With --dry-run, or if nothing \
 is left to do, prints dryRun and plan.
 

@@ -36,7 +36,7 @@ describe('in a database', () => {
     ]);
     expect(done).toMatchObject({ code: 0 });
     const incident = /The incident is (inc-[0-9a-f]{8})/.exec(done.stdout)?.[1] ?? '';
-    expect(done.stdout).toMatch(/shut +Refresh tokens/);
+    expect(done.stdout).toMatch(/closed +Refresh tokens/);
     const status = await home.run(['incident', 'status', '--check']);
     expect(status).toMatchObject({ code: 0 });
     expect(status.stdout).toContain(`${incident}: the access of ${name}`);
