@@ -106,7 +106,7 @@ function quietly(report: Report): Report {
 }
 
 /** Prints lines in chunks. */
-export interface LineWriter {
+interface LineWriter {
   /** Adds a line, given without its line feed. */
   readonly line: (text: string) => void;
   /**
@@ -123,7 +123,7 @@ const CHUNK = 16_384;
 /**
  * Prints lines on stdout in chunks: with a million lines, one system call per line would dominate the run time.
  */
-export function lineWriter(): LineWriter {
+function lineWriter(): LineWriter {
   let gathered = '';
   let failure: { readonly error: unknown } | null = null;
   let last: Promise<unknown> = Promise.resolve();

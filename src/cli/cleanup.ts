@@ -67,10 +67,7 @@ const KINDS: Readonly<Record<CleanupKind, string>> = {
 const SHOWN = 5;
 
 /** A cleanup plan as text. */
-export function cleanupPlanText(
-  plan: CleanupPlan,
-  { address, context, identity }: TargetDescription,
-): string {
+function cleanupPlanText(plan: CleanupPlan, { address, context, identity }: TargetDescription): string {
   const { total, counts, kept, limited, notPossible } = plan;
   const lines = [
     total === 0 ? 'Nothing to clean up.' : `Would delete ${countText(total, 'row')}.`,

@@ -65,7 +65,7 @@ async function planFor(runtime: Runtime, users: readonly string[] | undefined): 
   });
 }
 
-export function sessionPlanText(
+function sessionPlanText(
   { selection, sessions, byUser }: SessionExpiryPlan,
   { address, context, identity }: TargetDescription,
 ): string {

@@ -48,7 +48,7 @@ export function contextOf(configuration: Configuration, name = configuration.cur
 }
 
 /** Whether a name stands for several contexts: it is a comma-separated list, or the name of a group. */
-export function namesSeveral({ groups }: Configuration, name: string): boolean {
+function namesSeveral({ groups }: Configuration, name: string): boolean {
   return name.includes(',') || Object.hasOwn(groups, name);
 }
 

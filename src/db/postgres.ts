@@ -27,7 +27,7 @@ export interface PostgresOptions {
 }
 
 /** How statements travel; `local` is a socket of this machine. */
-export type Transport = TlsAttempt['transport'] | 'local';
+type Transport = TlsAttempt['transport'] | 'local';
 
 const INT8 = 20;
 const INT8_ARRAY = 1016;
@@ -49,7 +49,7 @@ const types: pg.CustomTypesConfig = {
  *
  * @throws TokenctlError as `openPostgres` does.
  */
-export async function openPool(
+async function openPool(
   options: PostgresOptions,
   parameters: ConnectionParameters,
 ): Promise<{ pool: pg.Pool; transport: Transport }> {
@@ -129,7 +129,7 @@ function notOpened(cause: unknown, { host }: ConnectionParameters): TokenctlErro
 }
 
 /** The server's or the network's own words; the URL is in neither. */
-export function reasonOf(error: unknown): string {
+function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
   return error instanceof Error ? error.message : String(error);
 }

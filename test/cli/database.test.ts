@@ -490,7 +490,11 @@ describe('context add', () => {
     ['nothing', [], /No address given.*\n.*--url.*--database-file/],
     ['a URL beside it', ['--url', 'https://x', '--database-env', 'D'], /cannot be used together/],
     ['two databases', ['--database', 'service=x', '--database-env', 'D'], /cannot be used together/],
-    ['a credential', ['--database-env', 'D', '--token-env', 'T'], /--token-env cannot be used with a database/],
+    [
+      'a credential',
+      ['--database-env', 'D', '--token-env', 'T'],
+      /--token-env cannot be used with a database/,
+    ],
     ['a user name', ['--database-env', 'D', '--username', 'u'], /username goes with a url/],
     ['a password in it', ['--database', 'postgres://u:s3cretpw@h/d'], /must not hold a password/],
     ['a file that is not there', ['--database-file', '/nowhere'], /does not exist/],

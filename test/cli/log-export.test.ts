@@ -213,7 +213,10 @@ describe('sinks and revocations', () => {
     expect(markdown.stdout).toMatch(/- \*\*Verification\*\*: intact: \d+ entries\n/);
     const output = join(folder, 'incident.html');
     const html = await run(['log', 'report', '--format', 'html', '--output', output]);
-    expect(html).toMatchObject({ code: 0, stdout: expect.stringContaining('Wrote the report on 1 run with') });
+    expect(html).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('Wrote the report on 1 run with'),
+    });
     expect(readFileSync(output, 'utf8')).toContain('SEC-9');
     const json = JSON.parse((await run(['log', 'report', '--json'])).stdout) as {
       readonly totals: { readonly runs: number };

@@ -180,7 +180,7 @@ async function newestId(response: Response): Promise<number> {
 }
 
 /** Runs commands as a user would type them, and prints the demo's text. */
-export interface Shell {
+interface Shell {
   /** Prints a paragraph of the story. */
   say(text: string): void;
   /**
@@ -196,7 +196,7 @@ export interface Shell {
 }
 
 /** Makes a {@link Shell} for the program at `program`, whose commands find their target in `environment`. */
-export function shell(program: string, environment: Environment): Shell {
+function shell(program: string, environment: Environment): Shell {
   return {
     say(text) {
       process.stdout.write(`\n${text}\n`);

@@ -125,7 +125,7 @@ export function textFile(path: string, what: string): string {
 }
 
 /** The same; undefined if the file does not exist. */
-export function textFileIfExists(path: string, what: string): string | undefined {
+function textFileIfExists(path: string, what: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {

@@ -66,7 +66,7 @@ function missing(file: string): TokenctlError {
 }
 
 /** The place of the verified log. */
-export type LogPlace =
+type LogPlace =
   | {
       readonly kind: 'file';
       readonly name: string;
@@ -76,7 +76,7 @@ export type LogPlace =
   | { readonly kind: 'database'; readonly name: string };
 
 /** The result for an intact log. */
-export function verificationResult(verified: VerifiedLog, place: LogPlace): Report {
+function verificationResult(verified: VerifiedLog, place: LogPlace): Report {
   const { entries, head, tornBytes, removed, checkpoint } = verified;
   const torn = `Ignored an unfinished last line of ${countText(tornBytes, 'byte')}, left by an interrupted append.`;
   const lines = [...summaryLines(verified, place), ...(tornBytes > 0 ? [torn] : [])];

@@ -97,11 +97,11 @@ async function withCredential<Outline extends object>(
 }
 
 /** A reference to the credential of a context. */
-export type Credential = { readonly token: SecretReference } | { readonly password: SecretReference };
+type Credential = { readonly token: SecretReference } | { readonly password: SecretReference };
 
 type Kind = 'token' | 'password';
 
-export interface CredentialRequest {
+interface CredentialRequest {
   readonly flags: CredentialFlags;
   readonly context: string;
   readonly username: string | undefined;
@@ -117,7 +117,7 @@ const SOURCES = ['file', 'env', 'stdin'] as const;
  *
  * @throws TokenctlError `usage` without a credential or with several, `configuration` for a file that others can read
  */
-export async function takeCredential(request: CredentialRequest): Promise<Credential> {
+async function takeCredential(request: CredentialRequest): Promise<Credential> {
   const { kind, source } = chosen(request);
   if (kind === 'password' && request.username === undefined) {
     throw new TokenctlError('usage', 'A password requires a user name', { hint: 'Add --username NAME' });
@@ -131,7 +131,7 @@ export async function takeCredential(request: CredentialRequest): Promise<Creden
  *
  * @throws TokenctlError `usage`
  */
-export function requireNoCredential(flags: CredentialFlags): void {
+function requireNoCredential(flags: CredentialFlags): void {
   const [given] = givenBy(flags);
   if (given === undefined) return;
   throw new TokenctlError('usage', `${flagOf(given)} cannot be used with a database`, {
@@ -201,7 +201,7 @@ async function referenceFor(
  *
  * @throws TokenctlError `configuration` for a missing file, or a file that others can read
  */
-export function takeDatabase(flags: DatabaseFlags, environment: Environment): DatabaseSetting | undefined {
+function takeDatabase(flags: DatabaseFlags, environment: Environment): DatabaseSetting | undefined {
   const { database, 'database-file': file, 'database-env': env } = flags;
   if (file !== undefined) {
     const reference = { file: absolutePath(file, process.cwd(), environment) };

@@ -92,7 +92,7 @@ function wrongTogether(
 }
 
 /** The relations between flags, in the command framework's form. */
-export type FlagRules = Readonly<
+type FlagRules = Readonly<
   Record<
     string,
     {
@@ -109,7 +109,7 @@ export type FlagRules = Readonly<
  *
  * @param given the values by flag; undefined for a flag that was not given
  */
-export function flagConflicts(rules: FlagRules, given: Readonly<Record<string, unknown>>): string[] {
+function flagConflicts(rules: FlagRules, given: Readonly<Record<string, unknown>>): string[] {
   const isGiven = (name: string) => given[name] !== undefined;
   const conflicts = Object.entries(rules).flatMap(([name, { required, dependsOn, exclusive }]) => {
     if (!isGiven(name)) return required === true ? [`--${name} is required`] : [];
@@ -130,7 +130,7 @@ function names(flags: readonly unknown[] = []): string[] {
 }
 
 /** A flag as typed, without a joined value (`--flag=value`, `-fvalue`). */
-export function flagName(typed: string): string {
+function flagName(typed: string): string {
   return typed.startsWith('--') ? (typed.split('=', 1)[0] ?? '') : typed.slice(0, 2);
 }
 

@@ -225,10 +225,7 @@ function measuresFrom(flags: LockdownFlags, { kind }: LockdownScope): Measures {
 const SHOWN = 8;
 
 /** A lockdown plan as text. */
-export function lockdownPlanText(
-  plan: LockdownPlan,
-  { address, context, identity }: TargetDescription,
-): string {
+function lockdownPlanText(plan: LockdownPlan, { address, context, identity }: TargetDescription): string {
   const { incident, continues, selection, until } = plan;
   const lines = [
     `Would lock down ${printable.value(selection)}, as ${incident}${continues ? ', an open incident' : ''}.`,

@@ -56,7 +56,7 @@ function subjectOf({ user, tokenId }: TimelineRequest): TimelineSubject {
 export type TimelineFormat = 'text' | 'markdown' | 'html';
 
 /** The heading data of a timeline. */
-export interface TimelineContext {
+interface TimelineContext {
   readonly description: Pick<TargetDescription, 'context' | 'address'>;
   readonly subject: TimelineSubject;
   readonly since: Date;
@@ -64,7 +64,7 @@ export interface TimelineContext {
 }
 
 /** The result of `incident timeline`; the JSON is `{ subject, since, until, items }`. */
-export function timelineResult(
+function timelineResult(
   items: readonly TimelineItem[],
   context: TimelineContext & { readonly format: TimelineFormat },
 ): Report {

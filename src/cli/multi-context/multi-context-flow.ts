@@ -134,7 +134,7 @@ function commonError(outcomes: readonly ContextOutcome[]): unknown {
 }
 
 /** Joins the results of several contexts, as the same kind of result that the command returns in one context. */
-export function multiContextResult(run: MultiContextOutcome): Result {
+function multiContextResult(run: MultiContextOutcome): Result {
   const { outcomes, changes } = run;
   if (outcomes.every(({ result }) => result === undefined)) {
     const errors = new Map(outcomes.map(({ context, error }) => [context, error]));
@@ -151,7 +151,7 @@ export function multiContextResult(run: MultiContextOutcome): Result {
  * Joins the reports of several contexts. The JSON has one array, `contexts`; each item has the context's name, `result`
  * (what the command prints in one context) and, after a failure, `error`.
  */
-export function multiContextReport(run: MultiContextOutcome): Report {
+function multiContextReport(run: MultiContextOutcome): Report {
   const { outcomes, changes } = run;
   const problems = new Map<string, unknown>();
   for (const outcome of outcomes) {
@@ -193,7 +193,7 @@ async function memberText(outcome: ContextOutcome, screen: Screen): Promise<stri
 }
 
 /** Shows the progress in several contexts on one line: the sum of all contexts that have started. */
-export class MultiContextProgress {
+class MultiContextProgress {
   readonly #show: ShowProgress;
   readonly #latest = new Map<string, Progress>();
   #view: ProgressView | undefined;

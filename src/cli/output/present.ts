@@ -69,7 +69,7 @@ export type Format = 'json' | 'csv' | 'table';
 const CHUNK = 16_384;
 
 /** Prints rows as they arrive; stops if the reader closes the pipe. */
-export async function printListing<Row>(
+async function printListing<Row>(
   listing: Listing<Row>,
   { format, width }: { format: Format; width: number },
 ): Promise<void> {
@@ -87,7 +87,7 @@ export async function printListing<Row>(
  *
  * @returns the number of characters
  */
-export async function writeAll(texts: AsyncIterable<string>): Promise<number> {
+async function writeAll(texts: AsyncIterable<string>): Promise<number> {
   let gathered = '';
   let written = 0;
   for await (const text of texts) {

@@ -21,7 +21,7 @@ export interface SwitchRequest {
 }
 
 /** The state of a switch after a change, or after a dry run. */
-export interface SwitchState {
+interface SwitchState {
   readonly setting: Switch['setting'];
   readonly enabled: boolean;
   readonly changed: boolean;
@@ -49,7 +49,7 @@ export async function switchStatus({
  *
  * @throws TokenctlError `lockout_refused`, `not_confirmed`, and whatever the operation throws
  */
-export async function changeSwitch(request: SwitchRequest): Promise<SwitchState> {
+async function changeSwitch(request: SwitchRequest): Promise<SwitchState> {
   const { runtime, flags, setting, on } = request;
   const change = { [setting.setting]: on };
   const { operation } = setting;
@@ -74,7 +74,7 @@ export async function changeSwitch(request: SwitchRequest): Promise<SwitchState>
  *
  * @param words The switch, and a line about the side effects of the change.
  */
-export function switchText(
+function switchText(
   { enabled, changed, dryRun, holds }: SwitchState,
   { setting, caution = '' }: { readonly setting: Switch; readonly caution?: string },
 ): string {

@@ -149,7 +149,7 @@ function isVerified(read: Verification, sessions: EndedSessions | null): boolean
 }
 
 /** What reading again showed of tokens that were tried. */
-export interface Verification {
+interface Verification {
   /** Access tokens that are still there, ascending; null where the target could not be asked. */
   readonly alive: readonly number[] | null;
   /** Refresh tokens that are still alive, ascending; null where the target could not be asked. */
@@ -207,7 +207,7 @@ async function verifyOwn(work: OperationRun, tally: RevocationTally, since: Mark
 }
 
 /** Both together: unknown where either is. */
-export function together(one: Verification, other: Verification): Verification {
+function together(one: Verification, other: Verification): Verification {
   return {
     alive: joined(one.alive, other.alive),
     refreshAlive: joined(one.refreshAlive, other.refreshAlive),

@@ -27,7 +27,7 @@ import { createPersonalToken, deleteTokens, TOKEN_LISTING } from './tokens.ts';
 import { refreshTokensUnsupported, sessionsUnsupported, staysAlive } from './unsupported.ts';
 
 /** A part of a platform that stores tokens. */
-export type Component = 'gateway' | 'controller';
+type Component = 'gateway' | 'controller';
 
 /** Which controller or gateway, and how to reach it. */
 export interface ControllerApiOptions extends ConnectionOptions {

@@ -208,11 +208,7 @@ describe('rules on many tokens', () => {
     });
     const together = described(3, { expires: new Date('2026-12-24T10:00:00Z') });
     expect(sums(together, policy)).toEqual([
-      [
-        'expiry-cliff',
-        'day:2026-12-24',
-        '3 tokens expire on 2026-12-24, 100 % of all unexpired tokens.',
-      ],
+      ['expiry-cliff', 'day:2026-12-24', '3 tokens expire on 2026-12-24, 100 % of all unexpired tokens.'],
     ]);
     expect(sums([...together, ...described(4)], policy).map(([, key]) => key)).not.toContain(
       'day:2026-12-24',
