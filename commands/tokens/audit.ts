@@ -52,7 +52,7 @@ Exit code 3: there are findings at or above --fail-on.`;
       helpValue: 'RULE',
     }),
     policy: string({
-      summary: "PolicyEvaluator by this file instead of the configuration's policy section.",
+      summary: "The policy file to use instead of the configuration's policy section.",
       helpValue: 'FILE',
       helpGroup: 'POLICY',
     }),

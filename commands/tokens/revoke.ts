@@ -49,7 +49,7 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
       helpValue: 'RULE',
     }),
     policy: string({
-      summary: "PolicyEvaluator by this file instead of the configuration's policy section.",
+      summary: "The policy file to use instead of the configuration's policy section.",
       dependsOn: ['finding'],
       helpGroup: 'SELECTION',
       helpValue: 'FILE',
