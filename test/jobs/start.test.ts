@@ -117,18 +117,18 @@ describe('jobs start', () => {
 
     await writeFile(config, configurationText(service.url, GUARD.replace('* * * * * *', 'no cron')));
     scheduler.child.kill('SIGHUP');
-    await scheduler.says(/refused; the old one is kept/);
-    await metric(/tokenctl_scheduler_reloads_total\{result="refused"\} 1/);
+    await scheduler.says(/configuration rejected; keeping the old one/);
+    await metric(/tokenctl_scheduler_reloads_total\{result="rejected"\} 1/);
     const before = Number((await metric(/runs_total\{job="guard@lab",state="completed"\} (\d+)/))[1]);
     await metric(new RegExp(`runs_total\\{job="guard@lab",state="completed"\\} ${before + 2}`));
 
     await writeFile(config, configurationText(service.url, GUARD + SWEEP));
     scheduler.child.kill('SIGHUP');
-    await scheduler.says(/the configuration was reloaded/);
+    await scheduler.says(/configuration reloaded/);
     await metric(/runs_total\{job="sweep@lab",state="failed"\} [1-9]/);
     while (messages.length === 0) await sleep(20);
     const [message] = messages;
-    expect(JSON.parse(message?.body ?? '')).toMatchObject({ text: 'tokenctl: the job sweep@lab failed' });
+    expect(JSON.parse(message?.body ?? '')).toMatchObject({ text: 'tokenctl: job sweep@lab failed' });
     expect(message?.body).toContain('would revoke 30 of 50 tokens (60 %)');
     const {
       'webhook-id': id,
@@ -166,7 +166,7 @@ describe('jobs start', () => {
     };
     using scheduler = await started(config, environment);
     expect(await scheduler.exited).toBe(2);
-    expect(scheduler.said()).toContain('guard@lab: The schedule "no cron"');
+    expect(scheduler.said()).toContain('guard@lab: Invalid schedule "no cron"');
     expect(scheduler.said()).toContain('other@nowhere: There is no context "nowhere"');
   });
 });
