@@ -1,9 +1,10 @@
+import type { Audit } from '../src/domain/policy/judge.ts';
 import { type Finding, findingKey } from '../src/domain/policy/judge.ts';
 import type { Policy, RuleName } from '../src/domain/policy/policy.ts';
 import { atLeast, type Severity } from '../src/domain/policy/rule.ts';
 import { subjectName } from '../src/domain/policy/subject.ts';
 import type { Job, JobNotice, TargetJobContext } from '../src/operations/jobs/job.ts';
-import { type Audit, auditTokens } from '../src/operations/token-audit/audit-tokens.ts';
+import { auditTokens } from '../src/operations/token-audit/audit-tokens.ts';
 
 /** The parameters of an audit. */
 export interface TokenAuditParameters {

@@ -60,7 +60,7 @@ const problems: string[] = [];
 for (const file of globSync('{src,commands,jobs}/**/*.ts', { cwd: root })) {
   const layer = layerOf(file);
   if (layer === undefined) {
-    problems.push(`${file}: matchesJob to no layer (scripts/check-layers.ts lists them)`);
+    problems.push(`${file}: belongs to no layer (scripts/check-layers.ts lists them)`);
     continue;
   }
   for (const [, specifier = ''] of readFileSync(join(root, file), 'utf8').matchAll(IMPORT)) {

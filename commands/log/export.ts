@@ -1,7 +1,7 @@
 import { boolean, custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { type Moment, parseMoment } from '../../src/cli/flags.ts';
-import { exportFormats } from '../../src/domain/export-format.ts';
+import { exportFormats } from '../../src/config/schema.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Exports the audit log. */

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { countArgument } from '../../src/cli/token-audit/token-argument.ts';
+import { countArgument } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Proves that an entry is in the audit log. */

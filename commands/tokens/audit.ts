@@ -66,7 +66,7 @@ Exit code 3: there are findings at or above --fail-on.`;
     const { auditFlow, policyOf } = await import('../../src/cli/token-audit/audit-flow.ts');
     if (flags.explain !== undefined) {
       const runtime = await this.runtime(flags);
-      const { explanationResult, ruleNamed } = await import('../../src/cli/token-audit/rule-explanation.ts');
+      const { explanationResult, ruleNamed } = await import('../../src/cli/token-audit/audit-flow.ts');
       return explanationResult(ruleNamed(flags.explain), policyOf(runtime, flags));
     }
     const format = flags.format ?? (this.jsonEnabled() ? 'json' : flags.csv === true ? 'csv' : 'table');

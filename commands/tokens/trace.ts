@@ -1,5 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { countArgument } from '../../src/cli/token-audit/token-argument.ts';
+import { countArgument } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows the history of a token. */

@@ -3,10 +3,9 @@ import type { Configuration } from '../config/configuration.ts';
 import { absolutePath, type Environment, stateFolder } from '../config/paths.ts';
 import type { AuditLogSettings } from '../config/schema.ts';
 import { databaseConnection, databaseName, readSecret } from '../config/secrets.ts';
-import type { ExportFormat } from '../domain/export-format.ts';
 import { withRequiredSink } from '../operations/journal/required-sink.ts';
 import type { AuditLog, Entry, LogKeys } from '../operations/ports/audit-log.ts';
-import type { ExportCursor, LogFormat, LogSink } from '../operations/ports/log-sink.ts';
+import type { ExportCursor, ExportFormat, LogFormat, LogSink } from '../operations/ports/log-sink.ts';
 import type { Clock } from '../operations/ports/scheduler.ts';
 
 /** What the audit log is opened with. */

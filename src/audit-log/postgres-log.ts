@@ -13,7 +13,7 @@ import type { Clock } from '../operations/ports/scheduler.ts';
 import { AppendQueue } from './append-queue.ts';
 import { type ChainState, emptyHead, type LinkResult, linkGroup, stateAfter } from './chain.ts';
 import { OperationFilter, parseEntry } from './entry.ts';
-import { invalidLine, logRefused } from './failures.ts';
+import { invalidLine, logRefused, withTimeout } from './failures.ts';
 import type { Line } from './lines.ts';
 import {
   AUDIT_SCHEMA,
@@ -28,7 +28,6 @@ import {
   rowsOf,
   type StoredLine,
 } from './postgres-queries.ts';
-import { withTimeout } from './timeout.ts';
 import { verifyChain } from './verify-chain.ts';
 
 /** The database of a log, and the clock for its entries. */

@@ -1,4 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs';
+import { custom as customArgument } from '@oclif/core/args';
 import { boolean, custom, option, string } from '@oclif/core/flags';
 import { TokenctlError } from '../domain/errors.ts';
 import { type Selector, validateSelector } from '../domain/selector.ts';
@@ -52,6 +53,11 @@ export const csvFlag = {
 
 /** A flag that takes a whole number above 0. */
 export const count = custom<number>({
+  parse: async (input) => wholeNumber(input),
+});
+
+/** An argument that takes a whole number above 0. */
+export const countArgument = customArgument<number>({
   parse: async (input) => wholeNumber(input),
 });
 

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { exportFormats } from '../domain/export-format.ts';
 import { jobsSchema, schedulerSchema } from './jobs.ts';
 import { nearestName } from './nearest-name.ts';
 import { policySchema } from './policy.ts';
@@ -7,6 +6,9 @@ import { type DatabaseSetting, databaseSetting, duration, secretReference } from
 
 /** What a context or a group may be called: it is a key of the file, and part of a file's name. */
 export const contextNamePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
+
+/** The formats for exported entries of the audit log. */
+export const exportFormats = ['ocsf', 'ecs', 'cef', 'syslog', 'jsonl'] as const;
 
 /** The name of the context that the environment's variables make. A file cannot define it. */
 export const ENVIRONMENT_CONTEXT = 'environment';

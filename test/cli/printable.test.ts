@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { csvLine } from '../../src/reports/tables/listing.ts';
+import { csvLine } from '../../src/reports/tables/result.ts';
 import { printable } from '../../src/reports/tables/text.ts';
 
 describe('what others wrote, on a terminal', () => {

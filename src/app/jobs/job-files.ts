@@ -4,12 +4,11 @@ import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { replaceFile } from '../../config/paths.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { Audit } from '../../domain/policy/judge.ts';
 import type { JobFiles, NameSource } from '../../operations/ports/job-files.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import type { Audit } from '../../operations/token-audit/audit-tokens.ts';
 import { csvReport } from '../../reports/audit/audit-result.ts';
-import { baselineHeading, readBaseline } from '../../reports/audit/baseline-file.ts';
-import { writeReport } from '../../reports/report-file.ts';
+import { baselineHeading, readBaseline, writeReport } from '../../reports/report-file.ts';
 
 /** For how long a program may take to print names, and how much it may print. */
 const COMMAND_TIMEOUT_MS = 300_000;

@@ -7,7 +7,7 @@ import { Agent, request } from 'undici';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { LogSink } from '../../operations/ports/log-sink.ts';
-import { withTimeout } from '../timeout.ts';
+import { withTimeout } from '../failures.ts';
 
 /** The address of a sink, and how to connect to it. */
 interface StreamSinkOptions {

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { ExportFormat } from '../../domain/export-format.ts';
 import type { Secret } from '../../domain/secret.ts';
-import type { LogFormat, LogSink } from '../../operations/ports/log-sink.ts';
+import type { ExportFormat, LogFormat, LogSink } from '../../operations/ports/log-sink.ts';
 import { canonical } from '../chain.ts';
-import { withTimeout } from '../timeout.ts';
+import { withTimeout } from '../failures.ts';
 import { ecsFormat } from './ecs.ts';
 import { fileSink } from './file-sink.ts';
 import { datagramSink, httpSink, streamSink, timedOut } from './network-sinks.ts';

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { ExportFormat } from '../../domain/export-format.ts';
 import { type ExportReport, exportLog } from '../../operations/audit-log/export-log.ts';
-import type { LogSink } from '../../operations/ports/log-sink.ts';
+import type { ExportFormat, LogSink } from '../../operations/ports/log-sink.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import { instantOf, type Moment } from '../flags.ts';

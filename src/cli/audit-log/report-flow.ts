@@ -6,8 +6,7 @@ import { requireIntact } from '../../operations/audit-log/verify-log.ts';
 import { type ReportFrame, reportBlocks } from '../../reports/log-report.ts';
 import { htmlOf, markdownOf } from '../../reports/log-report-formats.ts';
 import { writeReport } from '../../reports/report-file.ts';
-import { IncompleteListing } from '../../reports/tables/listing.ts';
-import { type Result, report, type Streamed } from '../../reports/tables/result.ts';
+import { IncompleteListing, type Result, report, type Streamed } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import { instantOf, type Moment } from '../flags.ts';
 

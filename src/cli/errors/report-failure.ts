@@ -1,4 +1,4 @@
-import { IncompleteListing } from '../../reports/tables/listing.ts';
+import { IncompleteListing } from '../../reports/tables/result.ts';
 import { printable } from '../../reports/tables/text.ts';
 import { wantsJson, writeTo } from '../output/streams.ts';
 import { failureOf, failureToJson, failureToText, quietExit } from './failure.ts';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
-import { IncompleteListing } from '../../reports/tables/listing.ts';
 import {
   type Column,
+  IncompleteListing,
   type Listing,
   listing,
   type Screen,

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { csvLines, jsonLines } from '../../reports/tables/listing.ts';
 import type { Listing, Report, Result } from '../../reports/tables/result.ts';
+import { csvLines, jsonLines } from '../../reports/tables/result.ts';
 import { printable } from '../../reports/tables/text.ts';
 import { exitCodeOf, exitCodes, failureOf, failureToText } from '../errors/failure.ts';
 import { writeTo } from './streams.ts';

@@ -84,7 +84,7 @@ async function planFor(request: RevocationRequest): Promise<RevocationPlan> {
 async function findingsFor({ runtime, selector, flags }: RevocationRequest) {
   if (flags.finding === undefined) return undefined;
   const { policyOf } = await import('../token-audit/audit-flow.ts');
-  const { ruleNamed } = await import('../token-audit/rule-explanation.ts');
+  const { ruleNamed } = await import('../token-audit/audit-flow.ts');
   const { findingSelector } = await import('../../operations/token-audit/audit-tokens.ts');
   const rules = [...new Set(flags.finding)].map(ruleNamed);
   const policy = policyOf(runtime, { policy: flags.policy });

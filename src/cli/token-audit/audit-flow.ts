@@ -1,11 +1,13 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { policyFile } from '../../config/configuration.ts';
+import { nearestName } from '../../config/nearest-name.ts';
 import { policyFrom } from '../../config/policy.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Policy } from '../../domain/policy/policy.ts';
-import type { Severity } from '../../domain/policy/rule.ts';
+import type { Audit } from '../../domain/policy/judge.ts';
+import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
+import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
 import type { Selector } from '../../domain/selector.ts';
-import { type Audit, auditTokens } from '../../operations/token-audit/audit-tokens.ts';
+import { auditTokens } from '../../operations/token-audit/audit-tokens.ts';
 import {
   type AuditFormat,
   type Grouping,
@@ -15,9 +17,15 @@ import {
   streamedAudit,
   summaryResult,
 } from '../../reports/audit/audit-result.ts';
-import { baselineHeading, readBaseline } from '../../reports/audit/baseline-file.ts';
-import { type PendingFile, pendingFile, writeReport } from '../../reports/report-file.ts';
-import type { Report, Result, Screen } from '../../reports/tables/result.ts';
+import {
+  baselineHeading,
+  type PendingFile,
+  pendingFile,
+  readBaseline,
+  writeReport,
+} from '../../reports/report-file.ts';
+import { type Report, type Result, report, type Screen } from '../../reports/tables/result.ts';
+import { wrapped } from '../../reports/tables/text.ts';
 
 /** The flags that say by what tokens are judged, beside the configuration. */
 export interface PolicyFlags {
@@ -224,5 +232,61 @@ export function filesPerContext<Flags extends FileFlags>(
 function oneForEach(flag: string, path: string): TokenctlError {
   return new TokenctlError('usage', `${flag} ${path} names one file, but several contexts are audited`, {
     hint: `Put ${CONTEXT} into the name to write one file for each context.`,
+  });
+}
+
+const WIDEST = 100;
+
+/**
+ * The rule of a name.
+ *
+ * @throws TokenctlError `usage` for a name that no rule has, with the nearest that one has
+ */
+export function ruleNamed(name: string): RuleName {
+  const rule = ruleNames.find((known) => known === name);
+  if (rule !== undefined) return rule;
+  const near = nearestName(name, ruleNames);
+  throw new TokenctlError(
+    'usage',
+    `No rule named "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+    {
+      hint: `Use one of these rules: ${ruleNames.join(', ')}.`,
+    },
+  );
+}
+
+/** What a rule is about, as a command's result: what, why, parameters as they are set, remedy, reference. */
+export function explanationResult(rule: RuleName, policy: Policy): Report {
+  const help: RuleHelp = rules[rule].help;
+  const { enabled, severity, exceptions, ...values } = policy[rule];
+  const parameters = Object.entries(help.parameters ?? {}).map(([name, meaning]) => ({
+    name,
+    meaning,
+    value: Object.entries(values).find(([key]) => key === name)?.[1] ?? null,
+  }));
+  const { finds, matters, remedy, reference } = help;
+  return report({
+    json: { rule, enabled, severity, finds, matters, parameters, exceptions, remedy, reference },
+    text: ({ width }) => {
+      const most = Math.min(width, WIDEST);
+      const blocks = [
+        ['What it finds', finds],
+        ['Why it matters', matters],
+        ['What to do', remedy],
+        ['Reference', reference],
+        ...parameters.map(({ name, meaning, value }) => [
+          `Parameter ${name}`,
+          `${meaning} Now ${JSON.stringify(value)}.`,
+        ]),
+        ...(exceptions.length === 0 ? [] : [['Exceptions', `${exceptions.length} in the policy.`]]),
+      ];
+      const state = enabled ? `severity ${severity}` : `severity ${severity}, switched off`;
+      const lines = blocks.flatMap(([heading = '', text = '']) => [
+        '',
+        heading,
+        ...wrapped(text, most - 2).map((part) => `  ${part}`),
+      ]);
+      return `${[`${rule} (${state})`, ...lines].join('\n')}\n`;
+    },
   });
 }

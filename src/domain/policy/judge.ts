@@ -1,5 +1,6 @@
 import { HashCounter, textHash } from '../compact-collections.ts';
 import type { Application, RefreshToken, Token } from '../token.ts';
+import type { TokenStatistics } from '../token-statistics.ts';
 import { enabledRules, type Policy, type RuleName, ruleOf } from './policy.ts';
 import {
   type Aggregate,
@@ -220,4 +221,40 @@ export class PolicyEvaluator {
         break;
     }
   }
+}
+
+/** A rule that could not be checked, and why. */
+export interface NotChecked {
+  readonly rule: RuleName;
+  readonly why: string;
+}
+
+/** What an audit counted. */
+export interface AuditSummary {
+  readonly tokensRead: number;
+  /** How many findings there are, known ones left out. */
+  readonly found: number;
+  readonly bySeverity: Readonly<Record<Severity, number>>;
+  /** By every rule that was checked, those that found nothing included. */
+  readonly byRule: Readonly<Record<string, number>>;
+  /** How many findings exceptions have kept away, by rule. */
+  readonly excused: Readonly<Record<string, number>>;
+  /** How many findings the baseline knows already; null without one. */
+  readonly known: number | null;
+  /** Applied rules that could not be checked here, and why: what they would find is not known. */
+  readonly notChecked: readonly NotChecked[];
+}
+
+/** An audit under way. */
+export interface Audit {
+  /** The policy it judges by. */
+  readonly policy: Policy;
+  /** The instant that ages are counted from. */
+  readonly now: Date;
+  /** Streams what is found, to be read once: what is read is counted, and nothing is kept. */
+  readonly findings: AsyncIterable<Finding>;
+  /** What was counted, once the findings have ended. */
+  summary(): AuditSummary;
+  /** The tokens in numbers, once the findings have ended; null if they were not requested. */
+  readonly statistics: TokenStatistics | null;
 }

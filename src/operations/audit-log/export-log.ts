@@ -1,8 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { OpenIntents } from '../journal/open-intents.ts';
-import { RecordBatch } from '../journal/record-batch.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
-import type { ExportCursor, ExportPosition, LogFormat, LogSink } from '../ports/log-sink.ts';
+import type { EntryContext, ExportCursor, ExportPosition, LogFormat, LogSink } from '../ports/log-sink.ts';
 
 /** The entries to export, their format, and the sink. */
 export interface ExportLogOptions {
@@ -183,4 +181,88 @@ function startAfter({ since }: ExportLogOptions): number {
 
 function isBefore({ at }: Entry, since: ExportLogOptions['since']): boolean {
   return since instanceof Date && Date.parse(at) < since.getTime();
+}
+
+/**
+ * The intents that are open while a log is read, so that an outcome is known with what it closes. It holds no
+ * more than runs have under way together.
+ */
+export class OpenIntents {
+  readonly #log: Pick<AuditLog, 'entries'>;
+  readonly #intents = new Map<number, Entry>();
+  #isBegun = false;
+
+  constructor(log: Pick<AuditLog, 'entries'>) {
+    this.#log = log;
+  }
+
+  /**
+   * Takes the next entry. The first may be any one of the log: intents that were open before it are looked up.
+   *
+   * @returns The intents that it belongs to, where the log still holds them.
+   */
+  async of(entry: Entry): Promise<EntryContext> {
+    if (!this.#isBegun) await this.#lookUp(entry);
+    this.#isBegun = true;
+    if (entry.kind === 'intent') this.#intents.set(entry.seq, entry);
+    const opening = this.#openingOf(entry.run);
+    if (entry.closes === undefined) return { opening };
+    const intent = this.#intents.get(entry.closes);
+    this.#intents.delete(entry.closes);
+    return { intent, opening };
+  }
+
+  /** A run's first intent is its last to be closed. */
+  #openingOf(run: string): Entry | undefined {
+    for (const intent of this.#intents.values()) if (intent.run === run) return intent;
+    return undefined;
+  }
+
+  async #lookUp({ seq, open, closes }: Entry): Promise<void> {
+    const wanted = new Set([...open, ...(closes === undefined ? [] : [closes])]);
+    wanted.delete(seq);
+    if (wanted.size === 0) return;
+    for await (const entry of this.#log.entries(Math.min(...wanted))) {
+      if (entry.seq >= seq) return;
+      if (wanted.has(entry.seq)) this.#intents.set(entry.seq, entry);
+    }
+  }
+}
+
+/** Records handed over at once. */
+const RECORDS = 500;
+/** Or as many characters. */
+const CHARACTERS = 256 * 1024;
+
+/** Records on their way to a sink, several together. */
+class RecordBatch {
+  readonly #sink: LogSink;
+  #records: string[] = [];
+  #characters = 0;
+
+  constructor(sink: LogSink) {
+    this.#sink = sink;
+  }
+
+  /** Whether as many have gathered as go at once. */
+  get isFull(): boolean {
+    return this.#records.length >= RECORDS || this.#characters >= CHARACTERS;
+  }
+
+  /** Takes a record. Hands over those before it where as many have gathered. */
+  async add(record: string): Promise<void> {
+    // An entry may have more records than go at once.
+    if (this.isFull) await this.flush();
+    this.#records.push(record);
+    this.#characters += record.length;
+  }
+
+  /** Hands over what has gathered. Throws as {@link LogSink.send}. */
+  async flush(): Promise<void> {
+    if (this.#records.length === 0) return;
+    const records = this.#records;
+    this.#records = [];
+    this.#characters = 0;
+    await this.#sink.send(records);
+  }
 }

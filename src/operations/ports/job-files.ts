@@ -1,5 +1,4 @@
-import type { Baseline } from '../../domain/policy/judge.ts';
-import type { Audit } from '../token-audit/audit-tokens.ts';
+import type { Audit, Baseline } from '../../domain/policy/judge.ts';
 import type { TargetDescription } from './target.ts';
 
 /** Where names come from: a file with one a line, or what a program prints so. */

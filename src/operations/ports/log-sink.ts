@@ -8,6 +8,9 @@ export interface EntryContext {
   readonly opening?: Entry | undefined;
 }
 
+/** The name of a format for exported entries. */
+export type ExportFormat = 'ocsf' | 'ecs' | 'cef' | 'syslog' | 'jsonl';
+
 /** How entries of the audit log are written for others. */
 export interface LogFormat {
   /** The records that stand for an entry: one, or one for each token, session or user that it names. */

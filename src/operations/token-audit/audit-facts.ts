@@ -1,16 +1,11 @@
 import { IdSet } from '../../domain/compact-collections.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { NotChecked } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
 import { DAY, type Fact, type Facts, type PolicySettings } from '../../domain/policy/rule.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { type Application, allowsWriting } from '../../domain/token.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-
-/** A rule that could not be checked, and why. */
-export interface NotChecked {
-  readonly rule: RuleName;
-  readonly why: string;
-}
 
 /** What facts are gathered for. */
 export interface FactsWanted {

@@ -1,43 +1,21 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Baseline, type Finding, findingKey, PolicyEvaluator } from '../../domain/policy/judge.ts';
+import {
+  type Audit,
+  type AuditSummary,
+  type Baseline,
+  type Finding,
+  findingKey,
+  type NotChecked,
+  PolicyEvaluator,
+} from '../../domain/policy/judge.ts';
 import { enabledRules, type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
-import { type Facts, type Rule, type Severity, zeroBySeverity } from '../../domain/policy/rule.ts';
+import { type Facts, type Rule, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { type Selector, validateSelector } from '../../domain/selector.ts';
 import { TokenStatistics } from '../../domain/token-statistics.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { RefreshTokenSelector, Target } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
-import { type Gathered, gatherFacts, isRefusal, type NotChecked } from './audit-facts.ts';
-
-/** What an audit counted. */
-export interface AuditSummary {
-  readonly tokensRead: number;
-  /** How many findings there are, known ones left out. */
-  readonly found: number;
-  readonly bySeverity: Readonly<Record<Severity, number>>;
-  /** By every rule that was checked, those that found nothing included. */
-  readonly byRule: Readonly<Record<string, number>>;
-  /** How many findings exceptions have kept away, by rule. */
-  readonly excused: Readonly<Record<string, number>>;
-  /** How many findings the baseline knows already; null without one. */
-  readonly known: number | null;
-  /** Applied rules that could not be checked here, and why: what they would find is not known. */
-  readonly notChecked: readonly NotChecked[];
-}
-
-/** An audit under way. */
-export interface Audit {
-  /** The policy it judges by. */
-  readonly policy: Policy;
-  /** The instant at which it appliesTo. */
-  readonly now: Date;
-  /** Streams what is found, to be read once: what is read is counted, and nothing is kept. */
-  readonly findings: AsyncIterable<Finding>;
-  /** What was counted, once the findings have ended. */
-  summary(): AuditSummary;
-  /** The tokens in numbers, once the findings have ended; null if they were not requested. */
-  readonly statistics: TokenStatistics | null;
-}
+import { type Gathered, gatherFacts, isRefusal } from './audit-facts.ts';
 
 /** What to audit, and by what. */
 export interface AuditTokensOptions {

@@ -1,11 +1,17 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Finding } from '../../domain/policy/judge.ts';
+import type { Audit, AuditSummary, Finding } from '../../domain/policy/judge.ts';
 import { type Policy, ruleNames } from '../../domain/policy/policy.ts';
 import { atLeast, type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { applicationOf, ownerOf } from '../../domain/policy/subject.ts';
-import type { Audit, AuditSummary } from '../../operations/token-audit/audit-tokens.ts';
-import { csvLines } from '../tables/listing.ts';
-import { type Listing, listing, type Report, report, type Screen, type Streamed } from '../tables/result.ts';
+import {
+  csvLines,
+  type Listing,
+  listing,
+  type Report,
+  report,
+  type Screen,
+  type Streamed,
+} from '../tables/result.ts';
 import { countText, numberText, printable } from '../tables/text.ts';
 import { findingListing, jsonReport } from './json-report.ts';
 

@@ -1,10 +1,9 @@
-import type { Finding } from '../../domain/policy/judge.ts';
+import type { Audit, AuditSummary, Finding } from '../../domain/policy/judge.ts';
 import { type Policy, ruleNames, rules } from '../../domain/policy/policy.ts';
 import { DAY, severities } from '../../domain/policy/rule.ts';
 import { ownerOf, subjectName } from '../../domain/policy/subject.ts';
 import type { Bar, TokenStatistics } from '../../domain/token-statistics.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import type { Audit, AuditSummary } from '../../operations/token-audit/audit-tokens.ts';
 import { html, htmlStyle } from '../html.ts';
 import { countText, numberText, timeText } from '../tables/text.ts';
 import { Worst } from './audit-result.ts';

@@ -1,4 +1,4 @@
-import type { Finding } from '../../domain/policy/judge.ts';
+import type { Audit, Finding } from '../../domain/policy/judge.ts';
 import {
   applicationOf,
   ownerOf,
@@ -7,9 +7,7 @@ import {
   subjectName,
 } from '../../domain/policy/subject.ts';
 import type { Application, RefreshToken, Token } from '../../domain/token.ts';
-import type { Audit } from '../../operations/token-audit/audit-tokens.ts';
-import { IncompleteListing } from '../tables/listing.ts';
-import { type Listing, listing } from '../tables/result.ts';
+import { IncompleteListing, type Listing, listing } from '../tables/result.ts';
 import { printable } from '../tables/text.ts';
 import { tokenToJson } from '../tables/token-view.ts';
 

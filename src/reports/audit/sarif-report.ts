@@ -1,10 +1,10 @@
+import type { Audit } from '../../domain/policy/judge.ts';
 import { type Finding, findingKey } from '../../domain/policy/judge.ts';
 import { type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
 import { type Subject, subjectKey, subjectName } from '../../domain/policy/subject.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import type { Audit } from '../../operations/token-audit/audit-tokens.ts';
-import { IncompleteListing } from '../tables/listing.ts';
+import { IncompleteListing } from '../tables/result.ts';
 import { printable } from '../tables/text.ts';
 
 /** What the SARIF log contains in addition to the findings. */

@@ -15,13 +15,20 @@ import type {
   UserSelector,
 } from '../../operations/ports/target.ts';
 import { describeApi, setUserActive } from './account.ts';
-import { lastChanges, listActivity } from './activity.ts';
 import { Api, id, instant } from './api.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { controllerDialect } from './controller-dialect.ts';
 import { gatewayDialect } from './gateway-dialect.ts';
 import { identifyBySending, ownTokenIds } from './identify.ts';
-import { applicationQueries, type Listing, listItems, tokenQueries, userQueries } from './listing.ts';
+import {
+  applicationQueries,
+  type Listing,
+  lastChanges,
+  listActivity,
+  listItems,
+  tokenQueries,
+  userQueries,
+} from './listing.ts';
 import { notAControllerError, parseJson } from './responses.ts';
 import { createPersonalToken, deleteTokens, TOKEN_LISTING } from './tokens.ts';
 import { refreshTokensUnsupported, sessionsUnsupported, staysAlive } from './unsupported.ts';

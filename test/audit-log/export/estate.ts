@@ -1,5 +1,5 @@
+import { OpenIntents } from '../../../src/operations/audit-log/export-log.ts';
 import { offboardUsers, planUserOffboarding } from '../../../src/operations/incident/offboard-user.ts';
-import { OpenIntents } from '../../../src/operations/journal/open-intents.ts';
 import { reconcile } from '../../../src/operations/journal/reconcile.ts';
 import type { AuditLog, Entry } from '../../../src/operations/ports/audit-log.ts';
 import type { LogFormat } from '../../../src/operations/ports/log-sink.ts';
