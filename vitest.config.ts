@@ -39,7 +39,7 @@ export default defineConfig({
       project('process', ['cli', 'faults']),
       project('browser', ['browser']),
       project('soak', ['soak'], { testTimeout: 1_200_000 }),
-      project('peers', ['peers'], { testTimeout: 300_000 }),
+      project('peers', ['peers'], { testTimeout: 300_000, hookTimeout: 300_000 }),
     ],
   },
 });
