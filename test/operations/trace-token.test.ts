@@ -92,6 +92,31 @@ describe('traceToken', () => {
     expect((await all.trace(3)).entries).toHaveLength(1);
   });
 
+  test('lists no run for the number of tokens or the ids of other things in it', async () => {
+    await using all = await world();
+    await all.revokeAll({ selector: { ids: [1, 2, 5] } });
+    // Three tokens were revoked: token 3 was not.
+    expect((await all.trace(3)).entries).toEqual([]);
+    const entry = { kind: 'note' as const, operation: 'users.offboard', run: 'r', actor: {} };
+    const target = { context: 'test', address: description().address };
+    for (const data of [
+      { step: 'operation', planned: 3, revoked: 3, failed: 3, stillAlive: 3 },
+      { step: 'users', changed: [3], unchanged: [3], failed: [{ id: 3, reason: 'no' }] },
+      { step: 'refresh_token_rows', deleted: [3], unchanged: [3] },
+      { step: 'batch', revoked: [7], refreshTokens: [3] },
+    ]) {
+      await all.log.append({ ...entry, target, data });
+    }
+    expect((await all.trace(3)).entries).toEqual([]);
+    await all.log.append({ ...entry, target, data: { step: 'operation', kept: [3] } });
+    await all.log.append({
+      ...entry,
+      target,
+      data: { step: 'batch', reconciled: true, gone: [3], alive: [] },
+    });
+    expect((await all.trace(3)).entries).toHaveLength(2);
+  });
+
   test('traces a token that is gone by what the activity stream says', async () => {
     await using all = await world(0);
     const deleted = activity(9, { operation: 'delete', object: 'o_auth2_access_token', changes: { id: 3 } });

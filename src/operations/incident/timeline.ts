@@ -4,6 +4,7 @@ import { intendedIds } from '../journal/batches.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
+import { namesToken } from '../token-audit/trace-token.ts';
 
 /** Whose or which token's deeds are meant. */
 export type TimelineSubject = { readonly user: string } | { readonly tokenId: number };
@@ -93,8 +94,7 @@ async function entriesAbout(options: TimelineOptions): Promise<Entry[]> {
 }
 
 function isAbout({ data, actor }: Entry, subject: TimelineSubject): boolean {
-  if ('tokenId' in subject)
-    return intendedIds(data).includes(subject.tokenId) || data['tokenId'] === subject.tokenId;
+  if ('tokenId' in subject) return namesToken(data, subject.tokenId);
   return actor['as'] === subject.user || names(data, subject.user);
 }
 
@@ -105,9 +105,10 @@ function names(value: unknown, name: string): boolean {
   return Object.values(value).some((each) => names(each, name));
 }
 
-/** The ids that entries list under a user: of tokens that are gone. */
+/** The ids that entries list under a user: of access tokens that were deleted. */
 function namedIn(entries: readonly Entry[], { user }: { readonly user: string }): number[] {
   return entries.flatMap(({ data }) => {
+    if (data['step'] !== 'batch') return [];
     const groups = Array.isArray(data['tokens']) ? (data['tokens'] as unknown[]) : [];
     return groups.flatMap((group) =>
       typeof group === 'object' && group !== null && 'user' in group && group.user === user

@@ -1,5 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Activity, Token, UserReference } from '../../domain/token.ts';
+import { listOf, objectOf } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { isRefusal } from './audit-facts.ts';
@@ -123,10 +124,12 @@ export interface EntryOfToken {
 
 /** The lists in which an outcome sorts its tokens. */
 const RESULTS = ['revoked', 'unchanged', 'failed', 'notTried', 'stillAlive'];
-/** The members under which an entry names access tokens by id. */
-const NAMES = new Set([...RESULTS, 'token', 'tokens', 'tokenId', 'tokenIds', 'ids', 'kept']);
-/** Batches whose ids are those of refresh tokens. */
-const OTHER_STEPS = new Set<unknown>(['refresh_tokens', 'refresh_token_rows']);
+/** Members that list access tokens: in the entries of a batch, and in those without a step. */
+const LISTS = [...RESULTS, 'tokens', 'tokenIds', 'ids', 'gone', 'alive'];
+/** Members of the first and last entry of a run that list access tokens. Their other lists may be of users. */
+const OPERATION_LISTS = ['kept', 'own', 'alive'];
+/** Members that are the id of one access token. */
+const SINGLE = ['token', 'tokenId'];
 
 /**
  * The entries of the audit log that name a token of this target, oldest first.
@@ -142,22 +145,26 @@ async function entriesOfToken(options: {
   const found: EntryOfToken[] = [];
   for await (const { seq, at, kind, operation, run, actor, target, data } of log.entries()) {
     if (target['address'] !== description.address || !namesToken(data, tokenId)) continue;
-    const result = RESULTS.find((name) => name in data && names(data[name], name, tokenId)) ?? null;
+    const result = RESULTS.find((name) => lists(data[name], tokenId)) ?? null;
     found.push({ seq, at, kind, operation, run, actor, result: kind === 'outcome' ? result : null });
   }
   return found;
 }
 
-function namesToken(data: Entry['data'], tokenId: number): boolean {
-  if (OTHER_STEPS.has(data['step'])) return false;
-  return Object.entries(data).some(([name, value]) => names(value, name, tokenId));
+/** Whether an entry's data lists an access token by its id. A count, or the id of anything else, does not match. */
+export function namesToken(data: Entry['data'], tokenId: number): boolean {
+  const { step } = data;
+  if (SINGLE.some((name) => data[name] === tokenId)) return true;
+  if (step === 'operation') return OPERATION_LISTS.some((name) => lists(data[name], tokenId));
+  if (step !== 'batch' && step !== undefined) return false;
+  return LISTS.some((name) => lists(data[name], tokenId));
 }
 
-/** Whether a value under this name holds the token's id: `tokens: [{ user, ids: [17] }]`, `failed: [{ id: 17 }]`. */
-function names(value: unknown, name: string, tokenId: number): boolean {
-  if (!NAMES.has(name)) return false;
-  if (typeof value === 'number') return value === tokenId;
-  if (Array.isArray(value)) return value.some((each) => names(each, name, tokenId));
-  if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([key, inner]) => names(inner, key === 'id' ? name : key, tokenId));
+/** Whether a list has the id: `[17]`, `[{ id: 17 }]` or, by owner, `[{ user, ids: [17] }]`. */
+function lists(value: unknown, tokenId: number): boolean {
+  return listOf(value).some((each) => {
+    if (each === tokenId) return true;
+    const group = objectOf(each);
+    return group !== undefined && (group['id'] === tokenId || lists(group['ids'], tokenId));
+  });
 }
