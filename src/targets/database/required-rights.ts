@@ -89,7 +89,11 @@ function controllerRights(): RightsByPurpose {
       insert(activityLinks, 'activitystream_id', 'oauth2accesstoken_id'),
     ],
     cleanup: [...revoke, deleteFrom(refreshTokens)],
-    users: [update('auth_user', 'is_active'), writeActivity],
+    users: [
+      update('auth_user', 'is_active'),
+      writeActivity,
+      insert('main_activitystream_user', 'activitystream_id', 'user_id'),
+    ],
   };
 }
 

@@ -87,16 +87,21 @@ async function writeSetting(transaction: Queryable, { name, value, before }: Set
     await insertSettingEntry(transaction, {
       operation: 'create',
       name,
-      changes: pythonJson({ value, id }),
+      changes: pythonJson({ value: entryValue(value), id }),
     });
   } else if (!isDeepStrictEqual(value, before.value)) {
     await updateSetting(transaction, name, value);
     await insertSettingEntry(transaction, {
       operation: 'update',
       name,
-      changes: pythonJson({ value: [before.value, value] }),
+      changes: pythonJson({ value: [entryValue(before.value), entryValue(value)] }),
     });
   }
+}
+
+/** An object is a JSON string in the controller's own entries of the activity stream (seen on 24.6.1). */
+function entryValue(value: unknown): unknown {
+  return typeof value === 'object' && value !== null ? pythonJson(value) : value;
 }
 
 /** JSON with the spaces of Python's `json.dumps`, as in the controller's own entries of the activity stream. */

@@ -105,9 +105,14 @@ async function readUserPage(
   }));
 }
 
-/** The change of a user `c` to the state in `$2`. */
-const CONTROLLER_CHANGES = `'{"is_active": [' || (NOT $2::boolean)::text || ', ' || $2::boolean::text
-    || '], "id": ' || c.id || ', "username": ' || to_json(c.username::text) || '}'`;
+/**
+ * The change to the state in `$2`. A controller's entries about updates hold the changed fields only, and are linked to the
+ * user (seen on 24.6.1).
+ */
+const CONTROLLER_CHANGES = `'{"is_active": [' || (NOT $2::boolean)::text || ', ' || $2::boolean::text || ']}'`;
+const LINK_CTE = `, link AS (
+       INSERT INTO main_activitystream_user (activitystream_id, user_id) SELECT e.id, c.id FROM entry e, changed c
+     )`;
 const GATEWAY_CHANGES = gatewayChanges(
   'changed_fields',
   `jsonb_build_object('is_active',
@@ -122,13 +127,15 @@ async function updateUserActive(
   const { users, userTimestamp } = TABLES[layout];
   const rows = await transaction.query(
     `WITH changed AS (
-       UPDATE ${users} SET is_active = $2${userTimestamp} WHERE id = $1 AND is_active <> $2 RETURNING id, username
-     )
-     ${insertEntries(layout, {
-       ...{ operation: 'update', objectType: 'user', id: 'c.id' },
-       changes: layout === 'gateway' ? GATEWAY_CHANGES : CONTROLLER_CHANGES,
-       from: 'FROM changed c RETURNING operation',
-     })}`,
+       UPDATE ${users} SET is_active = $2${userTimestamp} WHERE id = $1 AND is_active <> $2 RETURNING id
+     ), entry AS (
+       ${insertEntries(layout, {
+         ...{ operation: 'update', objectType: 'user', id: 'c.id' },
+         changes: layout === 'gateway' ? GATEWAY_CHANGES : CONTROLLER_CHANGES,
+         from: 'FROM changed c RETURNING id',
+       })}
+     )${layout === 'gateway' ? '' : LINK_CTE}
+     SELECT id FROM changed`,
     [userId, active],
   );
   return rows.length > 0;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS as CONTROLLERS } from '../../support/controller-tables.ts';
-import { createTestDatabase, type TestDatabase } from './test-database.ts';
+import { ALICE, createTestDatabase, type TestDatabase } from './test-database.ts';
 
 const LIFETIMES = {
   ACCESS_TOKEN_EXPIRE_SECONDS: 31_536_000_000,
@@ -8,7 +8,7 @@ const LIFETIMES = {
   AUTHORIZATION_CODE_EXPIRE_SECONDS: 600,
 };
 
-describe.each(CONTROLLERS)('settings in the tables of the %s', (layout) => {
+describe.each(CONTROLLERS)('settings and users in the tables of the %s', (layout) => {
   let place: TestDatabase;
   const rows = (key: string) =>
     place.database.query<{ id: number; value: unknown }>(
@@ -70,6 +70,14 @@ describe.each(CONTROLLERS)('settings in the tables of the %s', (layout) => {
     const written = await place.target.settings.write({ OAUTH2_PROVIDER: lifetimes });
     expect(written.OAUTH2_PROVIDER).toEqual(lifetimes);
     expect((await rows('OAUTH2_PROVIDER')).map(({ value }) => value)).toEqual([lifetimes]);
+    // A controller writes an object as a JSON string with Python's spaces.
+    const [entry] = (await told('OAUTH2_PROVIDER')) as { changes: string }[];
+    expect(JSON.parse(entry?.changes ?? '')).toEqual({
+      value: [
+        '{"ACCESS_TOKEN_EXPIRE_SECONDS": 3600}',
+        '{"ACCESS_TOKEN_EXPIRE_SECONDS": 7200, "REFRESH_TOKEN_EXPIRE_SECONDS": 2628000, "AUTHORIZATION_CODE_EXPIRE_SECONDS": 600}',
+      ],
+    });
   });
 
   it.runIf(layout === 'controller')('are read from the first row of a key, and written to all', async () => {
@@ -91,6 +99,23 @@ describe.each(CONTROLLERS)('settings in the tables of the %s', (layout) => {
       code: 'unsupported',
     });
     expect(await place.target.settings.read()).toEqual(before);
+  });
+
+  it('link the entry of a deactivation to the user, with the changed field only', async () => {
+    expect(await place.target.setUserActive(ALICE, false)).toBe(true);
+    expect(await place.target.setUserActive(ALICE, false)).toBe(false);
+    expect(await place.target.setUserActive(ALICE, true)).toBe(true);
+    expect(
+      await place.database.query(
+        `SELECT s.operation, s.changes, s.actor_id FROM main_activitystream s
+         JOIN main_activitystream_user l ON l.activitystream_id = s.id
+         WHERE s.object1 = 'user' AND l.user_id = $1 ORDER BY s.id`,
+        [ALICE],
+      ),
+    ).toEqual([
+      { operation: 'update', changes: '{"is_active": [true, false]}', actor_id: null },
+      { operation: 'update', changes: '{"is_active": [false, true]}', actor_id: null },
+    ]);
   });
 
   it('are written by one transaction at a time', async () => {
