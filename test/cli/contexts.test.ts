@@ -64,7 +64,7 @@ describe('context add', () => {
       const { folder } = home();
       const typed = await typedInto(['context', 'add', 'lab', ...URL_FLAG, '--token-stdin'], {
         home: folder,
-        question: 'The token of lab: ',
+        question: 'Token for lab: ',
         answer: 't0psecret',
       });
       expect(typed.code).toBe(0);
@@ -96,7 +96,7 @@ describe('context add', () => {
 
   test.each([
     ['no credential', [], /no terminal to ask/],
-    ['two credentials', ['--token-env', 'T', '--password-env', 'P'], /one credential/],
+    ['two credentials', ['--token-env', 'T', '--password-env', 'P'], /Several credentials given/],
     ['a password of nobody', ['--password-env', 'P'], /--username/],
     [
       'an authority file that is not there',

@@ -103,7 +103,7 @@ describe('a role with the documented grants can do what they are for', () => {
 
 test('a role without any right is told what it needs, briefly where a command fails', async () => {
   const { run } = home(await addRole([]));
-  expect((await run(['context', 'check'])).stdout).toMatch(/^Context "db" answers, and can do nothing\./);
+  expect((await run(['context', 'check'])).stdout).toMatch(/^Context "db" answers, but has no permissions\./);
   const { code, stderr } = await run(['tokens', 'list']);
   expect([code, stderr.trimEnd().split('\n')]).toEqual([
     4,
@@ -143,9 +143,7 @@ describe.runIf(existsSync(CONTROLLER))("in a controller's tables", () => {
       const { run } = home(url);
       expect((await run(['context', 'check'])).stdout).toMatch(/the tables of a controller at postgresql:/);
       const off = await run(['settings', 'basic-auth', 'off', '--yes']);
-      expect(off.stdout).toMatch(
-        /is off now\.\nA running controller reads its settings again after up to a minute/,
-      );
+      expect(off.stdout).toMatch(/is off now\.\nA running controller applies the change within a minute/);
       const rows = await database.query<{ value: unknown }>(
         "SELECT value FROM conf_setting WHERE key = 'AUTH_BASIC_ENABLED'",
       );

@@ -84,7 +84,7 @@ describe('a runbook does what it says, command by command as written', () => {
     let incident = '';
     for (const command of commands) {
       const { code, stdout, stderr } = await run(argumentsOf(command, incident));
-      incident = /The incident is (inc-[0-9a-f]{8})/.exec(stdout)?.[1] ?? incident;
+      incident = /Incident: (inc-[0-9a-f]{8})/.exec(stdout)?.[1] ?? incident;
       expect({ command, code, stderr: code === 0 ? '' : stderr }).toEqual({ command, code: 0, stderr: '' });
     }
   });

@@ -193,9 +193,11 @@ describe('sinks and revocations', () => {
   test('an export whose sink hangs keeps no revocation from being done', async () => {
     const { start, run } = home();
     await run(['tokens', 'revoke', '--user', await userWithToken(run), '--yes']);
-    const to = `http://127.0.0.1:${await silence()}/`;
+    const sink = await silence();
+    const to = `http://127.0.0.1:${sink.port}/`;
     const exporting = start(['log', 'export', '--format', 'ocsf', '--to', to, '--follow']);
     onTestFinished(() => void exporting.kill('SIGKILL'));
+    await sink.connected;
     const revoked = await run(['tokens', 'revoke', '--user', await userWithToken(run), '--yes', '--json']);
     expect(revoked.code).toBe(0);
     expect((JSON.parse(revoked.stdout) as { revoked: number }).revoked).toBeGreaterThan(0);
@@ -238,7 +240,7 @@ describe('sinks and revocations', () => {
     const before = readFileSync(config, 'utf8');
     const requiring = (to: string) =>
       writeFileSync(config, `${before}auditLog: { required: { to: "${to}", format: ocsf, timeout: 1s } }\n`);
-    requiring(`http://127.0.0.1:${await silence()}/`);
+    requiring(`http://127.0.0.1:${(await silence()).port}/`);
     const tokens = async () => JSON.parse((await run(['tokens', 'list', '--json'])).stdout) as unknown[];
     const alive = (await tokens()).length;
     const began = Date.now();

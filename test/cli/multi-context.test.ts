@@ -118,7 +118,7 @@ describe('changing', () => {
     const made = [2, 3];
     for (const [index, count] of made.entries()) await ships()[index]?.makeTokens('bob', count);
     const args = ['tokens', 'revoke', '--user', 'bob', '--context', 'east'];
-    const question = 'Type 5 to do all this in 2 contexts';
+    const question = 'Type 5 to do all of this in 2 contexts';
     const no = await typedInto(args, { home: place.folder, question, answer: '2' });
     expect(no.code).toBe(2);
     expect(no.screen).toContain('Not confirmed. Nothing was changed.');
@@ -181,7 +181,7 @@ describe('changing', () => {
       home: place.folder,
       question: 'Type deny to',
       answer: 'deny',
-      next: { question: 'Type 4 to do all this in 2 contexts', answer: '4' },
+      next: { question: 'Type 4 to do all of this in 2 contexts', answer: '4' },
     });
     expect(typed.screen).toMatch(/== s2 ==[\s\S]*Revoked 2 of 2 tokens/);
     expect(typed.code).toBe(0);

@@ -34,6 +34,6 @@ test.runIf(existsSync('/dev/full'))('a full disk is told, and is no success', as
   });
   await expect(failed).rejects.toMatchObject({
     code: 5,
-    stderr: expect.stringMatching(/could not be written \(ENOSPC\)\."\n {2}\}/),
+    stderr: expect.stringMatching(/"Cannot write the result \(ENOSPC\)\."\n {2}\}/),
   });
 });

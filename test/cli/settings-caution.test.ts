@@ -15,7 +15,7 @@ import { Gateway } from '../support/gateway.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
 import { temporaryFolder } from './program.ts';
 
-const CAUTION = 'With it off, local accounts cannot log in to the web interface of a gateway either';
+const CAUTION = 'Without it, local accounts cannot log in to the web interface of a gateway.';
 
 /** A controller or gateway: ways to a runtime at its API, signed in with a token, and at its database. */
 async function estate(component: 'controller' | 'gateway') {

@@ -33,8 +33,8 @@ describe('a required sink', () => {
 
   test.each([
     ['refuses', async () => `tcp://127.0.0.1:${await deadPort()}`],
-    ['hangs in its handshake', async () => `tls://127.0.0.1:${await silence()}`],
-    ['never answers', async () => `http://127.0.0.1:${await silence()}/`],
+    ['hangs in its handshake', async () => `tls://127.0.0.1:${(await silence()).port}`],
+    ['never answers', async () => `http://127.0.0.1:${(await silence()).port}/`],
   ])('that %s keeps the act from being done, in time, and closes the intent', async (_how, address) => {
     await using at = await fixture(3);
     const sink = openSink({ to: await address(), format: 'syslog', timeoutMs: 200 });

@@ -49,18 +49,20 @@ export async function receiver(tls?: TlsOptions, port = 0): Promise<Receiver> {
   };
 }
 
-/** Accepts connections, and neither says nor does anything. */
-export async function silence(): Promise<number> {
+/** Accepts connections and never answers; `connected` resolves with the first. */
+export async function silence(): Promise<{ readonly port: number; readonly connected: Promise<void> }> {
   const sockets = new Set<Socket>();
+  const { promise: connected, resolve } = Promise.withResolvers<void>();
   const server = createServer({ pauseOnConnect: true }, (socket) => {
     sockets.add(socket.on('error', () => undefined));
+    resolve();
   });
   await listening(server, 0);
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
-  return (server.address() as AddressInfo).port;
+  return { port: (server.address() as AddressInfo).port, connected };
 }
 
 /** Answers every request with a status, and tells the bodies. */

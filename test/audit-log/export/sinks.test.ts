@@ -55,7 +55,7 @@ describe('TCP', () => {
   });
 
   test('times out if the receiver does not read, and can be used again', async () => {
-    const port = await silence();
+    const { port } = await silence();
     const sink = openSink({ to: `tcp://127.0.0.1:${port}`, format: 'ocsf', timeoutMs: 300 });
     const much = Array.from({ length: 40 }, () => 'x'.repeat(1_000_000));
     await expect(sink.send(much)).rejects.toMatchObject({
@@ -93,7 +93,11 @@ describe.runIf(spawnSync('openssl', ['version']).status === 0)('TLS', () => {
   });
 
   test('times out during the TLS handshake', async () => {
-    const sink = openSink({ to: `tls://127.0.0.1:${await silence()}`, format: 'syslog', timeoutMs: 200 });
+    const sink = openSink({
+      to: `tls://127.0.0.1:${(await silence()).port}`,
+      format: 'syslog',
+      timeoutMs: 200,
+    });
     await expect(sink.send(RECORDS)).rejects.toMatchObject({ code: 'target_unreachable' });
     await sink.close();
   });
@@ -146,7 +150,11 @@ describe('HTTP', () => {
   });
 
   test('times out without a response', async () => {
-    const sink = openSink({ to: `http://127.0.0.1:${await silence()}/`, format: 'ecs', timeoutMs: 200 });
+    const sink = openSink({
+      to: `http://127.0.0.1:${(await silence()).port}/`,
+      format: 'ecs',
+      timeoutMs: 200,
+    });
     await expect(sink.send(['{}'])).rejects.toMatchObject({ message: expect.stringMatching(/in 0\.2 s$/) });
     await sink.close();
   });
