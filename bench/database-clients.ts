@@ -1,6 +1,6 @@
-// What a revocation straight at the database does to those who use the service meanwhile: eight clients create
-// tokens and use them, first by themselves, then while tokenctl revokes hundreds of thousands of others. None of
-// them may see an error, or wait longer than 250 ms because of it.
+// The effect of a revocation in the database on the service's clients: eight clients create tokens and use them,
+// first alone, then while tokenctl revokes hundreds of thousands of other tokens. No client may get an error, or
+// wait more than 250 ms longer.
 // Run: npm run build && node bench/database-clients.ts [number of tokens to revoke]
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
@@ -120,7 +120,7 @@ function tell(when: string, { waits, errors }: Seen): void {
 try {
   await during(() => pause(3_000)); // warms up
   const alone = await during(() => pause(10_000));
-  tell('by themselves', alone);
+  tell('alone', alone);
   const meanwhile = await during(revoke);
   tell('during the revocation', meanwhile);
   judge('errors seen by clients', meanwhile.errors.length, { atMost: 0 });

@@ -5,7 +5,7 @@ import type { Job, LogJobContext } from '../src/operations/jobs/job.ts';
 export interface LogCheckpointParameters {
   /** The file for the newest checkpoint, ideally on another machine. Null stores none. */
   readonly keepIn: string | null;
-  /** Whether to send it as a notice, out of reach of an attacker who rewrites the log. */
+  /** Whether to send it as a notice, so that an attacker who rewrites the log cannot replace it. */
   readonly notify: boolean;
 }
 

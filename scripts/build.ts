@@ -10,7 +10,7 @@ import { commandReference } from './command-reference.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Emits what the sources say, and removes what no source stands behind any more. */
+/** Compiles the sources, and removes outputs whose source was deleted. */
 function compile(): void {
   const compiler = join(root, 'node_modules/typescript/bin/tsc');
   const options = ['-p', join(root, 'tsconfig.build.json')];

@@ -11,8 +11,8 @@ export function median(numbers: readonly number[]): number {
 }
 
 /**
- * Runs several things in turn, round after round, so that whatever else the machine does disturbs all of
- * them alike.
+ * Runs several things in turn, round after round, so that other load on the machine affects them
+ * equally.
  */
 export async function measureInTurn(
   rounds: number,

@@ -24,7 +24,7 @@ With --all or --identity-provider, basic authentication and external tokens are 
 steps need their flags, because they affect all users.
 
 With --json, prints incident, result (locked or partly), until, steps (step, result, message), accessPaths (path, \
-state, how), byHand (what, why, remedy), kept, interrupted, stopped, run and seconds. With --dry-run, prints \
+state, how), manualSteps (what, why, remedy), kept, interrupted, stopped, run and seconds. With --dry-run, prints \
 dryRun and plan.
 
 Exit code 5: not everything was locked down. Exit code 130: interrupted.`;

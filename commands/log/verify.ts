@@ -12,7 +12,7 @@ reordered entries are found. The hashes cannot show that the end was cut off, th
 whole log was rewritten: for this, give an earlier checkpoint that was kept in another place.
 
 With --json it prints file (or database, the name of one), entries, head (size, hash), tornBytes (length of an unfinished \
-last line), removed (the last entry that retention removed; absent if there is none) and checkpoint (origin, size; absent \
+last line), removed (the last entry that retention removed; absent if nothing was removed) and checkpoint (origin, size; absent \
 without --checkpoint). Exits with 6 if the log is broken (error.details has the line and the problem), or if a log that is \
 set by a flag, a variable or the configuration file does not exist.`;
 

@@ -112,10 +112,7 @@ export async function openLogKeys(settings: AuditLogSettings, environment: Envir
   return openKeyFiles(key ?? `${log}.key`);
 }
 
-/**
- * A log for finding out what an operation would do: it takes entries and keeps none. It stands only
- * beside a target that changes nothing.
- */
+/** The log of a dry run: it accepts entries and stores none. Use it only with a target that changes nothing. */
 export function dryRunAuditLog(clock: Clock): AuditLog {
   let size = 0;
   return {

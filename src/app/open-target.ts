@@ -4,15 +4,15 @@ import type { Environment } from '../config/paths.ts';
 import { databaseConnection } from '../config/secrets.ts';
 import type { Target, TargetDescription } from '../operations/ports/target.ts';
 
-/** A part of a platform that keeps tokens. */
+/** A part of a platform that stores tokens. */
 export type Component = NonNullable<TargetDescription['components']>[number];
 
-/** A target that was opened. */
+/** An open target. */
 export interface OpenedTarget {
   readonly target: Target;
   /**
-   * Asks a platform which of its components keep tokens; empty for what is none, and where the context says which
-   * one is meant. Throws as the target does.
+   * The components of a platform that store tokens. Empty for a standalone controller, and for a context that names
+   * its component. Throws as the target does.
    */
   readonly components: () => Promise<readonly Component[]>;
 }
@@ -20,9 +20,9 @@ export interface OpenedTarget {
 /** How a context is opened. */
 interface OpenOptions {
   readonly environment: Environment;
-  /** The component of a platform that is meant, where the context does not say so. */
+  /** The component of a platform, if the context does not name one. */
   readonly component?: Component | undefined;
-  /** What the target is called in descriptions and in the audit log; the context's name where not given. */
+  /** The target's name in descriptions and in the audit log. Default: the context's name. */
   readonly label?: string | undefined;
 }
 

@@ -11,14 +11,14 @@ import { SSO_SETTINGS } from '../service/settings/settings.ts';
 import { reserveSecretFile } from './secret-file.ts';
 import { catchSignals } from './signals.ts';
 
-/** Which database the service has, as the command line says; undefined where it does not. */
+/** The service's database as given on the command line; undefined if it is not given. */
 export interface DatabaseRequest {
   readonly data: string | undefined;
   readonly database: string | undefined;
   readonly databaseFile: string | undefined;
 }
 
-/** How the service is asked for on the command line; undefined where it is not said. */
+/** The options of the command line; undefined for those that are not given. */
 export interface ServiceRequest extends DatabaseRequest {
   readonly host: string | undefined;
   readonly port: number | undefined;
@@ -31,19 +31,19 @@ export interface ServiceRequest extends DatabaseRequest {
   readonly logLevel: ServiceOptions['logLevel'] | undefined;
 }
 
-/** What the service is started in. */
+/** The process that the service runs in. */
 export interface ServiceEnvironment {
   readonly environment: Environment;
   readonly version: string;
-  /** Tells the user something: a line on stderr. */
+  /** Prints a line to stderr. */
   readonly notify: (line: string) => void;
-  /** Whether a person reads what is told, so that a password may be among it, once. */
+  /** Whether a person reads stderr, so that a password may be shown once. */
   readonly attended: boolean;
 }
 
 /** A cookie's name is a token (RFC 6265, section 4.1.1; RFC 7230, section 3.2.6). */
 const COOKIE_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Cookies that the service sets beside the session's. */
+/** The service's cookies other than the session cookie. */
 const OTHER_COOKIES = ['csrftoken', 'userLoggedIn', 'current_user'];
 
 const HOST = '127.0.0.1';
@@ -52,18 +52,18 @@ const ADMIN_PASSWORD = 'TOKENCTL_ADMIN_PASSWORD';
 const DATABASE = 'TOKENCTL_SERVICE_DATABASE';
 
 /**
- * Runs the service until a signal asks it to end, and then answers what is under way.
+ * Runs the service until a signal, then answers the requests in progress.
  *
- * @throws TokenctlError as `startService`; `usage` and `configuration` for what the flags and variables say
+ * @throws TokenctlError as `startService`; `usage` and `configuration` for invalid flags and variables
  */
-export async function runService(request: ServiceRequest, surroundings: ServiceEnvironment): Promise<void> {
-  const { environment, notify } = surroundings;
-  const options = serviceOptions(request, surroundings);
+export async function runService(request: ServiceRequest, place: ServiceEnvironment): Promise<void> {
+  const { environment, notify } = place;
+  const options = serviceOptions(request, place);
   const { signal, release } = catchSignals(() => notify('Stopping: requests under way are answered first.'));
   try {
     const service = await startService(options);
     const folder = 'folder' in options.database ? options.database.folder : null;
-    showAdminPassword(service, { ...surroundings, folder: folder ?? stateFolder(environment) });
+    showAdminPassword(service, { ...place, folder: folder ?? stateFolder(environment) });
     notify(`The service listens on ${service.url}. Ctrl-C ends it.`);
     await aborted(signal);
     await service.close();
@@ -73,7 +73,7 @@ export async function runService(request: ServiceRequest, surroundings: ServiceE
 }
 
 /**
- * Turns the local accounts of a service on again, in its database.
+ * Allows local logins to a service again, in its database.
  *
  * @returns Whether they were off.
  * @throws TokenctlError as `enableLocalAccounts`; `usage` and `configuration` for what the flags and
@@ -116,9 +116,13 @@ function requireCookieName(name: string): void {
     });
   }
   if (OTHER_COOKIES.includes(name)) {
-    throw new TokenctlError('usage', `--session-cookie-name: ${name} is another cookie of the service`, {
-      hint: 'Choose another name',
-    });
+    throw new TokenctlError(
+      'usage',
+      `--session-cookie-name: ${name} is the name of another cookie of the service`,
+      {
+        hint: 'Choose another name',
+      },
+    );
   }
 }
 
@@ -158,7 +162,7 @@ function readPem(path: string): string {
   }
 }
 
-/** Shown once to a person; where nobody reads along, a log must not hold it: it goes into a file. */
+/** Shows the password once on a terminal. Without a terminal it goes into a file, so that no log contains it. */
 function showAdminPassword(
   { generatedAdminPassword: password }: RunningService,
   { notify, attended, folder }: ServiceEnvironment & { readonly folder: string },
@@ -183,15 +187,14 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 const SECRET_KEY = 'TOKENCTL_SERVICE_SECRET_KEY';
-/** Bits of a mode that let anybody but the owner in. */
+/** The mode bits of group and others. */
 const GROUP_OR_OTHERS = 0o077;
 
 /**
- * The settings of single sign-on that the environment fixes: each from the variable of its name, or from the
- * file that the variable with `_FILE` at its end names. Objects and lists are written as JSON.
+ * The single sign-on settings that the environment fixes: each from the variable of its name, or from the file in
+ * the variable with the suffix `_FILE`. Objects and lists are JSON.
  *
- * @throws TokenctlError `configuration` for a value that the setting does not take, a file that cannot be
- *   read, and the file of a secret that others may read.
+ * @throws TokenctlError `configuration` for an invalid value, an unreadable file, or a secret file that others can read.
  */
 export function fixedSettings(environment: Environment): ReadonlyMap<string, unknown> {
   return new Map(
@@ -203,8 +206,8 @@ export function fixedSettings(environment: Environment): ReadonlyMap<string, unk
 }
 
 /**
- * The key that secret settings are encrypted with, from `TOKENCTL_SERVICE_SECRET_KEY` or the file that
- * `TOKENCTL_SERVICE_SECRET_KEY_FILE` names; null where neither is set.
+ * The encryption key for secret settings, from `TOKENCTL_SERVICE_SECRET_KEY` or the file in
+ * `TOKENCTL_SERVICE_SECRET_KEY_FILE`; null if neither is set.
  *
  * @throws TokenctlError `configuration`.
  */
@@ -229,8 +232,8 @@ function contentOf(path: string, secret: boolean): string {
     if (secret && process.platform !== 'win32' && (mode & GROUP_OR_OTHERS) !== 0) {
       throw new TokenctlError(
         'configuration',
-        `Others may read the secret file ${path}: its mode is ${mode.toString(8).padStart(4, '0')}.`,
-        { hint: `chmod 600 '${path}' — and replace the secret, if somebody else may have read it.` },
+        `Other users can read the secret file ${path} (mode ${mode.toString(8).padStart(4, '0')})`,
+        { hint: `Run: chmod 600 '${path}'. Replace the secret if another user may have read it.` },
       );
     }
     return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
@@ -245,15 +248,15 @@ function checked(definition: SettingDefinition, text: string): unknown {
   const result = checkSetting(definition, type === 'string' ? text : parsed(key, text), undefined);
   if ('value' in result) return result.value;
   const problem = Object.values(result.problem).flat().join(' ');
-  throw new TokenctlError('configuration', `The environment's ${key} cannot be used: ${problem}`);
+  throw new TokenctlError('configuration', `Invalid variable ${key}: ${problem}`);
 }
 
 function parsed(key: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new TokenctlError('configuration', `The environment's ${key} is not JSON`, {
-      hint: 'Objects and lists are written as JSON, texts in double quotes.',
+    throw new TokenctlError('configuration', `Invalid variable ${key}: not JSON`, {
+      hint: 'Write objects and lists as JSON, with strings in double quotes.',
     });
   }
 }

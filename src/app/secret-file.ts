@@ -12,11 +12,11 @@ import { dirname } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
 
-/** A new file, held open for a secret that does not exist yet. */
+/** A new, empty file for a secret that does not exist yet. */
 export interface ReservedFile {
   /**
-   * Writes the secret durably and closes the file. Where that fails no file is left: an empty one would
-   * stand in the way of the next attempt. Throws what the file system throws.
+   * Writes the secret durably and closes the file. If that fails, the file is removed, so that the next attempt can
+   * create it. Throws the file system's error.
    */
   fill(secret: Secret): void;
   /** Removes the file: there will be no secret. */
@@ -24,10 +24,9 @@ export interface ReservedFile {
 }
 
 /**
- * Makes a new file of mode 0600 before the secret is made that goes into it: once a token exists, it
- * must not turn out that there is nowhere to put it.
+ * Creates a file of mode 0600 before its secret is created, so that a new token always has a place to be stored.
  *
- * @throws TokenctlError `usage` where the file exists or cannot be made
+ * @throws TokenctlError `usage` if the file exists or cannot be created
  */
 export function reserveSecretFile(path: string): ReservedFile {
   const descriptor = openNew(path);
@@ -51,8 +50,8 @@ export function reserveSecretFile(path: string): ReservedFile {
 }
 
 /**
- * Makes sure that {@link reserveSecretFile} could make a file there, and makes nothing: for a rehearsal,
- * and before somebody is asked.
+ * Checks that {@link reserveSecretFile} could create the file, without creating it: for a dry run, and before the
+ * confirmation.
  *
  * @throws TokenctlError `usage`
  */
@@ -76,7 +75,7 @@ function openNew(path: string): number {
 
 function cannotCreate(path: string, cause: unknown): TokenctlError {
   const { code } = cause as NodeJS.ErrnoException;
-  const why = code === 'EEXIST' ? 'exists already, and is not overwritten' : `cannot be made (${code})`;
+  const why = code === 'EEXIST' ? 'already exists and is not overwritten' : `cannot be created (${code})`;
   return new TokenctlError('usage', `The file ${path} ${why}`, {
     hint: 'Name another file with --output',
     cause,

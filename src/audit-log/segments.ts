@@ -8,7 +8,7 @@ import { type Archive, archivesOf, openForReading } from './log-files.ts';
 /** The files of a log, oldest first: the archives that rotation closed, and the current file. */
 export class Segments implements AsyncDisposable {
   readonly #logPath: string;
-  /** The current file; null if there is none. */
+  /** The current file; null for an empty log. */
   readonly current: FileHandle | null;
   readonly archives: readonly Archive[];
   /** How many lines each file has returned so far, in order. */

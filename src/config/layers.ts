@@ -23,9 +23,9 @@ export function isMapping(value: unknown): value is Readonly<Record<string, unkn
 }
 
 /**
- * Merges layers, the later over the earlier. Sections merge key by key; what stands under a key is
- * replaced as a whole. So a context is always of one origin: a credential from the environment never
- * travels to an address from a file.
+ * Merges layers; later layers override earlier ones. Sections merge key by key, and the value of a key is replaced as
+ * a whole. So a context comes from one layer only: a credential from the environment is never sent to an address from
+ * a file.
  */
 export function mergeLayers(layers: readonly Layer[]): RawSettings {
   const merged: Record<string, unknown> = {};

@@ -34,8 +34,8 @@ function home(environment: Environment): string {
 }
 
 /**
- * Writes a file that only its owner can read, replacing an earlier one in one step: whoever reads
- * meanwhile, and whatever happens, there is the old content or the new. A link stays a link.
+ * Writes a file that only its owner can read. It replaces an existing file in one step, so that a reader always finds
+ * the old content or the new. A symbolic link is kept.
  *
  * @throws TokenctlError `configuration` where it cannot be written
  */

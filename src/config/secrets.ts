@@ -46,7 +46,7 @@ function secretIn(path: string): Secret {
       const mode = (status.mode & 0o777).toString(8).padStart(4, '0');
       throw new TokenctlError(
         'configuration',
-        `Others may read the secret file ${path}: its mode is ${mode}.`,
+        `Other users can read the secret file ${path} (mode ${mode})`,
         {
           hint: `chmod 600 '${path}', and replace the secret if others may have read it.`,
         },

@@ -11,8 +11,8 @@ interface Problem {
 }
 
 /**
- * Tells of everything that is wrong with the settings at once, a line each: where the value stands (file
- * and line, variable, flag), which setting it is, and what is wrong with it.
+ * Lists all invalid settings, one a line: the source of the value (file and line, variable, flag), the setting and the
+ * problem.
  */
 export function invalidSettings(
   issues: readonly z.core.$ZodIssue[],

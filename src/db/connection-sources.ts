@@ -169,7 +169,7 @@ interface PasswordKey {
  * Finds the password for a connection in a file like `~/.pgpass`
  * (https://www.postgresql.org/docs/current/libpq-pgpass.html): the first matching line counts.
  *
- * @returns Null if there is none. As in libpq, a file that is missing or that others can read is ignored.
+ * @returns Null if no entry matches. As in libpq, a file that is missing or that others can read is ignored.
  */
 export function passwordFrom(file: string, key: PasswordKey): string | null {
   const text = ownText(file);

@@ -19,7 +19,7 @@ export interface Queryable {
   execute(sql: string, values?: readonly unknown[]): Promise<number>;
 }
 
-/** A database: PostgreSQL, or the embedded one. Both answer alike. */
+/** A database: PostgreSQL, or the embedded one. Both give the same results. */
 export interface Database extends Queryable {
   readonly kind: 'postgresql' | 'embedded';
   /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */

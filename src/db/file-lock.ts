@@ -1,23 +1,23 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A lock held on a file. Let go by {@link FileLock.release}, by `using`, or by the end of the process. */
+/** A lock on a file. It is released by {@link FileLock.release}, by `using`, or when the process ends. */
 export interface FileLock extends Disposable {
   release(): void;
 }
 
-/** The low byte of SQLite's result codes for busy; the others say why. */
+/** The low byte of SQLite's result codes for a busy database; the high bytes have the reason. */
 const SQLITE_BUSY = 5;
 
 /**
- * Takes an exclusive lock on a file, which is made if need be and holds nothing else.
+ * Takes an exclusive lock on a file. The file is created if it does not exist, and stays empty.
  *
- * Node.js has no file locks, and a lock made of a directory or a pid outlives a killed process. SQLite's
- * exclusive transaction is a lock of the operating system: it ends with the process, however that ends,
- * and holds between processes on one machine and between callers in one process alike.
+ * Node.js has no file locks, and a lock folder or pid file outlives a killed process. An exclusive transaction of
+ * SQLite is a lock of the operating system: it always ends with the process, and works between processes and within
+ * one.
  *
- * @returns The lock, or null where somebody else holds it.
- * @throws The file system's error where the file cannot be made or written.
+ * @returns The lock, or null if it is held already.
+ * @throws The file system's error if the file cannot be created or written.
  */
 export function tryLock(path: string): FileLock | null {
   const database = new DatabaseSync(path, { timeout: 0 });

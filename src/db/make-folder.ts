@@ -2,10 +2,10 @@ import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Makes a folder and those above it, of mode 0700. Node.js does so too (`recursive`), but never ends where the
- * file system answers that a folder whose parent exists cannot be made, as `/proc` does.
+ * Creates a folder and its parents with mode 0700. With `recursive`, Node.js never returns if the file system reports
+ * ENOENT for a folder whose parent exists, as `/proc` does.
  *
- * @returns The topmost folder that was made, or undefined where all were there.
+ * @returns The topmost new folder, or undefined if all existed.
  * @throws The file system's error.
  */
 export async function makeFolder(path: string): Promise<string | undefined> {
@@ -19,7 +19,7 @@ export async function makeFolder(path: string): Promise<string | undefined> {
   }
   const above = await makeFolder(dirname(path));
   await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
-    // Somebody else made it meanwhile.
+    // Another process created it in the meantime.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   });
   return above ?? path;

@@ -26,7 +26,7 @@ export function migrate(database: Database, migrations: readonly Migration[]): P
   });
 }
 
-/** Waits until nobody else migrates, and keeps all others from it until the transaction ends. */
+/** Takes the migration lock, after waiting for a migration in progress, until the transaction ends. */
 export async function lockMigrations(transaction: Queryable): Promise<void> {
   // A migration of a large table, or of another process first, may take longer than any request.
   await transaction.execute('SET LOCAL statement_timeout = 0');
@@ -34,7 +34,7 @@ export async function lockMigrations(transaction: Queryable): Promise<void> {
 }
 
 /**
- * What {@link migrate} does once it has the lock, for whoever must look at the database in between.
+ * The part of {@link migrate} after taking the lock, for callers that must check the database first.
  *
  * @throws TokenctlError `configuration` where the database is newer than the program.
  */

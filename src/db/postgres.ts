@@ -128,13 +128,13 @@ function notOpened(cause: unknown, { host }: ConnectionParameters): TokenctlErro
   });
 }
 
-/** The server's or the network's own words; the URL is in neither. */
+/** The message of the server or the network. It never contains the URL. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The SQLSTATE of what a PostgreSQL server refused; null for an error that is none of the server's. */
+/** The SQLSTATE of a server's error; null for any other error. */
 export function sqlState(error: unknown): string | null {
   return error instanceof pg.DatabaseError ? (error.code ?? null) : null;
 }
@@ -159,7 +159,7 @@ function queryable(client: pg.Pool | pg.PoolClient): Queryable {
   };
 }
 
-/** What the server answers; that it is gone, or going, is a `database_unreachable`. */
+/** The server's answer. A lost connection becomes `database_unreachable`. */
 async function connected<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
@@ -184,11 +184,11 @@ function isLost(error: unknown): boolean {
 }
 
 /**
- * Opens a PostgreSQL database and tries the connection. The words of the URL, the PG* variables, services
- * and `~/.pgpass` mean what they mean to libpq.
+ * Opens a PostgreSQL database and tests the connection. The URL, the PG* variables, services and `~/.pgpass` work as in
+ * libpq.
  *
- * @throws TokenctlError `database_unreachable` where it does not answer or refuses, `credentials_refused`
- *   where it asks for a password and none is given, `configuration` for what cannot be meant.
+ * @throws TokenctlError `database_unreachable` if it does not respond or refuses, `credentials_refused` if it requires a
+ *   password and none is given, `configuration` for an invalid connection.
  */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresDatabase> {
   const parameters = readConnection(options.url, options.environment ?? process.env);

@@ -4,7 +4,7 @@ import { TokenctlError } from '../domain/errors.ts';
 
 const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'] as const;
 
-/** libpq's `sslmode`, and pg's own `no-verify`: TLS whose certificate nobody checks. */
+/** libpq's `sslmode`, and pg's own `no-verify`: TLS without a check of the certificate. */
 export type TlsMode = (typeof MODES)[number];
 
 /** Whether a word is a {@link TlsMode}. */

@@ -4,7 +4,7 @@ import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 /** Where notices are sent, and what happens with the results. */
 export interface NoticeQueueOptions {
   readonly notifier: Notifier;
-  /** Called once for each notice, with the error of the last attempt if it was given up. */
+  /** Called once for each notice, with the error of the last attempt if it was abandoned. */
   readonly onResult: (result: 'delivered' | 'abandoned', error: unknown) => void;
   /** Waits between attempts, in milliseconds; a notifier may try a few times by itself in each. */
   readonly pauses?: readonly number[];

@@ -9,7 +9,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Text for an HTML document, in content and in quoted attributes alike. Names and descriptions are
+ * Text for an HTML document, in content or in quoted attributes. Names and descriptions are
  * untrusted: they must not become markup or reorder the surrounding text.
  */
 export function html(text: string): string {

@@ -16,7 +16,7 @@ export interface Exchange {
 }
 
 /**
- * Handles one method of an endpoint. Returns the body, or undefined if there is none or the reply was sent.
+ * Handles one method of an endpoint. Returns the body, or undefined for an empty body or if the reply was sent.
  */
 export type Handler = (exchange: Exchange) => Promise<unknown>;
 

@@ -19,8 +19,8 @@ test('a file that is filled holds the secret, for its owner only', () => {
   reserveSecretFile(path).fill(new Secret('s3cr3t'));
   expect(readFileSync(path, 'utf8')).toBe('s3cr3t\n');
   expect(statSync(path).mode & 0o777).toBe(0o600);
-  expect(() => requireNewFile(path)).toThrow(/exists already/);
-  expect(() => reserveSecretFile(path)).toThrow(/exists already/);
+  expect(() => requireNewFile(path)).toThrow(/already exists/);
+  expect(() => reserveSecretFile(path)).toThrow(/already exists/);
 });
 
 test('a file that cannot be filled does not stay, so that the next attempt can make it', () => {
@@ -32,7 +32,7 @@ test('a file that cannot be filled does not stay, so that the next attempt can m
 
 test('a folder that is not there is found out beforehand', () => {
   const folder = join(temporaryFolder(), 'nowhere');
-  expect(() => requireNewFile(join(folder, 'value'))).toThrow(/cannot be made \(ENOENT\)/);
+  expect(() => requireNewFile(join(folder, 'value'))).toThrow(/cannot be created \(ENOENT\)/);
   mkdirSync(folder);
   expect(() => requireNewFile(join(folder, 'value'))).not.toThrow();
   rmSync(folder, { recursive: true });

@@ -54,7 +54,7 @@ describe('a context of a database', () => {
     expect(databaseConnection({ file }, {}).reveal()).toBe('postgres://u:pa55@h/d');
     expect(databaseConnection({ env: 'DB' }, { DB: 'service=x' }).reveal()).toBe('service=x');
     chmodSync(file, 0o640);
-    expect(() => databaseConnection({ file }, {})).toThrow(/Others may read/);
+    expect(() => databaseConnection({ file }, {})).toThrow(/Other users can read/);
   });
 
   test.each([

@@ -76,7 +76,7 @@ function printed(
   });
 }
 
-/** What it printed to stderr is not repeated: it may hold what nobody should read. */
+/** The program's stderr is left out: it may contain secrets. */
 function commandFailed(program: string, cause: Error & { readonly code?: unknown }): TokenctlError {
   const why =
     typeof cause.code === 'number'

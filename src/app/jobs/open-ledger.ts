@@ -32,7 +32,7 @@ export async function openLedger({ scheduler }: Configuration, environment: Envi
   });
 }
 
-/** A timer of Node.js waits for no more than this, in milliseconds; whoever waits looks again then. */
+/** The longest delay of a Node.js timer, in milliseconds. A longer wait is split. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The time of this machine. */

@@ -23,14 +23,14 @@ import { dryRunAuditLog } from '../open-audit-log.ts';
 import type { Component } from '../open-target.ts';
 import { createRuntime, type Runtime } from '../runtime.ts';
 
-/** What runs of all jobs share. */
+/** What all runs share. */
 export interface WorkOptions {
   readonly configuration: Configuration;
   readonly environment: Environment;
   readonly clock: Clock;
   readonly log: AuditLog;
   readonly files: JobFiles;
-  /** Whom jobs tell by themselves, by name. */
+  /** The channels for a job's own notices, by name. */
   readonly notifiers: ReadonlyMap<string, Notifier>;
 }
 
@@ -44,8 +44,7 @@ export interface ConfiguredJob {
 }
 
 /**
- * Runs a job once. The way to the target is opened for the run and closed after it: credentials are read
- * anew each time, so that one that was replaced is taken from the next run on.
+ * Runs a job once. The target is opened for each run, so that a replaced credential is used from the next run on.
  *
  * @throws TokenctlError whatever opening the target and the job throw.
  */
@@ -57,7 +56,7 @@ export async function runJob(
   const { configuration, environment, clock } = options;
   const { dryRun } = settings;
   const shared = {
-    log: dryRun ? rehearsed(options.log, clock) : options.log,
+    log: dryRun ? readOnlyLog(options.log, clock) : options.log,
     clock,
     files: options.files,
     due: run.due,
@@ -66,7 +65,7 @@ export async function runJob(
   } satisfies Partial<JobContext>;
   const marks = { job: name, job_run: run.run };
   if (settings.job === 'log-checkpoint') {
-    // A checkpoint is of the log as it is, also where nothing is kept of it.
+    // A dry run signs the real log as well; it only does not store the checkpoint.
     const { openKeyFiles } = await import('../../audit-log/key-files.ts');
     const keys = openKeyFiles(settings.parameters.key);
     return await runOnLog(settings, { ...shared, log: options.log, actor: marks, keys });
@@ -80,10 +79,9 @@ export async function runJob(
   const named = context ?? runtime.configuration.currentContext ?? '';
   try {
     return await inEachComponent(runtime, named, async (place, component) => {
-      const rehearsal = await place.dryRun();
-      const { description } = rehearsal;
-      const target = dryRun ? rehearsal.target : await place.target();
-      const actor = { ...rehearsal.actor, ...marks };
+      const { target: dryTarget, description, actor: caller } = await place.dryRun();
+      const target = dryRun ? dryTarget : await place.target();
+      const actor = { ...caller, ...marks };
       return await runOnTarget(
         withFilesOf(settings, { context: named, component }),
         { ...shared, target, description, actor },
@@ -95,12 +93,12 @@ export async function runJob(
   }
 }
 
-/** A log that has the entries of another, and keeps none that it is given. */
-function rehearsed(log: AuditLog, clock: Clock): AuditLog {
+/** A log with the entries of another. It stores nothing. */
+function readOnlyLog(log: AuditLog, clock: Clock): AuditLog {
   return { ...dryRunAuditLog(clock), entries: (from, only) => log.entries(from, only) };
 }
 
-/** Whom a job of expiry notices tells: those it names, or everybody. */
+/** The channels of an expiry notices job: the configured ones, or all. */
 function recipients(settings: JobSettings, notifiers: ReadonlyMap<string, Notifier>): readonly Notifier[] {
   const to = settings.job === 'expiry-notices' ? settings.parameters.to : undefined;
   return [...notifiers]
@@ -185,11 +183,11 @@ function sumOf(findings: readonly Readonly<Record<Severity, number>>[]): Record<
 /** Where a run of a job works. */
 interface PlaceOfRun {
   readonly context: string;
-  /** The component of a platform; null where the context is none. */
+  /** The component of a platform; null for a standalone controller. */
   readonly component: Component | null;
 }
 
-/** Stands in a file's name for that of the context. */
+/** The placeholder for the context's name in a file name. */
 const CONTEXT = '{context}';
 
 /**
@@ -232,11 +230,11 @@ export const jobKinds = {
 /** The kinds of job that work on a target. */
 type TargetJobSettings = Exclude<JobSettings, { readonly job: 'log-checkpoint' }>;
 
-/** What jobs are told besides their own parameters. */
+/** What jobs get in addition to their own parameters. */
 interface KindOptions {
   /** The configuration's policy. */
   readonly policy: PolicySettings;
-  /** Whom expiry notices go to. */
+  /** The channels for expiry notices. */
   readonly notifiers: readonly Notifier[];
 }
 

@@ -169,11 +169,10 @@ function messageOf(error: unknown): string {
 }
 
 /**
- * A log that reads the entries of some operations once: whoever asks for the same operations again, from the
- * first entry on, gets those from memory and reads only what was appended since. Entries are never changed, and a
- * job that looks every minute would read the whole log every minute.
+ * A log that caches the entries of some operations, and later reads only newer entries. Entries never change, and
+ * without a cache a job that runs every minute would read the whole log every minute.
  *
- * @param selection The operations: of few entries, since they are all kept.
+ * @param selection The operations. All their entries are kept in memory, so there must be few.
  */
 export function cachedAuditLog(log: AuditLog, selection: EntrySelection): AuditLog {
   const remembered = new EntryCache(log, selection);
@@ -197,9 +196,9 @@ class EntryCache {
   readonly #log: AuditLog;
   readonly #selection: EntrySelection;
   readonly #entries: Entry[] = [];
-  /** The number of the last entry that was looked at. */
+  /** The number of the last entry that was read. */
   #upTo = 0;
-  /** Ends when nobody reads: one after the other, so that none is kept twice. */
+  /** The read in progress. Reads run one after the other, so that no entry is cached twice. */
   #turn: Promise<void> = Promise.resolve();
 
   constructor(log: AuditLog, selection: EntrySelection) {

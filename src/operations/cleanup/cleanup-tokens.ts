@@ -87,8 +87,8 @@ export async function cleanupTokens(options: CleanupTokensOptions): Promise<Clea
     seconds: (clock.now().getTime() - started.getTime()) / 1000,
   };
   const { run: _run, byKind: _byKind, ...stated } = report;
-  const stands = tallied((kind) => ({ ...byKind[kind], failed: byKind[kind].failed.length }));
-  await journal.outcome(intent, { step: 'operation', ...stated, ...stands });
+  const counts = tallied((kind) => ({ ...byKind[kind], failed: byKind[kind].failed.length }));
+  await journal.outcome(intent, { step: 'operation', ...stated, ...counts });
   if (work.stopped !== null && !work.acted) throw work.stopped;
   return report;
 }

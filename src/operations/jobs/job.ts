@@ -6,35 +6,35 @@ import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { RevocationReport } from '../revocation/revocation-report.ts';
 
-/** What every run of a job works with. In a dry run the log keeps nothing, and files are left as they are. */
+/** What every job needs. In a dry run the log stores nothing, and files are not written. */
 export interface JobContext {
   readonly log: AuditLog;
   readonly clock: Clock;
-  /** With the job's name and the run's UUID in it, so that every entry of the audit log carries them. */
+  /** Includes the job's name and the run's UUID, which every entry of the audit log records. */
   readonly actor: Readonly<Record<string, string>>;
   readonly files: JobFiles;
   /** The tick that is run. */
   readonly due: Date;
   readonly dryRun: boolean;
   /**
-   * Aborted where the run has to end: the scheduler stops, the time is up, or the claim was lost. What works
-   * in batches finishes and records the one in flight.
+   * Aborted when the run must end: the scheduler stops, the time limit has passed, or the claim was lost. An
+   * operation finishes and records the batch in progress.
    */
   readonly signal: AbortSignal;
 }
 
-/** What a job on a target works with besides. In a dry run the target changes nothing. */
+/** In addition, for a job on a target. In a dry run the target changes nothing. */
 export interface TargetJobContext extends JobContext {
   readonly target: Target;
   readonly description: TargetDescription;
 }
 
-/** What a job on the audit log itself works with besides. */
+/** In addition, for a job on the audit log itself. */
 export interface LogJobContext extends JobContext {
   readonly keys: Pick<LogKeys, 'signer' | 'verifiers'>;
 }
 
-/** What is told to people outside of the log. Holds no secret. */
+/** A message to the notification channels, without secrets. */
 export interface JobNotice {
   /** One line. */
   readonly subject: string;
@@ -42,28 +42,28 @@ export interface JobNotice {
   readonly severity: 'info' | 'warning' | 'error';
 }
 
-/** What a run of a job did. One that throws a `TokenctlError` has failed. */
+/** The result of a run. A run that throws a `TokenctlError` has failed. */
 export interface JobReport {
   /** One sentence for people. */
   readonly message: string;
-  /** For the ledger: plain JSON without secrets; what exactly was changed stands in the audit log. */
+  /** For the ledger: plain JSON without secrets. The audit log has the details. */
   readonly summary: Readonly<Record<string, unknown>>;
-  /** Whether the signal ended it before it was through: the rest is another run's. */
+  /** Whether the signal ended it early: another run does the rest. */
   readonly interrupted?: boolean;
   /** How many access tokens were revoked or deleted, for the metrics. */
   readonly revoked?: number;
   /** How many findings there are, for the metrics. */
   readonly findings?: Readonly<Record<Severity, number>>;
-  /** What somebody has to be told although all went well. */
+  /** Notices to send although the run succeeded. */
   readonly notices?: readonly JobNotice[];
 }
 
-/** One kind of job: thin, since it calls the operations that commands call as well. */
+/** A kind of job. It calls the same operations as the commands. */
 export interface Job<Context extends JobContext, Parameters> {
   readonly name: string;
-  /** When it runs where the configuration does not say: a cron expression. */
+  /** The default schedule: a cron expression. */
   readonly schedule: string;
-  /** Throws `TokenctlError` where it could not do its work, or was told not to. */
+  /** Throws `TokenctlError` if it fails or stops early. */
   run(context: Context, parameters: Parameters): Promise<JobReport>;
 }
 

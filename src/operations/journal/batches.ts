@@ -108,9 +108,9 @@ export function intendedIds(data: EntryDraft['data']): number[] {
 }
 
 /**
- * What the outcome of a batch states: ids by result, and beside `revoked` (`deleted` for rows) what the
- * target told of each in the same order: `fingerprints`; and the refresh tokens that were revoked with them. It
- * keeps that and not the outcomes themselves, of which there are thousands at a time.
+ * The outcome of a batch for the audit log: ids by result, the fingerprints of the revoked tokens in the order of
+ * `revoked` (`deleted` for rows), and the refresh tokens that were revoked with them. It keeps only these, not
+ * thousands of outcomes.
  */
 export class BatchOutcome {
   readonly #step: BatchStep;

@@ -136,8 +136,8 @@ export interface AuditLog {
    */
   rotate?(actor: LogActor): Promise<Rotation | null>;
   /**
-   * Removes closed files whose entries are all older than an instant and have an outcome; an entry says so
-   * before. Null if there are none. Absent if the log is not a file.
+   * Removes closed files whose entries are all older than an instant and have an outcome, after recording that in an
+   * entry. Null if no file qualifies. Absent if the log is not a file.
    *
    * @throws TokenctlError `audit_unavailable`.
    */

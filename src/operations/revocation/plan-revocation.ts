@@ -89,7 +89,7 @@ async function reachOf(options: PlanRevocationOptions): Promise<Reach> {
 }
 
 /**
- * The refresh tokens to revoke in addition to those of the selected access tokens; null if there are none. With
+ * The refresh tokens to revoke in addition to those of the selected access tokens; or null. With
  * `all` only orphaned ones: any other is beside an access token, and every access token is selected.
  */
 function refreshTokensAlone(selector: Selector): RefreshTokenSelector | null {
@@ -127,9 +127,9 @@ export function refreshTokenSelector(selector: Selector): RefreshTokenSelector |
 }
 
 /**
- * The names of all users from an identity provider, to whom ALLOW_OAUTH2_FOR_EXTERNAL_USERS applies. Reads only.
+ * The names of all users from an identity provider (those that ALLOW_OAUTH2_FOR_EXTERNAL_USERS applies to). Reads only.
  *
- * @returns Their names, ascending; empty if there are none, which is not a valid selector.
+ * @returns Their names, ascending. An empty list is not a valid selector.
  */
 export async function externalUserNames(options: { target: Target }): Promise<string[]> {
   const names: string[] = [];

@@ -5,10 +5,10 @@ import type { ApplicationFacts, ApplicationRecord, ApplicationTokens } from '../
 import { namedSegment } from './request-values.ts';
 import { leadingFields, MASK, namedRelation, userRelation } from './resource.ts';
 
-/** What to show of an application besides its row. */
+/** What to show of an application in addition to its row. */
 interface ApplicationView {
   readonly caller: Caller;
-  /** The tokens of the application that the caller may see; undefined if there are none. */
+  /** The tokens of the application that the caller may see; undefined for a new application. */
   readonly tokens: ApplicationTokens | undefined;
   /** Whether the response shows this application only. */
   readonly detail?: boolean;

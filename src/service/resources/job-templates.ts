@@ -202,7 +202,7 @@ const jobTemplateFields: FieldSet = {
   order: ['name'],
 };
 
-/** A related resource as `summary_fields` shows it; empty if there is none. */
+/** A related resource as `summary_fields` shows it; empty without one. */
 export function named(
   relation: string,
   { id, name }: { readonly id: number | null; readonly name: string | null },

@@ -98,7 +98,7 @@ export function serveUserTokens(app: FastifyInstance, service: ServiceContext): 
   });
 }
 
-/** A list with the caller, whom authentication has just read from the database. */
+/** A list of one: the caller, whose row authentication has just read. */
 async function me(exchange: Exchange): Promise<unknown> {
   const { request, caller } = exchange;
   const { user } = caller;

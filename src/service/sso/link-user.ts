@@ -26,7 +26,7 @@ class ConcurrentLink extends Error {}
 
 /**
  * The user that an account at an identity provider is linked to. The first login creates a user. Accounts are matched
- * by the provider and its permanent id only, never by an address or a user name, so that nobody can take over an
+ * by the provider and its permanent id only, never by an address or a user name, so that a person cannot take over an
  * existing account by using its name at a provider.
  *
  * Every login updates the name, address, roles and flags.

@@ -169,7 +169,7 @@ async function storePendingLogin(
   });
 }
 
-/** Removes and returns the pending login of this browser for a state and backend. Null if there is none. */
+/** Removes and returns the pending login of this browser for a state and backend. Null if it does not exist. */
 export async function takePendingLogin(
   { database, now }: ServiceContext,
   request: FastifyRequest,

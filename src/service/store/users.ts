@@ -125,11 +125,11 @@ export async function isUsernameTaken(
 
 /** Whether a user has this name, ignoring case. */
 export async function hasSimilarUsername(transaction: Queryable, username: string): Promise<boolean> {
-  const alike = await transaction.query(
+  const similar = await transaction.query(
     'SELECT FROM auth_user WHERE lower(username) = lower($1) OR username = $1 LIMIT 1',
     [username],
   );
-  return alike.length > 0;
+  return similar.length > 0;
 }
 
 /** Writes all changeable columns of a user. */

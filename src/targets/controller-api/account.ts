@@ -80,7 +80,7 @@ export async function readCaller(
   });
 }
 
-/** The caller from the body of `me/`; null if there is none. */
+/** The caller from the body of `me/`; null if the list is empty. */
 export function readMe(body: unknown, { readUser }: Pick<Dialect, 'readUser'>): User | null {
   return readUser(me.safeParse(body).data?.results[0]);
 }

@@ -76,7 +76,7 @@ interface ApiOptions {
 export class Api {
   readonly dialect: Dialect;
   readonly components: TargetDescription['components'];
-  /** The gateway in front of it, which accepts the gateway's own tokens as well; undefined if there is none. */
+  /** The gateway in front of it, which accepts the gateway's own tokens as well; undefined without a gateway. */
   readonly gateway: Api | undefined;
   readonly #connection: Connection;
   readonly #prefix: string;
