@@ -195,8 +195,8 @@ describe('tokens notices', () => {
     const within = ['tokens', 'notices', '--within', '300d'];
     const due = JSON.parse((await run([...within, '--json'])).stdout) as { token: { id: number } }[];
     expect(due.length).toBeGreaterThan(5);
-    const rehearsed = await run([...within, '--webhook-file', hook, '--dry-run', '--json']);
-    expect(JSON.parse(rehearsed.stdout)).toHaveLength(due.length);
+    const preview = await run([...within, '--webhook-file', hook, '--dry-run', '--json']);
+    expect(JSON.parse(preview.stdout)).toHaveLength(due.length);
     expect(posts).toEqual([]);
     const first = await run([...within, '--webhook-file', hook, '--json']);
     expect([first.code, JSON.parse(first.stdout)]).toEqual([

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type FleetHome, fleet } from './multi-context.ts';
+import { type ContextsHome, severalServices } from './multi-context.ts';
 import { typedInto } from './terminal.ts';
 
-const { ships, home } = fleet(8);
+const { services, home } = severalServices(8);
 
 const ALL = ['s1', 's2', 's3', 's4', 's5', 's6', 's7', 's8'];
 const WELL = ALL.slice(0, 6);
@@ -12,7 +12,7 @@ const WELL = ALL.slice(0, 6);
 const GROUPS = { prod: ALL, east: ['s1', 's2'] };
 
 /** Of the eight one refuses, and one cannot be reached. */
-function eight(): FleetHome {
+function eight(): ContextsHome {
   const place = home(GROUPS);
   place.lockOut('s7');
   place.cutOff('s8');
@@ -20,7 +20,7 @@ function eight(): FleetHome {
 }
 
 /** The entries of an audit log that somebody's change made, with the context of each. */
-function entriesOf({ log }: FleetHome): { readonly context: string; readonly action: string }[] {
+function entriesOf({ log }: ContextsHome): { readonly context: string; readonly action: string }[] {
   const lines = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : [];
   return lines.map((line) => {
     const { target, action } = JSON.parse(line);
@@ -28,7 +28,7 @@ function entriesOf({ log }: FleetHome): { readonly context: string; readonly act
   });
 }
 
-const contextsIn = (place: FleetHome, from = 0) => [
+const contextsIn = (place: ContextsHome, from = 0) => [
   ...new Set(
     entriesOf(place)
       .slice(from)
@@ -42,7 +42,7 @@ const outcomes = (value: { contexts: { context: string; error?: { code: string }
 describe('reading', () => {
   test('lists are one list, in the order of the contexts, and say of each row where it is from', async () => {
     const place = eight();
-    await ships()[0]?.makeTokens('alice', 3);
+    await services()[0]?.makeTokens('alice', 3);
     const { code, value } = await place.json(['tokens', 'list', '--context', 's2,s1']);
     expect(code).toBe(0);
     expect([...new Set(value.map((row: { context: string }) => row.context))]).toEqual(['s2', 's1']);
@@ -116,7 +116,7 @@ describe('changing', () => {
   test('there is one question for all, and no leaves all as it is', async () => {
     const place = home(GROUPS);
     const made = [2, 3];
-    for (const [index, count] of made.entries()) await ships()[index]?.makeTokens('bob', count);
+    for (const [index, count] of made.entries()) await services()[index]?.makeTokens('bob', count);
     const args = ['tokens', 'revoke', '--user', 'bob', '--context', 'east'];
     const question = 'Type 5 to do all of this in 2 contexts';
     const no = await typedInto(args, { home: place.folder, question, answer: '2' });
@@ -132,7 +132,7 @@ describe('changing', () => {
 
   test('a dry run shows every plan and writes nothing', async () => {
     const place = eight();
-    for (const ship of ships().slice(0, 2)) await ship.makeTokens('bob', 1);
+    for (const service of services().slice(0, 2)) await service.makeTokens('bob', 1);
     const { code, value } = await place.json([
       'tokens',
       'revoke',
@@ -153,7 +153,7 @@ describe('changing', () => {
 
   test('--at-most is about all contexts together', async () => {
     const place = home(GROUPS);
-    for (const ship of ships().slice(0, 2)) await ship.makeTokens('bob', 3);
+    for (const service of services().slice(0, 2)) await service.makeTokens('bob', 3);
     const args = ['tokens', 'revoke', '--user', 'bob', '--context', 'east', '--yes'];
     const refused = await place.run([...args, '--at-most', '5']);
     expect(refused.code).toBe(2);
@@ -164,8 +164,8 @@ describe('changing', () => {
 
   test('--at-most refuses all where one alone is too large', async () => {
     const place = home(GROUPS);
-    await ships()[0]?.makeTokens('bob', 4);
-    await ships()[1]?.makeTokens('bob', 1);
+    await services()[0]?.makeTokens('bob', 4);
+    await services()[1]?.makeTokens('bob', 1);
     const args = ['tokens', 'revoke', '--user', 'bob', '--context', 'east', '--yes'];
     expect((await place.run([...args, '--at-most', '3'])).code).toBe(2);
     expect(entriesOf(place)).toEqual([]);
@@ -174,7 +174,7 @@ describe('changing', () => {
 
   test('who has another question is waited for again', async () => {
     const place = home(GROUPS);
-    for (const ship of ships().slice(0, 2)) await ship.addExternal('erin', 2);
+    for (const service of services().slice(0, 2)) await service.addExternal('erin', 2);
     await place.run(['settings', 'external-tokens', 'allow', '--context', 'east', '--yes']);
     const args = ['settings', 'external-tokens', 'deny', '--revoke-existing', '--context', 'east'];
     const typed = await typedInto(args, {
@@ -197,8 +197,8 @@ describe('changing', () => {
 
   test('no audit log, no change in any of them', async () => {
     const place = home(GROUPS);
-    for (const ship of ships().slice(0, 2)) await ship.makeTokens('bob', 1);
-    const before = await ships()[0]?.countTokens();
+    for (const service of services().slice(0, 2)) await service.makeTokens('bob', 1);
+    const before = await services()[0]?.countTokens();
     writeFileSync(join(place.folder, 'file'), '');
     const log = join(place.folder, 'file', 'audit.jsonl');
     const run = await place.run([
@@ -213,14 +213,14 @@ describe('changing', () => {
       log,
     ]);
     expect(run.code).toBe(6);
-    expect(await ships()[0]?.countTokens()).toBe(before);
+    expect(await services()[0]?.countTokens()).toBe(before);
     await place.run(['tokens', 'revoke', '--user', 'bob', '--context', 'east', '--yes']);
   });
 
   test('a user whom only some of the contexts have is offboarded there, and missing nowhere', async () => {
     const place = eight();
-    await ships()[1]?.addUser('carol');
-    await ships()[1]?.makeTokens('carol', 2);
+    await services()[1]?.addUser('carol');
+    await services()[1]?.makeTokens('carol', 2);
     const some = await place.json(['users', 'offboard', 'carol', '--context', 'east', '--yes']);
     expect(some.code).toBe(0);
     expect(outcomes(some.value)).toEqual([
@@ -233,8 +233,8 @@ describe('changing', () => {
 
   test('leaked values from standard input are looked for in each of them', async () => {
     const place = eight();
-    const [first = ''] = (await ships()[0]?.makeTokens('alice', 1)) ?? [];
-    const [second = ''] = (await ships()[1]?.makeTokens('alice', 1)) ?? [];
+    const [first = ''] = (await services()[0]?.makeTokens('alice', 1)) ?? [];
+    const [second = ''] = (await services()[1]?.makeTokens('alice', 1)) ?? [];
     const args = ['tokens', 'find', '--leaked', '-', '--revoke', '--yes', '--context', 'east', '--json'];
     const run = await place.run(args, { input: `a line\n${first} and\n${second}\n` });
     expect(run.stdout).not.toContain(first);
@@ -246,21 +246,21 @@ describe('changing', () => {
 
   test('an interruption stops all of them, recorded, and the same command finishes', async () => {
     const place = home(GROUPS);
-    for (const ship of ships().slice(0, 2)) await ship.makeTokens('alice', 120);
+    for (const service of services().slice(0, 2)) await service.makeTokens('alice', 120);
     const args = ['tokens', 'revoke', '--user', 'alice', '--context', 'east', '--yes'];
     const running = place.start(args);
     await expect.poll(() => entriesOf(place).length, { timeout: 20_000, interval: 5 }).toBeGreaterThan(1);
     running.kill('SIGINT');
     expect([0, 130]).toContain((await running.ended).code);
     expect((await place.run(args)).code).toBe(0);
-    expect(await ships()[0]?.countTokens()).toBe(1);
+    expect(await services()[0]?.countTokens()).toBe(1);
     expect((await place.run(['log', 'verify'])).code).toBe(0);
   });
 });
 
 test('a lockdown of eight: six are locked down, two reported, and again it touches only the two', async () => {
   const place = eight();
-  for (const ship of ships()) await ship.makeTokens('alice', 5);
+  for (const service of services()) await service.makeTokens('alice', 5);
   const command = [
     'incident',
     'lockdown',
@@ -282,7 +282,7 @@ test('a lockdown of eight: six are locked down, two reported, and again it touch
     .slice(0, 6)
     .map((each: { result: { incident: string } }) => each.result.incident);
   expect(new Set(incidents).size).toBe(1);
-  for (const ship of ships().slice(0, 6)) expect(await ship.countTokens()).toBe(1);
+  for (const service of services().slice(0, 6)) expect(await service.countTokens()).toBe(1);
   expect(readdirSync(join(place.folder, '.local/state/tokenctl/incidents'))).toHaveLength(6);
 
   const entries = entriesOf(place).length;
@@ -295,7 +295,7 @@ test('a lockdown of eight: six are locked down, two reported, and again it touch
   const third = await place.json(command);
   expect(third.code).toBe(0);
   expect(contextsIn(place, entries).sort()).toEqual(['s7', 's8']);
-  for (const ship of ships()) expect(await ship.countTokens()).toBe(1);
+  for (const service of services()) expect(await service.countTokens()).toBe(1);
 
   const status = await place.run(['incident', 'status', '--context', 'prod', '--check']);
   expect(status.code).toBe(0);

@@ -12,15 +12,15 @@ import {
   tokenctl,
 } from './program.ts';
 
-/** Where nothing answers: TCP port 1 of this machine is nobody's. */
+/** An address without a server: no program listens on TCP port 1. */
 const NOWHERE = 'http://127.0.0.1:1';
 
-/** Users of every service of a fleet, besides its administrator. */
+/** Users of every service, in addition to its administrator. */
 const USERS = ['alice', 'bob'];
 const PASSWORD = 'of-everyone-here';
 
-/** A service of a fleet. */
-interface Ship {
+/** One of the services. */
+interface TestService {
   readonly url: string;
   /** A token of the administrator, as the operator's credential. */
   readonly token: string;
@@ -35,14 +35,14 @@ interface Ship {
 }
 
 /** Several services, and the program working on them. */
-export interface Fleet {
-  readonly ships: () => readonly Ship[];
+export interface Services {
+  readonly services: () => readonly TestService[];
   /** A home with a context `s1`, `s2`, … for each service, in the groups given. */
-  readonly home: (groups?: Readonly<Record<string, readonly string[]>>) => FleetHome;
+  readonly home: (groups?: Readonly<Record<string, readonly string[]>>) => ContextsHome;
 }
 
 /** A home folder with contexts. */
-export interface FleetHome {
+export interface ContextsHome {
   readonly folder: string;
   readonly log: string;
   readonly run: (args: readonly string[], options?: RunOptions) => Promise<Run>;
@@ -60,27 +60,27 @@ export interface FleetHome {
 type Json = any;
 
 /** Starts that many services for a test file. */
-export function fleet(size: number): Fleet {
-  const services: RunningService[] = [];
-  const ships: Ship[] = [];
+export function severalServices(size: number): Services {
+  const running: RunningService[] = [];
+  const services: TestService[] = [];
   beforeAll(async () => {
     for (let number = 1; number <= size; number += 1) {
       const service = await startTestService('PostgreSQL');
-      services.push(service);
-      ships.push(await launched(service));
+      running.push(service);
+      services.push(await launched(service));
     }
   }, 120_000);
-  afterAll(() => Promise.all(services.map((service) => service.close())));
-  return { ships: () => ships, home: (groups = {}) => homeFor(ships, groups) };
+  afterAll(() => Promise.all(running.map((service) => service.close())));
+  return { services: () => services, home: (groups = {}) => homeFor(services, groups) };
 }
 
-async function launched({ url, database }: RunningService): Promise<Ship> {
+async function launched({ url, database }: RunningService): Promise<TestService> {
   const admin = new Client(url, basic(ADMIN.username, ADMIN.password));
   const operator = await admin.post('/api/v2/tokens/', { scope: 'write', description: 'operator' });
   const { token } = operator.json;
   const superuser = new Client(url, bearer(token));
   const ids = new Map<string, number>();
-  const ship: Ship = {
+  const service: TestService = {
     url,
     token,
     async makeTokens(username, count) {
@@ -93,7 +93,7 @@ async function launched({ url, database }: RunningService): Promise<Ship> {
       return values;
     },
     async addExternal(username, tokens) {
-      await ship.addUser(username);
+      await service.addUser(username);
       await database.execute(
         `INSERT INTO social_auth_usersocialauth (provider, uid, user_id)
          SELECT 'github', username, id FROM auth_user WHERE username = $1`,
@@ -112,17 +112,20 @@ async function launched({ url, database }: RunningService): Promise<Ship> {
       ids.set(username, made.json.id);
     },
   };
-  for (const username of USERS) await ship.addUser(username);
-  return ship;
+  for (const username of USERS) await service.addUser(username);
+  return service;
 }
 
-function homeFor(ships: readonly Ship[], groups: Readonly<Record<string, readonly string[]>>): FleetHome {
+function homeFor(
+  services: readonly TestService[],
+  groups: Readonly<Record<string, readonly string[]>>,
+): ContextsHome {
   const folder = temporaryFolder();
   const log = join(folder, 'audit.jsonl');
-  const addresses = new Map(ships.map(({ url }, index) => [`s${index + 1}`, url]));
+  const addresses = new Map(services.map(({ url }, index) => [`s${index + 1}`, url]));
   const tokenFile = (context: string) => join(folder, `${context}.token`);
   const lockOut = (context: string, out = true) => {
-    const own = ships[Number(context.slice(1)) - 1]?.token ?? '';
+    const own = services[Number(context.slice(1)) - 1]?.token ?? '';
     writeFileSync(tokenFile(context), out ? 'a-token-of-nobody' : own, { mode: 0o600 });
   };
   const configure = () => {
@@ -146,7 +149,7 @@ function homeFor(ships: readonly Ship[], groups: Readonly<Record<string, readonl
     start,
     lockOut,
     cutOff(context, off = true) {
-      addresses.set(context, off ? NOWHERE : (ships[Number(context.slice(1)) - 1]?.url ?? ''));
+      addresses.set(context, off ? NOWHERE : (services[Number(context.slice(1)) - 1]?.url ?? ''));
       configure();
     },
     async json(args) {

@@ -61,11 +61,11 @@ async function turned(runtime: ReturnType<typeof createRuntime>, setting: Switch
     const { text } = await switchFlow({ runtime, confirmation, flags, setting, on: state });
     return await text({ width: 100 });
   };
-  const rehearsed = await to(on, true);
+  const preview = await to(on, true);
   const done = await to(on);
   await to(!on);
   await runtime.close();
-  return [asked[0]?.plan, rehearsed, done];
+  return [asked[0]?.plan, preview, done];
 }
 
 test('turning basic authentication off at a gateway says whom that keeps out, before and after', async () => {

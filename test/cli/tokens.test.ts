@@ -107,11 +107,11 @@ describe('tokens create', () => {
       '--yes',
     ]);
     expect([code, stderr]).toEqual([2, expect.stringContaining('exists already')]);
-    const rehearsal = ['tokens', 'create', '--scope', 'read', '--dry-run', '--output'];
+    const dryRun = ['tokens', 'create', '--scope', 'read', '--dry-run', '--output'];
     for (const taken of [join(folder, 'admin.password'), join(folder, 'nowhere', 'x')]) {
-      expect((await run([...rehearsal, taken])).code).toBe(2);
+      expect((await run([...dryRun, taken])).code).toBe(2);
     }
-    expect((await run([...rehearsal, join(folder, 'free')])).code).toBe(0);
+    expect((await run([...dryRun, join(folder, 'free')])).code).toBe(0);
     expect(existsSync(join(folder, 'free'))).toBe(false);
     expect((await run(['tokens', 'list', '--user', 'admin', '--json'])).stdout).toBe(before);
   });

@@ -29,14 +29,14 @@ currentContext: production
 contexts:
   production: { database: { file: ${folder}/database.url } }
 jobs:
-  rehearsal: { job: incident-lift, timeout: 5m }
+  preview: { job: incident-lift, timeout: 5m }
   lift: { job: incident-lift, schedule: "30 * * * * *", dryRun: false }
 `;
 
 /** The lanes of two jobs, and the housekeeping. */
 const WAITING = 3;
 
-test('a lockdown for ten minutes is lifted after ten minutes, and the job that rehearses says so before', async () => {
+test('a lockdown for ten minutes is lifted after ten minutes, and a dry run of the job reports it before', async () => {
   const url = await createDatabase(inject('postgresUrl'));
   const database = await openOn(url);
   onTestFinished(() => database.close());
@@ -74,18 +74,18 @@ test('a lockdown for ten minutes is lifted after ten minutes, and the job that r
 
   await clock.passUntil('2026-03-01T00:09:59Z', WAITING);
   expect((await target.settings.read()).AUTH_BASIC_ENABLED).toBe(false);
-  expect(new Set([...(await messages('lift')), ...(await messages('rehearsal'))])).toEqual(
+  expect(new Set([...(await messages('lift')), ...(await messages('preview'))])).toEqual(
     new Set(['No incident is due']),
   );
   const { size } = await log.head();
   await clock.passUntil('2026-03-01T00:10:15Z', WAITING);
-  expect((await messages('rehearsal'))[0]).toBe(`Would lift ${incident}`);
+  expect((await messages('preview'))[0]).toBe(`Would lift ${incident}`);
   expect((await target.settings.read()).AUTH_BASIC_ENABLED).toBe(false);
   expect((await log.head()).size).toBe(size);
   await clock.passUntil('2026-03-01T00:12:15Z', WAITING);
   await scheduler.drain();
   expect(await target.settings.read()).toEqual(before);
   expect((await messages('lift')).slice(0, 2)).toEqual(['No incident is due', `Lifted ${incident}`]);
-  expect((await messages('rehearsal'))[0]).toBe('No incident is due');
+  expect((await messages('preview'))[0]).toBe('No incident is due');
   await store.close();
 });

@@ -68,8 +68,8 @@ describe('lifting incidents on schedule', () => {
     const { incident } = await at.lockDown({ lasts: HOUR });
     const locked = at.target.values;
     const entries = (await at.entries()).length;
-    const rehearsal = at.contextAfter(2, { dryRun: true, target: dryRun(at.target) });
-    expect(await incidentLift.run(rehearsal, {})).toEqual({
+    const context = at.contextAfter(2, { dryRun: true, target: dryRun(at.target) });
+    expect(await incidentLift.run(context, {})).toEqual({
       message: `Would lift ${incident}`,
       summary: { due: [incident] },
     });

@@ -43,7 +43,7 @@ export interface ManualRun {
 export async function runManually(options: RunManuallyOptions): Promise<readonly ManualRun[]> {
   const { runtime, name, dryRun, version, notify } = options;
   const { environment } = runtime;
-  const configuration = dryRun ? rehearsed(runtime.configuration) : runtime.configuration;
+  const configuration = dryRun ? asDryRun(runtime.configuration) : runtime.configuration;
   const store = await openLedger(configuration, environment);
   const recipients = new Recipients(configuration.scheduler, {
     environment,
@@ -88,7 +88,7 @@ function ranJob({ job: { name, dryRun }, claim, state, seconds, summary, error }
   return { job: name, run: claim.run, dryRun, state, seconds, summary, error };
 }
 
-function rehearsed(configuration: Runtime['configuration']): Runtime['configuration'] {
+function asDryRun(configuration: Runtime['configuration']): Runtime['configuration'] {
   const jobs = Object.entries(configuration.jobs).map(([name, job]) => [name, { ...job, dryRun: true }]);
   return { ...configuration, jobs: Object.fromEntries(jobs) as typeof configuration.jobs };
 }

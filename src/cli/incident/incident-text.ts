@@ -36,7 +36,7 @@ export function stepLines(steps: readonly StepReport[]): string[] {
   return steps.map(({ result, message }) => `  ${MARKS[result].padEnd(10)} ${printable.value(message)}`);
 }
 
-/** Doors and how each was found, a line each under a heading; nothing for none. */
+/** The access paths and their states under a heading; empty without any. */
 export function accessPathLines(paths: readonly AccessPath[]): string[] {
   if (paths.length === 0) return [];
   return [

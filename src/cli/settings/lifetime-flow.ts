@@ -47,8 +47,8 @@ export async function lifetimeStatus(runtime: Runtime): Promise<Report> {
 }
 
 /**
- * Rehearses, asks and sets lifetimes. What no flag gives keeps its value: a controller stores an incomplete
- * set as it is, and then refuses every refresh.
+ * Sets lifetimes: a dry run, the confirmation, the change. Lifetimes without a flag keep their values: a controller
+ * stores an incomplete set as it is, and then refuses every refresh.
  *
  * @throws TokenctlError `not_confirmed`, and the errors of the operations
  */
@@ -58,12 +58,12 @@ export async function lifetimeFlow({ runtime, confirmation, flags }: LifetimeReq
   const before = found ?? after;
   const change = { [SETTING]: after };
   const operation = 'settings.token-lifetime';
-  const rehearsed = await changeSetting({ ...(await runtime.dryRun()), change, operation });
+  const preview = await changeSetting({ ...(await runtime.dryRun()), change, operation });
   const { address, context, capabilities } = await runtime.description();
   const holds = capabilities.settingsHold;
   const dryRun = flags['dry-run'] === true;
-  const state = { setting: SETTING, lifetimes: after, changed: rehearsed.changed, dryRun, holds };
-  if (dryRun || !rehearsed.changed) return lifetimeResult(state);
+  const state = { setting: SETTING, lifetimes: after, changed: preview.changed, dryRun, holds };
+  if (dryRun || !preview.changed) return lifetimeResult(state);
   await confirmation.confirm({
     plan: `Would set at ${address} (context ${context}):\n${lifetimeLines(after, before)}${delayText(holds)}`,
     act: 'set them',

@@ -44,8 +44,8 @@ export async function switchStatus({
 }
 
 /**
- * Rehearses a change, which finds out whether there is anything to do and whether it is refused; asks;
- * and changes it.
+ * Makes the change as a dry run first, to find out whether it is needed and allowed, then asks for confirmation and
+ * makes it.
  *
  * @throws TokenctlError `lockout_refused`, `not_confirmed`, and whatever the operation throws
  */
@@ -53,12 +53,12 @@ async function changeSwitch(request: SwitchRequest): Promise<SwitchState> {
   const { runtime, flags, setting, on } = request;
   const change = { [setting.setting]: on };
   const { operation } = setting;
-  const rehearsed = await changeSetting({ ...(await runtime.dryRun()), change, operation });
+  const preview = await changeSetting({ ...(await runtime.dryRun()), change, operation });
   const { address, context, capabilities } = await runtime.description();
   const holds = capabilities.settingsHold;
-  const state = { setting: setting.setting, enabled: on, changed: rehearsed.changed, holds };
+  const state = { setting: setting.setting, enabled: on, changed: preview.changed, holds };
   const dryRun = flags['dry-run'] === true;
-  if (dryRun || !rehearsed.changed) return { ...state, dryRun };
+  if (dryRun || !preview.changed) return { ...state, dryRun };
   const act = setting.acts[side(on)];
   await request.confirmation.confirm({
     plan: `Would ${act} at ${address} (context ${context}).\n${await cautionText(request)}${delayText(holds)}`,

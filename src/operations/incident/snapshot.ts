@@ -119,7 +119,7 @@ async function written(file: SnapshotFile, target: Target, snapshot: Snapshot): 
   };
 }
 
-/** What a snapshot does without: it must not hold up the doors. */
+/** Errors that leave a part out of the snapshot: it must not delay the closing of access paths. */
 const MAY_BE_MISSING: ReadonlySet<string> = new Set(['permission_refused', 'unsupported', 'not_found']);
 
 function line(kind: string, row: object): string {

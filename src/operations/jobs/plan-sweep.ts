@@ -90,7 +90,7 @@ async function findSwept(options: PlanSweepOptions) {
       'unsupported',
       `The rule ${skipped.rule} cannot be checked here: ${skipped.why}`,
       {
-        hint: 'Take it out of the rules of this job, or use a context of the database.',
+        hint: 'Remove it from the rules of this job, or use a database context.',
       },
     );
   }
