@@ -17,15 +17,15 @@ export default class TokensRevoke extends TokenctlCommand {
   static override description =
     `Shows a plan, asks for confirmation, revokes, and verifies the result. Confirm by typing the number of access \
 tokens. Over a database connection, refresh tokens are revoked as well: those that belong to the access tokens, \
-and orphaned ones of the selected users and applications. Over REST this is not possible. Each change is \
+orphaned ones of the selected users and applications, and their authorization codes. Over REST this is not possible. Each change is \
 recorded in the audit log before it is made. Ctrl-C finishes and records the batches in progress. Run the same \
 command again to finish; tokens that are already revoked count as unchanged.
 
 With --json, prints the report: planned, revoked, unchanged, failed (tokenId, reason), notTried and stillAlive \
-(access tokens), refreshTokens (the same for refresh tokens; null if not selected), sessions (planned, ended, \
+(access tokens), refreshTokens (the same for refresh tokens; null if not selected), authorizationCodes (planned, revoked, unchanged, failed, notTried; null if not selected), sessions (planned, ended, \
 stillAlive, begunSince; null if not selected), madeSince (accessTokens, refreshTokens created after the plan; \
 null if refresh tokens were not selected or the selection lists single tokens), verified, kept, staysAlive \
-(what, count, why, remedy), interrupted, stopped, run, seconds. With --dry-run, or if there is nothing to \
+(what, count, why, remedy; for what ends by itself also lifetime in seconds and until), interrupted, stopped, run, seconds. With --dry-run, or if there is nothing to \
 revoke, prints dryRun and plan. A plan lists the ids of up to 10,000 tokens. In a larger plan, tokenIds, \
 refreshTokenIds and their owners are null, and accessTokens, refreshTokens (the numbers) and digest describe it.
 

@@ -56,6 +56,7 @@ async function openRest(
     verifyTls: context.verifyTls ?? true,
     ...(context.caFile !== undefined && { caFile: context.caFile }),
     ...(component !== undefined && { component }),
+    ...(context.databaseContext !== undefined && { databaseContext: context.databaseContext }),
   });
   return { target, components: async () => (component === undefined ? await target.components() : []) };
 }

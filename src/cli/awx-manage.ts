@@ -72,6 +72,7 @@ async function planFor({ runtime, flags }: ManagementRevocation) {
   if (withRefreshTokens && !capabilities.refreshTokens) throw refreshTokensUnsupported();
   return await inManagementWords(
     planRevocation({
+      keepCodes: true,
       target: await runtime.target(),
       selector: flags.user === undefined ? { all: true } : { users: [flags.user] },
       clock: runtime.clock,
@@ -239,6 +240,7 @@ export async function managementCleanup({ runtime, flags }: ManagementCleanup): 
     clock: runtime.clock,
     capabilities,
     keepRevokedFor: KEEP_REVOKED_FOR,
+    keepCodes: true,
   });
   if (plan.total === 0) {
     return { ...cleanupPlanResult(plan, { description, dryRun: false }), text: () => linesFor(() => 0) };

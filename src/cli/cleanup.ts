@@ -57,6 +57,7 @@ async function planFor(runtime: Runtime, flags: CleanupRequest['flags']): Promis
 }
 
 const KINDS: Readonly<Record<CleanupKind, string>> = {
+  expiredAuthorizationCodes: 'expired authorization codes',
   expiredAccessTokens: 'expired access tokens',
   expiredRefreshTokens: 'expired refresh tokens',
   revokedRefreshTokens: 'revoked refresh tokens',

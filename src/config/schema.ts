@@ -54,6 +54,8 @@ const settings = z
     verifyTls: z.boolean().optional(),
     /** Which component of a platform is meant; all that keep tokens where not given. */
     component: z.enum(['gateway', 'controller']).optional(),
+    /** The context for the database of the same controller, which printed commands then name. */
+    databaseContext: z.string().min(1).optional(),
   })
   .superRefine(({ url: _url, database, token, password, username, ...tls }, { addIssue }) => {
     if (token !== undefined && password !== undefined) addIssue('has both a token and a password: keep one');
@@ -174,6 +176,13 @@ export const configurationSchema = z
     scheduler: schedulerSchema,
   })
   .superRefine(({ contexts, groups }, { addIssue }) => {
+    for (const [name, { url, ...context }] of Object.entries(contexts)) {
+      const other = url === undefined ? undefined : (context as RestContext).databaseContext;
+      if (other === undefined || (Object.hasOwn(contexts, other) && contexts[other]?.database !== undefined))
+        continue;
+      const message = `there is no database context "${other}"`;
+      addIssue({ code: 'custom', path: ['contexts', name, 'databaseContext'], message });
+    }
     for (const [group, members] of Object.entries(groups)) {
       if (Object.hasOwn(contexts, group)) {
         addIssue({ code: 'custom', path: ['groups', group], message: 'is also the name of a context' });

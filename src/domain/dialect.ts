@@ -1,6 +1,6 @@
 /** What the management program of a controller or a platform gateway does that a REST API does not. */
 interface ManagementCommands {
-  /** Revokes every access and refresh token; takes `--user` for one user's. */
+  /** Revokes access tokens: with `--all` refresh tokens as well, with `--user` only of one user. */
   readonly revokeTokens: string;
   /** Ends sessions; takes `--user` for one user's. Null where no command ends those that have not expired. */
   readonly endSessions: string | null;
@@ -9,13 +9,13 @@ interface ManagementCommands {
 }
 
 const controller: ManagementCommands = {
-  revokeTokens: 'awx-manage revoke_oauth2_tokens --all',
+  revokeTokens: 'awx-manage revoke_oauth2_tokens',
   endSessions: 'awx-manage expire_sessions',
   createToken: 'awx-manage create_oauth2_token --user',
 };
 
 const gateway: ManagementCommands = {
-  revokeTokens: 'aap-gateway-manage revoke_oauth2_tokens --all',
+  revokeTokens: 'aap-gateway-manage revoke_oauth2_tokens',
   endSessions: null,
   createToken: 'aap-gateway-manage create_oauth2_token --user',
 };

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { IdSet, OwnedIds } from './compact-collections.ts';
 import type { Kept, PlannedSessions, Reach, RevocationPlan, StaysAlive, Tally } from './plan.ts';
-import type { RefreshToken, Token, UserReference } from './token.ts';
+import type { AuthorizationCode, RefreshToken, Token, UserReference } from './token.ts';
 
 /** The options of a plan. */
 interface PlanBuilderOptions {
@@ -27,7 +27,7 @@ interface PlanFacts {
 
 const OWN_KEPT = 'may be the credential that tokenctl uses';
 
-const NOTHING_ALONG: Reach = { refreshTokens: false, sessions: false };
+const NOTHING_ALONG: Reach = { refreshTokens: false, authorizationCodes: false, sessions: false };
 
 /**
  * Adds up a revocation plan from a stream of tokens, holding an id and a name for each of them and not
@@ -40,6 +40,7 @@ export class PlanBuilder {
   readonly #own = new OwnedIds();
   readonly #ids = new IdSet();
   readonly #refresh = new OwnedIds();
+  readonly #codes: number[] = [];
   readonly #kept: Kept[] = [];
   readonly #users = new NameCounter();
   readonly #refreshUsers = new NameCounter();
@@ -79,6 +80,16 @@ export class PlanBuilder {
     this.#refresh.add(id, this.#refreshUsers.add(ownerName(user)));
   }
 
+  /** Plans the deletion of an authorization code. */
+  addAuthorizationCode({ id }: Pick<AuthorizationCode, 'id'>): void {
+    this.#codes.push(id);
+  }
+
+  /** The names of the owners of the tokens so far, most tokens first. */
+  get ownerNames(): readonly string[] {
+    return this.#users.tallies().map(({ name }) => name);
+  }
+
   /** How many of the tokens so far have a refresh token that outlives them. */
   get tokensWithRefreshToken(): number {
     return this.#withRefreshToken;
@@ -94,7 +105,13 @@ export class PlanBuilder {
     const [planned, own, alone] = [this.#planned.sorted(), this.#own.sorted(), this.#refresh.sorted()];
     const tokenIds = planned.ids.concat(own.ids);
     const { selection, reach = NOTHING_ALONG } = this.#options;
-    const along = { reach, refreshTokenIds: alone.ids, sessions: facts.sessions ?? null };
+    const authorizationCodeIds = this.#codes.sort((a, b) => a - b);
+    const along = {
+      reach,
+      refreshTokenIds: alone.ids,
+      authorizationCodeIds,
+      sessions: facts.sessions ?? null,
+    };
     return {
       selection,
       tokenIds,
@@ -157,12 +174,12 @@ export class NameCounter {
 const CHUNK = 4096;
 
 /** What goes along with access tokens, as far as a digest is concerned. */
-type Along = Pick<RevocationPlan, 'reach' | 'refreshTokenIds' | 'sessions'>;
+type Along = Pick<RevocationPlan, 'reach' | 'refreshTokenIds' | 'authorizationCodeIds' | 'sessions'>;
 
 /**
  * SHA-256 (hex) over the ids in decimal, separated by commas, in the order given; where refresh tokens go
  * along followed by `;refresh_tokens=beside` and the ids of those without an access token, and where
- * sessions do by `;sessions=all` or the ids of the users.
+ * authorization codes or sessions do by `;authorization_codes=` and their ids, and `;sessions=all` or the ids of the users.
  */
 export function planDigest(tokenIds: readonly number[], along?: Along): string {
   const hash = createHash('sha256');
@@ -170,6 +187,10 @@ export function planDigest(tokenIds: readonly number[], along?: Along): string {
   if (along?.reach.refreshTokens) {
     hash.update(along.refreshTokenIds.length === 0 ? ';refresh_tokens=beside' : ';refresh_tokens=beside,');
     addIds(hash, along.refreshTokenIds);
+  }
+  if (along !== undefined && along.authorizationCodeIds.length > 0) {
+    hash.update(';authorization_codes=');
+    addIds(hash, along.authorizationCodeIds);
   }
   if (along?.sessions) {
     const { userIds } = along.sessions;

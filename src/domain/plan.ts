@@ -14,18 +14,24 @@ export interface Kept {
 
 /** Something that lives on after the operation, why, and what to do about it. */
 export interface StaysAlive {
-  readonly what: 'refresh_tokens' | 'sessions' | 'basic_authentication' | 'own_token';
+  readonly what: 'authorization_codes' | 'refresh_tokens' | 'sessions' | 'basic_authentication' | 'own_token';
   /** How many, where the target can tell; null where it cannot. */
   readonly count: number | null;
   readonly why: string;
-  /** What to do about it: a command, or where to do it by hand. */
+  /** What to do about it: commands that do no more than the selection meant, or where to do it by hand. */
   readonly remedy: string;
+  /** For what ends by itself: after how many seconds at the latest. */
+  readonly lifetime?: number;
+  /** When (RFC 3339) what was issued before the operation has ended; only in reports. */
+  readonly until?: string;
 }
 
 /** What a revocation includes in addition to access tokens. */
 export interface Reach {
   /** Their refresh tokens, and those of the selected users and applications without an access token. */
   readonly refreshTokens: boolean;
+  /** The authorization codes of the selected users or applications that are not redeemed yet. */
+  readonly authorizationCodes: boolean;
   /** The sessions of the selected users, or of the selected tokens' owners. */
   readonly sessions: boolean;
 }
@@ -56,7 +62,7 @@ export interface RevocationPlan {
    * caller, or excluded by other criteria.
    */
   readonly absentIds: readonly number[];
-  /** What is included; both false if the target cannot do it or it was not requested. */
+  /** What is included; all false if the target cannot do it or it was not requested. */
   readonly reach: Reach;
   /** How many live refresh tokens are beside the access tokens and go with them; 0 where they do not. */
   readonly refreshTokensBeside: number;
@@ -64,6 +70,8 @@ export interface RevocationPlan {
   readonly refreshTokenIds: readonly number[];
   /** Their owners' names: `refreshTokenOwners[i]` owns `refreshTokenIds[i]`. */
   readonly refreshTokenOwners: readonly string[];
+  /** Ids of the authorization codes that are deleted, ascending; none where they are not included. */
+  readonly authorizationCodeIds: readonly number[];
   /** The sessions that end; null if sessions are not included. */
   readonly sessions: PlannedSessions | null;
   /** Largest first. */

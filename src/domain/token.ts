@@ -90,6 +90,18 @@ export function refreshTokenState(token: Pick<RefreshToken, 'revoked' | 'accessT
   return token.accessTokenId === null ? 'orphaned' : 'live';
 }
 
+/**
+ * An authorization code that can still be redeemed for tokens, or that expired (RFC 6749 §4.1.2): everything but its
+ * value. A controller deletes a code when it is redeemed. Times are UTC.
+ */
+export interface AuthorizationCode {
+  readonly id: number;
+  readonly user: UserReference | null;
+  readonly application: ApplicationReference | null;
+  readonly created: Date;
+  readonly expires: Date;
+}
+
 /** A login session of a browser. Its key is a secret and is not among it. Times are UTC. */
 export interface Session {
   /** Whose it is; null where nothing says so. */

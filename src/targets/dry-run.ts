@@ -23,6 +23,8 @@ export function dryRun(target: Target): Target {
     refreshTokens: (selector) => target.refreshTokens(selector),
     revokeRefreshTokens: unchanged,
     deleteRefreshTokens: unchanged,
+    authorizationCodes: (selector) => target.authorizationCodes(selector),
+    deleteAuthorizationCodes: unchanged,
     sessions: (selector) => target.sessions(selector),
     endSessions: async function* () {},
     createToken: () => Promise.reject(new TokenctlError('unsupported', 'A dry run does not create tokens')),

@@ -166,8 +166,12 @@ export function targetContract(
     expect(token).toMatchObject({ hasRefreshToken: true, application: { name: 'pipeline' } });
     await all(target.revoke([pair.accessTokenId]));
     expect(await service.accepts(pair.access)).toBe(false);
-    const reach = { refreshTokens: false, sessions: false };
-    const alive = await target.staysAlive({ tokensWithRefreshToken: 1, reach });
+    const reach = { refreshTokens: false, authorizationCodes: false, sessions: false };
+    const alive = await target.staysAlive({
+      selection: { kind: 'all' as const, names: [], owners: [] },
+      tokensWithRefreshToken: 1,
+      reach,
+    });
     expect(alive.map(({ what }) => what)).toEqual(['refresh_tokens', 'sessions', 'basic_authentication']);
   });
 

@@ -75,7 +75,7 @@ describe('PlanBuilder', () => {
 });
 
 describe('refresh tokens in a plan', () => {
-  const reach = { refreshTokens: true, sessions: false };
+  const reach = { refreshTokens: true, authorizationCodes: true, sessions: false };
 
   test('are planned by themselves unless they are beside a token of the plan, or a kept one', () => {
     const builder = new PlanBuilder({ selection: '', ownTokenIds: [2], includeOwn: false, reach });
@@ -99,14 +99,19 @@ describe('refresh tokens in a plan', () => {
   test('are not counted where they do not go along', () => {
     expect(planOf([token({ hasRefreshToken: true })])).toMatchObject({
       refreshTokensBeside: 0,
-      reach: { refreshTokens: false, sessions: false },
+      reach: { refreshTokens: false, authorizationCodes: false, sessions: false },
     });
   });
 });
 
 describe('planDigest', () => {
-  const reach = { refreshTokens: true, sessions: false };
-  const nothing = { reach: { refreshTokens: false, sessions: false }, refreshTokenIds: [], sessions: null };
+  const reach = { refreshTokens: true, authorizationCodes: true, sessions: false };
+  const nothing = {
+    reach: { refreshTokens: false, authorizationCodes: false, sessions: false },
+    refreshTokenIds: [],
+    authorizationCodeIds: [],
+    sessions: null,
+  };
   const sha = (text: string) => createHash('sha256').update(text).digest('hex');
 
   test('of many ids is that of one text', () => {

@@ -60,6 +60,8 @@ function dyingTarget(target: Target): Target {
     refreshTokens: (selector) => target.refreshTokens(selector),
     revokeRefreshTokens: (ids) => counted(target.revokeRefreshTokens(ids)),
     deleteRefreshTokens: (ids) => target.deleteRefreshTokens(ids),
+    authorizationCodes: (selector) => target.authorizationCodes(selector),
+    deleteAuthorizationCodes: (ids) => counted(target.deleteAuthorizationCodes(ids)),
     sessions: (selector) => target.sessions(selector),
     endSessions: (selector) => counted(target.endSessions(selector)),
     createToken: (request) => target.createToken(request),

@@ -103,7 +103,6 @@ describe('settings that a gateway has not', () => {
     expect(manualSteps['the lifetime of new tokens']).toContain(
       'OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS',
     );
-    expect(manualSteps['refresh tokens']).toContain('`aap-gateway-manage revoke_oauth2_tokens --all`');
     expect(report.manualSteps.find(({ what }) => what === 'the web interface')).toMatchObject({
       why: expect.stringContaining('local accounts cannot log in'),
       remedy: expect.stringContaining('`tokenctl incident lift`'),

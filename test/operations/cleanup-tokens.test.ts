@@ -60,12 +60,14 @@ describe('planCleanup', () => {
     const { plan } = await estate();
     expect(await plan()).toEqual({
       ids: {
+        expiredAuthorizationCodes: [],
         expiredRefreshTokens: [14, 15],
         revokedRefreshTokens: [16],
         orphanedRefreshTokens: [18],
         expiredAccessTokens: [2, 4],
       },
       counts: {
+        expiredAuthorizationCodes: 0,
         expiredRefreshTokens: 2,
         revokedRefreshTokens: 1,
         orphanedRefreshTokens: 1,

@@ -2,10 +2,19 @@ import { TokenctlError } from '../../src/domain/errors.ts';
 import type { Outcome, Reach } from '../../src/domain/plan.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import type { Selector } from '../../src/domain/selector.ts';
-import type { Activity, Application, RefreshToken, Session, Token, User } from '../../src/domain/token.ts';
+import type {
+  Activity,
+  Application,
+  AuthorizationCode,
+  RefreshToken,
+  Session,
+  Token,
+  User,
+} from '../../src/domain/token.ts';
 import type {
   ActivitySelector,
   AuthenticationSettings,
+  AuthorizationCodeSelector,
   Identified,
   RefreshTokenSelector,
   SessionSelector,
@@ -43,6 +52,9 @@ export class MemoryTarget implements Target {
   readonly stream: Activity[] = [];
   readonly refresh = new MemoryRefreshTokens();
   readonly logins = new MemorySessions();
+  readonly codes = new Map<number, AuthorizationCode>();
+  /** Codes that expire later are live. */
+  codesNow = new Date('2026-11-20T10:00:00Z');
   /** What it says of itself. */
   self: TargetDescription = description();
   own: number[] = [];
@@ -146,6 +158,25 @@ export class MemoryTarget implements Target {
     }
   }
 
+  async *authorizationCodes(selector: AuthorizationCodeSelector): AsyncIterable<AuthorizationCode> {
+    if (!this.self.capabilities.authorizationCodes) throw new TokenctlError('unsupported', 'No codes');
+    const { ids, users, applications } = selector;
+    for (const each of [...this.codes.values()]) {
+      const isMeant =
+        (ids?.includes(each.id) ?? true) &&
+        (users?.includes(each.user?.username ?? '') ?? true) &&
+        (applications?.includes(each.application?.name ?? '') ?? true) &&
+        each.expires > this.codesNow === (selector.state === 'live');
+      if (isMeant) yield await Promise.resolve(each);
+    }
+  }
+
+  async *deleteAuthorizationCodes(ids: readonly number[]): AsyncIterable<Outcome> {
+    for (const tokenId of ids) {
+      yield await Promise.resolve({ tokenId, result: this.codes.delete(tokenId) ? 'revoked' : 'unchanged' });
+    }
+  }
+
   async *sessions(selector: SessionSelector): AsyncIterable<Session> {
     if (!this.self.capabilities.sessions) throw new TokenctlError('unsupported', 'No sessions');
     yield* this.logins.list(selector);
@@ -155,7 +186,10 @@ export class MemoryTarget implements Target {
     return this.logins.end(selector);
   }
 
-  staysAlive(facts: { readonly tokensWithRefreshToken: number; readonly reach: Reach }) {
+  staysAlive(facts: {
+    readonly tokensWithRefreshToken: number;
+    readonly reach: Pick<Reach, 'refreshTokens'>;
+  }) {
     const count = facts.tokensWithRefreshToken;
     if (count === 0 || facts.reach.refreshTokens) return Promise.resolve([]);
     return Promise.resolve([
@@ -245,6 +279,7 @@ export function description(other: Partial<TargetDescription> = {}): TargetDescr
     transport: 'https',
     capabilities: {
       refreshTokens: false,
+      authorizationCodes: false,
       sessions: false,
       lastUsed: true,
       settings: true,
@@ -272,6 +307,7 @@ export function databaseDescription(): TargetDescription {
     capabilities: {
       ...capabilities,
       refreshTokens: true,
+      authorizationCodes: true,
       sessions: true,
       identifies: 'by_hash',
       batchSize: 5000,

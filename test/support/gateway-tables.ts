@@ -86,6 +86,13 @@ CREATE INDEX ON dab_oauth2_provider_oauth2accesstoken (user_id);
 CREATE INDEX ON dab_oauth2_provider_oauth2accesstoken (application_id);
 ALTER TABLE dab_oauth2_provider_oauth2refreshtoken ADD FOREIGN KEY (access_token_id)
   ${reference('dab_oauth2_provider_oauth2accesstoken')};
+CREATE TABLE oauth2_provider_grant (
+  ${ID}, created timestamptz NOT NULL, updated timestamptz NOT NULL, code varchar(255) NOT NULL UNIQUE,
+  expires timestamptz NOT NULL, redirect_uri text NOT NULL, scope text NOT NULL,
+  application_id bigint NOT NULL ${reference('dab_oauth2_provider_oauth2application')},
+  user_id bigint NOT NULL ${reference('aap_gateway_api_user')}, code_challenge varchar(128) NOT NULL,
+  code_challenge_method varchar(10) NOT NULL, nonce varchar(255) NOT NULL, claims text NOT NULL
+);
 CREATE TABLE django_session (
   session_key varchar(40) PRIMARY KEY, session_data text NOT NULL, expire_date timestamptz NOT NULL
 );

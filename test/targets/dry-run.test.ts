@@ -5,7 +5,7 @@ import { session } from '../operations/memory-sessions.ts';
 import { databaseDescription, MemoryTarget } from '../operations/memory-target.ts';
 import { collected } from './controller-api/test-target.ts';
 
-const reach = { refreshTokens: false, sessions: false };
+const reach = { refreshTokens: false, authorizationCodes: false, sessions: false };
 const ci = {
   id: 1,
   name: 'CI',
@@ -36,7 +36,13 @@ test('reads the same as the target', async () => {
   expect(await collected(dry.users())).toEqual(target.people);
   expect(await dry.applications(['CI'])).toEqual(target.programs);
   expect(await dry.ownTokenIds()).toEqual([2]);
-  expect(await dry.staysAlive({ tokensWithRefreshToken: 1, reach })).toHaveLength(1);
+  expect(
+    await dry.staysAlive({
+      selection: { kind: 'all' as const, names: [], owners: [] },
+      tokensWithRefreshToken: 1,
+      reach,
+    }),
+  ).toHaveLength(1);
   expect(await collected(dry.activity({}))).toEqual([change]);
   expect(await dry.lastChanges([2])).toEqual(new Map([[2, change.at]]));
   expect(await collected(dry.refreshTokens({}))).toHaveLength(1);

@@ -18,18 +18,24 @@ const MARKS: Readonly<Record<StepReport['result'], string>> = {
 const STATES: Readonly<Record<AccessPath['state'], string>> = {
   closed: 'closed',
   open: 'OPEN',
-  not_tried: 'not tried',
+  not_checked: 'NOT CHECKED',
 };
 
 const PATHS: Readonly<Record<AccessPath['path'], string>> = {
   access_tokens: 'Access tokens',
   revoked_token: 'A revoked token',
+  authorization_codes: 'Authorization codes',
   refresh_tokens: 'Refresh tokens',
   sessions: 'Sessions',
   basic_authentication: 'Basic authentication',
   external_tokens: 'External tokens',
   users: 'Users',
 };
+
+/** The name of an access path. */
+export function pathName(path: AccessPath['path']): string {
+  return PATHS[path];
+}
 
 /** One line per step. */
 export function stepLines(steps: readonly StepReport[]): string[] {
@@ -43,7 +49,7 @@ export function accessPathLines(paths: readonly AccessPath[]): string[] {
     '',
     'Access paths:',
     ...paths.map(
-      ({ path, state, how }) => `  ${STATES[state].padEnd(10)} ${PATHS[path]}: ${printable.value(how)}`,
+      ({ path, state, how }) => `  ${STATES[state].padEnd(11)} ${PATHS[path]}: ${printable.value(how)}`,
     ),
   ];
 }

@@ -112,8 +112,10 @@ function lockdownResult(done: LockdownReport, plan: LockdownPlan): Report {
 function resultText(done: LockdownReport, { selection }: LockdownPlan): string {
   const { incident, result, seconds, steps, accessPaths, manualSteps, kept, until, run } = done;
   const state = result === 'locked' ? 'Locked down' : 'Partly locked down';
+  const unchecked = accessPaths.some((each) => each.state === 'not_checked');
+  const limit = result === 'locked' && unchecked ? ' as far as this context can check' : '';
   const lines = [
-    `${state}: ${printable.value(selection)}, in ${seconds.toFixed(1)} s. Incident: ${incident}.`,
+    `${state}${limit}: ${printable.value(selection)}, in ${seconds.toFixed(1)} s. Incident: ${incident}.`,
     '',
     ...stepLines(steps),
     ...accessPathLines(accessPaths),
@@ -259,13 +261,17 @@ function revocationSteps({ revocation, counted }: LockdownPlan): string[] {
     const kinds = [
       ...(reach.refreshTokens ? ['refresh tokens'] : []),
       'access tokens',
+      ...(reach.authorizationCodes ? ['authorization codes'] : []),
       ...(reach.sessions ? ['sessions'] : []),
     ];
     return [`Revoke or end all ${kinds.join(', ')}. They are counted when this step runs.`];
   }
-  const { accessTokens, refreshTokens, sessions } = amountsOf(revocation);
+  const { accessTokens, refreshTokens, authorizationCodes, sessions } = amountsOf(revocation);
   const again = ' and any created until then';
   return [
+    ...(reach.authorizationCodes
+      ? [`Delete ${countText(authorizationCodes, 'authorization code')}${again}.`]
+      : []),
     ...(reach.refreshTokens ? [`Revoke ${countText(refreshTokens, 'refresh token')}${again}.`] : []),
     `Revoke ${countText(accessTokens, 'access token')}${again}.`,
     ...(reach.sessions ? [`End ${countText(sessions, 'session')}.`] : []),

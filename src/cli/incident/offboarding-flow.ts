@@ -1,10 +1,12 @@
 import type { Runtime } from '../../app/runtime.ts';
 import {
+  accessPathsOf,
   offboardUsers,
   planUserOffboarding,
   type UserOffboardingPlan,
   type UserOffboardingReport,
 } from '../../operations/incident/offboard-user.ts';
+import type { AccessPath } from '../../operations/incident/verify-access-paths.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
@@ -12,7 +14,7 @@ import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { amountsOf, isNothing, planText, staysAliveLines } from '../revocation/revocation-plan.ts';
-import { accessPathLines, stepLines } from './incident-text.ts';
+import { accessPathLines, pathName, stepLines } from './incident-text.ts';
 
 export interface OffboardingRequest {
   readonly runtime: Runtime;
@@ -34,7 +36,10 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
   const plan = await planUserOffboarding({ target, description, clock: runtime.clock, users });
   const dryRun = flags['dry-run'] === true;
   const nothing = isNothing(amountsOf(plan.revocation)) && plan.deactivate.length === 0;
-  if (dryRun || nothing) return offboardingPlanResult(plan, { description, dryRun });
+  if (dryRun || nothing) {
+    const accessPaths = await accessPathsOf(users, { target, description, clock: runtime.clock });
+    return offboardingPlanResult(plan, { description, dryRun, accessPaths });
+  }
   await confirmation.confirm({
     plan: offboardingText(plan, description),
     act: `end all access of ${users.length === 1 ? printable.value(users[0] ?? '') : countText(users.length, 'user')}`,
@@ -48,11 +53,37 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
 
 function offboardingPlanResult(
   plan: UserOffboardingPlan,
-  { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
+  options: {
+    readonly description: TargetDescription;
+    readonly dryRun: boolean;
+    readonly accessPaths: readonly AccessPath[];
+  },
 ): Report {
+  const { description, dryRun, accessPaths } = options;
+  const text = offboardingText(plan, description);
+  if (dryRun) {
+    return report({
+      json: { dryRun, plan, accessPaths },
+      text: () => `${text}\nDry run. Nothing was changed.\n`,
+    });
+  }
+  const { users, revocation } = plan;
+  const lines = [
+    closingText(users, accessPaths),
+    'Nothing was changed.',
+    ...accessPathLines(accessPaths),
+    ...staysAliveLines(revocation.staysAlive),
+    '',
+  ];
   return report({
-    json: { dryRun, plan },
-    text: () => offboardingText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
+    json: { dryRun, plan, accessPaths },
+    text: () => lines.join('\n'),
+    failure: unfinishedWork({
+      interrupted: false,
+      stopped: null,
+      left: `Some access of ${users.join(', ')} may be left`,
+      open: accessPaths.some(({ state }) => state !== 'closed'),
+    }),
   });
 }
 
@@ -83,20 +114,35 @@ function offboardingResult(done: UserOffboardingReport): Report {
   });
 }
 
+/** What is true of the access of users, as far as it was checked. */
+function closingText(users: readonly string[], accessPaths: readonly AccessPath[]): string {
+  const names = users.map(printable.value).join(', ');
+  const of = (state: AccessPath['state']) =>
+    accessPaths
+      .filter((each) => each.state === state)
+      .map(({ path }) => pathName(path).toLowerCase())
+      .join(', ');
+  const [open, unchecked] = [of('open'), of('not_checked')];
+  if (accessPaths.length === 0) return `The access of ${names} was not checked.`;
+  if (open === '' && unchecked === '') return `All access of ${names} has ended.`;
+  return [
+    open === ''
+      ? `The access of ${names} was ended as far as this context can check.`
+      : `${names} may still have access: ${open}.`,
+    ...(unchecked === '' ? [] : [`Not checked: ${unchecked}.`]),
+  ].join(' ');
+}
+
 function resultText({
   users,
-  result,
   steps,
   accessPaths,
   staysActive,
   staysAlive,
   run,
 }: UserOffboardingReport): string {
-  const names = users.map(printable.value).join(', ');
   const lines = [
-    result === 'done'
-      ? `All access of ${names} has ended.`
-      : `Only part of the access of ${names} has ended.`,
+    closingText(users, accessPaths),
     ...stepLines(steps),
     ...(staysActive ? [STAYS_ACTIVE] : []),
     ...accessPathLines(accessPaths),

@@ -114,6 +114,7 @@ function revocationText(revocation: RevocationReport): string {
   const kinds = revokedKinds(revocation);
   const done = [
     ...kinds.map(revokedText),
+    ...codesText(revocation.authorizationCodes),
     ...(sessions === null
       ? []
       : [`Ended ${numberText(sessions.ended)} of ${countText(sessions.planned, 'session')}`]),
@@ -132,6 +133,12 @@ function revocationText(revocation: RevocationReport): string {
 function revokedText({ name, revoked, planned, unchanged }: RevokedKind): string {
   const gone = unchanged === 0 ? '' : `, ${numberText(unchanged)} already gone`;
   return `Revoked ${numberText(revoked)} of ${countText(planned, name)}${gone}`;
+}
+
+function codesText(codes: RevocationReport['authorizationCodes']): string[] {
+  if (codes === null || codes.planned === 0) return [];
+  const gone = codes.unchanged === 0 ? '' : `, ${numberText(codes.unchanged)} already gone`;
+  return [`Deleted ${numberText(codes.revoked)} of ${countText(codes.planned, 'authorization code')}${gone}`];
 }
 
 function failedLines({ name, failed }: RevokedKind): string[] {
@@ -157,9 +164,13 @@ function unfinished(revocation: RevocationReport): TokenctlError | undefined {
   const { interrupted, stopped, verified } = revocation;
   const kinds = revokedKinds(revocation);
   if (!interrupted && stopped === null && isRefused(kinds)) return refused();
-  const open = kinds.some(
-    ({ failed, notTried, stillAlive }) => failed.length > 0 || notTried > 0 || stillAlive.length > 0,
-  );
+  const { authorizationCodes: codes } = revocation;
+  const codesLeft = codes !== null && codes.failed.length + codes.notTried > 0;
+  const open =
+    codesLeft ||
+    kinds.some(
+      ({ failed, notTried, stillAlive }) => failed.length > 0 || notTried > 0 || stillAlive.length > 0,
+    );
   // A refresh token issued meanwhile can create access tokens for weeks.
   const renewed = revocation.madeSince?.refreshTokens ?? 0;
   const left = open || !verified ? 'Not all selected tokens are verified as revoked' : renewedText(renewed);

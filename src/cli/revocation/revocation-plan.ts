@@ -1,7 +1,7 @@
 import type { RevocationPlan, StaysAlive, Tally } from '../../domain/plan.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
-import { countText, numberText, printable } from '../../reports/tables/text.ts';
+import { countText, numberText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Question } from '../confirmation.ts';
 
 /** Lines of a tally to show. */
@@ -33,8 +33,8 @@ export function planText(plan: RevocationPlan, description: TargetDescription, b
 /** The number of each kind, if the plan covers more than access tokens. */
 function amountLines(plan: RevocationPlan): string[] {
   const { reach, sessions, refreshTokensBeside: beside, refreshTokenIds } = plan;
-  if (!reach.refreshTokens && sessions === null) return [];
-  const { accessTokens, refreshTokens } = amountsOf(plan);
+  if (!reach.refreshTokens && !reach.authorizationCodes && sessions === null) return [];
+  const { accessTokens, refreshTokens, authorizationCodes } = amountsOf(plan);
   const rows: readonly (readonly [string, number, string])[] = [
     ['Access tokens', accessTokens, ''],
     [
@@ -44,17 +44,21 @@ function amountLines(plan: RevocationPlan): string[] {
         ? ''
         : `: ${numberText(beside)} of these access tokens, ${numberText(refreshTokenIds.length)} orphaned`,
     ],
+    ['Authorization codes', authorizationCodes, ''],
     ['Sessions', sessions?.count ?? 0, ''],
   ];
   const shown = rows.filter(
     ([name]) =>
-      (name !== 'Refresh tokens' || reach.refreshTokens) && (name !== 'Sessions' || sessions !== null),
+      (name !== 'Refresh tokens' || reach.refreshTokens) &&
+      (name !== 'Authorization codes' || authorizationCodes > 0) &&
+      (name !== 'Sessions' || sessions !== null),
   );
   const width = Math.max(...shown.map(([, amount]) => numberText(amount).length));
   return [
     '',
     ...shown.map(
-      ([name, amount, more]) => `${`${name}:`.padEnd(15)} ${numberText(amount).padStart(width)}${more}`,
+      ([name, amount, more]) =>
+        `${`${name}:`.padEnd(authorizationCodes > 0 ? 20 : 15)} ${numberText(amount).padStart(width)}${more}`,
     ),
   ];
 }
@@ -75,8 +79,8 @@ export function staysAliveLines(staysAlive: readonly StaysAlive[]): string[] {
   return [
     '',
     'Stays alive:',
-    ...staysAlive.flatMap(({ what, count, why, remedy }) => [
-      `  ${whatText(what)}${countSuffix(count)}: ${why}`,
+    ...staysAlive.flatMap(({ what, count, why, remedy, until }) => [
+      `  ${whatText(what)}${countSuffix(count)}: ${why}${until === undefined ? '' : ` The last one expires at ${timeText(new Date(until))}.`}`,
       `    ${remedy}`,
     ]),
   ];
@@ -84,6 +88,7 @@ export function staysAliveLines(staysAlive: readonly StaysAlive[]): string[] {
 
 function whatText(what: StaysAlive['what']): string {
   return {
+    authorization_codes: 'Authorization codes',
     refresh_tokens: 'Refresh tokens',
     sessions: 'Sessions',
     basic_authentication: 'Basic authentication',
@@ -137,6 +142,7 @@ function sum(tallies: readonly Tally[]): number {
 interface Amounts {
   readonly accessTokens: number;
   readonly refreshTokens: number;
+  readonly authorizationCodes: number;
   readonly sessions: number;
 }
 
@@ -145,30 +151,35 @@ export function amountsOf(plan: RevocationPlan): Amounts {
   return {
     accessTokens: plan.tokenIds.length,
     refreshTokens: plan.refreshTokensBeside + plan.refreshTokenIds.length,
+    authorizationCodes: plan.authorizationCodeIds.length,
     sessions: plan.sessions?.count ?? 0,
   };
 }
 
 /** Whether all amounts are 0. */
-export function isNothing({ accessTokens, refreshTokens, sessions }: Amounts): boolean {
-  return accessTokens === 0 && refreshTokens === 0 && sessions === 0;
+export function isNothing(amounts: Amounts): boolean {
+  return Object.values(amounts).every((amount) => amount === 0);
 }
 
 /** The answer to type, which is the number of access tokens or, without any, of the other items; and the action as a phrase. */
 export function questionFor(amounts: Amounts): Omit<Question, 'plan'> {
-  const { accessTokens, refreshTokens, sessions } = amounts;
-  const first = [accessTokens, refreshTokens, sessions].find((amount) => amount > 0) ?? 0;
+  const { accessTokens, refreshTokens, authorizationCodes, sessions } = amounts;
+  const first = [accessTokens, refreshTokens, authorizationCodes, sessions].find((amount) => amount > 0) ?? 0;
   return { act: actText(amounts), type: String(first), tokens: accessTokens };
 }
 
-function actText({ accessTokens, refreshTokens, sessions }: Amounts): string {
+function actText({ accessTokens, refreshTokens, authorizationCodes, sessions }: Amounts): string {
   const tokens = refreshTokens > 0 ? 'access token' : 'token';
   const revoked = [
     ...(accessTokens > 0 ? [countText(accessTokens, tokens)] : []),
     ...(refreshTokens > 0 ? [countText(refreshTokens, 'refresh token')] : []),
   ].join(' and ');
-  const ended = sessions > 0 ? [`end ${countText(sessions, 'session')}`] : [];
-  return [...(revoked === '' ? [] : [`revoke ${revoked}`]), ...ended].join(', and ');
+  const acts = [
+    ...(revoked === '' ? [] : [`revoke ${revoked}`]),
+    ...(authorizationCodes > 0 ? [`delete ${countText(authorizationCodes, 'authorization code')}`] : []),
+    ...(sessions > 0 ? [`end ${countText(sessions, 'session')}`] : []),
+  ];
+  return [acts.slice(0, -1).join(', '), acts.at(-1)].filter(Boolean).join(', and ');
 }
 
 /** The maximum number of ids in a JSON plan; a million ids would be 40 MB. */
@@ -184,11 +195,12 @@ export function planResult(plan: RevocationPlan, description: TargetDescription,
 
 /** The JSON form of a plan. A plan of more than {@link MAX_IDS} tokens has null instead of ids and owners; its digest identifies them. */
 function planToJson(plan: RevocationPlan): object {
-  const { accessTokens, refreshTokens } = amountsOf(plan);
+  const { accessTokens, refreshTokens, authorizationCodes } = amountsOf(plan);
   const isNamed = plan.tokenIds.length + plan.refreshTokenIds.length <= MAX_IDS;
   return {
     accessTokens,
     refreshTokens,
+    authorizationCodes,
     ...plan,
     ...(!isNamed && { tokenIds: null, owners: null, refreshTokenIds: null, refreshTokenOwners: null }),
   };

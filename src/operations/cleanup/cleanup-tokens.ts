@@ -101,6 +101,9 @@ function way(
   kind: CleanupKind,
   { target, description }: CleanupTokensOptions,
 ): { readonly step: BatchStep; readonly act: (ids: readonly number[]) => AsyncIterable<Outcome> } {
+  if (kind === 'expiredAuthorizationCodes') {
+    return { step: 'authorization_codes', act: (ids) => target.deleteAuthorizationCodes(ids) };
+  }
   if (kind !== 'expiredAccessTokens') {
     return { step: 'refresh_token_rows', act: (ids) => target.deleteRefreshTokens(ids) };
   }
@@ -115,6 +118,7 @@ function cleaned(tally: OutcomeTally): CleanedTokens {
 
 function tallied<T>(of: (kind: CleanupKind) => T): Record<CleanupKind, T> {
   return {
+    expiredAuthorizationCodes: of('expiredAuthorizationCodes'),
     expiredRefreshTokens: of('expiredRefreshTokens'),
     revokedRefreshTokens: of('revokedRefreshTokens'),
     orphanedRefreshTokens: of('orphanedRefreshTokens'),

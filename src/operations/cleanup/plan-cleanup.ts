@@ -4,6 +4,7 @@ import type { Capabilities, RefreshTokenSelector, Target } from '../ports/target
 
 /** The kinds of tokens to clean up, in the order of deletion. */
 export const cleanupKinds = [
+  'expiredAuthorizationCodes',
   'expiredRefreshTokens',
   'revokedRefreshTokens',
   'orphanedRefreshTokens',
@@ -21,6 +22,8 @@ export interface PlanCleanupOptions {
   readonly keepRevokedFor: number;
   /** Plans no more rows than this, all kinds together. */
   readonly limit?: number;
+  /** Leaves expired authorization codes, as the management command does. */
+  readonly keepCodes?: boolean;
   /** What the target can do, where it has been described already; it is asked otherwise. */
   readonly capabilities?: Capabilities;
 }
@@ -44,12 +47,12 @@ export interface CleanupPlan {
 const ORPHANED_FOR = 60_000;
 
 const REST_CANNOT =
-  'The REST API cannot clean up refresh tokens, or access tokens that have one. Use a database context.';
+  'The REST API cannot clean up authorization codes, refresh tokens, or access tokens that have one. Use a database context.';
 
 /**
  * Finds the tokens to clean up. Reads only.
  *
- * These are refresh tokens that have expired (by REFRESH_TOKEN_EXPIRE_SECONDS; none if that is 0 or cannot be read), that
+ * These are expired authorization codes; refresh tokens that have expired (by REFRESH_TOKEN_EXPIRE_SECONDS; none if that is 0 or cannot be read), that
  * were revoked longer ago than `keepRevokedFor`, or that are live without an access token; and access tokens that have
  * expired and have no usable refresh token.
  *
@@ -59,6 +62,7 @@ export async function planCleanup(options: PlanCleanupOptions): Promise<CleanupP
   const { target } = options;
   const capabilities = options.capabilities ?? (await target.describe()).capabilities;
   const cleanup = new Cleanup(options);
+  if (capabilities.authorizationCodes && options.keepCodes !== true) await cleanup.findAuthorizationCodes();
   if (capabilities.refreshTokens) await cleanup.findRefreshTokens();
   await cleanup.findAccessTokens();
   return cleanup.plan(capabilities.refreshTokens ? null : REST_CANNOT);
@@ -69,6 +73,7 @@ class Cleanup {
   readonly #now: number;
   readonly #keepRevokedFor: number;
   readonly #ids: Record<CleanupKind, number[]> = {
+    expiredAuthorizationCodes: [],
     expiredRefreshTokens: [],
     revokedRefreshTokens: [],
     orphanedRefreshTokens: [],
@@ -85,6 +90,12 @@ class Cleanup {
     this.#now = clock.now().getTime();
     this.#keepRevokedFor = keepRevokedFor;
     this.#room = limit ?? Number.POSITIVE_INFINITY;
+  }
+
+  async findAuthorizationCodes(): Promise<void> {
+    for await (const { id } of this.#target.authorizationCodes({ state: 'expired' })) {
+      if (!this.#take('expiredAuthorizationCodes', id)) return;
+    }
   }
 
   async findRefreshTokens(): Promise<void> {
@@ -116,6 +127,7 @@ class Cleanup {
   plan(notPossible: string | null): CleanupPlan {
     const ids = this.#ids;
     const counts = {
+      expiredAuthorizationCodes: ids.expiredAuthorizationCodes.length,
       expiredRefreshTokens: ids.expiredRefreshTokens.length,
       revokedRefreshTokens: ids.revokedRefreshTokens.length,
       orphanedRefreshTokens: ids.orphanedRefreshTokens.length,
@@ -132,7 +144,7 @@ class Cleanup {
   }
 
   async #collect(
-    kind: Exclude<CleanupKind, 'expiredAccessTokens'>,
+    kind: Exclude<CleanupKind, 'expiredAccessTokens' | 'expiredAuthorizationCodes'>,
     selector: RefreshTokenSelector,
   ): Promise<void> {
     if (this.#limited) return;

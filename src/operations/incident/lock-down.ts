@@ -26,7 +26,7 @@ export interface LockDownOptions extends Change, RevocationListeners {
 /** What a lockdown did, and what it left. */
 export interface LockdownReport {
   readonly incident: string;
-  /** `locked` if every step is done and no way in was found open. */
+  /** `locked` if every step is done and no way in was found open; `accessPaths` says which were not checked. */
   readonly result: 'locked' | 'partly';
   readonly until: Date | null;
   readonly steps: readonly StepReport[];
@@ -115,11 +115,11 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   let accessPaths: readonly AccessPath[] = [];
   await take('verify', 'Verifying that every way in is closed', async () => {
     const { capabilities } = options.description;
-    accessPaths = await verifyAccessPaths(
-      work,
-      { ...plan, probe: incident },
-      { capabilities, ownTokens: await target.ownTokenIds() },
-    );
+    accessPaths = await verifyAccessPaths(work, plan, {
+      capabilities,
+      ownTokens: await target.ownTokenIds(),
+      now: clock.now(),
+    });
     return [];
   });
 
@@ -171,6 +171,7 @@ function openingOf(plan: LockdownPlan, kept: readonly number[]) {
       ...(counted && {
         tokens: revocation?.tokenIds.length ?? 0,
         refreshTokens: (revocation?.refreshTokensBeside ?? 0) + (revocation?.refreshTokenIds.length ?? 0),
+        authorizationCodes: revocation?.authorizationCodeIds.length ?? 0,
         sessions: revocation?.sessions?.count ?? 0,
       }),
     },
@@ -184,7 +185,11 @@ function closingOf(report: LockdownReport) {
     incident,
     result,
     steps: steps.map(({ step, result: each }) => ({ step, result: each })),
-    accessPaths: accessPaths.map(({ path, state }) => ({ path, state })),
+    accessPaths: accessPaths.map(({ path, state, until }) => ({
+      path,
+      state,
+      ...(until !== undefined && { until }),
+    })),
     manualSteps: manualSteps.map(({ what }) => what),
     interrupted,
     stopped,

@@ -1,4 +1,4 @@
-import { basicAuthCaution, managementCommands } from '../../domain/dialect.ts';
+import { basicAuthCaution } from '../../domain/dialect.ts';
 import type { Lock, LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { TargetDescription } from '../ports/target.ts';
@@ -35,9 +35,6 @@ export function manualSteps(options: {
     }));
   return [
     ...left,
-    ...(capabilities.refreshTokens || left.some(({ what }) => what === NAMES.refresh_tokens)
-      ? []
-      : [refreshTokens(description)]),
     ...(scope.kind === 'applications' ? [application(description)] : []),
     ...(scope.kind !== 'applications' && !measures.deactivate
       ? [passwords(capabilities.deactivateUsers)]
@@ -49,21 +46,12 @@ export function manualSteps(options: {
 }
 
 const NAMES = {
+  authorization_codes: 'authorization codes',
   refresh_tokens: 'refresh tokens',
   sessions: 'sessions',
   basic_authentication: 'basic authentication',
   own_token: 'your own token',
 } as const;
-
-/** Only where the plan does not mention refresh tokens itself. */
-function refreshTokens({ dialect }: TargetDescription): ManualStep {
-  const { revokeTokens } = managementCommands(dialect);
-  return {
-    what: NAMES.refresh_tokens,
-    why: 'They can still obtain access tokens. This target cannot list or revoke them.',
-    remedy: `Use a database context, or run \`${revokeTokens}\` on the server (with --user for one user).`,
-  };
-}
 
 function application({ address, dialect }: TargetDescription): ManualStep {
   const page = `${address}/${dialect === 'gateway' ? 'access' : '#'}/applications`;

@@ -8,12 +8,12 @@ import { reconcile } from '../journal/reconcile.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Capabilities, Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
-import type { RevocationListeners } from '../revocation/revocation-report.ts';
+import { datedFrom, type RevocationListeners } from '../revocation/revocation-report.ts';
 import { revokeAllAccess } from './revoke-all-access.ts';
 import { readUsers } from './scope-selection.ts';
 import { setUsers, type UsersStep } from './set-users.ts';
 import { type StepReport, stage } from './step.ts';
-import { type AccessPath, verifyAccessPaths } from './verify-access-paths.ts';
+import { type AccessPath, checkAccessPaths } from './verify-access-paths.ts';
 
 /** What users would lose. */
 export interface UserOffboardingPlan {
@@ -28,7 +28,7 @@ export interface UserOffboardingPlan {
 /** What became of the access of users. */
 export interface UserOffboardingReport {
   readonly users: readonly string[];
-  /** `done` where nothing of theirs was found when reading again, and they are deactivated. */
+  /** `done` where every access path was checked and is closed. */
   readonly result: 'done' | 'partly';
   readonly steps: readonly StepReport[];
   readonly accessPaths: readonly AccessPath[];
@@ -116,25 +116,19 @@ export async function offboardUsers(
   });
   let accessPaths: readonly AccessPath[] = [];
   await take('verify', 'Verifying that no access is left', async () => {
-    const closed = {
-      scope: { kind: 'users', names: users },
-      switches: [],
-      users: plan.deactivate,
-      probe: null,
-    } as const;
-    accessPaths = await verifyAccessPaths(work, closed, { ...description, ownTokens: [] });
+    accessPaths = await accessPathsOf(users, options);
     return [];
   });
 
   const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
-  const closed = accessPaths.every(({ state }) => state !== 'open');
+  const closed = accessPaths.length > 0 && accessPaths.every(({ state }) => state === 'closed');
   const report: UserOffboardingReport = {
     users,
-    result: whole && closed && !plan.staysActive && work.stopped === null ? 'done' : 'partly',
+    result: whole && closed && work.stopped === null ? 'done' : 'partly',
     steps,
     accessPaths,
     staysActive: plan.staysActive,
-    staysAlive: plan.revocation.staysAlive,
+    staysAlive: datedFrom(plan.revocation.staysAlive, options.clock.now()),
     interrupted: work.interrupted && !whole,
     stopped: work.stopReason,
     run: journal.run,
@@ -149,6 +143,22 @@ export async function offboardUsers(
   });
   if (work.stopped !== null && !work.acted) throw work.stopped;
   return report;
+}
+
+/**
+ * Reads which ways in users have, all of them checked as if they had been closed. Changes nothing.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export function accessPathsOf(
+  users: readonly string[],
+  { target, description, clock }: Pick<Change, 'target' | 'description' | 'clock'>,
+): Promise<readonly AccessPath[]> {
+  const { capabilities } = description;
+  return checkAccessPaths(
+    { target, capabilities, ownTokens: [], now: clock.now() },
+    { scope: { kind: 'users', names: users }, switches: [], users: users.map((name) => ({ name })) },
+  );
 }
 
 /** Who is to lose access, and what keeps it from going wrong. */
@@ -193,7 +203,8 @@ export async function planOffboarding(options: PlanOffboardingOptions): Promise<
   for await (const _token of target.tokens({ all: true })) tokens += 1;
   refuseTooMany(plan.tokenIds.length, { tokens, stopAbovePercent, users });
   const sessions = plan.sessions?.count ?? 0;
-  const anything = plan.tokenIds.length + plan.refreshTokenIds.length + sessions > 0;
+  const { tokenIds, refreshTokenIds, authorizationCodeIds } = plan;
+  const anything = tokenIds.length + refreshTokenIds.length + authorizationCodeIds.length + sessions > 0;
   return { plan: anything ? plan : null, users, tokens };
 }
 

@@ -11,6 +11,7 @@ import {
 import { IncidentHistory } from '../../domain/incident/incident-history.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
+import { selectionOf } from '../../domain/remedies.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
@@ -125,8 +126,12 @@ async function notCounting(
   { target, description, scope }: PlanLockdownOptions,
   selector: Selector,
 ): Promise<RevocationPlan> {
-  const { refreshTokens, sessions } = description.capabilities;
-  const reach = { refreshTokens, sessions: sessions && scope.kind !== 'applications' };
+  const { refreshTokens, authorizationCodes, sessions } = description.capabilities;
+  const reach = {
+    refreshTokens,
+    authorizationCodes,
+    sessions: sessions && scope.kind !== 'applications',
+  };
   const ownTokenIds = await target.ownTokenIds();
   const builder = new PlanBuilder({ selection: describeScope(scope), ownTokenIds, includeOwn: false, reach });
   const { all: _, ...criteria } = selector;
@@ -134,7 +139,11 @@ async function notCounting(
     for await (const token of target.tokens({ ...criteria, ids: ownTokenIds })) builder.add(token);
   }
   return builder.build({
-    staysAlive: await target.staysAlive({ tokensWithRefreshToken: 0, reach }),
+    staysAlive: await target.staysAlive({
+      tokensWithRefreshToken: 0,
+      reach,
+      selection: selectionOf(selector, []),
+    }),
     absentIds: [],
   });
 }

@@ -29,7 +29,7 @@ interface Cleared {
 }
 
 /**
- * Revokes refresh tokens and access tokens, ends sessions, and repeats this until nothing is left: a client that
+ * Deletes authorization codes, revokes refresh tokens and access tokens, ends sessions, and repeats this until nothing is left: a client that
  * refreshes during a pass gets a new pair, which that pass did not plan. Each pass is a separate run in the audit log; the
  * outcome of the step names it.
  *
@@ -79,9 +79,15 @@ export async function revokeAllAccess(work: OperationRun, clearing: Clearing): P
 
 /**
  * Whether nothing is left, and nothing can come of what is under way: a refresh that has not committed yet still
- * shows its refresh token as live. So first no refresh token must be live, and after that no access token there.
+ * shows its refresh token as live, and a code that is being redeemed is still there. So first no code and no refresh
+ * token must be live, and after that no access token there.
  */
 async function isClear(target: Target, selector: Selector, capabilities: Capabilities): Promise<boolean> {
+  if (capabilities.authorizationCodes) {
+    const { users, applications } = selector;
+    const names = { ...(users && { users }), ...(applications && { applications }) };
+    for await (const _code of target.authorizationCodes({ ...names, state: 'live' })) return false;
+  }
   if (capabilities.refreshTokens && (await liveRefreshTokens(target, selector)).length > 0) return false;
   const own = new Set(await target.ownTokenIds());
   for await (const { id } of target.tokens(selector)) if (!own.has(id)) return false;
@@ -89,13 +95,16 @@ async function isClear(target: Target, selector: Selector, capabilities: Capabil
 }
 
 function amount(plan: RevocationPlan): number {
-  return plan.tokenIds.length + plan.refreshTokenIds.length + (plan.sessions?.count ?? 0);
+  const { tokenIds, refreshTokenIds, authorizationCodeIds, sessions } = plan;
+  return tokenIds.length + refreshTokenIds.length + authorizationCodeIds.length + (sessions?.count ?? 0);
 }
 
 /** How many of the planned tokens and sessions are gone. */
-function progressOf({ revoked, unchanged, refreshTokens, sessions }: RevocationReport): number {
+function progressOf(report: RevocationReport): number {
+  const { revoked, unchanged, refreshTokens, authorizationCodes, sessions } = report;
   const refresh = (refreshTokens?.revoked ?? 0) + (refreshTokens?.unchanged ?? 0);
-  return revoked + unchanged + refresh + (sessions?.ended ?? 0);
+  const codes = (authorizationCodes?.revoked ?? 0) + (authorizationCodes?.unchanged ?? 0);
+  return revoked + unchanged + refresh + codes + (sessions?.ended ?? 0);
 }
 
 function stopAt(work: OperationRun, { code, message, hint }: Stopped): void {
@@ -109,18 +118,27 @@ function listeners({ onProgress, onOutcome }: Clearing): RevocationListeners {
 
 function passResult(pass: number, report: RevocationReport): StepResult {
   const { planned, revoked, unchanged, refreshTokens, sessions, run, failed, notTried, verified } = report;
+  const { authorizationCodes: codes } = report;
   const parts = [
     `revoked ${revoked} of ${planned} access tokens${unchanged > 0 ? ` (${unchanged} already deleted)` : ''}`,
     ...(refreshTokens === null
       ? []
       : [`${refreshTokens.revoked} of ${refreshTokens.planned} refresh tokens`]),
+    ...(codes === null || codes.planned === 0
+      ? []
+      : [`deleted ${codes.revoked} of ${codes.planned} authorization codes`]),
     ...(sessions === null ? [] : [`ended ${sessions.ended} of ${sessions.planned} sessions`]),
   ];
-  const problem = failed[0] ?? refreshTokens?.failed[0];
+  const problem = failed[0] ?? refreshTokens?.failed[0] ?? codes?.failed[0];
   const stopped = report.stopped === null ? '' : `; stopped: ${report.stopped.message}`;
   const left = problem === undefined ? '' : `; ${failed.length} failed, first error: ${problem.reason}`;
+  const codesLeft = (codes?.failed.length ?? 0) + (codes?.notTried ?? 0);
   const whole =
-    failed.length === 0 && notTried === 0 && (refreshTokens?.failed.length ?? 0) === 0 && verified;
+    failed.length === 0 &&
+    notTried === 0 &&
+    codesLeft === 0 &&
+    (refreshTokens?.failed.length ?? 0) === 0 &&
+    verified;
   return {
     result: whole ? 'done' : 'partly',
     message: `Pass ${pass}: ${parts.join(', ')}${left}${stopped}. Run ${run}.`,

@@ -1,7 +1,8 @@
+import { TokenctlError } from '../../domain/errors.ts';
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
-import type { Capabilities, Target } from '../ports/target.ts';
+import type { AuthenticationSettings, Capabilities, Target } from '../ports/target.ts';
 import { settingNamed } from './lock-settings.ts';
 import { readUsers, selectorOf, usersOf } from './scope-selection.ts';
 import { takeStep } from './step.ts';
@@ -11,52 +12,75 @@ export interface AccessPath {
   readonly path:
     | 'access_tokens'
     | 'revoked_token'
+    | 'authorization_codes'
     | 'refresh_tokens'
     | 'sessions'
     | 'basic_authentication'
     | 'external_tokens'
     | 'users';
-  readonly state: 'closed' | 'open' | 'not_tried';
+  readonly state: 'closed' | 'open' | 'not_checked';
   /** As a sentence. */
   readonly how: string;
+  /** When (RFC 3339) the last one that was issued before has expired; only of authorization codes that are not checked. */
+  readonly until?: string;
 }
 
 /** What was closed. */
 interface ClosedPaths {
   readonly scope: LockdownScope;
   readonly switches: readonly Lock[];
-  readonly users: readonly Pick<Lock, 'name'>[];
-  /** The incident that a token is made and revoked for; null to try none. */
-  readonly probe: string | null;
+  /** The users that are to be deactivated. */
+  readonly users: readonly { readonly name: string }[];
+}
+
+/** What the checks need to know. */
+interface Checks {
+  readonly target: Target;
+  readonly capabilities: Capabilities;
+  /** Ids of the caller's own tokens, which live on. */
+  readonly ownTokens: readonly number[];
+  readonly now: Date;
 }
 
 /**
- * Finds out whether what a lockdown shut is closed: reads again what can be read, has a token made and revoked and
- * presents it, and says of the rest that it could not be tried.
+ * Reads again which ways in are closed, and says of those that this target does not list that they were not checked.
+ * Changes nothing.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function checkAccessPaths(checks: Checks, closed: ClosedPaths): Promise<readonly AccessPath[]> {
+  const { target, capabilities, ownTokens } = checks;
+  const { scope } = closed;
+  return [
+    await accessTokens(target, scope, ownTokens),
+    capabilities.authorizationCodes ? await authorizationCodes(target, scope) : await uncheckedCodes(checks),
+    capabilities.refreshTokens
+      ? await refreshTokens(target, scope)
+      : notChecked('refresh_tokens', capabilities),
+    ...(scope.kind === 'applications'
+      ? []
+      : [capabilities.sessions ? await sessions(target, scope) : notChecked('sessions', capabilities)]),
+    ...(await switches(target, closed)),
+    ...(closed.users.length > 0 ? [await users(target, closed)] : []),
+  ];
+}
+
+/**
+ * Checks the ways in as {@link checkAccessPaths} does. Where tokens are identified by trying, it also has a token made,
+ * revokes it for the incident and presents it.
  *
  * @throws TokenctlError whatever the target and the log throw.
  */
 export async function verifyAccessPaths(
   work: OperationRun,
-  closed: ClosedPaths,
-  { capabilities, ownTokens }: { readonly capabilities: Capabilities; readonly ownTokens: readonly number[] },
+  closed: ClosedPaths & { readonly incident: string },
+  checks: Omit<Checks, 'target'>,
 ): Promise<readonly AccessPath[]> {
-  const { target } = work;
-  const { scope, probe } = closed;
-  return [
-    await accessTokens(target, scope, ownTokens),
-    ...(probe !== null && capabilities.identifies === 'by_trying' && capabilities.createTokens
-      ? [await probeToken(work, probe)]
-      : []),
-    capabilities.refreshTokens
-      ? await refreshTokens(target, scope)
-      : notTried('refresh_tokens', capabilities),
-    ...(scope.kind === 'applications'
-      ? []
-      : [capabilities.sessions ? await sessions(target, scope) : notTried('sessions', capabilities)]),
-    ...(await switches(target, closed)),
-    ...(closed.users.length > 0 ? [await users(target, closed)] : []),
-  ];
+  const { identifies, createTokens } = checks.capabilities;
+  const paths = await checkAccessPaths({ ...checks, target: work.target }, closed);
+  if (identifies !== 'by_trying' || !createTokens) return paths;
+  const [tokens, ...others] = paths;
+  return [...(tokens === undefined ? [] : [tokens]), await probeToken(work, closed.incident), ...others];
 }
 
 function checked(
@@ -86,6 +110,45 @@ async function accessTokens(
     closed: `Verified: none is left${but}.`,
     open: `${left} are left.`,
   });
+}
+
+async function authorizationCodes(target: Target, scope: LockdownScope): Promise<AccessPath> {
+  const selector = await selectorOf(scope, target);
+  let left = 0;
+  if (selector !== null) {
+    const { users, applications } = selector;
+    const of = { ...(users && { users }), ...(applications && { applications }) };
+    for await (const _code of target.authorizationCodes({ ...of, state: 'live' })) left += 1;
+  }
+  return checked('authorization_codes', left, {
+    closed: 'Verified: none is left.',
+    open: `${left} can be exchanged for tokens.`,
+  });
+}
+
+/** How long a code is valid where the setting cannot be read: the default, and the maximum of RFC 6749 §4.1.2. */
+const DEFAULT_CODE_LIFETIME_S = 600;
+
+/** A code from before the lockdown yields tokens until it expires, for a deactivated user too. */
+async function uncheckedCodes({ target, now }: Checks): Promise<AccessPath> {
+  const settings = await settingsIfAllowed(target);
+  const lifetime = settings?.OAUTH2_PROVIDER?.AUTHORIZATION_CODE_EXPIRE_SECONDS ?? DEFAULT_CODE_LIFETIME_S;
+  const until = new Date(now.getTime() + lifetime * 1000).toISOString();
+  return {
+    path: 'authorization_codes',
+    state: 'not_checked',
+    how: `They cannot be listed with this context. One from before can be exchanged for tokens until ${until.slice(0, 16)}Z.`,
+    until,
+  };
+}
+
+async function settingsIfAllowed(target: Target): Promise<AuthenticationSettings | null> {
+  try {
+    return await target.settings.read();
+  } catch (error) {
+    if (error instanceof TokenctlError && error.code === 'permission_refused') return null;
+    throw error;
+  }
 }
 
 async function refreshTokens(target: Target, scope: LockdownScope): Promise<AccessPath> {
@@ -139,10 +202,9 @@ async function users(target: Target, closed: ClosedPaths): Promise<AccessPath> {
   });
 }
 
-function notTried(name: 'refresh_tokens' | 'sessions', { identifies }: Capabilities): AccessPath {
-  const what = name === 'sessions' ? 'sessions' : 'refresh tokens';
+function notChecked(name: 'refresh_tokens' | 'sessions', { identifies }: Capabilities): AccessPath {
   const where = identifies === 'by_trying' ? 'over the REST API' : 'with the rights of this role';
-  return { path: name, state: 'not_tried', how: `Not tried: ${what} cannot be listed ${where}.` };
+  return { path: name, state: 'not_checked', how: `They cannot be listed ${where}.` };
 }
 
 /**
@@ -155,7 +217,7 @@ function notTried(name: 'refresh_tokens' | 'sessions', { identifies }: Capabilit
 async function probeToken(work: OperationRun, incident: string): Promise<AccessPath> {
   const { target } = work;
   const description = `tokenctl: probe of ${incident}`;
-  let path = revokedTokenPath('not_tried', 'Not tried: no test token could be created.');
+  let path = revokedTokenPath('not_checked', 'No test token could be created.');
   await takeStep(work, {
     name: 'probe',
     title: 'Testing a revoked token',
@@ -167,7 +229,7 @@ async function probeToken(work: OperationRun, incident: string): Promise<AccessP
       const ids = [...new Set([...left, token.id])];
       const problem = await revoked(target, ids);
       if (problem === null) path = await presented(target, value);
-      else path = revokedTokenPath('not_tried', `Not tried: the test token was not revoked: ${problem}.`);
+      else path = revokedTokenPath('not_checked', `The test token was not revoked: ${problem}.`);
       return {
         result: path.state === 'closed' ? 'done' : 'partly',
         message: path.how,

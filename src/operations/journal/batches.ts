@@ -87,9 +87,12 @@ async function runBatch(batch: Batch, run: BatchRun & { readonly work: Operation
 
 /**
  * What is done to a batch: access tokens are revoked (`batch`), refresh tokens are revoked, or the rows of
- * refresh tokens are deleted.
+ * refresh tokens or authorization codes are deleted.
  */
-export type BatchStep = 'batch' | 'refresh_tokens' | 'refresh_token_rows';
+export type BatchStep = 'batch' | 'refresh_tokens' | 'refresh_token_rows' | 'authorization_codes';
+
+/** The steps that delete rows. */
+const DELETES: ReadonlySet<BatchStep> = new Set(['refresh_token_rows', 'authorization_codes']);
 
 /** What the intent of a batch states: its ids, under their owners where these are known. */
 function batchIntent(step: BatchStep, batch: Batch): EntryDraft['data'] {
@@ -142,7 +145,7 @@ export class BatchOutcome {
   data(): EntryDraft['data'] {
     return {
       step: this.#step,
-      [this.#step === 'refresh_token_rows' ? 'deleted' : 'revoked']: this.#done,
+      [DELETES.has(this.#step) ? 'deleted' : 'revoked']: this.#done,
       ...(this.#fingerprints.some((each) => each !== null) && { fingerprints: this.#fingerprints }),
       ...(this.#refreshTokens.length > 0 && {
         refreshTokens: this.#refreshTokens,

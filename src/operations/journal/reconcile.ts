@@ -50,6 +50,8 @@ async function findOut({ operation, data }: Entry, target: Target): Promise<Entr
       return { step, ...(await since(data, (ids) => findLiveRefreshTokens(target, ids))) };
     case 'refresh_token_rows':
       return { step, ...(await since(data, (ids) => findLiveRefreshTokens(target, ids, ANY_STATE))) };
+    case 'authorization_codes':
+      return { step, ...(await since(data, (ids) => liveCodes(target, ids))) };
     case 'sessions':
       return { step, alive: (await planSessions(target, userIds(data))).count };
     default:
@@ -105,6 +107,12 @@ export function findLiveRefreshTokens(
   states: readonly RefreshTokenState[] = ALIVE,
 ): Promise<number[]> {
   return found(ids, (part) => target.refreshTokens({ ids: part, states }));
+}
+
+async function liveCodes(target: Target, ids: readonly number[]): Promise<number[]> {
+  const live: number[] = [];
+  for await (const { id } of target.authorizationCodes({ ids, state: 'live' })) live.push(id);
+  return live;
 }
 
 async function found(

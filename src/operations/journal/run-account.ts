@@ -78,6 +78,14 @@ export interface RunAccount {
   readonly open: readonly number[];
 }
 
+/** The steps whose entries list ids. */
+const BATCH_STEPS: ReadonlySet<unknown> = new Set([
+  'batch',
+  'refresh_tokens',
+  'refresh_token_rows',
+  'authorization_codes',
+]);
+
 const NAMED_OWNERS = 10;
 const NAMED_FAILURES = 20;
 
@@ -172,7 +180,7 @@ export class RunTally {
       this.#fail(textOf(data['reason']));
     }
     if (data['reconciled'] === true) this.#reconciled(entry, closes);
-    else if (step === 'batch' || step === 'refresh_tokens' || step === 'refresh_token_rows') {
+    else if (BATCH_STEPS.has(step)) {
       this.#batch(data, intent);
     } else if (step === 'sessions') this.#counts.sessionsEnded += countIn(data['ended']);
     else if (step === 'operation') this.#isWhole &&= isWhole(data);

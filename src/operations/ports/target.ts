@@ -1,9 +1,11 @@
 import type { Outcome, Reach, StaysAlive } from '../../domain/plan.ts';
+import type { RemedySelection } from '../../domain/remedies.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type {
   Activity,
   Application,
+  AuthorizationCode,
   RefreshToken,
   RefreshTokenState,
   Session,
@@ -88,10 +90,7 @@ export interface Target {
     options?: { readonly withRefreshTokens?: boolean },
   ): AsyncIterable<Outcome>;
   /** What a revocation of these tokens leaves alive here: what this target cannot end, or was told not to. */
-  staysAlive(facts: {
-    readonly tokensWithRefreshToken: number;
-    readonly reach: Reach;
-  }): Promise<readonly StaysAlive[]>;
+  staysAlive(facts: RevocationFacts): Promise<readonly StaysAlive[]>;
   /**
    * Streams refresh tokens, each once, ascending by id.
    *
@@ -107,6 +106,17 @@ export interface Target {
    * Deletes the rows of refresh tokens by id. Outcomes as of `revoke`: `revoked` stands for deleted.
    */
   deleteRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome>;
+  /**
+   * Streams authorization codes, each once, ascending by id.
+   *
+   * @throws TokenctlError `unsupported` without the capability, as `deleteAuthorizationCodes` does.
+   */
+  authorizationCodes(selector: AuthorizationCodeSelector): AsyncIterable<AuthorizationCode>;
+  /**
+   * Deletes authorization codes by id, so that they cannot be redeemed. Outcomes as of `revoke`: `revoked` stands for
+   * deleted.
+   */
+  deleteAuthorizationCodes(ids: readonly number[]): AsyncIterable<Outcome>;
   /**
    * Streams the sessions that have not expired.
    *
@@ -149,10 +159,21 @@ export interface Target {
   close(): Promise<void>;
 }
 
+/** What a revocation covers, as far as that decides what it leaves alive. */
+export interface RevocationFacts {
+  /** How many of the selected access tokens have a live refresh token. */
+  readonly tokensWithRefreshToken: number;
+  readonly reach: Reach;
+  /** What is selected, for the commands that end the rest. */
+  readonly selection: RemedySelection;
+}
+
 /** What a target can and cannot do. A plan says what the missing ones leave alive. */
 export interface Capabilities {
   /** Refresh tokens can be listed and revoked without their value. */
   readonly refreshTokens: boolean;
+  /** Authorization codes can be listed and deleted without their value. */
+  readonly authorizationCodes: boolean;
   /** Sessions can be listed and ended. */
   readonly sessions: boolean;
   /** Tokens carry their last use (true), or can only be selected by it (false). */
@@ -195,6 +216,8 @@ export interface TargetDescription {
   readonly context: string;
   /** Where it is, without credentials: a base URL, or `postgresql://host:port/database`. */
   readonly address: string;
+  /** The configured context for the database of the same controller; only over REST. */
+  readonly databaseContext?: string;
   /** Whose API answers, or whose tables are there; `service` is tokenctl's own service by its tables. */
   readonly dialect: 'controller' | 'gateway' | 'service';
   /**
@@ -247,6 +270,17 @@ export interface RefreshTokenSelector {
   readonly createdBefore?: Date;
   /** Revoked before this instant. */
   readonly revokedBefore?: Date;
+}
+
+/** Which authorization codes are meant; criteria that are present must all hold. */
+export interface AuthorizationCodeSelector {
+  readonly ids?: readonly number[];
+  /** User names, exactly. */
+  readonly users?: readonly string[];
+  /** Application names, exactly. */
+  readonly applications?: readonly string[];
+  /** `live` can be redeemed, by the clock of the target; `expired` cannot. */
+  readonly state: 'live' | 'expired';
 }
 
 /** Which activity is meant; criteria that are present must all hold. No criterion means all. */

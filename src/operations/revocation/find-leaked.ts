@@ -89,7 +89,11 @@ export async function planLeaked(options: {
   readonly includeOwn: boolean;
 }): Promise<RevocationPlan> {
   const { target, capabilities, leaked, includeOwn } = options;
-  const reach = { refreshTokens: capabilities.refreshTokens, sessions: false };
+  const reach = {
+    refreshTokens: capabilities.refreshTokens,
+    authorizationCodes: false,
+    sessions: false,
+  };
   const builder = new PlanBuilder({
     selection: 'tokens with a leaked value',
     ownTokenIds: await target.ownTokenIds(),
@@ -113,7 +117,11 @@ export async function planLeaked(options: {
     for await (const token of live) builder.addRefreshToken(token);
   }
   return builder.build({
-    staysAlive: await target.staysAlive({ tokensWithRefreshToken: builder.tokensWithRefreshToken, reach }),
+    staysAlive: await target.staysAlive({
+      tokensWithRefreshToken: builder.tokensWithRefreshToken,
+      reach,
+      selection: { kind: 'tokens', names: [], owners: builder.ownerNames },
+    }),
     absentIds: [...absent],
   });
 }

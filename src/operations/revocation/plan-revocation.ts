@@ -2,6 +2,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions, Reach, RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import type { RuleName } from '../../domain/policy/policy.ts';
+import { selectionOf } from '../../domain/remedies.ts';
 import { describeSelector, type Selector, validateSelector } from '../../domain/selector.ts';
 import type { Token, User } from '../../domain/token.ts';
 import type { Clock } from '../ports/scheduler.ts';
@@ -20,6 +21,8 @@ export interface PlanRevocationOptions {
   readonly includeOwn?: boolean;
   /** Leaves refresh tokens alive, as the bare management command does; taken along where possible by default. */
   readonly accessOnly?: boolean;
+  /** Leaves authorization codes alone, as the management commands do; taken along with refresh tokens by default. */
+  readonly keepCodes?: boolean;
   /** Ends sessions as well: of the named users, or of the tokens' owners, or all with `all`. */
   readonly withSessions?: boolean;
   /** Restricts the plan to the selected access tokens that these rules of the policy found. */
@@ -32,8 +35,8 @@ export interface PlanRevocationOptions {
  * Computes what a revocation of the selected tokens would do. Reads only.
  *
  * Where refresh tokens go along and the selector names nothing but users or applications, or everything,
- * those without an access token are planned too, as the controller's `revoke_oauth2_tokens --all` does;
- * with other criteria only those beside the selected access tokens.
+ * those without an access token are planned too, as the controller's `revoke_oauth2_tokens --all` does, and the
+ * authorization codes that can still be redeemed; with other criteria only those beside the selected access tokens.
  *
  * @throws TokenctlError `usage` for a selector without meaning, `not_found` for a user or application
  * that does not exist, `plan_too_large` for a plan above `atMost`, `unsupported` for sessions where the
@@ -58,15 +61,29 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
   }
   const alone = reach.refreshTokens && !findings ? refreshTokensAlone(selector) : null;
   if (alone !== null) for await (const token of target.refreshTokens(alone)) builder.addRefreshToken(token);
+  const codes = reach.authorizationCodes ? refreshTokenSelector(selector) : null;
+  if (codes !== null) {
+    for await (const code of target.authorizationCodes({ ...namesOf(codes), state: 'live' }))
+      builder.addAuthorizationCode(code);
+  }
   const named = findings ? undefined : userIds;
   const users = selector.all === true && !findings ? 'all' : [...(named?.values() ?? builder.ownerIds)];
   const plan = builder.build({
-    staysAlive: await target.staysAlive({ tokensWithRefreshToken: builder.tokensWithRefreshToken, reach }),
+    staysAlive: await target.staysAlive({
+      tokensWithRefreshToken: builder.tokensWithRefreshToken,
+      reach,
+      selection: selectionOf(findings ? { ids: [] } : selector, builder.ownerNames),
+    }),
     absentIds: [...absent],
     sessions: reach.sessions ? await planSessions(target, ascending(users)) : null,
   });
   refuseTooLarge(plan.tokenIds.length + plan.refreshTokenIds.length, options.atMost);
   return plan;
+}
+
+/** The names in a selector of refresh tokens. */
+function namesOf({ users, applications }: RefreshTokenSelector) {
+  return { ...(users && { users }), ...(applications && { applications }) };
 }
 
 /** The selected access tokens; where there are findings, those that they name. */
@@ -85,7 +102,13 @@ async function reachOf(options: PlanRevocationOptions): Promise<Reach> {
   const capabilities = options.capabilities ?? (await options.target.describe()).capabilities;
   const sessions = options.withSessions === true;
   if (sessions && !capabilities.sessions) throw noSessions(await options.target.describe());
-  return { refreshTokens: capabilities.refreshTokens && options.accessOnly !== true, sessions };
+  const along = options.accessOnly !== true;
+  const isWhole = !options.findings && refreshTokenSelector(options.selector) !== null;
+  return {
+    refreshTokens: capabilities.refreshTokens && along,
+    authorizationCodes: capabilities.authorizationCodes && along && isWhole && options.keepCodes !== true,
+    sessions,
+  };
 }
 
 /**

@@ -31,6 +31,8 @@ export interface RevocationReport {
   readonly stillAlive: readonly number[];
   /** Including those of access tokens; null if refresh tokens were not revoked. */
   readonly refreshTokens: RevokedRefreshTokens | null;
+  /** The deleted authorization codes (as `revoked`); null where they were left alone. */
+  readonly authorizationCodes: OutcomeCounts | null;
   /** Null where they were left alone. */
   readonly sessions: EndedSessions | null;
   /** What the selection covers now and the plan did not; null if this was not checked. */
@@ -67,6 +69,7 @@ export function openingOf(plan: RevocationPlan): EntryDraft['data'] {
     ...(reach.refreshTokens && {
       refreshTokens: { beside: plan.refreshTokensBeside, alone: plan.refreshTokenIds.length },
     }),
+    ...(reach.authorizationCodes && { authorizationCodes: plan.authorizationCodeIds.length }),
     ...(sessions !== null && {
       sessions: {
         planned: sessions.count,
@@ -83,6 +86,7 @@ export function closingOf(report: RevocationReport): EntryDraft['data'] {
     staysAlive,
     run: _run,
     refreshTokens,
+    authorizationCodes: codes,
     sessions,
     madeSince,
     failed,
@@ -101,14 +105,28 @@ export function closingOf(report: RevocationReport): EntryDraft['data'] {
         ...aliveOf(refreshTokens.stillAlive),
       },
     }),
+    ...(codes !== null && { authorizationCodes: { ...codes, failed: codes.failed.length } }),
     ...(sessions !== null && { sessions }),
     ...(madeSince !== null && { madeSince }),
-    staysAlive: staysAlive.map(({ what, count }) => ({ what, count })),
+    staysAlive: staysAlive.map(({ what, count, until }) => ({
+      what,
+      count,
+      ...(until !== undefined && { until }),
+    })),
   };
 }
 
 function aliveOf(ids: readonly number[]) {
   return { stillAlive: ids.length, ...(ids.length > 0 && { alive: ids.slice(0, NAMED_ALIVE) }) };
+}
+
+/** What stays alive, with the instant at which each that ends by itself has ended, if it was issued before `now`. */
+export function datedFrom(staysAlive: readonly StaysAlive[], now: Date): readonly StaysAlive[] {
+  return staysAlive.map(({ lifetime, ...each }) =>
+    lifetime === undefined
+      ? each
+      : { ...each, lifetime, until: new Date(now.getTime() + lifetime * 1000).toISOString() },
+  );
 }
 
 /** How far a revocation is: access tokens, and refresh tokens without one of these. */
@@ -134,6 +152,7 @@ export class RevocationTally {
   readonly access: OutcomeTally;
   /** Those without a planned access token; the others are in `access.alongside`. */
   readonly refresh: OutcomeTally;
+  readonly codes: OutcomeTally;
 
   constructor(plan: RevocationPlan, { onProgress, onOutcome }: RevocationListeners = {}) {
     const tell = onProgress === undefined ? {} : { onProgress: () => onProgress(this.#progress()) };
@@ -141,6 +160,7 @@ export class RevocationTally {
       onOutcome === undefined ? {} : { onOutcome: (outcome: Outcome) => onOutcome(outcome, kind) };
     this.access = new OutcomeTally(plan.tokenIds.length, { ...tell, ...each('access_token') });
     this.refresh = new OutcomeTally(plan.refreshTokenIds.length, { ...tell, ...each('refresh_token') });
+    this.codes = new OutcomeTally(plan.authorizationCodeIds.length);
   }
 
   #progress(): RevocationProgress {

@@ -9,6 +9,7 @@ import { type EndedSessions, endSessions, verifySessions } from '../sessions/end
 import {
   closingOf,
   countMadeSince,
+  datedFrom,
   openingOf,
   type RevocationListeners,
   type RevocationReport,
@@ -30,7 +31,7 @@ const CONCURRENCY = 3;
 
 /**
  * Carries out a revocation plan: closes what killed runs left open, records the intent, revokes in
- * batches of which several are under way, each recorded before and after: refresh tokens without a planned access token
+ * batches of which several are under way, each recorded before and after: authorization codes, refresh tokens without a planned access token
  * first, then access tokens with the refresh tokens beside them, then ends sessions. Reads again what was
  * tried, revokes the caller's own credential last and singly, and counts what was made since the plan. Running
  * it again finishes the work.
@@ -50,6 +51,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   const tally = new RevocationTally(plan, options);
   const intent = await journal.opening(openingOf(plan));
 
+  await deleteCodes(work, { plan, tally, size });
   await revokeAlone(work, { plan, tally, size });
   const own = plan.tokenIds.length - plan.ownTokenIds.length;
   await revokeStretch(work, { plan, tally, from: 0, to: own, size });
@@ -67,17 +69,19 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   }
 
   const madeSince = await countMadeSince(work, { plan, selector: options.selector });
-  const unfinished = tally.access.notTried + tally.refresh.notTried > 0 || ending?.complete === false;
+  const untried = tally.access.notTried + tally.refresh.notTried + tally.codes.notTried;
+  const unfinished = untried > 0 || ending?.complete === false;
   const report: RevocationReport = {
     ...tally.access.counts(),
     stillAlive: read.alive ?? [],
     refreshTokens: plan.reach.refreshTokens ? refreshTokensOf(plan, tally, read) : null,
+    authorizationCodes: plan.reach.authorizationCodes ? tally.codes.counts() : null,
     sessions,
     madeSince,
     verified: isVerified(read, sessions),
     ownAccessEnded: read.ownAccessEnded,
     kept: plan.kept,
-    staysAlive: plan.staysAlive,
+    staysAlive: datedFrom(plan.staysAlive, clock.now()),
     interrupted: work.interrupted && unfinished,
     stopped: work.stopReason,
     run: journal.run,
@@ -86,6 +90,23 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   await journal.outcome(intent, closingOf(report));
   if (work.stopped !== null && !work.acted) throw work.stopped;
   return report;
+}
+
+/** Deletes the planned authorization codes: one that is redeemed meanwhile is a pair of tokens that the plan has not. */
+async function deleteCodes(
+  work: OperationRun,
+  options: { readonly plan: RevocationPlan; readonly tally: RevocationTally; readonly size: number },
+): Promise<void> {
+  const { plan, tally, size } = options;
+  const { authorizationCodeIds: ids } = plan;
+  if (ids.length === 0) return;
+  await runBatches(work, {
+    batches: batchesOf({ ids }, { from: 0, to: ids.length, size }),
+    concurrency: 1,
+    step: 'authorization_codes',
+    act: (batch) => work.target.deleteAuthorizationCodes(batch),
+    tally: tally.codes,
+  });
 }
 
 /** Revokes the refresh tokens without a planned access token. */

@@ -50,6 +50,7 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
     transport: api.transport,
     capabilities: {
       refreshTokens: false,
+      authorizationCodes: false,
       sessions: false,
       lastUsed: dialect.showsLastUse,
       settings: isSuperuser || isSystemAuditor,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Outcome, StaysAlive } from '../../domain/plan.ts';
+import type { RemedyPlace } from '../../domain/remedies.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { Activity, Application, Session, Token, User } from '../../domain/token.ts';
@@ -9,6 +10,7 @@ import type {
   AuthenticationSettings,
   CreatedToken,
   Identified,
+  RevocationFacts,
   Target,
   TargetDescription,
   TokenRequest,
@@ -31,7 +33,12 @@ import {
 } from './listing.ts';
 import { notAControllerError, parseJson } from './responses.ts';
 import { createPersonalToken, deleteTokens, TOKEN_LISTING } from './tokens.ts';
-import { refreshTokensUnsupported, sessionsUnsupported, staysAlive } from './unsupported.ts';
+import {
+  authorizationCodesUnsupported,
+  refreshTokensUnsupported,
+  sessionsUnsupported,
+  staysAlive,
+} from './unsupported.ts';
 
 /** A part of a platform that stores tokens. */
 type Component = 'gateway' | 'controller';
@@ -42,6 +49,8 @@ export interface ControllerApiOptions extends ConnectionOptions {
   readonly context: string;
   /** Which component of a platform. By default the gateway if one responds, otherwise the controller. */
   readonly component?: Component;
+  /** The configured context for the database of the same controller, to name it in remedies. */
+  readonly databaseContext?: string;
 }
 
 /** A target over a REST API. */
@@ -92,12 +101,14 @@ class ControllerApi implements ControllerApiTarget {
   readonly #connection: Connection;
   readonly #component: Component | undefined;
   readonly #context: string;
+  readonly #databaseContext: string | undefined;
   #recognized: Promise<Api> | null = null;
 
   constructor(options: ControllerApiOptions) {
     this.#connection = new Connection(options);
     this.#component = options.component;
     this.#context = options.context;
+    this.#databaseContext = options.databaseContext;
   }
 
   async components(): Promise<readonly Component[]> {
@@ -105,7 +116,9 @@ class ControllerApi implements ControllerApiTarget {
   }
 
   async describe(): Promise<TargetDescription> {
-    return await describeApi(await this.#api(), this.#context);
+    const description = await describeApi(await this.#api(), this.#context);
+    const databaseContext = this.#databaseContext;
+    return databaseContext === undefined ? description : { ...description, databaseContext };
   }
 
   tokens(selector: Selector): AsyncIterable<Token> {
@@ -153,7 +166,7 @@ class ControllerApi implements ControllerApiTarget {
   }
 
   refreshTokens(): AsyncIterable<never> {
-    return this.#stream(({ dialect }) => failingStream(refreshTokensUnsupported(dialect.name)));
+    return this.#stream(() => failingStream(refreshTokensUnsupported()));
   }
 
   revokeRefreshTokens(): AsyncIterable<Outcome> {
@@ -164,6 +177,14 @@ class ControllerApi implements ControllerApiTarget {
     return this.refreshTokens();
   }
 
+  authorizationCodes(): AsyncIterable<never> {
+    return this.#stream(() => failingStream(authorizationCodesUnsupported()));
+  }
+
+  deleteAuthorizationCodes(): AsyncIterable<Outcome> {
+    return this.authorizationCodes();
+  }
+
   sessions(): AsyncIterable<Session> {
     return this.#stream(({ dialect }) => failingStream(sessionsUnsupported(dialect.name)));
   }
@@ -172,9 +193,9 @@ class ControllerApi implements ControllerApiTarget {
     return this.sessions();
   }
 
-  async staysAlive(facts: { readonly tokensWithRefreshToken: number }): Promise<readonly StaysAlive[]> {
+  async staysAlive(facts: RevocationFacts): Promise<readonly StaysAlive[]> {
     const api = await this.#api();
-    return await staysAlive({ ...facts, dialect: api.dialect.name }, () => readSettings(api));
+    return await staysAlive({ ...facts, place: this.#place(api) }, () => readSettings(api));
   }
 
   async createToken(request: TokenRequest): Promise<CreatedToken> {
@@ -206,6 +227,10 @@ class ControllerApi implements ControllerApiTarget {
       throw error;
     });
     return this.#recognized;
+  }
+
+  #place({ dialect }: Api): RemedyPlace {
+    return { dialect: dialect.name, context: this.#context, databaseContext: this.#databaseContext };
   }
 
   async *#stream<Item>(open: (api: Api) => AsyncIterable<Item>): AsyncIterable<Item> {

@@ -1,77 +1,80 @@
-import { basicAuthCaution, managementCommands } from '../../domain/dialect.ts';
+import { managementCommands } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { StaysAlive } from '../../domain/plan.ts';
-import type { AuthenticationSettings } from '../../operations/ports/target.ts';
+import {
+  authorizationCodesRemedy,
+  passwordsRemedy,
+  type RemedyPlace,
+  refreshTokensRemedy,
+  sessionsRemedy,
+} from '../../domain/remedies.ts';
+import type { AuthenticationSettings, RevocationFacts } from '../../operations/ports/target.ts';
 import type { Dialect } from './api.ts';
 
 type DialectName = Dialect['name'];
 
+/** How long a code is valid where the setting cannot be read: the default, and the maximum of RFC 6749 §4.1.2. */
+const DEFAULT_CODE_LIFETIME_S = 600;
+
 /**
- * What stays alive after access tokens are revoked over the REST API. It lists neither refresh tokens nor sessions, and
- * a refresh token whose access token was deleted still creates new access tokens.
+ * What stays alive after access tokens are revoked over the REST API: it lists neither authorization codes nor refresh
+ * tokens nor sessions.
  */
 export async function staysAlive(
-  facts: { readonly tokensWithRefreshToken: number; readonly dialect: DialectName },
+  facts: RevocationFacts & { readonly place: RemedyPlace },
   readSettings: () => Promise<AuthenticationSettings>,
 ): Promise<readonly StaysAlive[]> {
-  const { dialect } = facts;
-  return [
-    ...refreshTokensStayAlive(facts.tokensWithRefreshToken, dialect),
-    {
-      what: 'sessions',
-      count: null,
-      why: 'Browser sessions stay logged in: the REST API does not list sessions.',
-      remedy: sessionsRemedy(dialect),
-    },
-    ...(await passwordsStayAlive(dialect, readSettings)),
-  ];
-}
-
-function refreshTokensStayAlive(count: number, dialect: DialectName): StaysAlive[] {
-  if (count === 0) return [];
-  const { revokeTokens } = managementCommands(dialect);
+  const { place, selection, tokensWithRefreshToken } = facts;
+  const settings = await readIfAllowed(readSettings);
+  const lifetime = settings?.OAUTH2_PROVIDER?.AUTHORIZATION_CODE_EXPIRE_SECONDS ?? DEFAULT_CODE_LIFETIME_S;
   return [
     {
       what: 'refresh_tokens',
-      count,
-      why: 'They create new access tokens, and the REST API neither lists nor revokes them.',
-      remedy: `Run \`${revokeTokens}\` there (--user for one user), or delete the application.`,
+      count: tokensWithRefreshToken === 0 ? null : tokensWithRefreshToken,
+      why: 'Not checked: the REST API neither lists nor revokes refresh tokens.',
+      remedy: refreshTokensRemedy(selection, place),
     },
-  ];
-}
-
-function sessionsRemedy(dialect: DialectName): string {
-  const { endSessions } = managementCommands(dialect);
-  if (endSessions !== null) return `Run \`${endSessions}\` there (--user for one user).`;
-  return 'Run `tokenctl sessions expire` in a context for its database, which requires a recent release of the gateway: `aap-gateway-manage clearsessions` only removes expired sessions.';
-}
-
-async function passwordsStayAlive(
-  dialect: DialectName,
-  readSettings: () => Promise<AuthenticationSettings>,
-): Promise<StaysAlive[]> {
-  const enabled = await isBasicAuthEnabled(readSettings);
-  if (enabled === false) return [];
-  const caution = basicAuthCaution(dialect);
-  return [
+    ...(selection.kind === 'tokens' ? [] : [codesStayAlive({ lifetime, selection, place })]),
     {
-      what: 'basic_authentication',
+      what: 'sessions',
       count: null,
-      why:
-        enabled === null
-          ? 'The API may accept passwords: this account may not read the setting.'
-          : 'The API accepts passwords: a user with a password needs no token, and can create new ones.',
-      remedy: `Turn it off with \`tokenctl settings basic-auth off\`, and change the passwords that are known.${caution === null ? '' : ` ${caution}`}`,
+      why: 'Not checked: the REST API does not list sessions, and revoking tokens does not end them.',
+      remedy: sessionsRemedy(selection, place),
     },
+    ...passwordsStayAlive(settings, passwordsRemedy(selection, place)),
   ];
 }
 
-/** Null if this account may not read the setting. */
-async function isBasicAuthEnabled(
+function codesStayAlive(options: {
+  readonly lifetime: number;
+  readonly selection: RevocationFacts['selection'];
+  readonly place: RemedyPlace;
+}): StaysAlive {
+  const { lifetime, selection, place } = options;
+  return {
+    what: 'authorization_codes',
+    count: null,
+    why: `Not checked: the REST API neither lists nor deletes authorization codes. One that was issued before can be exchanged for tokens for up to ${lifetime} seconds.`,
+    remedy: authorizationCodesRemedy(selection, place),
+    lifetime,
+  };
+}
+
+function passwordsStayAlive(settings: AuthenticationSettings | null, remedy: string): StaysAlive[] {
+  if (settings?.AUTH_BASIC_ENABLED === false) return [];
+  const why =
+    settings === null
+      ? 'The API may accept passwords: this account may not read the setting.'
+      : 'The API accepts passwords: a user with a password needs no token, and can create new ones.';
+  return [{ what: 'basic_authentication', count: null, why, remedy }];
+}
+
+/** Null if this account may not read the settings. */
+async function readIfAllowed(
   readSettings: () => Promise<AuthenticationSettings>,
-): Promise<boolean | null> {
+): Promise<AuthenticationSettings | null> {
   try {
-    return (await readSettings()).AUTH_BASIC_ENABLED;
+    return await readSettings();
   } catch (error) {
     if (error instanceof TokenctlError && error.code === 'permission_refused') return null;
     throw error;
@@ -79,22 +82,28 @@ async function isBasicAuthEnabled(
 }
 
 /** Refresh tokens are not listed, and to revoke one over OAuth2 takes its value. */
-export function refreshTokensUnsupported(dialect: DialectName): TokenctlError {
-  const { revokeTokens } = managementCommands(dialect);
+export function refreshTokensUnsupported(): TokenctlError {
   return unsupported(
     'Refresh tokens can be neither listed nor revoked over the REST API',
-    `Use a database context, run \`${revokeTokens}\` there, or delete the application.`,
+    'Use a database context.',
+  );
+}
+
+/** Authorization codes are not listed either. */
+export function authorizationCodesUnsupported(): TokenctlError {
+  return unsupported(
+    'Authorization codes can be neither listed nor deleted over the REST API',
+    'Use a database context.',
   );
 }
 
 /** Sessions are not listed. */
 export function sessionsUnsupported(dialect: DialectName): TokenctlError {
-  const { endSessions } = managementCommands(dialect);
   return unsupported(
     'Sessions can be neither listed nor ended over the REST API',
-    endSessions === null
+    dialect === 'gateway'
       ? 'Use a database context, which requires a recent release of the gateway.'
-      : `Use a database context, or run \`${endSessions}\` there.`,
+      : 'Use a database context.',
   );
 }
 

@@ -7,7 +7,7 @@ import { missingRights } from './rights.ts';
 import type { Layout } from './tables.ts';
 
 /** How many tables and grants an error names. Its details contain all grants. */
-const MAX_NAMED = 4;
+const MAX_NAMED = 5;
 
 /** A database that was opened and recognized. */
 export class Connection {

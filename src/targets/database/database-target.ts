@@ -1,15 +1,25 @@
 import type { Environment } from '../../db/connection-sources.ts';
 import { openPostgres } from '../../db/postgres.ts';
-import type { Outcome, Reach, StaysAlive } from '../../domain/plan.ts';
+import type { Outcome, StaysAlive } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
-import type { Activity, Application, RefreshToken, Session, Token, User } from '../../domain/token.ts';
+import type {
+  Activity,
+  Application,
+  AuthorizationCode,
+  RefreshToken,
+  Session,
+  Token,
+  User,
+} from '../../domain/token.ts';
 import type {
   ActivitySelector,
   AuthenticationSettings,
+  AuthorizationCodeSelector,
   CreatedToken,
   Identified,
   RefreshTokenSelector,
+  RevocationFacts,
   SessionSelector,
   Target,
   TargetDescription,
@@ -17,6 +27,7 @@ import type {
   UserSelector,
 } from '../../operations/ports/target.ts';
 import { lastChanges, listActivity } from './activity.ts';
+import { deleteAuthorizationCodes, listAuthorizationCodes } from './authorization-codes.ts';
 import { Connection, databaseError } from './connection.ts';
 import { createPersonalToken } from './create-token.ts';
 import { describeDatabase, staysAlive } from './describe.ts';
@@ -130,12 +141,9 @@ class DatabaseTarget implements Target {
     });
   }
 
-  staysAlive(facts: {
-    readonly tokensWithRefreshToken: number;
-    readonly reach: Reach;
-  }): Promise<readonly StaysAlive[]> {
+  staysAlive(facts: RevocationFacts): Promise<readonly StaysAlive[]> {
     const { recognized } = this.#connection;
-    return staysAlive({ ...facts, recognized }, () => readSettings(this.#connection));
+    return staysAlive({ ...facts, recognized, context: this.#context }, () => readSettings(this.#connection));
   }
 
   refreshTokens(selector: RefreshTokenSelector): AsyncIterable<RefreshToken> {
@@ -148,6 +156,14 @@ class DatabaseTarget implements Target {
 
   deleteRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome> {
     return deleteRefreshTokens(this.#connection, { ids, lockRetryMs: this.#lockRetryMs });
+  }
+
+  authorizationCodes(selector: AuthorizationCodeSelector): AsyncIterable<AuthorizationCode> {
+    return listAuthorizationCodes(this.#connection, selector);
+  }
+
+  deleteAuthorizationCodes(ids: readonly number[]): AsyncIterable<Outcome> {
+    return deleteAuthorizationCodes(this.#connection, { ids, lockRetryMs: this.#lockRetryMs });
   }
 
   sessions(selector: SessionSelector): AsyncIterable<Session> {

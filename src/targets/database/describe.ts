@@ -1,9 +1,15 @@
 import type { Queryable } from '../../db/database.ts';
-import { basicAuthCaution } from '../../domain/dialect.ts';
-import type { Reach, StaysAlive } from '../../domain/plan.ts';
+import type { StaysAlive } from '../../domain/plan.ts';
+import {
+  authorizationCodesRemedy,
+  passwordsRemedy,
+  refreshTokensRemedy,
+  sessionsRemedy,
+} from '../../domain/remedies.ts';
 import type {
   AuthenticationSettings,
   MissingRight,
+  RevocationFacts,
   RightsPurpose,
   TargetDescription,
 } from '../../operations/ports/target.ts';
@@ -24,7 +30,7 @@ const SETTINGS_HOLD: Readonly<Record<Layout, TargetDescription['capabilities']['
 /** Describes the database, and what the role may do with it. */
 export async function describeDatabase(connection: Connection, context: string): Promise<TargetDescription> {
   const { layout, recognized, address, database } = connection;
-  const { refreshTokens, sessionMemberships, settings } = TABLES[layout];
+  const { refreshTokens, authorizationCodes, sessionMemberships, settings } = TABLES[layout];
   const { role, missing } = await connection.read(async (queryable) => ({
     role: await readRole(queryable),
     missing: await missingRights(queryable, layout),
@@ -40,6 +46,7 @@ export async function describeDatabase(connection: Connection, context: string):
     transport: database.transport,
     capabilities: {
       refreshTokens: mayRead(missing, refreshTokens),
+      authorizationCodes: mayRead(missing, authorizationCodes) && mayDelete(missing, authorizationCodes),
       sessions: recognized.hasSessionOwners && mayRead(missing, 'django_session', sessionMemberships),
       lastUsed: true,
       settings: mayRead(missing, settings),
@@ -65,43 +72,53 @@ function mayRead(missing: readonly MissingRight[], ...tables: string[]): boolean
   );
 }
 
+function mayDelete(missing: readonly MissingRight[], table: string): boolean {
+  return !missing.some(({ grant }) => grant.startsWith('GRANT DELETE ') && grant.includes(`.${table} TO `));
+}
+
 /** What stays alive after access tokens are revoked, where refresh tokens and sessions could have been ended as well. */
 export async function staysAlive(
-  facts: {
-    readonly tokensWithRefreshToken: number;
-    readonly reach: Reach;
+  facts: RevocationFacts & {
     readonly recognized: Pick<RecognizedLayout, 'layout' | 'hasSessionOwners'>;
+    readonly context: string;
   },
   readSettings: () => Promise<AuthenticationSettings>,
 ): Promise<readonly StaysAlive[]> {
-  const { reach, tokensWithRefreshToken, recognized } = facts;
+  const { reach, tokensWithRefreshToken, recognized, selection, context } = facts;
+  const place = { dialect: recognized.layout, context, databaseContext: context };
   const alive: StaysAlive[] = [];
   if (!reach.refreshTokens && tokensWithRefreshToken > 0) {
     alive.push({
       what: 'refresh_tokens',
       count: tokensWithRefreshToken,
-      why: 'They create new access tokens, and only access tokens are revoked.',
-      remedy:
-        'Run the command without --access-only. To revoke refresh tokens that have lost their access token, use --user, --application or --all, or run `tokenctl tokens cleanup`.',
+      why: 'Only access tokens are revoked. The refresh tokens stay, without an access token.',
+      remedy: `Do not use --access-only. Afterwards: ${refreshTokensRemedy(selection, place)}`,
+    });
+  }
+  if (!reach.authorizationCodes && selection.kind !== 'tokens') {
+    alive.push({
+      what: 'authorization_codes',
+      count: null,
+      why: 'They were not selected, or this role may not delete them. They can be exchanged for tokens.',
+      remedy: `${authorizationCodesRemedy(selection, place)} \`tokenctl context check\` lists missing rights.`,
     });
   }
   if (!reach.sessions) {
     alive.push({
       what: 'sessions',
       count: null,
-      why: 'Browser sessions stay logged in.',
+      why: 'Revoking tokens does not end browser sessions.',
       remedy: recognized.hasSessionOwners
-        ? 'Add --with-sessions, or run `tokenctl sessions expire` with --user or --all.'
-        : 'No table holds the owners of sessions. To log out all users, run `DELETE FROM django_session` in this database.',
+        ? sessionsRemedy(selection, place)
+        : 'No table holds the owners of sessions, so that no command ends only these.',
     });
   }
   if ((await readSettings()).AUTH_BASIC_ENABLED) {
-    const caution = basicAuthCaution(recognized.layout);
     alive.push({
       what: 'basic_authentication',
       count: null,
       why: 'The API accepts passwords: a user with a password needs no token, and can create new ones.',
-      remedy: `Turn it off with \`tokenctl settings basic-auth off\`, and change the passwords that are known.${caution === null ? '' : ` ${caution}`}`,
+      remedy: passwordsRemedy(selection, place),
     });
   }
   return alive;

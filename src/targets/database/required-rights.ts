@@ -27,11 +27,15 @@ function deleteFrom(table: string): RequiredRight {
   return { table, privilege: 'DELETE' };
 }
 
+/** Not the code itself, which is stored in plain text. */
+const AUTHORIZATION_CODE = ['id', 'user_id', 'application_id', 'created', 'expires'] as const;
+
 function controllerRights(): RightsByPurpose {
   const activity = 'main_activitystream';
   const activityLinks = 'main_activitystream_o_auth2_access_token';
   const accessTokens = 'main_oauth2accesstoken';
   const refreshTokens = 'oauth2_provider_refreshtoken';
+  const authorizationCodes = 'oauth2_provider_grant';
   const writeActivity = insert(
     activity,
     ...['operation', 'timestamp', 'changes', 'object_relationship_type', 'object1', 'object2'],
@@ -43,6 +47,7 @@ function controllerRights(): RightsByPurpose {
     deleteFrom(accessTokens),
     select(refreshTokens, 'updated'),
     update(refreshTokens, 'access_token_id', 'revoked', 'updated'),
+    deleteFrom(authorizationCodes),
     deleteFrom(activityLinks),
     writeActivity,
   ];
@@ -62,6 +67,7 @@ function controllerRights(): RightsByPurpose {
         refreshTokens,
         ...['id', 'token', 'access_token_id', 'application_id', 'user_id', 'created', 'revoked'],
       ),
+      select(authorizationCodes, ...AUTHORIZATION_CODE),
       select('conf_setting', 'id', 'key', 'value', 'user_id'),
       select('django_session', 'session_key', 'expire_date'),
       select('main_usersessionmembership', 'session_id', 'user_id', 'created'),
@@ -100,13 +106,21 @@ function controllerRights(): RightsByPurpose {
 /** The service also has a table of roles. */
 function serviceRights(): RightsByPurpose {
   const rights = controllerRights();
-  return { ...rights, read: [...rights.read, select('service_role', 'user_id', 'role')] };
+  return {
+    ...rights,
+    read: [
+      ...rights.read,
+      select('service_role', 'user_id', 'role'),
+      select('oauth2_provider_grant', 'used'),
+    ],
+  };
 }
 
 function gatewayRights(): RightsByPurpose {
   const activity = 'dab_activitystream_entry';
   const accessTokens = 'dab_oauth2_provider_oauth2accesstoken';
   const refreshTokens = 'dab_oauth2_provider_oauth2refreshtoken';
+  const authorizationCodes = 'oauth2_provider_grant';
   const users = 'aap_gateway_api_user';
   const sessionMemberships = 'aap_gateway_api_usersessionmembership';
   const settings = 'aap_gateway_api_preference';
@@ -121,6 +135,7 @@ function gatewayRights(): RightsByPurpose {
     deleteFrom(accessTokens),
     select(refreshTokens, 'modified'),
     update(refreshTokens, 'access_token_id', 'revoked', 'modified'),
+    deleteFrom(authorizationCodes),
     writeActivity,
   ];
   return {
@@ -143,6 +158,7 @@ function gatewayRights(): RightsByPurpose {
         refreshTokens,
         ...['id', 'token', 'access_token_id', 'application_id', 'user_id', 'created', 'revoked'],
       ),
+      select(authorizationCodes, ...AUTHORIZATION_CODE),
       select(settings, 'id', 'section', 'name', 'raw_value'),
       select('django_session', 'session_key', 'expire_date'),
       select(sessionMemberships, 'session_id', 'user_id', 'created'),

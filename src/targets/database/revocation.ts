@@ -24,7 +24,7 @@ export function revokeAccessTokens(
   const { layout } = connection;
   const { accessTokens: table } = TABLES[layout];
   const { withRefreshTokens } = options;
-  return outcomes(connection, {
+  return processRows(connection, {
     ...options,
     purpose: 'revoke',
     process: (database, ids) => deleteAccessTokens(database, { layout, ids, withRefreshTokens }),
@@ -38,7 +38,7 @@ export function revokeRefreshTokens(
   options: RevocationOptions,
 ): AsyncGenerator<Outcome, void> {
   const { layout } = connection;
-  return outcomes(connection, {
+  return processRows(connection, {
     ...options,
     purpose: 'revoke',
     process: (database, ids) => updateRefreshTokens(database, { layout, ids }),
@@ -53,7 +53,7 @@ export function deleteRefreshTokens(
 ): AsyncGenerator<Outcome, void> {
   const { layout } = connection;
   const { refreshTokens: table } = TABLES[layout];
-  return outcomes(connection, {
+  return processRows(connection, {
     ...options,
     purpose: 'cleanup',
     process: (database, ids) => deleteRefreshTokenRows(database, { layout, ids }),
@@ -61,8 +61,8 @@ export function deleteRefreshTokens(
   });
 }
 
-/** Processes tokens in batches. A token that was neither processed nor exists was already gone: it is unchanged. */
-async function* outcomes(
+/** Processes rows in batches. A row that was neither processed nor exists was already gone: it is unchanged. */
+export async function* processRows(
   connection: Connection,
   options: RevocationOptions & {
     readonly purpose: RightsPurpose;

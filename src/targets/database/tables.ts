@@ -11,6 +11,8 @@ export type Layout = 'controller' | 'service' | 'gateway';
 export interface Tables {
   readonly accessTokens: 'main_oauth2accesstoken' | 'dab_oauth2_provider_oauth2accesstoken';
   readonly refreshTokens: 'oauth2_provider_refreshtoken' | 'dab_oauth2_provider_oauth2refreshtoken';
+  /** Unredeemed authorization codes, in the OAuth2 library's own table. */
+  readonly authorizationCodes: 'oauth2_provider_grant';
   readonly applications: 'main_oauth2application' | 'dab_oauth2_provider_oauth2application';
   readonly users: 'auth_user' | 'aap_gateway_api_user';
   /** The owners of sessions. The sessions themselves are in `django_session` in every layout. */
@@ -25,11 +27,14 @@ export interface Tables {
   readonly refreshTokenUpdatedAt: 'updated' | 'modified';
   /** The end of the SET clause for a change of a user. */
   readonly userTimestamp: '' | ', modified = now()';
+  /** An additional condition for a code `c` that can be redeemed: the service keeps redeemed codes. */
+  readonly unredeemed: '' | ' AND c.used IS NULL';
 }
 
 const CONTROLLER: Tables = {
   accessTokens: 'main_oauth2accesstoken',
   refreshTokens: 'oauth2_provider_refreshtoken',
+  authorizationCodes: 'oauth2_provider_grant',
   applications: 'main_oauth2application',
   users: 'auth_user',
   sessionMemberships: 'main_usersessionmembership',
@@ -39,15 +44,17 @@ const CONTROLLER: Tables = {
   tokenTimestamps: ['created', 'updated', 'modified'],
   refreshTokenUpdatedAt: 'updated',
   userTimestamp: '',
+  unredeemed: '',
 };
 
 /** The tables of each layout. */
 export const TABLES: Readonly<Record<Layout, Tables>> = {
   controller: CONTROLLER,
-  service: { ...CONTROLLER, storesHashes: true },
+  service: { ...CONTROLLER, storesHashes: true, unredeemed: ' AND c.used IS NULL' },
   gateway: {
     accessTokens: 'dab_oauth2_provider_oauth2accesstoken',
     refreshTokens: 'dab_oauth2_provider_oauth2refreshtoken',
+    authorizationCodes: 'oauth2_provider_grant',
     applications: 'dab_oauth2_provider_oauth2application',
     users: 'aap_gateway_api_user',
     sessionMemberships: 'aap_gateway_api_usersessionmembership',
@@ -57,6 +64,7 @@ export const TABLES: Readonly<Record<Layout, Tables>> = {
     tokenTimestamps: ['created', 'modified'],
     refreshTokenUpdatedAt: 'modified',
     userTimestamp: ', modified = now()',
+    unredeemed: '',
   },
 };
 

@@ -21,6 +21,7 @@ describe('a lockdown of everything', () => {
     ]);
     expect(report.accessPaths.map(({ path, state }) => [path, state])).toEqual([
       ['access_tokens', 'closed'],
+      ['authorization_codes', 'closed'],
       ['refresh_tokens', 'closed'],
       ['sessions', 'closed'],
       ['basic_authentication', 'closed'],
@@ -92,10 +93,14 @@ describe('a lockdown of everything', () => {
       ['bob', false],
     ]);
     const paths = Object.fromEntries(report.accessPaths.map(({ path, state }) => [path, state]));
+    expect(report.accessPaths.find(({ path }) => path === 'authorization_codes')).toMatchObject({
+      state: 'not_checked',
+      until: expect.stringMatching(/Z$/),
+    });
     expect(paths).toMatchObject({
       revoked_token: 'closed',
-      refresh_tokens: 'not_tried',
-      sessions: 'not_tried',
+      refresh_tokens: 'not_checked',
+      sessions: 'not_checked',
       access_tokens: 'closed',
     });
   });
@@ -213,6 +218,29 @@ describe('a lockdown of a part', () => {
 });
 
 describe('a lockdown that meets resistance', () => {
+  test('deletes authorization codes of its users first, and leaves those of others', async () => {
+    await using at = await incidentFixture('database');
+    const code = (id: number, userId: number, username: string) => ({
+      id,
+      user: { id: userId, username },
+      application: { id: 1, name: 'CI' },
+      created: new Date('2026-11-20T09:58:00Z'),
+      expires: new Date('2026-11-20T10:08:00Z'),
+    });
+    at.target.codes.set(31, code(31, 2, 'alice')).set(32, code(32, 3, 'bob'));
+    const scope = { kind: 'users', names: ['alice'] } as const;
+    const report = await at.lockDown({ scope, measures: NO_MEASURE });
+    expect(report.steps.find(({ step }) => step === 'tokens')?.message).toContain(
+      'deleted 1 of 1 authorization codes',
+    );
+    expect([...at.target.codes.keys()]).toEqual([32]);
+    expect(report.accessPaths).toContainEqual({
+      path: 'authorization_codes',
+      state: 'closed',
+      how: 'Verified: none is left.',
+    });
+  });
+
   test('catches what a refresh mints while the first pass is at work', async () => {
     await using at = await incidentFixture('database');
     let minted = 0;

@@ -32,6 +32,7 @@ describe('offboarding a user', () => {
     ]);
     expect(report.accessPaths.map(({ path, state }) => [path, state])).toEqual([
       ['access_tokens', 'closed'],
+      ['authorization_codes', 'closed'],
       ['refresh_tokens', 'closed'],
       ['sessions', 'closed'],
       ['users', 'closed'],
@@ -64,6 +65,19 @@ describe('offboarding a user', () => {
     const report = await offboardUsers({ ...at.common, description: at.target.self, plan });
     expect(report).toMatchObject({ result: 'partly', staysActive: true });
     expect([...at.target.alive.keys()]).toEqual([9]);
+  });
+
+  test('over REST is only partly done: what cannot be listed is not checked', async () => {
+    await using at = await leaving('rest');
+    const report = await at.offboard();
+    expect(report.result).toBe('partly');
+    expect(report.accessPaths.map(({ path, state }) => [path, state])).toEqual([
+      ['access_tokens', 'closed'],
+      ['authorization_codes', 'not_checked'],
+      ['refresh_tokens', 'not_checked'],
+      ['sessions', 'not_checked'],
+      ['users', 'closed'],
+    ]);
   });
 
   test('goes on where deactivation fails, and is partly done', async () => {

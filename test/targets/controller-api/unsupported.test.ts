@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
+import type { RemedyPlace, RemedySelection } from '../../../src/domain/remedies.ts';
 import { staysAlive } from '../../../src/targets/controller-api/unsupported.ts';
 import { installed } from '../../operations/memory-target.ts';
 import { FakeController } from './fake-controller.ts';
@@ -14,16 +15,18 @@ test('refresh tokens and sessions are refused with an alternative, after one req
     collected(target.refreshTokens({})),
     collected(target.revokeRefreshTokens([1])),
     collected(target.deleteRefreshTokens([1])),
+    collected(target.authorizationCodes({ state: 'live' })),
+    collected(target.deleteAuthorizationCodes([1])),
     collected(target.revoke([1], { withRefreshTokens: true })),
   ]) {
     const { code, hint } = await errorOf(work);
     expect(code).toBe('unsupported');
-    expect(hint).toMatch(/database.*awx-manage revoke_oauth2_tokens/);
+    expect(hint).toBe('Use a database context.');
   }
   for (const work of [collected(target.sessions(all)), collected(target.endSessions(all))]) {
     const { code, hint } = await errorOf(work);
     expect(code).toBe('unsupported');
-    expect(hint).toMatch(/database.*awx-manage expire_sessions/);
+    expect(hint).toBe('Use a database context.');
   }
   expect(fake.requests).toEqual(['GET /api/']);
   expect(fake.tokens.size).toBe(1);
@@ -40,52 +43,66 @@ test('tokens are created only for the caller', async () => {
   await target.close();
 });
 
-const dialect = 'controller';
+const reach = { refreshTokens: false, authorizationCodes: false, sessions: false };
 
-async function left(tokensWithRefreshToken: number, readSettings = () => Promise.resolve(installed)) {
-  const alive = await staysAlive({ tokensWithRefreshToken, dialect }, readSettings);
-  for (const { why, remedy } of alive) expect(`${why} ${remedy}`).toMatch(/\w+ \w+/);
-  return alive.map(({ what, count }) => [what, count]);
+function factsOf(
+  selection: RemedySelection,
+  place: Partial<RemedyPlace> = {},
+): Parameters<typeof staysAlive>[0] {
+  return {
+    tokensWithRefreshToken: 3,
+    reach,
+    selection,
+    place: { dialect: 'controller', context: 'production', ...place },
+  };
 }
 
+const ALL: RemedySelection = { kind: 'all', names: [], owners: [] };
+const BOB: RemedySelection = { kind: 'users', names: ['bob'], owners: ['bob'] };
+
 describe('staysAlive', () => {
-  test('lists the number of refresh tokens, sessions, and passwords while they are accepted', async () => {
-    expect(await left(3)).toEqual([
-      ['refresh_tokens', 3],
-      ['sessions', null],
-      ['basic_authentication', null],
+  const settings = () => Promise.resolve(installed);
+  const left = async (facts: Parameters<typeof staysAlive>[0], read = settings) =>
+    (await staysAlive(facts, read)).map(({ what, count, lifetime }) => [what, count, lifetime]);
+
+  test('lists what the REST API cannot show, and passwords while they are accepted', async () => {
+    expect(await left(factsOf(BOB))).toEqual([
+      ['refresh_tokens', 3, undefined],
+      ['authorization_codes', null, 600],
+      ['sessions', null, undefined],
+      ['basic_authentication', null, undefined],
     ]);
   });
 
+  test('keeps saying that refresh tokens are not checked when no token with one is left', async () => {
+    const facts = { ...factsOf(BOB), tokensWithRefreshToken: 0 };
+    expect((await left(facts))[0]).toEqual(['refresh_tokens', null, undefined]);
+  });
+
+  test('omits codes that no single token has, and passwords that are not accepted', async () => {
+    const off = () => Promise.resolve({ ...installed, AUTH_BASIC_ENABLED: false });
+    const tokens: RemedySelection = { kind: 'tokens', names: [], owners: ['bob'] };
+    expect((await left(factsOf(tokens), off)).map(([what]) => what)).toEqual(['refresh_tokens', 'sessions']);
+  });
+
   test('names the management commands of the dialect', async () => {
-    const remedies = async (of: 'controller' | 'gateway') =>
-      (await staysAlive({ tokensWithRefreshToken: 1, dialect: of }, () => Promise.resolve(installed)))
-        .map(({ remedy }) => remedy)
-        .join('\n');
+    const remedies = async (dialect: 'controller' | 'gateway') =>
+      (await staysAlive(factsOf(ALL, { dialect }), settings)).map(({ remedy }) => remedy).join('\n');
     expect(await remedies('controller')).toMatch(
       /`awx-manage revoke_oauth2_tokens --all`.*`awx-manage expire_sessions`/s,
     );
     const gateway = await remedies('gateway');
     expect(gateway).toContain('`aap-gateway-manage revoke_oauth2_tokens --all`');
     // It has no command that ends a session before its time.
-    expect(gateway).toMatch(
-      /database, which requires a recent release.*: `aap-gateway-manage clearsessions` only removes expired sessions/,
-    );
+    expect(gateway).toMatch(/requires a recent release.*clearsessions` only removes expired sessions/);
     // Its web interface logs local accounts in with Basic authentication.
     expect(gateway).toContain('local accounts cannot log in');
-    expect(await remedies('controller')).not.toContain('local accounts');
-    expect(gateway).not.toContain('expire_sessions');
     expect(gateway).not.toMatch(/(?<!gateway-)awx-manage/);
-  });
-
-  test('omits what does not exist', async () => {
-    const off = () => Promise.resolve({ ...installed, AUTH_BASIC_ENABLED: false });
-    expect(await left(0, off)).toEqual([['sessions', null]]);
   });
 
   test('says that passwords may be accepted if the account may not read the setting', async () => {
     const refused = () => Promise.reject(new TokenctlError('permission_refused', 'not you'));
-    const alive = await staysAlive({ tokensWithRefreshToken: 0, dialect }, refused);
+    const alive = await staysAlive(factsOf(BOB), refused);
     expect(alive.at(-1)).toMatchObject({
       what: 'basic_authentication',
       why: expect.stringContaining('may not read'),
@@ -94,8 +111,6 @@ describe('staysAlive', () => {
 
   test('fails if the controller cannot be reached', async () => {
     const away = () => Promise.reject(new TokenctlError('target_unreachable', 'away'));
-    await expect(staysAlive({ tokensWithRefreshToken: 0, dialect }, away)).rejects.toMatchObject({
-      code: 'target_unreachable',
-    });
+    await expect(staysAlive(factsOf(BOB), away)).rejects.toMatchObject({ code: 'target_unreachable' });
   });
 });

@@ -147,8 +147,12 @@ describe('a gateway without the owners of sessions', () => {
 
   it('gives remedies for sessions that work there', async () => {
     const target = await place.open();
-    const reach = { refreshTokens: true, sessions: false };
-    const alive = await target.staysAlive({ tokensWithRefreshToken: 0, reach });
+    const reach = { refreshTokens: true, authorizationCodes: true, sessions: false };
+    const alive = await target.staysAlive({
+      selection: { kind: 'all' as const, names: [], owners: [] },
+      tokensWithRefreshToken: 0,
+      reach,
+    });
     const { remedy } = alive.find(({ what }) => what === 'sessions') ?? {};
     expect(remedy).toMatch(/log out all users.*`DELETE FROM django_session`/);
     expect(remedy).not.toMatch(/--with-sessions|sessions expire/);

@@ -28,6 +28,7 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
       transport: 'plain',
       capabilities: {
         refreshTokens: true,
+        authorizationCodes: true,
         sessions: true,
         lastUsed: true,
         settings: true,
@@ -53,18 +54,29 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
   });
 
   it('show what stays alive after a revocation', async () => {
-    const reach = { refreshTokens: false, sessions: false };
-    const alive = await place.target.staysAlive({ tokensWithRefreshToken: 3, reach });
+    const reach = { refreshTokens: false, authorizationCodes: false, sessions: false };
+    const alive = await place.target.staysAlive({
+      selection: { kind: 'all' as const, names: [], owners: [] },
+      tokensWithRefreshToken: 3,
+      reach,
+    });
     expect(alive.map(({ what, count }) => [what, count])).toEqual([
       ['refresh_tokens', 3],
+      ['authorization_codes', null],
       ['sessions', null],
       ['basic_authentication', null],
     ]);
-    expect(alive[1]?.remedy).toContain('--with-sessions');
-    expect(alive[2]?.remedy.includes('local accounts cannot log in')).toBe(layout === 'gateway');
+    expect(alive[2]?.remedy).toContain('tokenctl sessions expire --context test --all');
+    expect(alive[3]?.remedy.includes('local accounts cannot log in')).toBe(layout === 'gateway');
     await place.target.settings.write({ AUTH_BASIC_ENABLED: false });
-    const everything = { refreshTokens: true, sessions: true };
-    expect(await place.target.staysAlive({ tokensWithRefreshToken: 3, reach: everything })).toEqual([]);
+    const everything = { refreshTokens: true, authorizationCodes: true, sessions: true };
+    expect(
+      await place.target.staysAlive({
+        selection: { kind: 'all' as const, names: [], owners: [] },
+        tokensWithRefreshToken: 3,
+        reach: everything,
+      }),
+    ).toEqual([]);
     expect(await place.target.ownTokenIds()).toEqual([]);
   });
 

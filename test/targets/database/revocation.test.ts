@@ -227,6 +227,27 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     expect(await refreshRow(refreshId)).toMatchObject({ access_token_id: id, revoked: null });
   });
 
+  it('lists authorization codes by whether they can be redeemed, and deletes them without an entry', async () => {
+    const entries = () => query(`SELECT count(*)::int AS n FROM ${place.tables.activity}`);
+    const [live, over] = [await place.authorizationCode(10), await place.authorizationCode(-1)];
+    const { target } = place;
+    const ids = async (state: 'live' | 'expired', users?: string[]) =>
+      (await all(target.authorizationCodes({ state, ids: [live, over], ...(users && { users }) }))).map(
+        ({ id }) => id,
+      );
+    expect([await ids('live'), await ids('expired')]).toEqual([[live], [over]]);
+    expect([await ids('live', ['alice']), await ids('live', ['leaver'])]).toEqual([[live], []]);
+    const [code] = await all(target.authorizationCodes({ state: 'live', ids: [live] }));
+    expect(code).toMatchObject({ user: { username: 'alice' }, application: { name: 'github' } });
+    const before = await entries();
+    expect(await results(target.deleteAuthorizationCodes([live, over, 999_999]))).toEqual({
+      [live]: 'revoked',
+      [over]: 'revoked',
+      999999: 'unchanged',
+    });
+    expect([await ids('live'), await ids('expired'), await entries()]).toEqual([[], [], before]);
+  });
+
   it('deletes refresh tokens, and detaches the access tokens created from them', async () => {
     const over = await place.refreshToken(null, true);
     const [offspring = 0] = await place.tokens(1, { source_refresh_token_id: String(over) });

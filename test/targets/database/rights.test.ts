@@ -83,6 +83,9 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
     );
     await refused(all(reader.revokeRefreshTokens([refreshId])), `public.${tables.refreshTokens}`);
     await refused(all(reader.deleteRefreshTokens([refreshId])), `public.${tables.refreshTokens}`);
+    const codeId = await place.authorizationCode(10);
+    expect(await all(reader.authorizationCodes({ state: 'live' }))).toMatchObject([{ id: codeId }]);
+    await refused(all(reader.deleteAuthorizationCodes([codeId])), 'DELETE ON public.oauth2_provider_grant');
     await refused(all(reader.endSessions({ all: true })), 'public.django_session');
     await refused(reader.settings.write({ AUTH_BASIC_ENABLED: false }), `public.${tables.settings}`);
     await refused(
@@ -127,6 +130,9 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
     expect(await target.setUserActive(ALICE, false)).toBe(true);
     expect(await target.setUserActive(ALICE, true)).toBe(true);
     expect(await results(target.revokeRefreshTokens([orphan]))).toEqual({ [orphan]: 'revoked' });
+    const codeId = await place.authorizationCode(10);
+    expect(capabilities.authorizationCodes).toBe(true);
+    expect(await results(target.deleteAuthorizationCodes([codeId]))).toEqual({ [codeId]: 'revoked' });
     expect(await results(target.deleteRefreshTokens([refreshId, orphan]))).toEqual({
       [refreshId]: 'revoked',
       [orphan]: 'revoked',

@@ -32,6 +32,8 @@ export interface TestDatabase {
   tokens(count: number, columns?: Readonly<Record<string, string>>): Promise<number[]>;
   /** Creates a refresh token for an access token, or an orphaned one, and returns its id. */
   refreshToken(accessTokenId: number | null, revoked?: boolean): Promise<number>;
+  /** Creates an authorization code of alice that expires after this many minutes, and returns its id. */
+  authorizationCode(minutes: number): Promise<number>;
   /** Creates a session, with or without an owner. */
   session(key: string, userId: number | null, hours?: number): Promise<void>;
   close(): Promise<void>;
@@ -61,6 +63,7 @@ export async function createTestDatabase(layout: (typeof LAYOUTS)[number]): Prom
     tokens: (count, columns = {}) => makeTokens(database, { tables, count, columns }),
     refreshToken: (accessTokenId, revoked = false) =>
       makeRefreshToken(database, { tables, accessTokenId, revoked }),
+    authorizationCode: (minutes) => makeAuthorizationCode(database, layout, minutes),
     session: (key, userId, hours = 1) => makeSession(database, { tables, key, userId, hours }),
     async close() {
       await Promise.all(targets.map((target) => target.close()));
@@ -133,6 +136,27 @@ async function makeRefreshToken(
      VALUES (encode(sha256(gen_random_uuid()::text::bytea), 'hex'), $1, ${GITHUB}, ${ALICE}, now(), '2020-01-01',
        CASE WHEN $2::boolean THEN '2021-01-01'::timestamptz END) RETURNING id`,
     [wanted.accessTokenId, wanted.revoked],
+  );
+  return row?.id ?? 0;
+}
+
+async function makeAuthorizationCode(
+  database: Database,
+  layout: (typeof LAYOUTS)[number],
+  minutes: number,
+): Promise<number> {
+  const own = layout === 'service' ? { redirect_uri_given: 'true' } : { nonce: "''", claims: "''" };
+  const values = {
+    code: 'gen_random_uuid()::text',
+    expires: 'now() + make_interval(mins => $1)',
+    ...{ redirect_uri: "''", scope: "'write'", application_id: String(GITHUB), user_id: String(ALICE) },
+    ...{ created: 'now()', updated: 'now()', code_challenge: "''", code_challenge_method: "''" },
+    ...own,
+  };
+  const [row] = await database.query<{ id: number }>(
+    `INSERT INTO oauth2_provider_grant (${Object.keys(values).join(', ')})
+     VALUES (${Object.values(values).join(', ')}) RETURNING id`,
+    [minutes],
   );
   return row?.id ?? 0;
 }
