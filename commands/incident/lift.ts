@@ -36,10 +36,10 @@ Exit code 5: not everything was restored.`;
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(IncidentLift);
-    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { liftFlow, requireOneIncident } = await import('../../src/cli/incident/lift-flow.ts');
     requireOneIncident(args.incident, flags.due);
-    const confirmation = consentFrom(flags);
+    const confirmation = confirmationFrom(flags);
     const { incident } = args;
     return await this.inContexts(flags, confirmation, (member) => liftFlow({ ...member, incident, flags }));
   }

@@ -76,11 +76,11 @@ Exit code 5: not everything was locked down. Exit code 130: interrupted.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(IncidentLockdown);
-    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { lockdownFlow } = await import('../../src/cli/incident/lockdown-flow.ts');
     const { lockdownOrder } = await import('../../src/cli/incident/lockdown-flow.ts');
     const order = lockdownOrder(flags);
-    const confirmation = consentFrom(flags);
+    const confirmation = confirmationFrom(flags);
     return await this.inContexts(flags, confirmation, (member) => lockdownFlow({ ...member, flags, order }));
   }
 }

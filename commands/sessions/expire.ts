@@ -38,10 +38,10 @@ Exit code 5: some sessions are left. Exit code 130: interrupted.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(SessionsExpire);
-    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { requireSessions, sessionExpiryFlow } = await import('../../src/cli/sessions.ts');
     requireSessions(flags);
-    const confirmation = consentFrom(flags);
+    const confirmation = confirmationFrom(flags);
     return await this.inContexts(flags, confirmation, (member) => sessionExpiryFlow({ ...member, flags }));
   }
 }

@@ -34,12 +34,12 @@ within_a_minute or within_five_minutes).`;
     const { args, flags } = await this.input(SettingsBasicAuth);
     const { switchFlow, switchStatus } = await import('../../src/cli/settings/switch-flow.ts');
     const { basicAuthentication: setting } = await import('../../src/cli/settings/switch-flow.ts');
-    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     if (args.state === 'status') {
       return await this.inContexts(flags, null, ({ runtime }) => switchStatus({ runtime, setting }));
     }
     const on = args.state === setting.words.on;
-    return await this.inContexts(flags, consentFrom(flags), (member) =>
+    return await this.inContexts(flags, confirmationFrom(flags), (member) =>
       switchFlow({ ...member, flags, setting, on }),
     );
   }

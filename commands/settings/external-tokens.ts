@@ -41,13 +41,13 @@ revocation (the report of tokens revoke).`;
     const { switchFlow, switchStatus } = await import('../../src/cli/settings/switch-flow.ts');
     const { denyExternalTokens, requireDeny } = await import('../../src/cli/settings/switch-flow.ts');
     const { externalTokens: setting } = await import('../../src/cli/settings/switch-flow.ts');
-    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     if (flags['revoke-existing'] === true) requireDeny(args.state);
     if (args.state === 'status') {
       return await this.inContexts(flags, null, ({ runtime }) => switchStatus({ runtime, setting }));
     }
     const on = args.state === setting.words.on;
-    return await this.inContexts(flags, consentFrom(flags), (member) => {
+    return await this.inContexts(flags, confirmationFrom(flags), (member) => {
       const request = { ...member, flags, setting, on };
       return on ? switchFlow(request) : denyExternalTokens(request, flags['revoke-existing'] === true);
     });

@@ -31,10 +31,12 @@ changed, dryRun and holds (at_once or within_a_minute).`;
     const { givesLifetime, lifetimeFlow, lifetimeStatus } = await import(
       '../../src/cli/settings/lifetime-flow.ts'
     );
-    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     if (!givesLifetime(flags)) {
       return await this.inContexts(flags, null, ({ runtime }) => lifetimeStatus(runtime));
     }
-    return await this.inContexts(flags, consentFrom(flags), (member) => lifetimeFlow({ ...member, flags }));
+    return await this.inContexts(flags, confirmationFrom(flags), (member) =>
+      lifetimeFlow({ ...member, flags }),
+    );
   }
 }

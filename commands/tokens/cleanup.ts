@@ -35,9 +35,9 @@ Exit code 5: some tokens are left. Exit code 130: interrupted.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensCleanup);
-    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { cleanupFlow } = await import('../../src/cli/cleanup.ts');
-    const confirmation = consentFrom(flags);
+    const confirmation = confirmationFrom(flags);
     return await this.inContexts(flags, confirmation, (member) => cleanupFlow({ ...member, flags }));
   }
 }

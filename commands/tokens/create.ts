@@ -37,9 +37,9 @@ address, request and output.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensCreate);
-    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { creationFlow } = await import('../../src/cli/tokens/creation-flow.ts');
-    const confirmation = consentFrom(flags);
+    const confirmation = confirmationFrom(flags);
     const runtime = await this.runtime(flags);
     const request = { scope: flags.scope, description: flags.description ?? '', user: flags.user };
     return await creationFlow({ runtime, confirmation, flags, request, output: flags.output });

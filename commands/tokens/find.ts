@@ -42,10 +42,10 @@ Exit code 5: with --revoke, a live token is left.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensFind);
-    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { leakedFlow } = await import('../../src/cli/incident/leaked-flow.ts');
     const { leakedSource } = await import('../../src/cli/incident/leaked-flow.ts');
-    const confirmation = flags.revoke === true ? consentFrom(flags) : null;
+    const confirmation = flags.revoke === true ? confirmationFrom(flags) : null;
     const linesFor = leakedSource(flags.leaked);
     return await this.inContexts(flags, confirmation, ({ several, runtime, confirmation }) =>
       leakedFlow({ runtime, confirmation, lines: linesFor({ several }), flags }),

@@ -77,10 +77,10 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensRevoke);
-    const { confirmationFrom: consentFrom } = await import('../../src/cli/confirmation.ts');
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
-    const confirmation = consentFrom(flags);
+    const confirmation = confirmationFrom(flags);
     const select = flags.finding === undefined ? selectorFrom : selectorOrAllFrom;
     const selector = select(flags, (await this.runtime(flags)).clock.now());
     return await this.inContexts(flags, confirmation, (member) => {
