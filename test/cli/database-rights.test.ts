@@ -2,25 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, inject, test } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
 import { openOn } from '../support/databases.ts';
+import { DOCUMENTED_GRANTS as documented } from '../support/documented-grants.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { databaseEstate } from './database-estate.ts';
 
 const { home, addRole, addUser } = databaseEstate();
-
-/** The statements under the headings of docs/database.md, for one role called ROLE. */
-const documented = new Map(
-  readFileSync(new URL('../../docs/database.md', import.meta.url), 'utf8')
-    .split(/^### /m)
-    .flatMap((section) => {
-      const [, sql] = /^```sql\n(.*?)^```$/ms.exec(section) ?? [];
-      if (sql === undefined) return [];
-      const grants = sql
-        .replace(/tokenctl_\w+/g, 'ROLE')
-        .split(/;\n/)
-        .filter((text) => text.trim() !== '');
-      return [[section.split('\n', 1)[0] ?? '', grants] as const];
-    }),
-);
 
 /** The purposes of rights by the documentation's headings. */
 const HEADINGS = {
