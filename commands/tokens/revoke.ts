@@ -18,7 +18,7 @@ export default class TokensRevoke extends TokenctlCommand {
     `Shows a plan, asks for confirmation, revokes, and verifies the result. Confirm by typing the number of access \
 tokens. Over a database connection, refresh tokens are revoked as well: those that belong to the access tokens, \
 orphaned ones of the selected users and applications, and their authorization codes. Over REST this is not possible. Each change is \
-recorded in the audit log before it is made. Ctrl-C finishes and records the batches in progress. Run the same \
+recorded in the audit log before it is made. Ctrl-C begins nothing further, and records what is in flight; over REST that takes about a second. Run the same \
 command again to finish; tokens that are already revoked count as unchanged.
 
 With --json, prints the report: planned, revoked, unchanged, failed (tokenId, reason), notTried and stillAlive \

@@ -15,6 +15,8 @@ export interface OpenedTarget {
    * its component. Throws as the target does.
    */
   readonly components: () => Promise<readonly Component[]>;
+  /** What it still waits for, as the object of a sentence. */
+  readonly awaited: () => string;
 }
 
 /** How a context is opened. */
@@ -40,7 +42,8 @@ export async function openTarget(context: NamedContext, options: OpenOptions): P
     context: context.name,
     connection: databaseConnection(context.database, options.environment),
   });
-  return { target, components: async () => [] };
+  const awaited = () => `the database to finish the current batch (context ${context.name})`;
+  return { target, components: async () => [], awaited };
 }
 
 async function openRest(
@@ -58,7 +61,13 @@ async function openRest(
     ...(component !== undefined && { component }),
     ...(context.databaseContext !== undefined && { databaseContext: context.databaseContext }),
   });
-  return { target, components: async () => (component === undefined ? await target.components() : []) };
+  const awaited = () => {
+    const requests = target.requestsInFlight();
+    if (requests === 0) return `the audit log (context ${label})`;
+    return `the ${requests === 1 ? 'response to 1 request' : `responses to ${requests} requests`} to ${new URL(context.url).host}`;
+  };
+  const components = async () => (component === undefined ? await target.components() : []);
+  return { target, components, awaited };
 }
 
 /**

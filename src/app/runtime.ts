@@ -128,21 +128,32 @@ export interface Runtime extends RunResources {
 /** Creates the runtime of one command or job. Nothing is read or opened yet. */
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { progress = () => ({ step: () => undefined, end: () => undefined }) } = options;
-  const resources = runResources(options);
-  return runtimeIn(resources, { progress, onClose: () => resources.close() });
+  const opened: OpenedTarget[] = [];
+  const resources = runResources(options, () => opened.map(({ awaited }) => awaited()).join(' and '));
+  return runtimeIn(resources, {
+    progress,
+    onOpen: (target) => opened.push(target),
+    onClose: () => resources.close(),
+  });
 }
 
 function runtimeIn(
   resources: RunResources,
-  { context, component, label, progress, onClose }: Place & { readonly onClose?: () => Promise<void> },
+  place: Place & { readonly onOpen: (target: OpenedTarget) => void; readonly onClose?: () => Promise<void> },
 ): Runtime {
+  const { context, component, label, progress, onOpen, onClose } = place;
   const { environment, clock, operator, auditLog, webhooks, logKeys, logExport, stopSignal } = resources;
   let opened: Promise<OpenedTarget> | undefined;
   let described: Promise<TargetDescription> | undefined;
   const members: Runtime[] = [];
 
   function open(): Promise<OpenedTarget> {
-    opened ??= openTarget(contextOf(resources.configuration, context), { environment, component, label });
+    opened ??= openTarget(contextOf(resources.configuration, context), {
+      ...{ environment, component, label },
+    }).then((target) => {
+      onOpen(target);
+      return target;
+    });
     return opened;
   }
   const target = async () => (await open()).target;
@@ -190,8 +201,8 @@ function runtimeIn(
       const basics = await changeBasics();
       return { ...basics, target: dryRun(basics.target), log: dryRunAuditLog(clock) };
     },
-    in(place) {
-      const member = runtimeIn(resources, place);
+    in(other) {
+      const member = runtimeIn(resources, { ...other, onOpen });
       members.push(member);
       return member;
     },
@@ -205,13 +216,8 @@ function runtimeIn(
   };
 }
 
-function runResources({
-  flags,
-  environment,
-  notify,
-  version = 'unknown',
-  configuration: given,
-}: RuntimeOptions): RunResources {
+function runResources(options: RuntimeOptions, awaited: () => string): RunResources {
+  const { flags, environment, notify, version = 'unknown', configuration: given } = options;
   const clock: Clock = { now: () => new Date() };
   let loaded = given;
   let log: Promise<AuditLog> | undefined;
@@ -255,7 +261,7 @@ function runResources({
       return parts;
     },
     stopSignal() {
-      signals ??= catchSignals(notify);
+      signals ??= catchSignals(notify, awaited);
       return signals.signal;
     },
     async close() {

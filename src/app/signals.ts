@@ -12,13 +12,18 @@ export interface SignalTrap {
 /**
  * From now on a signal does not end the program but asks it to stop. However often it comes, what is in
  * flight is finished and recorded; only SIGKILL ends it at once, and the next run picks up from there.
+ *
+ * @param awaited What is still awaited, as the object of a sentence; asked at the second signal.
  */
-export function catchSignals(notify: (line: string) => void): SignalTrap {
+export function catchSignals(
+  notify: (line: string) => void,
+  awaited: () => string = () => 'the work in flight',
+): SignalTrap {
   const controller = new AbortController();
   const stop = () => {
     notify(
       controller.signal.aborted
-        ? 'Still finishing the work in flight; every request has a time limit.'
+        ? `Still waiting for ${awaited()}.`
         : 'Stopping: the work in flight is finished and recorded first.',
     );
     controller.abort();

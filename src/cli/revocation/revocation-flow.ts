@@ -209,11 +209,14 @@ function leftText(kinds: readonly RevokedKind[]): string {
 
 /** The result of the verification, as a line. */
 function verificationText(revocation: RevocationReport): string {
-  const { verified, ownAccessEnded, sessions } = revocation;
+  const { verified, ownAccessEnded, sessions, interrupted } = revocation;
   const found = [...foundTokens(revocation), ...foundSessions(sessions?.stillAlive ?? 0)];
   if (found.length > 0) return `Verification failed: ${found.join('; ')}.`;
   const ended = ownAccessEnded ? ' The credential of this context is now revoked: configure a new one.' : '';
-  if (!verified) return `Not verified: the target could not be read.${ended}`;
+  if (!verified) {
+    const why = interrupted ? 'interrupted before reading again' : 'the target could not be read';
+    return `Not verified: ${why}.${ended}`;
+  }
   const gone = goneText(revocation);
   const since = newLoginsText(sessions?.begunSince ?? 0);
   return ownAccessEnded

@@ -99,7 +99,7 @@ export async function cleanupTokens(options: CleanupTokensOptions): Promise<Clea
  */
 function way(
   kind: CleanupKind,
-  { target, description }: CleanupTokensOptions,
+  { target, description, signal }: CleanupTokensOptions,
 ): { readonly step: BatchStep; readonly act: (ids: readonly number[]) => AsyncIterable<Outcome> } {
   if (kind === 'expiredAuthorizationCodes') {
     return { step: 'authorization_codes', act: (ids) => target.deleteAuthorizationCodes(ids) };
@@ -108,7 +108,10 @@ function way(
     return { step: 'refresh_token_rows', act: (ids) => target.deleteRefreshTokens(ids) };
   }
   const withRefreshTokens = description.capabilities.refreshTokens;
-  return { step: 'batch', act: (ids) => target.revoke(ids, { withRefreshTokens }) };
+  return {
+    step: 'batch',
+    act: (ids) => target.revoke(ids, { withRefreshTokens, ...(signal && { signal }) }),
+  };
 }
 
 function cleaned(tally: OutcomeTally): CleanedTokens {

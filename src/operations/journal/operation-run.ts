@@ -54,6 +54,11 @@ export class OperationRun {
     return this.#stopped;
   }
 
+  /** For what works in batches, to begin nothing further; an empty object without a signal. */
+  get until(): { readonly signal?: AbortSignal } {
+    return this.#signal === undefined ? {} : { signal: this.#signal };
+  }
+
   /** Whether a signal asked to begin nothing further. */
   get interrupted(): boolean {
     return this.#signal?.aborted === true;

@@ -83,11 +83,12 @@ export interface Target {
    * Revokes access tokens by id, several at a time, and yields one outcome for each, in any order. A
    * token that is gone already is `unchanged`. With `withRefreshTokens` the refresh token beside each is
    * revoked first (capability `refreshTokens`); without it, that one lives on. It throws only when no further token can be tried
-   * (credentials refused, unreachable); what was yielded before holds.
+   * (credentials refused, unreachable); what was yielded before holds. Once `signal` is aborted, a target that sends a
+   * request for each token begins no further one: the tokens that were not begun have no outcome.
    */
   revoke(
     tokenIds: readonly number[],
-    options?: { readonly withRefreshTokens?: boolean },
+    options?: { readonly withRefreshTokens?: boolean; readonly signal?: AbortSignal },
   ): AsyncIterable<Outcome>;
   /** What a revocation of these tokens leaves alive here: what this target cannot end, or was told not to. */
   staysAlive(facts: RevocationFacts): Promise<readonly StaysAlive[]>;

@@ -142,7 +142,7 @@ async function revokeStretch(
     batches: batchesOf({ ids: plan.tokenIds, owners: plan.owners }, stretch),
     concurrency: CONCURRENCY,
     step: 'batch',
-    act: (batch) => work.target.revoke(batch, { withRefreshTokens }),
+    act: (batch) => work.target.revoke(batch, { withRefreshTokens, ...work.until }),
     tally: tally.access,
   });
 }
@@ -194,10 +194,10 @@ function markOf({ access }: RevocationTally): Mark {
 
 /**
  * Reads again which of the tokens tried still exist, before the caller's own credential is revoked. Where
- * that fails, the run stops.
+ * that fails, the run stops. An interrupted run does not wait for it.
  */
 async function verifyOthers(work: OperationRun, tally: RevocationTally): Promise<Verification> {
-  if (work.stopped !== null) return UNKNOWN;
+  if (work.shouldStop) return UNKNOWN;
   const { access, refresh } = tally;
   try {
     return await readAgain(work, access.tried, [...refresh.tried, ...access.alongside]);

@@ -83,7 +83,7 @@ export async function verifySessions(
   { userIds }: PlannedSessions,
   started: Date,
 ): Promise<Pick<EndedSessions, 'stillAlive' | 'begunSince'>> {
-  if (work.stopped !== null) return { stillAlive: null, begunSince: null };
+  if (work.shouldStop) return { stillAlive: null, begunSince: null };
   try {
     return await count(work.target, userIds, started);
   } catch (error) {

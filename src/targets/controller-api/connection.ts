@@ -57,6 +57,7 @@ export class Connection {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #pool: Pool;
   #hasResponded = false;
+  #requestsInFlight = 0;
 
   /** @throws TokenctlError `configuration` for an invalid address or credential or an unreadable CA file. */
   constructor(options: ConnectionOptions) {
@@ -83,6 +84,11 @@ export class Connection {
     });
   }
 
+  /** The number of requests that have no response yet. */
+  get requestsInFlight(): number {
+    return this.#requestsInFlight;
+  }
+
   /** The controller's address without credentials. */
   get address(): string {
     return this.#url.origin + this.#url.basePath;
@@ -107,6 +113,7 @@ export class Connection {
   async send(request: HttpRequest): Promise<HttpResponse> {
     const idempotent = request.method !== 'POST' && request.method !== 'PATCH';
     const send = () => this.#dispatch(request, idempotent);
+    this.#requestsInFlight += 1;
     try {
       const response = await (idempotent
         ? withRetries({ send, hasResponded: () => this.#hasResponded })
@@ -115,6 +122,8 @@ export class Connection {
       return response;
     } catch (cause) {
       throw networkError(cause, this.#url.origin);
+    } finally {
+      this.#requestsInFlight -= 1;
     }
   }
 

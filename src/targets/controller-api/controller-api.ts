@@ -20,6 +20,7 @@ import { describeApi, setUserActive } from './account.ts';
 import { Api, id, instant } from './api.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { controllerDialect } from './controller-dialect.ts';
+import { DeletionLimit, deleteTokens } from './delete-tokens.ts';
 import { gatewayDialect } from './gateway-dialect.ts';
 import { identifyBySending, ownTokenIds } from './identify.ts';
 import {
@@ -32,7 +33,7 @@ import {
   userQueries,
 } from './listing.ts';
 import { notAControllerError, parseJson } from './responses.ts';
-import { createPersonalToken, deleteTokens, TOKEN_LISTING } from './tokens.ts';
+import { createPersonalToken, TOKEN_LISTING } from './tokens.ts';
 import {
   authorizationCodesUnsupported,
   refreshTokensUnsupported,
@@ -60,6 +61,8 @@ export interface ControllerApiTarget extends Target {
    * valid credential.
    */
   components(): Promise<readonly Component[]>;
+  /** The number of requests that have no response yet. */
+  requestsInFlight(): number;
 }
 
 /**
@@ -102,6 +105,7 @@ class ControllerApi implements ControllerApiTarget {
   readonly #component: Component | undefined;
   readonly #context: string;
   readonly #databaseContext: string | undefined;
+  readonly #limit = new DeletionLimit();
   #recognized: Promise<Api> | null = null;
 
   constructor(options: ControllerApiOptions) {
@@ -113,6 +117,10 @@ class ControllerApi implements ControllerApiTarget {
 
   async components(): Promise<readonly Component[]> {
     return (await this.#api()).components ?? [];
+  }
+
+  requestsInFlight(): number {
+    return this.#connection.requestsInFlight;
   }
 
   async describe(): Promise<TargetDescription> {
@@ -159,10 +167,11 @@ class ControllerApi implements ControllerApiTarget {
 
   revoke(
     tokenIds: readonly number[],
-    options: { readonly withRefreshTokens?: boolean } = {},
+    options: { readonly withRefreshTokens?: boolean; readonly signal?: AbortSignal } = {},
   ): AsyncIterable<Outcome> {
     if (options.withRefreshTokens === true) return this.refreshTokens();
-    return this.#stream((api) => deleteTokens(api, tokenIds));
+    const { signal } = options;
+    return this.#stream((api) => deleteTokens(api, tokenIds, { limit: this.#limit, signal }));
   }
 
   refreshTokens(): AsyncIterable<never> {

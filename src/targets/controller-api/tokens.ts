@@ -1,16 +1,13 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Outcome } from '../../domain/plan.ts';
 import { Secret } from '../../domain/secret.ts';
 import type { ApplicationReference, Token, UserReference } from '../../domain/token.ts';
 import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
 import { readCaller } from './account.ts';
 import type { Api } from './api.ts';
-import { type HttpResponse, MAX_REQUESTS_IN_FLIGHT } from './connection.ts';
 import type { Listing } from './listing.ts';
-import { isTransient } from './network-errors.ts';
-import { isJson, isUnauthenticated, parseJson, responseError } from './responses.ts';
+import { parseJson } from './responses.ts';
 import { tokenForOtherUserUnsupported } from './unsupported.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -107,96 +104,4 @@ export async function createPersonalToken(api: Api, request: TokenRequest): Prom
   }
   const fingerprint = createHash('sha256').update(value).digest('hex').slice(0, 12);
   return { token: { ...token, fingerprint }, value: new Secret(value) };
-}
-
-/**
- * Deletes access tokens, many at a time, and yields the outcome of each. A missing token (404) is unchanged: a retry after a
- * broken connection gets that response when the first attempt succeeded.
- *
- * @throws TokenctlError if no further token can be tried (`credentials_refused`, `target_unreachable`), after all
- * requests in flight have ended.
- */
-export async function* deleteTokens(api: Api, ids: readonly number[]): AsyncIterable<Outcome> {
-  const pending = ids.values();
-  const outcomes = new OutcomeQueue();
-  let failure: TokenctlError | null = null;
-  const work = async () => {
-    for (const tokenId of pending) {
-      if (failure !== null) return;
-      try {
-        outcomes.add(await deleteToken(api, tokenId));
-      } catch (error) {
-        if (!(error instanceof TokenctlError)) throw error;
-        failure ??= error;
-        if (error.code !== 'credentials_refused') outcomes.add(unknownOutcome(tokenId, error));
-      }
-    }
-  };
-  const workers = Array.from({ length: Math.min(MAX_REQUESTS_IN_FLIGHT, ids.length) }, work);
-  outcomes.endAfter(Promise.all(workers));
-  yield* outcomes.all();
-  if (failure !== null) throw failure;
-}
-
-async function deleteToken(api: Api, tokenId: number): Promise<Outcome> {
-  const response = await api.send({ method: 'DELETE', path: `tokens/${tokenId}/` });
-  if (response.status >= 200 && response.status <= 299) return { tokenId, result: 'revoked' };
-  // Only the controller's own 404 says that the token is missing; that of a proxy says nothing about it.
-  if (response.status === 404 && isJson(response)) return { tokenId, result: 'unchanged' };
-  if (isUnauthenticated(response) || isTransient(response)) {
-    throw responseError(response, api, 'the revocation');
-  }
-  const reason = failureReason(response, api);
-  return { tokenId, result: 'failed', reason, ...(response.status === 403 && { refused: true as const }) };
-}
-
-function failureReason(response: HttpResponse, api: Api): string {
-  if (response.status === 403) return 'this account, or the scope of this token, may not revoke it';
-  if (response.status === 409) return 'the target says that it is in use';
-  return responseError(response, api, 'the revocation').message;
-}
-
-function unknownOutcome(tokenId: number, error: TokenctlError): Outcome {
-  return {
-    tokenId,
-    result: 'failed',
-    reason: `no response, so it may or may not be revoked: ${error.message}`,
-  };
-}
-
-/** Passes on the outcomes of several workers in order of arrival. */
-class OutcomeQueue {
-  #ready: Outcome[] = [];
-  #workers: Promise<unknown> | null = null;
-  #hasEnded = false;
-  #wake: () => void = () => undefined;
-
-  add(outcome: Outcome): void {
-    this.#ready.push(outcome);
-    this.#wake();
-  }
-
-  /** No outcomes follow once the workers have ended. If they fail, {@link all} throws their error. */
-  endAfter(workers: Promise<unknown>): void {
-    this.#workers = workers.finally(() => {
-      this.#hasEnded = true;
-      this.#wake();
-    });
-    // `all` awaits it at the end; without this handler an earlier failure would be an unhandled rejection.
-    this.#workers.catch(() => undefined);
-  }
-
-  async *all(): AsyncIterable<Outcome> {
-    for (;;) {
-      const ready = this.#ready;
-      this.#ready = [];
-      yield* ready;
-      if (this.#ready.length > 0) continue;
-      if (this.#hasEnded) break;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    await this.#workers;
-  }
 }

@@ -131,4 +131,60 @@ describe('revoke', () => {
     expect(found.failed.length).toBeGreaterThan(0);
     expect(found.outcomes.length).toBeLessThan(500);
   });
+
+  test('begins no further request once it is interrupted, over all batches', async () => {
+    await using fake = await FakeController.start(900);
+    fake.fault = pastRoot((_, response) => {
+      const finish = response.end.bind(response);
+      response.end = ((...parts: Parameters<typeof finish>) => {
+        setTimeout(() => finish(...parts), 30);
+        return response;
+      }) as typeof response.end;
+      return false;
+    });
+    const target = openTestTarget(fake.address);
+    const interruption = new AbortController();
+    const { signal } = interruption;
+    const outcomes: Outcome[] = [];
+    const batches = [0, 300, 600].map(async (start) => {
+      const batch = ids(900).slice(start, start + 300);
+      for await (const each of target.revoke(batch, { signal })) outcomes.push(each);
+    });
+    while (outcomes.length < 40) await new Promise((resolve) => setTimeout(resolve, 5));
+    const sent = fake.requests.length;
+    const started = performance.now();
+    interruption.abort();
+    await Promise.all(batches);
+    expect(performance.now() - started).toBeLessThan(1000);
+    // Those already on the wire may arrive later than the signal.
+    expect(fake.requests.length - sent).toBeLessThanOrEqual(100);
+    expect(outcomes.every(({ result }) => result === 'revoked')).toBe(true);
+    expect(outcomes.length).toBeLessThan(400);
+    expect(fake.tokens.size).toBe(900 - outcomes.length);
+    await target.close();
+  });
+
+  test('does not wait for a controller that hangs when it is interrupted', async () => {
+    await using fake = await FakeController.start(300);
+    let left = 10;
+    fake.fault = pastRoot(() => left-- <= 0);
+    const target = openTestTarget(fake.address);
+    const interruption = new AbortController();
+    const outcomes: Outcome[] = [];
+    let interrupted = 0;
+    for await (const each of target.revoke(ids(300), { signal: interruption.signal })) {
+      outcomes.push(each);
+      if (outcomes.length < 10 || interrupted > 0) continue;
+      interrupted = performance.now();
+      interruption.abort();
+    }
+    expect(performance.now() - interrupted).toBeLessThan(1200);
+    const unknown = outcomes.filter(({ result }) => result === 'failed');
+    expect(unknown.length).toBeGreaterThan(0);
+    expect(unknown[0]?.reason).toBe(
+      'no response, so it may or may not be revoked: interrupted before the response',
+    );
+    expect(outcomes.length).toBeLessThanOrEqual(110);
+    await target.close();
+  });
 });
