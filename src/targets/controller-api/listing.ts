@@ -22,6 +22,8 @@ export interface Listing<Item extends { readonly id: number }> {
 /**
  * Streams the items of several queries, one query after the other; each query ascending by id. Each page asks for the
  * items after the last id of the previous page: with numbered pages, items that are deleted meanwhile would hide others.
+ * What is added meanwhile is not read: on a gateway each request with a token of the scope write adds an entry to the
+ * activity stream, so that reading it until nothing is left would never end.
  *
  * @throws TokenctlError as requests do; `unsupported` if a filter is rejected.
  */
@@ -36,12 +38,15 @@ export async function* listItems<Item extends { readonly id: number }>(
 async function* listPages<Item extends { readonly id: number }>(
   api: Api,
   query: Query,
-  { path, what, read }: Listing<Item>,
+  listing: Listing<Item>,
 ): AsyncIterable<Item> {
+  const { path, what, read } = listing;
+  let last: number | null = null;
   for (let after = 0; ; ) {
     const page = queryString([
       ...query,
       ['id__gt', String(after)],
+      ...(last === null ? [] : [['id__lte', String(last)] as const]),
       ['order_by', 'id'],
       ['page_size', String(PAGE_SIZE)],
       ['count_disabled', '1'],
@@ -56,7 +61,20 @@ async function* listPages<Item extends { readonly id: number }>(
       yield item;
     }
     if (isLast) return;
+    last ??= await largestId(api, query, listing);
+    if (last === null || after >= last) return;
   }
+}
+
+/** The largest id that a query has now: where a list of several pages ends. Null if nothing is left of it. */
+async function largestId<Item extends { readonly id: number }>(
+  api: Api,
+  query: Query,
+  { path, what, read }: Listing<Item>,
+): Promise<number | null> {
+  const page = queryString([...query, ['order_by', '-id'], ['page_size', '1'], ['count_disabled', '1']]);
+  const response = await api.send({ method: 'GET', path: `${path}?${page}` });
+  return firstItem(parseJson(response, api, what), { from: api, what, read })?.id ?? null;
 }
 
 /**

@@ -155,13 +155,17 @@ export function json(
 
 function page(query: URLSearchParams, items: readonly { readonly id: number }[]): unknown {
   const after = Number(query.get('id__gt') ?? 0);
+  const last = Number(query.get('id__lte') ?? Infinity);
   const username = query.get('username');
   const names = query.get('username__in')?.split(',') ?? (username === null ? null : [username]);
   const size = Number(query.get('page_size') ?? 25);
   const left = items.filter(
     (item) =>
-      item.id > after && (names === null || ('username' in item && names.includes(String(item.username)))),
+      item.id > after &&
+      item.id <= last &&
+      (names === null || ('username' in item && names.includes(String(item.username)))),
   );
+  if (query.get('order_by') === '-id') left.reverse();
   return { next: left.length > size ? '/more' : null, previous: null, results: left.slice(0, size) };
 }
 

@@ -11,8 +11,10 @@ describe('tokens', () => {
     expect(fake.requests).toEqual([
       'GET /api/',
       'GET /api/v2/tokens/?id__gt=0&order_by=id&page_size=200&count_disabled=1',
-      'GET /api/v2/tokens/?id__gt=200&order_by=id&page_size=200&count_disabled=1',
-      'GET /api/v2/tokens/?id__gt=400&order_by=id&page_size=200&count_disabled=1',
+      // What is added meanwhile is left out: the list ends where it ended then.
+      'GET /api/v2/tokens/?order_by=-id&page_size=1&count_disabled=1',
+      'GET /api/v2/tokens/?id__gt=200&id__lte=450&order_by=id&page_size=200&count_disabled=1',
+      'GET /api/v2/tokens/?id__gt=400&id__lte=450&order_by=id&page_size=200&count_disabled=1',
     ]);
     await target.close();
   });
