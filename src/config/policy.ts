@@ -86,6 +86,7 @@ export const policySchema = z.strictObject({
   'lifetime-default': rule.optional(),
   'session-age-long': withHours.optional(),
   'sessions-unlimited': rule.optional(),
+  'tokens-in-clear': rule.optional(),
   'exception-expired': rule.optional(),
 } satisfies { [Name in RuleName]: z.ZodType<PartOf<Policy[Name]> | undefined> });
 

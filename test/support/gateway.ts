@@ -14,8 +14,8 @@ const REFRESH_TOKENS = 'dab_oauth2_provider_oauth2refreshtoken';
 const APPLICATIONS = 'dab_oauth2_provider_oauth2application';
 const USERS = 'aap_gateway_api_user';
 
-/** What precedes the digest in a stored token. Later gateways write `$sha256$`, earlier ones nothing. */
-const STORED_PREFIX = '';
+/** What precedes the digest in a stored token. */
+const STORED_PREFIX = '$sha256$';
 
 interface Caller {
   readonly id: number;
@@ -384,6 +384,7 @@ const ids = (table: string) => ({
   id: `${table}.id = ?::bigint`,
   id__in: among(`${table}.id`, 'bigint'),
   id__gt: `${table}.id > ?::bigint`,
+  id__lte: `${table}.id <= ?::bigint`,
 });
 const TOKEN_FILTERS = {
   ...ids('t'),

@@ -1,4 +1,5 @@
 import {
+  type AggregateRule,
   type ApplicationRule,
   DAY,
   daysBetween,
@@ -166,5 +167,30 @@ export const sessionsUnlimited: SettingsRule = {
   prepare: () => ({
     violates: (settings) => (settings.SESSIONS_PER_USER ?? 0) < 0,
     message: () => 'The number of concurrent sessions per user is not limited.',
+  }),
+};
+
+/** Finds a gateway whose database holds working tokens in clear. */
+export const tokensInClear: AggregateRule = {
+  appliesTo: 'aggregates',
+  defaults: { enabled: true, severity: 'critical', exceptions: [] },
+  needs: ['token_storage'],
+  help: {
+    finds: 'A platform gateway that stores working tokens in clear, as the first releases of 2.5 do.',
+    matters: 'Everyone who can read the database or a backup of it can use the tokens.',
+    remedy: 'Upgrade the gateway, which hashes the stored tokens, then revoke tokens that backups contain.',
+    reference: 'RFC 6819, section 5.1.4.1.3: credentials are stored as hashes',
+  },
+  prepare: ({ facts }) => ({
+    add: () => undefined,
+    violations: () =>
+      facts.tokensInClear
+        ? [
+            {
+              subject: { kind: 'setting', setting: 'token storage' },
+              message: 'The gateway stores working tokens in clear.',
+            },
+          ]
+        : [],
   }),
 };

@@ -7,6 +7,7 @@ import {
   lifetimeDefault,
   sessionAgeLong,
   sessionsUnlimited,
+  tokensInClear,
 } from './controller-rules.ts';
 import {
   expiredPresent,
@@ -80,6 +81,7 @@ export const rules = {
   'lifetime-default': lifetimeDefault,
   'session-age-long': sessionAgeLong,
   'sessions-unlimited': sessionsUnlimited,
+  'tokens-in-clear': tokensInClear,
   'exception-expired': exceptionExpired,
 } as const satisfies Readonly<Record<string, Rule>>;
 

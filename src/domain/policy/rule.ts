@@ -193,6 +193,8 @@ export interface Facts {
   readonly lastChanges: ReadonlyMap<number, Date>;
   /** Null where no applied rule needs them. */
   readonly settings: PolicySettings | null;
+  /** Whether a gateway stores working tokens in clear. */
+  readonly tokensInClear: boolean;
 }
 
 /** Some ids, as far as asking about one goes. */
@@ -212,4 +214,5 @@ export type Fact =
   | 'session_limit'
   | 'pkce'
   | 'applications'
-  | 'refresh_tokens';
+  | 'refresh_tokens'
+  | 'token_storage';

@@ -17,6 +17,7 @@ export async function checkTarget(options: { target: Target }): Promise<CheckedT
 function warnings(description: TargetDescription): string[] {
   return [
     ...wayWarnings(description),
+    ...storageWarnings(description),
     ...(description.credential === 'database_role'
       ? roleWarnings(description)
       : accountWarnings(description)),
@@ -35,6 +36,12 @@ function wayWarnings({ transport, address }: TargetDescription): string[] {
     return ['The certificate is not verified: the database could be impersonated.'];
   }
   return [];
+}
+
+/** A copy of such a database is a set of working credentials. */
+function storageWarnings({ tokensInClear }: TargetDescription): string[] {
+  if (tokensInClear !== true) return [];
+  return ['This gateway stores working tokens in clear: a backup of its database contains them. Upgrade it.'];
 }
 
 /** The limits of an account of the controller. */

@@ -248,6 +248,11 @@ export interface TargetDescription {
   readonly capabilities: Capabilities;
   /** What a database role would need to be granted, by purpose; empty over REST. */
   readonly missingRights: readonly MissingRight[];
+  /**
+   * Whether a gateway stores working tokens in clear, as its first releases do. Absent where that cannot be read (over
+   * REST, without the right), and for a controller, which stores all tokens in clear.
+   */
+  readonly tokensInClear?: boolean;
 }
 
 /** Which users are meant; criteria that are present must all hold. No criterion means every user. */

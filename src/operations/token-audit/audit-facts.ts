@@ -77,6 +77,7 @@ class Gathering implements Record<Fact, () => Promise<void>> {
   readonly #external = new Map<number, string>();
   #lastChanges: ReadonlyMap<number, Date> = new Map();
   #settings: PolicySettings | null = null;
+  #tokensInClear = false;
   #reading: Promise<PolicySettings> | undefined;
   #description: Promise<TargetDescription> | undefined;
   found: readonly Application[] = [];
@@ -95,6 +96,7 @@ class Gathering implements Record<Fact, () => Promise<void>> {
       externalUsers: this.#external,
       lastChanges: this.#lastChanges,
       settings: this.#settings,
+      tokensInClear: this.#tokensInClear,
     };
   }
 
@@ -157,6 +159,15 @@ class Gathering implements Record<Fact, () => Promise<void>> {
   /** Nothing beforehand: they are read after the tokens, and may be refused then. */
   refresh_tokens(): Promise<void> {
     return Promise.resolve();
+  }
+
+  async token_storage(): Promise<void> {
+    const { dialect, tokensInClear } = await this.#describe();
+    if (dialect !== 'gateway') return; // the rule is about gateways
+    if (tokensInClear === undefined) {
+      throw new TokenctlError('unsupported', 'Only the database shows how a gateway stores tokens');
+    }
+    this.#tokensInClear = tokensInClear;
   }
 
   /** Read once, also where the first question for them was refused. */

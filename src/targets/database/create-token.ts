@@ -7,7 +7,7 @@ import { insertTokenCreated } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
 import { dateOf, milliseconds } from './queries.ts';
 import { currentSettings } from './settings.ts';
-import { type Layout, TABLES } from './tables.ts';
+import { HASH_PREFIX, isInClear, type Layout, TABLES } from './tables.ts';
 import { EXTERNAL_ACCOUNT } from './users.ts';
 
 /** Letters and digits in a token: some 178 bits, as in the controller's tokens. */
@@ -44,7 +44,7 @@ export async function createPersonalToken(
     const lifetime = settings.OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS ?? GATEWAY_LIFETIME_SECONDS;
     requireAllowed(owner, settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS);
     requireLifetime(lifetime);
-    const stored = TABLES[layout].storesHashes ? hash : value;
+    const stored = await storedToken(transaction, { layout, value, hash });
     const { id, created, expires } = await insertToken(transaction, {
       ...{ layout, stored, scope, description, lifetime },
       userId: owner.id,
@@ -67,6 +67,32 @@ export async function createPersonalToken(
 
 function generateToken(): string {
   return Array.from({ length: TOKEN_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+}
+
+/** A token in the form in which the tables hold tokens. */
+async function storedToken(
+  database: Queryable,
+  { layout, value, hash }: { readonly layout: Layout; readonly value: string; readonly hash: string },
+): Promise<string> {
+  const { storedForm } = TABLES[layout];
+  if (storedForm === 'token') return value;
+  if (storedForm === 'hash') return hash;
+  return (await storesInClear(database)) ? value : `${HASH_PREFIX}${hash}`;
+}
+
+/**
+ * Whether a gateway stores new tokens in clear: its newest token tells. A bare hash does not: earlier releases of
+ * tokenctl wrote it. A gateway without tokens is taken for a recent one, which stores hashes.
+ */
+async function storesInClear(database: Queryable): Promise<boolean> {
+  const { accessTokens, refreshTokens } = TABLES.gateway;
+  const newest = (table: string) =>
+    `(SELECT t.created, ${isInClear('t.token')} AS clear FROM ${table} t
+      WHERE t.token !~ '^[0-9a-f]{64}$' ORDER BY t.id DESC LIMIT 1)`;
+  const [row] = await database.query<{ clear: boolean }>(
+    `SELECT clear FROM (${newest(accessTokens)} UNION ALL ${newest(refreshTokens)}) n ORDER BY created DESC LIMIT 1`,
+  );
+  return row?.clear ?? false;
 }
 
 function requireAllowed(owner: Owner, allowExternalUsers: boolean): void {

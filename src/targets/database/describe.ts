@@ -18,7 +18,7 @@ import type { RecognizedLayout } from './layout.ts';
 import { PURPOSES } from './required-rights.ts';
 import { BATCH_SIZE } from './revocation.ts';
 import { missingRights } from './rights.ts';
-import { type Layout, TABLES } from './tables.ts';
+import { isInClear, type Layout, TABLES } from './tables.ts';
 
 /** The service reads its settings with each request; a controller and a gateway cache them. */
 const SETTINGS_HOLD: Readonly<Record<Layout, TargetDescription['capabilities']['settingsHold']>> = {
@@ -35,6 +35,11 @@ export async function describeDatabase(connection: Connection, context: string):
     role: await readRole(queryable),
     missing: await missingRights(queryable, layout),
   }));
+  const { accessTokens } = TABLES[layout];
+  const tokensInClear =
+    layout === 'gateway' && mayRead(missing, accessTokens, refreshTokens)
+      ? await connection.read(hasTokensInClear)
+      : undefined;
   const may = (purpose: RightsPurpose) => missing.every((right) => right.purpose !== purpose);
   return {
     context,
@@ -58,12 +63,23 @@ export async function describeDatabase(connection: Connection, context: string):
       batchSize: BATCH_SIZE,
     },
     missingRights: missing,
+    ...(tokensInClear !== undefined && { tokensInClear }),
   };
 }
 
 async function readRole(database: Queryable): Promise<string> {
   const [row] = await database.query<{ role: string }>('SELECT current_user::text AS role');
   return row?.role ?? '';
+}
+
+/** Whether a gateway holds tokens that still work in clear: access tokens that have not expired, refresh tokens that are not revoked. */
+async function hasTokensInClear(database: Queryable): Promise<boolean> {
+  const { accessTokens, refreshTokens } = TABLES.gateway;
+  const [row] = await database.query<{ found: boolean }>(
+    `SELECT EXISTS (SELECT FROM ${accessTokens} t WHERE ${isInClear('t.token')} AND t.expires > now())
+       OR EXISTS (SELECT FROM ${refreshTokens} r WHERE ${isInClear('r.token')} AND r.revoked IS NULL) AS found`,
+  );
+  return row?.found ?? false;
 }
 
 function mayRead(missing: readonly MissingRight[], ...tables: string[]): boolean {

@@ -1,6 +1,6 @@
 /**
  * Whose tables a database has: a controller's, those of tokenctl's own service, which carry the same names, or a platform
- * gateway's. A controller stores tokens in plain text, the others store their SHA-256 (hex).
+ * gateway's.
  */
 export type Layout = 'controller' | 'service' | 'gateway';
 
@@ -19,8 +19,11 @@ export interface Tables {
   readonly sessionMemberships: 'main_usersessionmembership' | 'aap_gateway_api_usersessionmembership';
   readonly settings: 'conf_setting' | 'aap_gateway_api_preference';
   readonly activity: 'main_activitystream' | 'dab_activitystream_entry';
-  /** Whether the token columns hold the SHA-256 (hex) of a token, not the token itself. */
-  readonly storesHashes: boolean;
+  /**
+   * What the token columns hold: the token, its SHA-256 (hex), or in a gateway either the token (early releases) or
+   * `$sha256$` and the SHA-256. A gateway that was upgraded may hold both, so each value tells its own form.
+   */
+  readonly storedForm: 'token' | 'hash' | 'by_value';
   /** The timestamp columns that a new access token sets. */
   readonly tokenTimestamps: readonly ('created' | 'updated' | 'modified')[];
   /** The column with the last change of a refresh token. */
@@ -40,7 +43,7 @@ const CONTROLLER: Tables = {
   sessionMemberships: 'main_usersessionmembership',
   settings: 'conf_setting',
   activity: 'main_activitystream',
-  storesHashes: false,
+  storedForm: 'token',
   tokenTimestamps: ['created', 'updated', 'modified'],
   refreshTokenUpdatedAt: 'updated',
   userTimestamp: '',
@@ -50,7 +53,7 @@ const CONTROLLER: Tables = {
 /** The tables of each layout. */
 export const TABLES: Readonly<Record<Layout, Tables>> = {
   controller: CONTROLLER,
-  service: { ...CONTROLLER, storesHashes: true, unredeemed: ' AND c.used IS NULL' },
+  service: { ...CONTROLLER, storedForm: 'hash', unredeemed: ' AND c.used IS NULL' },
   gateway: {
     accessTokens: 'dab_oauth2_provider_oauth2accesstoken',
     refreshTokens: 'dab_oauth2_provider_oauth2refreshtoken',
@@ -60,7 +63,7 @@ export const TABLES: Readonly<Record<Layout, Tables>> = {
     sessionMemberships: 'aap_gateway_api_usersessionmembership',
     settings: 'aap_gateway_api_preference',
     activity: 'dab_activitystream_entry',
-    storesHashes: true,
+    storedForm: 'by_value',
     tokenTimestamps: ['created', 'modified'],
     refreshTokenUpdatedAt: 'modified',
     userTimestamp: ', modified = now()',
@@ -68,14 +71,29 @@ export const TABLES: Readonly<Record<Layout, Tables>> = {
   },
 };
 
-/** SQL for the fingerprint of a stored token. The server computes it, so that no token leaves the database. */
+/** What precedes the hash in a gateway's token columns (its library's `hash_string`). */
+export const HASH_PREFIX = '$sha256$';
+
+/**
+ * SQL for the fingerprint of a stored token: always of the SHA-256 of the token itself, as a REST client computes it from
+ * the value. The server computes it, so that no token leaves the database.
+ */
 export function tokenFingerprint(layout: Layout, column: string): string {
-  return TABLES[layout].storesHashes ? `left(${column}, 12)` : fingerprint(column);
+  return `left(${tokenHash(layout, column)}, 12)`;
 }
 
-/** SQL for the SHA-256 (hex) of a stored token. */
+/** SQL for the SHA-256 (hex) of a stored token. What is not recognized as a hash is a token, and is hashed. */
 export function tokenHash(layout: Layout, column: string): string {
-  return TABLES[layout].storesHashes ? column : sha256(column);
+  const { storedForm } = TABLES[layout];
+  if (storedForm === 'hash') return column;
+  if (storedForm === 'token') return sha256(column);
+  return `CASE WHEN ${column} ~ '^[$]sha256[$][0-9a-f]{64}$' THEN substr(${column}, ${HASH_PREFIX.length + 1})
+    ELSE ${sha256(column)} END`;
+}
+
+/** SQL for whether a gateway's token column holds a token in clear. An index for patterns serves it, as Django makes one. */
+export function isInClear(column: string): string {
+  return `(${column} ~<~ '${HASH_PREFIX}' OR ${column} ~>=~ '$sha256%')`;
 }
 
 /** SQL for the first 12 hex digits of the SHA-256 of a text. */

@@ -32,6 +32,7 @@ export function facts(other: Partial<Facts> = {}): Facts {
     externalUsers: new Map(),
     lastChanges: new Map(),
     settings: installedSettings,
+    tokensInClear: false,
     ...other,
   };
 }

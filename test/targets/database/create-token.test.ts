@@ -27,7 +27,8 @@ describe.each(LAYOUTS)('creating a token in the tables of the %s', (layout) => {
     const { token, value } = await place.target.createToken({ ...request, user: 'alice' });
     expect(value.reveal()).toMatch(/^[A-Za-z0-9]{30}$/);
     const digest = createHash('sha256').update(value.reveal()).digest('hex');
-    expect(await stored(token.id)).toEqual([{ token: layout === 'controller' ? value.reveal() : digest }]);
+    const form = { controller: value.reveal(), service: digest, gateway: `$sha256$${digest}` }[layout];
+    expect(await stored(token.id)).toEqual([{ token: form }]);
     expect(token).toMatchObject({ ...request, application: null, fingerprint: digest.slice(0, 12) });
     // A gateway's own lifetime is in a file: its default, a year.
     const lifetime = layout === 'gateway' ? 31_536_000_000 : 3_600_000;

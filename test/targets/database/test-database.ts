@@ -110,7 +110,7 @@ async function makeTokens(
 ): Promise<number[]> {
   const { accessTokens, tokenTimestamps } = wanted.tables;
   const values = {
-    token: "encode(sha256(gen_random_uuid()::text::bytea), 'hex')",
+    token: storedRandom(wanted.tables),
     expires: "now() + interval '1 year'",
     ...{ scope: "'write'", description: "''" },
     ...Object.fromEntries(tokenTimestamps.map((stamp) => [stamp, 'now()'])),
@@ -125,6 +125,12 @@ async function makeTokens(
   return rows.map(({ id }) => id);
 }
 
+/** SQL for a random stored token, in the form of the layout. */
+function storedRandom({ storedForm }: Tables): string {
+  const hash = "encode(sha256(gen_random_uuid()::text::bytea), 'hex')";
+  return storedForm === 'by_value' ? `'$sha256$' || ${hash}` : hash;
+}
+
 async function makeRefreshToken(
   database: Database,
   wanted: { readonly tables: Tables; readonly accessTokenId: number | null; readonly revoked: boolean },
@@ -133,7 +139,7 @@ async function makeRefreshToken(
   const [row] = await database.query<{ id: number }>(
     `INSERT INTO ${refreshTokens}
        (token, access_token_id, application_id, user_id, created, ${refreshTokenUpdatedAt}, revoked)
-     VALUES (encode(sha256(gen_random_uuid()::text::bytea), 'hex'), $1, ${GITHUB}, ${ALICE}, now(), '2020-01-01',
+     VALUES (${storedRandom(wanted.tables)}, $1, ${GITHUB}, ${ALICE}, now(), '2020-01-01',
        CASE WHEN $2::boolean THEN '2021-01-01'::timestamptz END) RETURNING id`,
     [wanted.accessTokenId, wanted.revoked],
   );
