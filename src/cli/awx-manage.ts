@@ -67,9 +67,9 @@ async function warnAboutOtherComponents(runtime: Runtime): Promise<void> {
 }
 
 async function planFor({ runtime, flags }: ManagementRevocation) {
-  const { capabilities } = await runtime.description();
+  const description = await runtime.description();
   const withRefreshTokens = flags.all === true || flags.revoke_refresh === true;
-  if (withRefreshTokens && !capabilities.refreshTokens) throw refreshTokensUnsupported();
+  if (withRefreshTokens && !description.capabilities.refreshTokens) throw refreshTokensUnsupported();
   return await inManagementWords(
     planRevocation({
       keepCodes: true,
@@ -78,7 +78,7 @@ async function planFor({ runtime, flags }: ManagementRevocation) {
       clock: runtime.clock,
       includeOwn: true,
       accessOnly: !withRefreshTokens,
-      capabilities,
+      description,
     }),
     { code: 'not_found', message: 'A user with that username does not exist.' },
   );

@@ -1,9 +1,9 @@
 import { Document, isScalar, isSeq } from 'yaml';
 import { TokenctlError } from '../domain/errors.ts';
+import { nearestName } from '../domain/nearest-name.ts';
 import type { Secret } from '../domain/secret.ts';
 import type { Configuration } from './configuration.ts';
 import { parseConfiguration, readConfiguration } from './layers.ts';
-import { nearestName } from './nearest-name.ts';
 import { type Environment, replaceFile } from './paths.ts';
 import {
   contextNamePattern,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { nearestName } from '../domain/nearest-name.ts';
 import { jobsSchema, schedulerSchema } from './jobs.ts';
-import { nearestName } from './nearest-name.ts';
 import { policySchema } from './policy.ts';
 import { type DatabaseSetting, databaseSetting, duration, secretReference } from './value-schemas.ts';
 

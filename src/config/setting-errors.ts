@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TokenctlError } from '../domain/errors.ts';
+import { nearestName } from '../domain/nearest-name.ts';
 import { isMapping, type Layer } from './layers.ts';
-import { nearestName } from './nearest-name.ts';
 import { configurationSchema } from './schema.ts';
 
 interface Problem {

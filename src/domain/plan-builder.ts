@@ -21,6 +21,8 @@ interface PlanFacts {
   readonly staysAlive: readonly StaysAlive[];
   /** Ids that were named in vain. */
   readonly absentIds: readonly number[];
+  /** As of {@link RevocationPlan.notSeen}; null where absent. */
+  readonly notSeen?: string | null;
   /** The sessions that end; none where absent. */
   readonly sessions?: PlannedSessions | null;
 }
@@ -118,6 +120,7 @@ export class PlanBuilder {
       owners: planned.owners.concat(own.owners),
       ownTokenIds: own.ids,
       absentIds: facts.absentIds,
+      notSeen: facts.notSeen ?? null,
       ...along,
       refreshTokensBeside: reach.refreshTokens ? this.#withRefreshToken : 0,
       refreshTokenOwners: alone.owners,

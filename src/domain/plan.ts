@@ -62,6 +62,11 @@ export interface RevocationPlan {
    * caller, or excluded by other criteria.
    */
   readonly absentIds: readonly number[];
+  /**
+   * Why the account does not see the whole selection, as a sentence without a full stop: what it leaves out is not
+   * known, and the revocation cannot be verified. Null if the account sees all of it.
+   */
+  readonly notSeen: string | null;
   /** What is included; all false if the target cannot do it or it was not requested. */
   readonly reach: Reach;
   /** How many live refresh tokens are beside the access tokens and go with them; 0 where they do not. */

@@ -1,5 +1,7 @@
 import { TokenctlError } from '../domain/errors.ts';
+import { nearestName } from '../domain/nearest-name.ts';
 import type { Selector } from '../domain/selector.ts';
+import { limitText } from '../domain/visibility.ts';
 import type { Target } from './ports/target.ts';
 
 /**
@@ -7,7 +9,8 @@ import type { Target } from './ports/target.ts';
  * user has no tokens".
  *
  * @returns The users' ids, by name as given; null where no users are named.
- * @throws TokenctlError `not_found` naming what is missing.
+ * @throws TokenctlError `not_found` naming what is missing, and the nearest name; `permission_refused` for an account
+ * that sees only part, which cannot tell what is missing from what is hidden.
  */
 export async function resolveNames(
   target: Target,
@@ -16,23 +19,113 @@ export async function resolveNames(
   const userIds = selector.users === undefined ? null : await idsOf(target, selector.users);
   if (selector.applications !== undefined) {
     const found = await target.applications(selector.applications);
-    refuseMissing('application', selector.applications, new Set(found.map(({ name }) => name)));
+    await refuseMissing(target, 'application', {
+      names: selector.applications,
+      found: new Set(found.map(({ name }) => name)),
+    });
   }
   return { userIds };
+}
+
+/**
+ * Makes sure that tokens that are named by id existed: an id that the target does not list must at least be known from
+ * its activity stream, as that of a token that was deleted.
+ *
+ * @param ids Those that the target does not list.
+ * @throws TokenctlError `not_found`; `permission_refused` for an account that sees only part.
+ */
+export async function resolveTokenIds(target: Target, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return;
+  const description = await target.describe();
+  const limit = limitText(description);
+  if (limit === null && (await areKnown(target, ids))) return;
+  const named = namesText(ids);
+  const noun = `token${ids.length === 1 ? '' : 's'} with id ${named}`;
+  if (limit !== null) {
+    throw new TokenctlError('permission_refused', `No ${noun} visible to ${description.identity.username}`, {
+      hint: `${limit}. Use a superuser's account to see others.`,
+      details: { kind: 'token', ids },
+    });
+  }
+  throw new TokenctlError('not_found', `No ${noun}`, {
+    hint: 'Check the id with `tokenctl tokens list`.',
+    details: { kind: 'token', ids },
+  });
+}
+
+/** Whether the activity stream names each of these tokens; true where the target refuses to tell. */
+async function areKnown(target: Target, ids: readonly number[]): Promise<boolean> {
+  const unknown = new Set(ids);
+  try {
+    for await (const { changes } of target.activity({ tokenIds: ids })) {
+      if (typeof changes['id'] === 'number') unknown.delete(changes['id']);
+      if (unknown.size === 0) return true;
+    }
+    return false;
+  } catch (error) {
+    if (
+      error instanceof TokenctlError &&
+      (error.code === 'unsupported' || error.code === 'permission_refused')
+    ) {
+      return true;
+    }
+    throw error;
+  }
 }
 
 async function idsOf(target: Target, names: readonly string[]): Promise<Map<string, number>> {
   const found = new Map<string, number>();
   for await (const { id, username } of target.users({ names })) found.set(username, id);
-  refuseMissing('user', names, found);
+  await refuseMissing(target, 'user', { names, found });
   return found;
 }
 
-function refuseMissing(kind: string, names: readonly string[], found: Pick<Set<string>, 'has'>): void {
+async function refuseMissing(
+  target: Target,
+  kind: 'user' | 'application',
+  { names, found }: { readonly names: readonly string[]; readonly found: Pick<Set<string>, 'has'> },
+): Promise<void> {
   const missing = names.filter((name) => !found.has(name));
-  if (missing.length === 0) return;
-  throw new TokenctlError('not_found', `No ${kind} named ${missing.join(', ')} is visible to you`, {
-    hint: `Check the spelling, including upper and lower case. Deleting a ${kind} also deletes its tokens.`,
-    details: { kind, names: missing },
+  const [first] = missing;
+  if (first === undefined) return;
+  const description = await target.describe();
+  const details = { kind, names: missing };
+  const what = `No ${kind} named ${namesText(missing.map((name) => `"${name}"`))}`;
+  const limit = limitText(description, `${kind}s`);
+  if (limit !== null) {
+    throw new TokenctlError('permission_refused', `${what} is visible to ${description.identity.username}`, {
+      hint: `Check the spelling. ${limit}: use a superuser's account to see others.`,
+      details,
+    });
+  }
+  const nearest = nearestName(first, await namesOf(target, kind));
+  throw new TokenctlError('not_found', what, {
+    hint:
+      nearest === undefined
+        ? `Check the spelling, including upper and lower case. Deleting a ${kind} also deletes its tokens.`
+        : `Did you mean "${nearest}"?`,
+    details,
   });
+}
+
+/** How many names are compared with a misspelled one: ten requests over REST. */
+const MAX_COMPARED = 2000;
+
+/** Names of users or applications, the first of them; none where the target does not tell. */
+async function namesOf(target: Target, kind: 'user' | 'application'): Promise<string[]> {
+  const names: string[] = [];
+  try {
+    if (kind === 'application') return (await target.applications()).map(({ name }) => name);
+    for await (const { username } of target.users()) {
+      if (names.push(username) === MAX_COMPARED) break;
+    }
+  } catch (error) {
+    // The missing name is the error to report.
+    if (!(error instanceof TokenctlError)) throw error;
+  }
+  return names;
+}
+
+function namesText(values: readonly (string | number)[]): string {
+  return values.length < 3 ? values.join(' or ') : `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
 }

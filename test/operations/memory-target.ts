@@ -275,6 +275,7 @@ export function description(other: Partial<TargetDescription> = {}): TargetDescr
     dialect: 'controller',
     version: '24.6.1',
     identity: { id: 1, username: 'admin', isSuperuser: true, isSystemAuditor: false },
+    visibility: { kind: 'all' },
     credential: 'token',
     transport: 'https',
     capabilities: {

@@ -163,9 +163,14 @@ describe('a plan with refresh tokens and sessions', () => {
 
   test('asks nobody what the target can do where that is given', async () => {
     await using at = await estate();
-    const { capabilities } = at.target.self;
+    const { self } = at.target;
     at.target.describe = () => Promise.reject(new Error('asked twice'));
-    const plan = await planRevocation({ target: at.target, selector: { all: true }, clock, capabilities });
+    const plan = await planRevocation({
+      target: at.target,
+      selector: { all: true },
+      clock,
+      description: self,
+    });
     expect(plan.reach.refreshTokens).toBe(true);
   });
 });

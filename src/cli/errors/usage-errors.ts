@@ -1,8 +1,8 @@
 import type { Command } from '@oclif/core/command';
 import type { Config } from '@oclif/core/config';
 import type { CLIError } from '@oclif/core/errors';
-import { nearestName } from '../../config/nearest-name.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { nearestName } from '../../domain/nearest-name.ts';
 
 /** The fields of the flag parser's errors that are used here. */
 interface ParserError {

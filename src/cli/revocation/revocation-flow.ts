@@ -66,12 +66,11 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
 async function planFor(request: RevocationRequest): Promise<RevocationPlan> {
   const { runtime, selector, flags } = request;
   const { 'at-most': atMost, 'include-own': includeOwn } = flags;
-  const { capabilities } = await runtime.description();
   return await planRevocation({
     target: await runtime.target(),
     selector,
     clock: runtime.clock,
-    capabilities,
+    description: await runtime.description(),
     accessOnly: flags['access-only'] === true,
     withSessions: flags['with-sessions'] === true,
     findings: await findingsFor(request),

@@ -6,7 +6,7 @@ import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
 import type { Clock } from '../ports/scheduler.ts';
-import type { Capabilities, Target, TargetDescription } from '../ports/target.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { datedFrom, type RevocationListeners } from '../revocation/revocation-report.ts';
 import { revokeAllAccess } from './revoke-all-access.ts';
@@ -49,10 +49,11 @@ function planAccess(options: {
   readonly target: Target;
   readonly clock: Clock;
   readonly users: readonly string[];
-  readonly capabilities: Capabilities;
+  readonly description: TargetDescription;
 }): Promise<RevocationPlan> {
-  const { users, ...others } = options;
-  return planRevocation({ ...others, selector: { users }, withSessions: options.capabilities.sessions });
+  const { users, target, clock, description } = options;
+  const withSessions = description.capabilities.sessions;
+  return planRevocation({ target, clock, description, selector: { users }, withSessions });
 }
 
 /**
@@ -74,7 +75,7 @@ export async function planUserOffboarding(options: {
       hint: 'Use another account.',
     });
   }
-  const revocation = await planAccess({ ...options, capabilities });
+  const revocation = await planAccess(options);
   const active = (await readUsers(target, { names: users }))
     .filter(({ isActive }) => isActive)
     .map(({ id, username }) => ({ name: username, userId: id, before: true, locked: false }));
@@ -197,8 +198,7 @@ export async function planOffboarding(options: PlanOffboardingOptions): Promise<
   const { target, description, clock, stopAbovePercent } = options;
   const users = await whoIsGone(options);
   if (users.length === 0) return { plan: null, users, tokens: 0 };
-  const { capabilities } = description;
-  const plan = await planAccess({ target, clock, users, capabilities });
+  const plan = await planAccess({ target, clock, users, description });
   let tokens = 0;
   for await (const _token of target.tokens({ all: true })) tokens += 1;
   refuseTooMany(plan.tokenIds.length, { tokens, stopAbovePercent, users });

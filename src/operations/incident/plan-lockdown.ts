@@ -115,10 +115,9 @@ export async function planLockdown(options: PlanLockdownOptions): Promise<Lockdo
 }
 
 function counting(options: PlanLockdownOptions, selector: Selector): Promise<RevocationPlan> {
-  const { target, clock, scope } = options;
-  const { capabilities } = options.description;
-  const withSessions = capabilities.sessions && scope.kind !== 'applications';
-  return planRevocation({ target, selector, clock, capabilities, withSessions });
+  const { target, clock, scope, description } = options;
+  const withSessions = description.capabilities.sessions && scope.kind !== 'applications';
+  return planRevocation({ target, selector, clock, description, withSessions });
 }
 
 /** A plan of nothing: the caller's own tokens, which are kept, and what stays alive. */

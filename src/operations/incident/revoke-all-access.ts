@@ -45,7 +45,7 @@ export async function revokeAllAccess(work: OperationRun, clearing: Clearing): P
       target: work.target,
       selector,
       clock: clearing.change.clock,
-      capabilities: clearing.change.description.capabilities,
+      description: clearing.change.description,
       withSessions: clearing.sessions,
     });
     if (amount(last) === 0) {

@@ -1,3 +1,4 @@
+import type { Claim } from '../../domain/claim.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
 import type { Secret } from '../../domain/secret.ts';
@@ -7,23 +8,23 @@ import { settingNamed } from './lock-settings.ts';
 import { readUsers, selectorOf, usersOf } from './scope-selection.ts';
 import { takeStep } from './step.ts';
 
-/** Whether one way in is closed, and how that was found out. */
-export interface AccessPath {
-  readonly path:
-    | 'access_tokens'
-    | 'revoked_token'
-    | 'authorization_codes'
-    | 'refresh_tokens'
-    | 'sessions'
-    | 'basic_authentication'
-    | 'external_tokens'
-    | 'users';
-  readonly state: 'closed' | 'open' | 'not_checked';
-  /** As a sentence. */
-  readonly how: string;
+/** A way to get access. */
+type PathName =
+  | 'access_tokens'
+  | 'revoked_token'
+  | 'authorization_codes'
+  | 'refresh_tokens'
+  | 'sessions'
+  | 'basic_authentication'
+  | 'external_tokens'
+  | 'users';
+
+/** Whether one way in is closed, and what that rests on. */
+export type AccessPath = Claim<'closed' | 'open'> & {
+  readonly path: PathName;
   /** When (RFC 3339) the last one that was issued before has expired; only of authorization codes that are not checked. */
   readonly until?: string;
-}
+};
 
 /** What was closed. */
 interface ClosedPaths {
@@ -56,10 +57,10 @@ export async function checkAccessPaths(checks: Checks, closed: ClosedPaths): Pro
     capabilities.authorizationCodes ? await authorizationCodes(target, scope) : await uncheckedCodes(checks),
     capabilities.refreshTokens
       ? await refreshTokens(target, scope)
-      : notChecked('refresh_tokens', capabilities),
+      : notListed('refresh_tokens', capabilities),
     ...(scope.kind === 'applications'
       ? []
-      : [capabilities.sessions ? await sessions(target, scope) : notChecked('sessions', capabilities)]),
+      : [capabilities.sessions ? await sessions(target, scope) : notListed('sessions', capabilities)]),
     ...(await switches(target, closed)),
     ...(closed.users.length > 0 ? [await users(target, closed)] : []),
   ];
@@ -88,7 +89,13 @@ function checked(
   open: number,
   texts: { readonly closed: string; readonly open: string },
 ): AccessPath {
-  return { path: name, state: open === 0 ? 'closed' : 'open', how: open === 0 ? texts.closed : texts.open };
+  const isClosed = open === 0;
+  return {
+    path: name,
+    state: isClosed ? 'closed' : 'open',
+    basis: 'checked',
+    how: isClosed ? texts.closed : texts.open,
+  };
 }
 
 async function accessTokens(
@@ -137,6 +144,7 @@ async function uncheckedCodes({ target, now }: Checks): Promise<AccessPath> {
   return {
     path: 'authorization_codes',
     state: 'not_checked',
+    basis: 'not_checked',
     how: `They cannot be listed with this context. One from before can be exchanged for tokens until ${until.slice(0, 16)}Z.`,
     until,
   };
@@ -202,9 +210,9 @@ async function users(target: Target, closed: ClosedPaths): Promise<AccessPath> {
   });
 }
 
-function notChecked(name: 'refresh_tokens' | 'sessions', { identifies }: Capabilities): AccessPath {
+function notListed(name: 'refresh_tokens' | 'sessions', { identifies }: Capabilities): AccessPath {
   const where = identifies === 'by_trying' ? 'over the REST API' : 'with the rights of this role';
-  return { path: name, state: 'not_checked', how: `They cannot be listed ${where}.` };
+  return notChecked(name, `They cannot be listed ${where}.`);
 }
 
 /**
@@ -217,7 +225,7 @@ function notChecked(name: 'refresh_tokens' | 'sessions', { identifies }: Capabil
 async function probeToken(work: OperationRun, incident: string): Promise<AccessPath> {
   const { target } = work;
   const description = `tokenctl: probe of ${incident}`;
-  let path = revokedTokenPath('not_checked', 'No test token could be created.');
+  let path = notChecked('revoked_token', 'No test token could be created.');
   await takeStep(work, {
     name: 'probe',
     title: 'Testing a revoked token',
@@ -229,7 +237,7 @@ async function probeToken(work: OperationRun, incident: string): Promise<AccessP
       const ids = [...new Set([...left, token.id])];
       const problem = await revoked(target, ids);
       if (problem === null) path = await presented(target, value);
-      else path = revokedTokenPath('not_checked', `The test token was not revoked: ${problem}.`);
+      else path = notChecked('revoked_token', `The test token was not revoked: ${problem}.`);
       return {
         result: path.state === 'closed' ? 'done' : 'partly',
         message: path.how,
@@ -264,6 +272,10 @@ async function presented(target: Target, value: Secret): Promise<AccessPath> {
   return revokedTokenPath('closed', 'A test token was refused after it was revoked.');
 }
 
-function revokedTokenPath(state: AccessPath['state'], how: string): AccessPath {
-  return { path: 'revoked_token', state, how };
+function revokedTokenPath(state: 'closed' | 'open', how: string): AccessPath {
+  return { path: 'revoked_token', state, basis: 'checked', how };
+}
+
+function notChecked(path: PathName, how: string): AccessPath {
+  return { path, state: 'not_checked', basis: 'not_checked', how };
 }

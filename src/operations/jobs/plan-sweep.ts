@@ -63,7 +63,7 @@ export async function planSweep(
     target: options.target,
     selector: { ids: oldestFirst.slice(0, options.atMost).map(([id]) => id) },
     clock: options.clock,
-    capabilities: options.description.capabilities,
+    description: options.description,
     accessOnly: options.accessOnly === true,
   });
   return { ...counted, plan };

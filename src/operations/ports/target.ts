@@ -13,6 +13,7 @@ import type {
   User,
   UserReference,
 } from '../../domain/token.ts';
+import type { Visibility } from '../../domain/visibility.ts';
 
 /** What a token is created with. */
 export interface TokenRequest {
@@ -238,6 +239,8 @@ export interface TargetDescription {
     readonly isSuperuser: boolean;
     readonly isSystemAuditor: boolean;
   };
+  /** What the caller sees of tokens, users and applications. What it may not see is left out of every list. */
+  readonly visibility: Visibility;
   /** How the tool authenticates there. */
   readonly credential: 'token' | 'password' | 'database_role';
   /**

@@ -6,17 +6,18 @@ import { selectionOf } from '../../domain/remedies.ts';
 import { describeSelector, type Selector, validateSelector } from '../../domain/selector.ts';
 import type { Token, User } from '../../domain/token.ts';
 import type { Clock } from '../ports/scheduler.ts';
-import type { Capabilities, RefreshTokenSelector, Target } from '../ports/target.ts';
+import type { RefreshTokenSelector, Target, TargetDescription } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
 import { noSessions, planSessions } from '../sessions/sessions.ts';
+import { unseenPart } from '../visibility.ts';
 
 /** What to plan. */
 export interface PlanRevocationOptions {
   readonly target: Target;
   readonly selector: Selector;
   readonly clock: Clock;
-  /** What the target can do, where it has been described already; it is asked otherwise. */
-  readonly capabilities?: Capabilities;
+  /** The target's description, where it is known already; it is asked otherwise. */
+  readonly description?: TargetDescription;
   /** Plans the caller's own credential as well, last; kept and reported by default. */
   readonly includeOwn?: boolean;
   /** Leaves refresh tokens alive, as the bare management command does; taken along where possible by default. */
@@ -45,7 +46,8 @@ export interface PlanRevocationOptions {
 export async function planRevocation(options: PlanRevocationOptions): Promise<RevocationPlan> {
   const { target, selector, findings } = options;
   validateSelector(selector);
-  const reach = await reachOf(options);
+  const description = options.description ?? (await target.describe());
+  const reach = reachOf(options, description);
   const { userIds } = await resolveNames(target, selector);
   const builder = new PlanBuilder({
     selection:
@@ -75,6 +77,8 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
       selection: selectionOf(findings ? { ids: [] } : selector, builder.ownerNames),
     }),
     absentIds: [...absent],
+    // Tokens that are named by id and listed are all that such a selection means.
+    notSeen: selector.ids !== undefined && absent.size === 0 ? null : unseenPart(description, selector),
     sessions: reach.sessions ? await planSessions(target, ascending(users)) : null,
   });
   refuseTooLarge(plan.tokenIds.length + plan.refreshTokenIds.length, options.atMost);
@@ -98,10 +102,10 @@ function meant(
 
 async function* none(): AsyncIterable<never> {}
 
-async function reachOf(options: PlanRevocationOptions): Promise<Reach> {
-  const capabilities = options.capabilities ?? (await options.target.describe()).capabilities;
+function reachOf(options: PlanRevocationOptions, description: TargetDescription): Reach {
+  const { capabilities } = description;
   const sessions = options.withSessions === true;
-  if (sessions && !capabilities.sessions) throw noSessions(await options.target.describe());
+  if (sessions && !capabilities.sessions) throw noSessions(description);
   const along = options.accessOnly !== true;
   const isWhole = !options.findings && refreshTokenSelector(options.selector) !== null;
   return {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { User } from '../../domain/token.ts';
+import type { Visibility } from '../../domain/visibility.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import type { Api, Dialect } from './api.ts';
 import type { HttpResponse } from './connection.ts';
@@ -35,9 +36,10 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
     });
   }
   const { id, username, isSuperuser, isSystemAuditor = false } = caller;
-  const [changes, acceptsActive] = await Promise.all([
+  const [changes, acceptsActive, visibility] = await Promise.all([
     mayChange(api),
     isSuperuser ? acceptsUserActive(api) : false,
+    readVisibility(api, caller),
   ]);
   return {
     context,
@@ -46,6 +48,7 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
     ...(components !== undefined && { components }),
     version,
     identity: { id, username, isSuperuser, isSystemAuditor },
+    visibility,
     credential: api.credential.kind,
     transport: api.transport,
     capabilities: {
@@ -63,6 +66,45 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
     },
     missingRights: [],
   };
+}
+
+const organizations = z.object({ results: z.array(z.object({ name: z.string() })) });
+
+/**
+ * What the caller sees. A controller 24.6 lists all tokens for superusers and system auditors only. An organization
+ * administrator also gets the tokens of the applications of its organizations, but no personal tokens of its members,
+ * and all users only if ORG_ADMINS_CAN_SEE_ALL_USERS is on, which it may not read. A gateway may list more tokens for a
+ * normal user, depending on its version, so nothing more is promised there.
+ */
+async function readVisibility(api: Api, caller: User): Promise<Visibility> {
+  if (caller.isSuperuser || caller.isSystemAuditor === true) return { kind: 'all' };
+  const administered = api.dialect.name === 'controller' ? await readOrganizations(api, caller.id) : [];
+  if (administered.length === 0) {
+    return {
+      kind: 'part',
+      tokens: 'its own tokens',
+      users: 'users of its own organizations and teams',
+      applications: 'applications of its own organizations',
+      organizations: [],
+    };
+  }
+  const which = administered.join(', ');
+  return {
+    kind: 'part',
+    tokens: `its own tokens and those of the applications of ${which}`,
+    users: `the users of ${which}, and others if the controller allows it`,
+    applications: `applications of its own organizations`,
+    organizations: administered,
+  };
+}
+
+/** The names of the organizations that a user administers. The service may lack the list. */
+async function readOrganizations(api: Api, userId: number): Promise<readonly string[]> {
+  const path = `users/${userId}/admin_of_organizations/?page_size=200`;
+  const response = await api.send({ method: 'GET', path });
+  if (response.status === 403 || response.status === 404) return [];
+  const { data } = organizations.safeParse(parseJson(response, api, 'the organizations of the current user'));
+  return data?.results.map(({ name }) => name) ?? [];
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   refreshTokensRemedy,
   sessionsRemedy,
 } from '../../domain/remedies.ts';
+import type { Visibility } from '../../domain/visibility.ts';
 import type {
   AuthenticationSettings,
   MissingRight,
@@ -15,7 +16,7 @@ import type {
 } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import type { RecognizedLayout } from './layout.ts';
-import { PURPOSES } from './required-rights.ts';
+import { PURPOSES, requiredColumns } from './required-rights.ts';
 import { BATCH_SIZE } from './revocation.ts';
 import { missingRights } from './rights.ts';
 import { isInClear, type Layout, TABLES } from './tables.ts';
@@ -31,9 +32,10 @@ const SETTINGS_HOLD: Readonly<Record<Layout, TargetDescription['capabilities']['
 export async function describeDatabase(connection: Connection, context: string): Promise<TargetDescription> {
   const { layout, recognized, address, database } = connection;
   const { refreshTokens, authorizationCodes, sessionMemberships, settings } = TABLES[layout];
-  const { role, missing } = await connection.read(async (queryable) => ({
+  const { role, missing, filtered } = await connection.read(async (queryable) => ({
     role: await readRole(queryable),
     missing: await missingRights(queryable, layout),
+    filtered: await readFilteredTables(queryable, [...requiredColumns(layout).keys()]),
   }));
   const { accessTokens } = TABLES[layout];
   const tokensInClear =
@@ -47,6 +49,7 @@ export async function describeDatabase(connection: Connection, context: string):
     dialect: layout,
     version: null,
     identity: { id: null, username: role, isSuperuser: may('revoke'), isSystemAuditor: may('read') },
+    visibility: visibilityOf(layout, missing, filtered),
     credential: 'database_role',
     transport: database.transport,
     capabilities: {
@@ -80,6 +83,41 @@ async function hasTokensInClear(database: Queryable): Promise<boolean> {
        OR EXISTS (SELECT FROM ${refreshTokens} r WHERE ${isInClear('r.token')} AND r.revoked IS NULL) AS found`,
   );
   return row?.found ?? false;
+}
+
+/** The tables of which row-level security may hide rows from the current role. */
+async function readFilteredTables(database: Queryable, tables: readonly string[]): Promise<string[]> {
+  const rows = await database.query<{ name: string }>(
+    `SELECT w.name FROM unnest($1::text[]) AS w(name)
+     WHERE to_regclass(w.name) IS NOT NULL AND row_security_active(to_regclass(w.name))`,
+    [tables],
+  );
+  return rows.map(({ name }) => name);
+}
+
+/**
+ * What the role sees. A missing right to read refresh tokens or sessions is not part of this: the capabilities tell it,
+ * and what depends on it is reported as not checked.
+ */
+function visibilityOf(
+  layout: Layout,
+  missing: readonly MissingRight[],
+  filtered: readonly string[],
+): Visibility {
+  const { users, applications, accessTokens } = TABLES[layout];
+  const isReadable = mayRead(missing, users, applications, accessTokens);
+  if (isReadable && filtered.length === 0) return { kind: 'all' };
+  const what = (name: string) =>
+    isReadable
+      ? `${name} that row-level security shows to this role (policies on ${filtered.join(', ')})`
+      : `${name} that its rights allow it to read`;
+  return {
+    kind: 'part',
+    tokens: what('tokens'),
+    users: what('users'),
+    applications: what('applications'),
+    organizations: [],
+  };
 }
 
 function mayRead(missing: readonly MissingRight[], ...tables: string[]): boolean {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nearestName } from '../../src/config/nearest-name.ts';
+import { nearestName } from '../../src/domain/nearest-name.ts';
 
 const known = ['user', 'unused-for', 'created-before', 'expired'];
 
