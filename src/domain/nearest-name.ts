@@ -1,5 +1,5 @@
 /**
- * The known name that is nearest to a mistyped one, by edits (Levenshtein): at most a third of the
+ * The known name that is nearest to a mistyped one, by edits (optimal string alignment): at most a third of the
  * longer name may differ, so that nothing far-fetched is suggested. Undefined where nothing is near.
  */
 export function nearestName(typed: string, known: readonly string[]): string | undefined {
@@ -16,8 +16,9 @@ export function nearestName(typed: string, known: readonly string[]): string | u
   return nearest;
 }
 
-/** Insertions, deletions and replacements of one character between two words. */
+/** Insertions, deletions and replacements of one character, and swaps of two neighbors, between two words. */
 function editDistance(from: string, to: string): number {
+  let beforePrevious: number[] = [];
   let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (let row = 1; row <= from.length; row += 1) {
     const current = [row];
@@ -25,8 +26,13 @@ function editDistance(from: string, to: string): number {
       const replace = (previous[column - 1] ?? 0) + (from[row - 1] === to[column - 1] ? 0 : 1);
       const remove = (previous[column] ?? 0) + 1;
       const insert = (current[column - 1] ?? 0) + 1;
-      current.push(Math.min(replace, remove, insert));
+      const isSwap = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      const swap = isSwap
+        ? (beforePrevious[column - 2] ?? Number.POSITIVE_INFINITY) + 1
+        : Number.POSITIVE_INFINITY;
+      current.push(Math.min(replace, remove, insert, swap));
     }
+    beforePrevious = previous;
     previous = current;
   }
   return previous[to.length] ?? 0;

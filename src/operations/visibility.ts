@@ -13,8 +13,8 @@ const ANOTHER_ACCOUNT = "Use a superuser's account, or a database context.";
  * always sees its own tokens, whatever else it sees.
  */
 export function unseenPart(viewer: Viewer, { users }: Pick<Selector, 'users'>): string | null {
-  const isOwn = users !== undefined && users.every((name) => name === viewer.identity.username);
-  return isOwn && viewer.identity.id !== null ? null : limitText(viewer);
+  const isOwn = users?.every((name) => name === viewer.identity.username);
+  return isOwn === true && viewer.identity.id !== null ? null : limitText(viewer);
 }
 
 /**

@@ -7,6 +7,7 @@ import { incidentStatus } from '../../operations/incident/incident-status.ts';
 import { type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
 import { type LockdownPlan, newIncidentId, planLockdown } from '../../operations/incident/plan-lockdown.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import { requireMayChange } from '../../operations/visibility.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
@@ -54,6 +55,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
     await tellOfDue(runtime);
     return heldResult(plan);
   }
+  requireMayChange(description);
   await confirmation.confirm({ plan: text, act: `lock down ${plan.selection}`, type: plan.incident });
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');

@@ -8,6 +8,7 @@ import {
 } from '../../operations/incident/offboard-user.ts';
 import type { AccessPath } from '../../operations/incident/verify-access-paths.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import { requireMayChange } from '../../operations/visibility.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
@@ -40,6 +41,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
     const accessPaths = await accessPathsOf(users, { target, description, clock: runtime.clock });
     return offboardingPlanResult(plan, { description, dryRun, accessPaths });
   }
+  requireMayChange(description);
   await confirmation.confirm({
     plan: offboardingText(plan, description),
     act: `end all access of ${users.length === 1 ? printable.value(users[0] ?? '') : countText(users.length, 'user')}`,

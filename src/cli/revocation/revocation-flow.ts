@@ -3,9 +3,11 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { FailedToken } from '../../operations/journal/batches.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import { resolveTokenIds } from '../../operations/resolve-names.ts';
 import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
-import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
+import { requireMayRevoke, revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countOf, countsText, countText, numberText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
@@ -51,7 +53,11 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
   const description = await runtime.description();
   const dryRun = flags['dry-run'] === true;
   const amounts = amountsOf(plan);
+  const isEmpty = isNothing(amounts) && plan.kept.length === 0;
+  if (plan.notSeen === null || isEmpty) await resolveTokenIds(await runtime.target(), plan.absentIds);
+  if (plan.notSeen !== null && isEmpty) throw nothingVisible(plan.notSeen, description);
   if (dryRun || isNothing(amounts)) return planResult(plan, description, dryRun);
+  requireMayRevoke(plan, description);
   await request.confirmation.confirm({ plan: planText(plan, description, true), ...questionFor(amounts) });
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
@@ -61,6 +67,13 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
     progress.end,
   );
   return revocationResult(report);
+}
+
+/** Nothing to revoke is only true of what the account sees. */
+function nothingVisible(notSeen: string, { identity }: TargetDescription): TokenctlError {
+  return new TokenctlError('permission_refused', `No selected token is visible to ${identity.username}`, {
+    hint: `${notSeen}. Use a superuser's account, or a database context.`,
+  });
 }
 
 async function planFor(request: RevocationRequest): Promise<RevocationPlan> {
@@ -160,7 +173,7 @@ function madeSinceLines({ madeSince }: RevocationReport): string[] {
 
 /** The failure of a revocation that did not finish; undefined if it did. */
 function unfinished(revocation: RevocationReport): TokenctlError | undefined {
-  const { interrupted, stopped, verified } = revocation;
+  const { interrupted, stopped, verified, verification } = revocation;
   const kinds = revokedKinds(revocation);
   if (!interrupted && stopped === null && isRefused(kinds)) return refused();
   const { authorizationCodes: codes } = revocation;
@@ -172,13 +185,24 @@ function unfinished(revocation: RevocationReport): TokenctlError | undefined {
     );
   // A refresh token issued meanwhile can create access tokens for weeks.
   const renewed = revocation.madeSince?.refreshTokens ?? 0;
-  const left = open || !verified ? 'Not all selected tokens are verified as revoked' : renewedText(renewed);
+  const left = open || !verified ? notVerifiedText(revocation) : renewedText(renewed);
+  if (!interrupted && stopped === null && !open && verification.result === 'not_checked') {
+    return new TokenctlError('partly_done', notVerifiedText(revocation), {
+      hint: "Run the same command with a superuser's account, or with a database context.",
+    });
+  }
   return unfinishedWork({
     interrupted,
     stopped,
     left: interrupted || stopped !== null ? leftText(kinds) : left,
     open: open || !verified || renewed > 0,
   });
+}
+
+function notVerifiedText({ verification }: RevocationReport): string {
+  return verification.result === 'not_checked'
+    ? `Not verified: ${verification.why}`
+    : 'Not all selected tokens are verified as revoked';
 }
 
 function renewedText(renewed: number): string {
@@ -208,14 +232,12 @@ function leftText(kinds: readonly RevokedKind[]): string {
 
 /** The result of the verification, as a line. */
 function verificationText(revocation: RevocationReport): string {
-  const { verified, ownAccessEnded, sessions, interrupted } = revocation;
+  const { verification, ownAccessEnded, sessions } = revocation;
   const found = [...foundTokens(revocation), ...foundSessions(sessions?.stillAlive ?? 0)];
   if (found.length > 0) return `Verification failed: ${found.join('; ')}.`;
   const ended = ownAccessEnded ? ' The credential of this context is now revoked: configure a new one.' : '';
-  if (!verified) {
-    const why = interrupted ? 'interrupted before reading again' : 'the target could not be read';
-    return `Not verified: ${why}.${ended}`;
-  }
+  if (verification.result === 'not_checked')
+    return `Not verified: ${printable.value(verification.why)}.${ended}`;
   const gone = goneText(revocation);
   const since = newLoginsText(sessions?.begunSince ?? 0);
   return ownAccessEnded

@@ -1,3 +1,4 @@
+import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan, StaysAlive, Tally } from '../../domain/plan.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
@@ -17,7 +18,7 @@ export function planText(plan: RevocationPlan, description: TargetDescription, b
   const amounts = amountsOf(plan);
   const lines = [
     isNothing(amounts)
-      ? `Nothing to revoke for ${printable.value(plan.selection)}.`
+      ? `Nothing${plan.notSeen === null ? '' : ' visible'} to revoke for ${printable.value(plan.selection)}.`
       : `Would ${questionFor(amounts).act}: ${printable.value(plan.selection)}.`,
     `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
     ...amountLines(plan),
@@ -25,6 +26,7 @@ export function planText(plan: RevocationPlan, description: TargetDescription, b
     ...tallyLines('application', plan.byApplication),
     ...tallyLines('scope', plan.byScope),
     ...keptLines(plan),
+    ...(plan.notSeen === null ? [] : ['', `Not the whole selection: ${printable.value(plan.notSeen)}.`]),
     ...(before || isNothing(amounts) ? [] : staysAliveBriefly(plan.staysAlive)),
   ];
   return `${lines.join('\n')}\n`;
@@ -190,6 +192,12 @@ export function planResult(plan: RevocationPlan, description: TargetDescription,
   return report({
     json: { dryRun, plan: planToJson(plan) },
     text: () => planText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
+    failure:
+      plan.notSeen === null
+        ? undefined
+        : new TokenctlError('partly_done', `The plan is incomplete: ${plan.notSeen}`, {
+            hint: "Use a superuser's account, or a database context.",
+          }),
   });
 }
 

@@ -6,6 +6,7 @@ import { reconcile } from '../journal/reconcile.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import { requireFullView } from '../visibility.ts';
 import { activeUsers, foundOf, isDue } from './incident-status.ts';
 import { changeTo, settingNamed } from './lock-settings.ts';
 import { readIncidentHistory, requireIncident } from './recorded-incidents.ts';
@@ -184,6 +185,7 @@ export async function planLift(options: {
   readonly incident: string;
 }): Promise<LiftPlan> {
   const { target, description, log } = options;
+  requireFullView(description, 'Lifting an incident');
   const history = await readIncidentHistory({ log, address: description.address });
   const incident = requireIncident(history, options.incident);
   return { incident, items: await itemsOf(target, history, incident.id) };

@@ -9,6 +9,7 @@ import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { datedFrom, type RevocationListeners } from '../revocation/revocation-report.ts';
+import { requireFullView } from '../visibility.ts';
 import { revokeAllAccess } from './revoke-all-access.ts';
 import { readUsers } from './scope-selection.ts';
 import { setUsers, type UsersStep } from './set-users.ts';
@@ -70,6 +71,7 @@ export async function planUserOffboarding(options: {
 }): Promise<UserOffboardingPlan> {
   const { target, description, users } = options;
   const { capabilities, identity } = description;
+  requireFullView(description, 'An offboarding');
   if (identity.id !== null && users.includes(identity.username)) {
     throw new TokenctlError('lockout_refused', `tokenctl signs in as ${identity.username}`, {
       hint: 'Use another account.',
@@ -196,6 +198,7 @@ export interface OffboardingPlan {
  */
 export async function planOffboarding(options: PlanOffboardingOptions): Promise<OffboardingPlan> {
   const { target, description, clock, stopAbovePercent } = options;
+  requireFullView(description, 'An offboarding');
   const users = await whoIsGone(options);
   if (users.length === 0) return { plan: null, users, tokens: 0 };
   const plan = await planAccess({ target, clock, users, description });

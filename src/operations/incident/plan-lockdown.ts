@@ -16,8 +16,10 @@ import type { Selector } from '../../domain/selector.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import { resolveNames } from '../resolve-names.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { refuseLockout } from '../settings/change-setting.ts';
+import { requireFullView } from '../visibility.ts';
 import { lifetimeLocks, switchLocks } from './lock-settings.ts';
 import { type ManualStep, manualSteps } from './manual-steps.ts';
 import { readIncidentHistories } from './recorded-incidents.ts';
@@ -76,12 +78,15 @@ export interface LockdownPlan {
  * Computes what a lockdown would do. Reads only. An open incident of the same scope and measures is gone on
  * with.
  *
- * @throws TokenctlError `lockout_refused` where it would end the caller's own way in, `unsupported` for what
+ * @throws TokenctlError `permission_refused` for an account that sees only part, `lockout_refused` where it would end
+ * the caller's own way in, `unsupported` for what
  * the target cannot do, `not_found` for a user or application that does not exist, and whatever the target and
  * the log throw.
  */
 export async function planLockdown(options: PlanLockdownOptions): Promise<LockdownPlan> {
   const { target, description, scope, measures, lasts, clock } = options;
+  requireFullView(description, 'A lockdown');
+  await resolveScope(options);
   if (measures.basicAuthentication) refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
   const histories = await readIncidentHistories(options.log);
   const history = histories.get(description.address) ?? new IncidentHistory();
@@ -112,6 +117,15 @@ export async function planLockdown(options: PlanLockdownOptions): Promise<Lockdo
     revocation,
     manualSteps: manualSteps({ scope, measures, description, lifetimes, revocation }),
   };
+}
+
+/** Makes sure that every name exists, those of users to keep active included, whether or not tokens are counted. */
+async function resolveScope({ target, scope, measures }: PlanLockdownOptions): Promise<void> {
+  const users = [...(scope.kind === 'users' ? scope.names : []), ...measures.keepActive];
+  await resolveNames(target, {
+    ...(users.length > 0 && { users }),
+    ...(scope.kind === 'applications' && { applications: scope.names }),
+  });
 }
 
 function counting(options: PlanLockdownOptions, selector: Selector): Promise<RevocationPlan> {

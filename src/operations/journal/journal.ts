@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
+import { requireMayChange } from '../visibility.ts';
 
 /** Who does what where, and why: what all entries of one run share. */
 export interface JournalOptions {
@@ -13,6 +14,9 @@ export interface JournalOptions {
   readonly reason?: string | undefined;
   readonly ticket?: string | undefined;
 }
+
+/** Operations that a user without further rights may carry out for its own tokens. */
+const OWN_TOKENS: ReadonlySet<string> = new Set(['tokens.create', 'tokens.revoke']);
 
 /** One run's side of the audit log: what it intends and what came of it. */
 export class Journal {
@@ -31,10 +35,13 @@ export class Journal {
   /**
    * Records what is about to be done. Returns when it is on stable storage.
    *
-   * @throws TokenctlError `audit_unavailable`: it must not be done.
+   * @throws TokenctlError `audit_unavailable`: it must not be done; `permission_refused` for a system auditor, except for
+   * what it may do to its own tokens.
    */
-  intent(data: EntryDraft['data']): Promise<Entry> {
-    return this.#options.log.append(this.#draft('intent', data));
+  async intent(data: EntryDraft['data']): Promise<Entry> {
+    const { description, operation } = this.#options;
+    if (!OWN_TOKENS.has(operation)) requireMayChange(description);
+    return await this.#options.log.append(this.#draft('intent', data));
   }
 
   /** The intent of the whole operation: with the reason and the ticket, where given. */

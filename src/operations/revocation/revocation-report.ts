@@ -37,7 +37,9 @@ export interface RevocationReport {
   readonly sessions: EndedSessions | null;
   /** What the selection covers now and the plan did not; null if this was not checked. */
   readonly madeSince: MadeSince | null;
-  /** Whether all that was tried was read again and none of it was there. */
+  /** What is known of the result after reading again. */
+  readonly verification: Verification;
+  /** Whether `verification` is `checked`: all of the selection was read again and none of it was there. */
   readonly verified: boolean;
   /** Whether the caller's own credential was revoked, shown by its being refused afterwards. */
   readonly ownAccessEnded: boolean;
@@ -51,6 +53,19 @@ export interface RevocationReport {
   readonly run: string;
   readonly seconds: number;
 }
+
+/**
+ * What is known of a selection after its revocation: `checked`, none of it is listed any more; `still_alive`, some of it
+ * is; `not_checked`, because the target could not be read or the account does not see the whole selection.
+ */
+export type Verification =
+  | { readonly result: 'checked' }
+  | { readonly result: 'still_alive' }
+  | {
+      readonly result: 'not_checked';
+      /** As a sentence without a full stop. */
+      readonly why: string;
+    };
 
 /** How many of the tokens still alive the last entry names, so that no line of the log grows without bound. */
 const NAMED_ALIVE = 1000;

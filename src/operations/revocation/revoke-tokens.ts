@@ -5,7 +5,9 @@ import { batchesOf, runBatches } from '../journal/batches.ts';
 import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun } from '../journal/operation-run.ts';
 import { findLiveRefreshTokens, reconcile, stillAlive } from '../journal/reconcile.ts';
+import type { TargetDescription } from '../ports/target.ts';
 import { type EndedSessions, endSessions, verifySessions } from '../sessions/end-sessions.ts';
+import { requireMayChange } from '../visibility.ts';
 import {
   closingOf,
   countMadeSince,
@@ -15,6 +17,7 @@ import {
   type RevocationReport,
   RevocationTally,
   type RevokedRefreshTokens,
+  type Verification,
 } from './revocation-report.ts';
 
 /** What to revoke, and who says so. */
@@ -42,6 +45,7 @@ const CONCURRENCY = 3;
  */
 export async function revokeTokens(options: RevokeTokensOptions): Promise<RevocationReport> {
   const { target, plan, clock, signal } = options;
+  requireMayRevoke(plan, options.description);
   const size = options.batchSize ?? options.description.capabilities.batchSize;
   const started = clock.now();
   const journal = new Journal({ ...options, operation: 'tokens.revoke' });
@@ -69,6 +73,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   }
 
   const madeSince = await countMadeSince(work, { plan, selector: options.selector });
+  const verification = verificationOf(plan, { ...read, sessions, interrupted: work.interrupted });
   const untried = tally.access.notTried + tally.refresh.notTried + tally.codes.notTried;
   const unfinished = untried > 0 || ending?.complete === false;
   const report: RevocationReport = {
@@ -78,7 +83,8 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
     authorizationCodes: plan.reach.authorizationCodes ? tally.codes.counts() : null,
     sessions,
     madeSince,
-    verified: isVerified(read, sessions),
+    verification,
+    verified: verification.result === 'checked',
     ownAccessEnded: read.ownAccessEnded,
     kept: plan.kept,
     staysAlive: datedFrom(plan.staysAlive, clock.now()),
@@ -150,7 +156,7 @@ async function revokeStretch(
 function refreshTokensOf(
   plan: RevocationPlan,
   { access, refresh }: RevocationTally,
-  read: Verification,
+  read: ReadAgain,
 ): RevokedRefreshTokens {
   const alone = refresh.counts();
   return {
@@ -161,16 +167,31 @@ function refreshTokensOf(
   };
 }
 
-function isVerified(read: Verification, sessions: EndedSessions | null): boolean {
-  return (
-    read.alive?.length === 0 &&
-    read.refreshAlive?.length === 0 &&
-    (sessions === null || sessions.stillAlive === 0)
-  );
+function verificationOf(
+  plan: RevocationPlan,
+  read: ReadAgain & { readonly sessions: EndedSessions | null; readonly interrupted: boolean },
+): Verification {
+  const { alive, refreshAlive, sessions, interrupted } = read;
+  const found = (alive?.length ?? 0) + (refreshAlive?.length ?? 0) + (sessions?.stillAlive ?? 0);
+  if (found > 0) return { result: 'still_alive' };
+  if (alive === null || refreshAlive === null) {
+    const why = interrupted ? 'Interrupted before reading again' : 'The target could not be read';
+    return { result: 'not_checked', why };
+  }
+  return plan.notSeen === null ? { result: 'checked' } : { result: 'not_checked', why: plan.notSeen };
+}
+
+/**
+ * Refuses a plan of which the caller may carry out nothing but the part that is its own.
+ *
+ * @throws TokenctlError `permission_refused` for a system auditor, if the plan has tokens of others.
+ */
+export function requireMayRevoke(plan: RevocationPlan, description: TargetDescription): void {
+  if (plan.owners.some((owner) => owner !== description.identity.username)) requireMayChange(description);
 }
 
 /** What reading again showed of tokens that were tried. */
-interface Verification {
+interface ReadAgain {
   /** Access tokens that are still there, ascending; null where the target could not be asked. */
   readonly alive: readonly number[] | null;
   /** Refresh tokens that are still alive, ascending; null where the target could not be asked. */
@@ -185,7 +206,7 @@ interface Mark {
   readonly alongside: number;
 }
 
-const UNKNOWN: Verification = { alive: null, refreshAlive: null, ownAccessEnded: false };
+const UNKNOWN: ReadAgain = { alive: null, refreshAlive: null, ownAccessEnded: false };
 
 /** The current position of a tally. */
 function markOf({ access }: RevocationTally): Mark {
@@ -196,7 +217,7 @@ function markOf({ access }: RevocationTally): Mark {
  * Reads again which of the tokens tried still exist, before the caller's own credential is revoked. Where
  * that fails, the run stops. An interrupted run does not wait for it.
  */
-async function verifyOthers(work: OperationRun, tally: RevocationTally): Promise<Verification> {
+async function verifyOthers(work: OperationRun, tally: RevocationTally): Promise<ReadAgain> {
   if (work.shouldStop) return UNKNOWN;
   const { access, refresh } = tally;
   try {
@@ -214,7 +235,7 @@ async function verifyOthers(work: OperationRun, tally: RevocationTally): Promise
  *
  * @param since Where the tally stood before; nothing is read where it was not tried.
  */
-async function verifyOwn(work: OperationRun, tally: RevocationTally, since: Mark): Promise<Verification> {
+async function verifyOwn(work: OperationRun, tally: RevocationTally, since: Mark): Promise<ReadAgain> {
   const ids = tally.access.tried.slice(since.access);
   if (ids.length === 0) return { alive: [], refreshAlive: [], ownAccessEnded: false };
   if (work.stopped !== null && work.stopped.code !== 'credentials_refused') return UNKNOWN;
@@ -228,7 +249,7 @@ async function verifyOwn(work: OperationRun, tally: RevocationTally, since: Mark
 }
 
 /** Both together: unknown where either is. */
-function together(one: Verification, other: Verification): Verification {
+function together(one: ReadAgain, other: ReadAgain): ReadAgain {
   return {
     alive: joined(one.alive, other.alive),
     refreshAlive: joined(one.refreshAlive, other.refreshAlive),
@@ -240,7 +261,7 @@ async function readAgain(
   { target }: OperationRun,
   ids: readonly number[],
   refreshIds: readonly number[],
-): Promise<Verification> {
+): Promise<ReadAgain> {
   const alive = await stillAlive(target, ids);
   const refreshAlive = await findLiveRefreshTokens(target, refreshIds);
   return { alive, refreshAlive, ownAccessEnded: false };
