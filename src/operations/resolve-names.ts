@@ -63,6 +63,9 @@ const MAX_LOOKED_UP = 200;
 /** Whether the activity stream names each of these tokens, the first of them; true where it cannot be read. */
 async function areKnown(target: Target, ids: readonly number[]): Promise<boolean> {
   const unknown = new Set(ids.slice(0, MAX_LOOKED_UP));
+  // One that other criteria leave out exists.
+  for await (const { id } of target.tokens({ ids: [...unknown] })) unknown.delete(id);
+  if (unknown.size === 0) return true;
   try {
     for await (const { changes } of target.activity({ tokenIds: [...unknown] })) {
       if (typeof changes['id'] === 'number') unknown.delete(changes['id']);

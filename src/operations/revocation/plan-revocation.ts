@@ -63,11 +63,10 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
   }
   const alone = reach.refreshTokens && !findings ? refreshTokensAlone(selector) : null;
   if (alone !== null) for await (const token of target.refreshTokens(alone)) builder.addRefreshToken(token);
-  const codes = reach.authorizationCodes ? refreshTokenSelector(selector) : null;
-  if (codes !== null) {
-    for await (const code of target.authorizationCodes({ ...namesOf(codes), state: 'live' }))
-      builder.addAuthorizationCode(code);
-  }
+  await addCodes(builder, {
+    target,
+    codes: reach.authorizationCodes ? refreshTokenSelector(selector) : null,
+  });
   const named = findings ? undefined : userIds;
   const users = selector.all === true && !findings ? 'all' : [...(named?.values() ?? builder.ownerIds)];
   const plan = builder.build({
@@ -77,12 +76,25 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
       selection: selectionOf(findings ? { ids: [] } : selector, builder.ownerNames),
     }),
     absentIds: [...absent],
-    // Tokens that are named by id and listed are all that such a selection means.
-    notSeen: selector.ids !== undefined && absent.size === 0 ? null : unseenPart(description, selector),
+    notSeen: isSeenById(selector, absent) ? null : unseenPart(description, selector),
     sessions: reach.sessions ? await planSessions(target, ascending(users)) : null,
   });
   refuseTooLarge(plan.tokenIds.length + plan.refreshTokenIds.length, options.atMost);
   return plan;
+}
+
+async function addCodes(
+  builder: PlanBuilder,
+  { target, codes }: { readonly target: Target; readonly codes: RefreshTokenSelector | null },
+): Promise<void> {
+  if (codes === null) return;
+  for await (const code of target.authorizationCodes({ ...namesOf(codes), state: 'live' }))
+    builder.addAuthorizationCode(code);
+}
+
+/** Whether every token was named by id and listed: these are all that such a selection means. */
+function isSeenById({ ids }: Selector, absent: ReadonlySet<number>): boolean {
+  return ids !== undefined && absent.size === 0;
 }
 
 /** The names in a selector of refresh tokens. */
