@@ -48,7 +48,7 @@ function draw(lines: readonly Line[]): string {
   const rows = lines.map(({ typed, text }, index) => {
     const y = PADDING + (index + 1) * LINE_HEIGHT - 5;
     const prompt = typed ? '<tspan class="prompt">$ </tspan>' : '';
-    const kind = typed ? ' class="typed"' : /^(Error|Stays alive)/.test(text) ? ' class="loud"' : '';
+    const kind = typed ? ' class="typed"' : '';
     return `<text x="${PADDING}" y="${y}"${kind}>${prompt}${escapeXml(text)}</text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="tokenctl at work in a terminal">
@@ -57,7 +57,6 @@ rect { fill: #14181d; }
 text { font: 14px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #d4d9df; white-space: pre; }
 .typed { fill: #ffffff; font-weight: bold; }
 .prompt { fill: #7fc98a; }
-.loud { fill: #f2b866; }
 </style>
 <rect width="${width}" height="${height}" rx="10"/>
 ${rows.join('\n')}
