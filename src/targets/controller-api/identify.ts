@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Identified } from '../../operations/ports/target.ts';
@@ -30,9 +31,12 @@ export async function ownTokenIds(api: Api): Promise<readonly number[]> {
 }
 
 /**
- * Identifies the owners of token values by sending each as a bearer token, one after the other. Sending a token sets its
- * last use, which shows which of the owner's tokens it is; if others were used within the same minute, all of these
- * are returned. Tokens that are already identified are excluded from the next result.
+ * Identifies the owners of token values by sending each as a bearer token, one after the other. A value that is not accepted
+ * is found without a use: a controller 24.6.1 answers a request for a missing object with 401 or 404, and a request that
+ * fails leaves the last use alone. Sending a live token sets its last use, and the one token of its owner that was not used
+ * in the seconds before and is used now is the one that was sent. If several were used in these seconds, or the target
+ * records uses less often, all that it may be are returned. Tokens that are already identified are excluded from the next
+ * result.
  *
  * @throws TokenctlError as requests do.
  */
@@ -47,6 +51,8 @@ export async function* identifyBySending(
     if (!isBearerToken(token)) continue;
     knownIds ??= new Set(await ownTokenIds(api));
     if (await isGatewayToken(api, token)) continue;
+    const used = await usedInLastSeconds(api, token);
+    if (used === 'not_accepted') continue;
     const response = await api.send({ method: 'GET', path: 'me/', authorization: `Bearer ${token}` });
     if (isUnauthenticated(response)) continue;
     const what = 'the owner of a token';
@@ -55,7 +61,7 @@ export async function* identifyBySending(
     const fingerprint = createHash('sha256').update(token).digest('hex').slice(0, 12);
     const ids: readonly number[] =
       identified.get(fingerprint) ??
-      (await candidateIds(api, { userId: user.id, date: response.headers.date, knownIds, token }));
+      (await candidateIds(api, { userId: user.id, date: response.headers.date, knownIds, token, used }));
     identified.set(fingerprint, ids);
     if (ids.length === 1) knownIds = new Set([...knownIds, ...ids]);
     const { id, username } = user;
@@ -71,13 +77,74 @@ async function candidateIds(
     readonly date: string | undefined;
     readonly knownIds: ReadonlySet<number>;
     readonly token: string;
+    readonly used: UsedBefore | null;
   },
 ): Promise<readonly number[]> {
   const { credential } = api;
   if (credential.kind === 'token' && credential.token.reveal() === sent.token) return await ownTokenIds(api);
+  const only = await onlyNewlyUsed(api, sent);
+  if (only !== null) return [only];
   const used = await recentlyUsedTokenIds(api, sent);
   const others = used.filter((id) => !sent.knownIds.has(id));
   return others.length > 0 ? others : used;
+}
+
+/** The tokens that were used in the seconds before a value is sent. */
+interface UsedBefore {
+  /** The filter of these seconds, for asking again. */
+  readonly filter: Query;
+  readonly ids: ReadonlySet<number>;
+}
+
+/** How far back uses are compared, in milliseconds: the Date header is rounded down, and servers' clocks differ a little. */
+const COMPARED_MS = 1000;
+/** How long to wait before a second try, so that earlier uses are out of the comparison. */
+const SECOND_TRY_MS = 2 * COMPARED_MS + 100;
+
+/**
+ * Whether a value is accepted, found out without a use, and which tokens were used in the seconds before.
+ *
+ * @returns Null where uses cannot be compared: the target has no such filter.
+ */
+async function usedInLastSeconds(api: Api, token: string): Promise<UsedBefore | 'not_accepted' | null> {
+  const authorization = `Bearer ${token}`;
+  const response = await api.send({ method: 'GET', path: 'tokens/0/', authorization });
+  if (isUnauthenticated(response)) return 'not_accepted';
+  const now = Date.parse(response.headers.date ?? '');
+  if (Number.isNaN(now)) return null;
+  const filter: Query = [['last_used__gte', new Date(now - COMPARED_MS).toISOString()]];
+  try {
+    return { filter, ids: new Set(await tokenIds(api, filter)) };
+  } catch (error) {
+    if (error instanceof TokenctlError && error.code === 'unsupported') return null;
+    throw error;
+  }
+}
+
+/** The one token of a user whose use is new; null where there are none or several, even at a second try. */
+async function onlyNewlyUsed(
+  api: Api,
+  {
+    userId,
+    token,
+    used,
+  }: { readonly userId: number; readonly token: string; readonly used: UsedBefore | null },
+): Promise<number | null> {
+  if (used === null) return null;
+  const first = await newlyUsed(api, userId, used);
+  if (first.length === 1) return first[0] ?? null;
+  await setTimeout(SECOND_TRY_MS);
+  const again = await usedInLastSeconds(api, token);
+  if (again === null || again === 'not_accepted') return null;
+  await api.send({ method: 'GET', path: 'me/', authorization: `Bearer ${token}` });
+  const second = await newlyUsed(api, userId, again);
+  const both = first.length === 0 ? second : second.filter((id) => first.includes(id));
+  return both.length === 1 ? (both[0] ?? null) : null;
+}
+
+async function newlyUsed(api: Api, userId: number, { filter, ids }: UsedBefore): Promise<number[]> {
+  const now = await tokenIds(api, [...filter, ['user', String(userId)]]);
+  return now.filter((id) => !ids.has(id));
 }
 
 /**
