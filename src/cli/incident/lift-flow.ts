@@ -2,6 +2,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import {
   dueIncidents,
+  type LaterRun,
   type LiftItem,
   type LiftPlan,
   type LiftReport,
@@ -93,7 +94,7 @@ function plansText(plans: readonly LiftPlan[], { address, context }: TargetDescr
   return `${[...lines, `At ${address} (context ${context}).`].join('\n')}\n`;
 }
 
-function itemText({ what, name, before, found, action, others }: LiftItem): string {
+function itemText({ what, name, before, found, action, others, endedBy }: LiftItem): string {
   const shown = printable.value(name);
   const isUser = what === 'user';
   switch (action) {
@@ -105,9 +106,18 @@ function itemText({ what, name, before, found, action, others }: LiftItem): stri
       return `Keep ${shown}: also held by ${others.join(' and ')}.`;
     case 'changed':
       return `Keep ${shown}${found === null ? '' : ` at ${valueText(found)}`}: it was changed since.`;
+    case 'ended_since':
+      return isUser
+        ? `Keep ${shown} deactivated: ${endedText('offboarded', endedBy)}.`
+        : `Keep ${shown}${found === null ? '' : ` at ${valueText(found)}`}: ${endedText('set', endedBy)}.`;
     case 'gone':
       return `${shown} no longer exists.`;
   }
+}
+
+function endedText(what: string, later: LaterRun | null): string {
+  if (later === null) return `${what} since`;
+  return `${what} by ${printable.value(later.by['user'] ?? 'an unknown user')} at ${timeText(new Date(later.at))}, run ${later.run}`;
 }
 
 function liftResult(reports: readonly LiftReport[]): Report {

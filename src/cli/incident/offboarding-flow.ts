@@ -1,6 +1,7 @@
 import type { Runtime } from '../../app/runtime.ts';
 import {
   accessPathsOf,
+  noteOffboarding,
   offboardUsers,
   planUserOffboarding,
   type UserOffboardingPlan,
@@ -38,6 +39,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
   const dryRun = flags['dry-run'] === true;
   const nothing = isNothing(amountsOf(plan.revocation)) && plan.deactivate.length === 0;
   if (dryRun || nothing) {
+    if (!dryRun) await noteOffboarding({ ...(await runtime.change(flags)), users });
     const accessPaths = await accessPathsOf(users, { target, description, clock: runtime.clock });
     return offboardingPlanResult(plan, { description, dryRun, accessPaths });
   }

@@ -17,6 +17,8 @@ export interface Hold {
   readonly locked: LockValue;
   /** Ids of the incidents, in the order in which they came to hold it. */
   readonly holders: readonly string[];
+  /** When the first of them came to hold it (RFC 3339). */
+  readonly since: string;
 }
 
 /**
@@ -76,9 +78,9 @@ export class IncidentHistory {
     this.#incidents.set(id, { ...known, state, ...(state === 'locked' && { locked: entry.at }) });
   }
 
-  #step(incident: Incident, { kind, seq, closes, data }: IncidentEntry): void {
+  #step(incident: Incident, { kind, seq, at, closes, data }: IncidentEntry): void {
     if (kind === 'intent') {
-      const fresh = locksIn(data).filter((lock) => this.#claim(incident.id, lock));
+      const fresh = locksIn(data).filter((lock) => this.#claim(incident.id, at, lock));
       this.#claimed.set(seq, fresh.map(lockKey));
       return;
     }
@@ -98,7 +100,7 @@ export class IncidentHistory {
    *
    * @returns Whether it did not hold it already.
    */
-  #claim(incident: string, { before, locked, ...lock }: Lock): boolean {
+  #claim(incident: string, at: string, { before, locked, ...lock }: Lock): boolean {
     const key = lockKey(lock);
     const hold = this.#holds.get(key);
     const isHolder = hold?.holders.includes(incident) === true;
@@ -107,6 +109,7 @@ export class IncidentHistory {
       lock,
       before: asLeft ? hold.before : before,
       locked,
+      since: asLeft ? hold.since : at,
       holders: isHolder ? hold.holders : [...(hold?.holders ?? []), incident],
     });
     return !isHolder;

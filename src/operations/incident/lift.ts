@@ -1,9 +1,10 @@
 import type { Incident, LockValue } from '../../domain/incident/incident.ts';
-import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
-import { Journal } from '../journal/journal.ts';
+import type { Hold } from '../../domain/incident/incident-history.ts';
+import { numberSince } from '../audit-log/list-log.ts';
+import { Journal, listOf, objectOf } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
-import type { AuditLog } from '../ports/audit-log.ts';
+import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { requireFullView } from '../visibility.ts';
@@ -28,8 +29,8 @@ export interface LiftReport {
 }
 
 /**
- * Lifts an incident: restores the values from before it in reverse order, except values that were changed since or that
- * another incident holds. What was revoked stays revoked. Running it again finishes the
+ * Lifts an incident: restores the values from before it in reverse order, except values that were changed since, that
+ * another incident holds, or that another run ended since. What was revoked stays revoked. Running it again finishes the
  * work; lifting what is lifted does nothing.
  *
  * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
@@ -73,7 +74,10 @@ export async function liftIncident(options: Change & { readonly incident: string
     step: 'operation',
     ...stated,
     steps: steps.map(({ step, result }) => ({ step, result })),
-    left: left.map(({ what, name, action }) => ({ what, name, action })),
+    left: left.map(({ what, name, action, endedBy }) => ({
+      ...{ what, name, action },
+      ...(endedBy !== null && { endedBy: endedBy.run }),
+    })),
   });
   if (work.stopped !== null && !work.acted) throw work.stopped;
   return report;
@@ -158,11 +162,23 @@ export interface LiftItem {
   readonly found: LockValue | null;
   /**
    * `restore`: set the original value. `as_before`: it already has that value. `kept`: another incident holds it.
-   * `changed`: it was changed since. `gone`: the user was deleted.
+   * `changed`: it was changed since. `ended_since`: another run ended it since, so it stays as it is. `gone`: the user was
+   * deleted.
    */
-  readonly action: 'restore' | 'as_before' | 'kept' | 'changed' | 'gone';
+  readonly action: 'restore' | 'as_before' | 'kept' | 'changed' | 'ended_since' | 'gone';
+  /** The last run that offboarded the user or set the setting since it was locked; null if there is none. */
+  readonly endedBy: LaterRun | null;
   /** Ids of the other incidents that hold it. */
   readonly others: readonly string[];
+}
+
+/** A run after the lockdown, from the audit log. */
+export interface LaterRun {
+  readonly operation: string;
+  readonly run: string;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly by: Readonly<Record<string, string>>;
 }
 
 /** What lifting an incident would do. */
@@ -181,14 +197,15 @@ export interface LiftPlan {
 export async function planLift(options: {
   readonly target: Target;
   readonly description: TargetDescription;
-  readonly log: Pick<AuditLog, 'entries'>;
+  readonly log: Pick<AuditLog, 'entries' | 'head'>;
   readonly incident: string;
 }): Promise<LiftPlan> {
-  const { target, description, log } = options;
+  const { description, log } = options;
   requireFullView(description, 'Lifting an incident');
   const history = await readIncidentHistory({ log, address: description.address });
   const incident = requireIncident(history, options.incident);
-  return { incident, items: await itemsOf(target, history, incident.id) };
+  const holds = history.heldBy(incident.id).toReversed();
+  return { incident, items: await itemsOf({ ...options, holds, incident: incident.id }) };
 }
 
 /**
@@ -206,22 +223,83 @@ export async function dueIncidents(options: {
   return history.open.filter((incident) => isDue(incident, clock.now())).map(({ id }) => id);
 }
 
-async function itemsOf(target: Target, history: IncidentHistory, incident: string): Promise<LiftItem[]> {
-  const holds = history.heldBy(incident).toReversed();
+async function itemsOf(options: {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly log: Pick<AuditLog, 'entries' | 'head'>;
+  readonly holds: readonly Hold[];
+  readonly incident: string;
+}): Promise<LiftItem[]> {
+  const { target, holds, incident } = options;
   const settings = holds.some(({ lock }) => lock.what === 'setting') ? await target.settings.read() : null;
   const names = holds.flatMap(({ lock }) => (lock.what === 'user' ? [lock.name] : []));
   const active = await activeUsers(target, names);
-  return holds.map(({ lock, before, locked, holders }) => {
+  const later = await laterRuns(options);
+  return holds.map((hold) => {
+    const { lock, before, locked, holders } = hold;
     const found = foundOf(lock, { settings, active });
     const others = holders.filter((id) => id !== incident);
-    return { ...lock, before, locked, found, others, action: actionOf({ before, locked, found, others }) };
+    const endedBy = later.get(hold) ?? null;
+    const item = { ...lock, before, locked, found, others, endedBy };
+    return { ...item, action: actionOf(item) };
   });
 }
 
-function actionOf(item: Pick<LiftItem, 'before' | 'locked' | 'found' | 'others'>): LiftItem['action'] {
-  const { before, locked, found, others } = item;
+/**
+ * The last run after each lock that ended the same by its own right: an offboarding of the user, or a change of the setting.
+ * Such a run may have found it as the lockdown left it, so the value does not show it. A refused change does not count.
+ */
+async function laterRuns(options: {
+  readonly description: TargetDescription;
+  readonly log: Pick<AuditLog, 'entries' | 'head'>;
+  readonly holds: readonly Hold[];
+}): Promise<ReadonlyMap<Hold, LaterRun>> {
+  const { description, log, holds } = options;
+  const later = new Map<Hold, LaterRun>();
+  const [first] = holds.map(({ since }) => since).sort();
+  if (first === undefined) return later;
+  const open = new Map<number, readonly Hold[]>();
+  for await (const entry of log.entries(await numberSince(log, new Date(first)))) {
+    const { seq, kind, at, operation, run, actor, target, data, closes } = entry;
+    if (target['address'] !== description.address) continue;
+    if (kind === 'outcome') {
+      const refused = data['result'] === 'refused' ? (open.get(closes ?? 0) ?? []) : [];
+      for (const hold of refused.filter((each) => later.get(each)?.run === run)) later.delete(hold);
+      continue;
+    }
+    const ended = holds.filter((hold) => at >= hold.since && ends(entry, hold));
+    for (const hold of ended) later.set(hold, { operation, run, at, by: actor });
+    open.set(seq, ended);
+  }
+  return later;
+}
+
+/** Whether an intent, or the note of an offboarding that found nothing to do, ends what an incident holds. */
+function ends({ operation, data }: Entry, { lock }: Hold): boolean {
+  if (lock.what === 'user') {
+    return (
+      operation === 'users.offboard' &&
+      data['step'] === 'operation' &&
+      listOf(data['users']).includes(lock.name)
+    );
+  }
+  if (!operation.startsWith('settings.')) return false;
+  const [name = '', key] = lock.name.split('.');
+  const valueIn = (values: unknown) => {
+    const value = objectOf(values)?.[name];
+    return key === undefined ? value : objectOf(value)?.[key];
+  };
+  const after = valueIn(data['after']);
+  return after !== undefined && after !== valueIn(data['before']);
+}
+
+function actionOf(
+  item: Pick<LiftItem, 'before' | 'locked' | 'found' | 'others' | 'endedBy'>,
+): LiftItem['action'] {
+  const { before, locked, found, others, endedBy } = item;
   if (others.length > 0) return 'kept';
   if (found === null) return 'gone';
   if (found === before) return 'as_before';
-  return found === locked ? 'restore' : 'changed';
+  if (found !== locked) return 'changed';
+  return endedBy === null ? 'restore' : 'ended_since';
 }

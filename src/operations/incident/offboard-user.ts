@@ -86,6 +86,19 @@ export async function planUserOffboarding(options: {
 }
 
 /**
+ * Records an offboarding that finds nothing to do. A user who is deactivated by a lockdown stays deactivated when that is
+ * lifted because of this record.
+ *
+ * @throws TokenctlError `audit_unavailable`
+ */
+export async function noteOffboarding(
+  options: Change & { readonly users: readonly string[] },
+): Promise<void> {
+  const journal = new Journal({ ...options, operation: 'users.offboard' });
+  await journal.note({ step: 'operation', users: options.users, planned: { deactivate: 0, tokens: 0 } });
+}
+
+/**
  * Ends the access of users: closes what killed runs left open, records the intent, deactivates them, revokes
  * refresh tokens and access tokens, ends sessions, and reads again. Running it again finishes the work.
  *

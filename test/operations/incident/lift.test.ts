@@ -2,7 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import { incidentStatus } from '../../../src/operations/incident/incident-status.ts';
 import { dueIncidents, planLift } from '../../../src/operations/incident/lift.ts';
+import {
+  noteOffboarding,
+  offboardUsers,
+  planUserOffboarding,
+} from '../../../src/operations/incident/offboard-user.ts';
 import { extendIncident } from '../../../src/operations/incident/recorded-incidents.ts';
+import { changeSetting } from '../../../src/operations/settings/change-setting.ts';
 import { stillClock } from '../../audit-log/drafts.ts';
 import { token } from '../../domain/tokens.ts';
 import { installed } from '../memory-target.ts';
@@ -56,6 +62,38 @@ describe('lifting an incident', () => {
       OAUTH2_PROVIDER: { ...BEFORE.OAUTH2_PROVIDER, ACCESS_TOKEN_EXPIRE_SECONDS: 600 },
     });
     expect(at.target.people.map(({ isActive }) => isActive)).toEqual([true, true, false]);
+  });
+
+  test('leaves who was offboarded since deactivated, and a setting that was changed since, and names the runs', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    const plan = await planUserOffboarding({ ...at.common, users: ['alice'] });
+    const { run } = await offboardUsers({ ...at.common, plan });
+    const change = { ...at.common, operation: 'settings.basic-auth' };
+    await changeSetting({ ...change, change: { AUTH_BASIC_ENABLED: true } });
+    await changeSetting({ ...change, change: { AUTH_BASIC_ENABLED: false } });
+    const report = await at.lift(incident);
+    expect(report.result).toBe('lifted');
+    expect(report.left.map(({ name, action, endedBy }) => [name, action, endedBy?.operation])).toEqual([
+      ['alice', 'ended_since', 'users.offboard'],
+      ['AUTH_BASIC_ENABLED', 'ended_since', 'settings.basic-auth'],
+    ]);
+    expect(report.left[0]?.endedBy?.run).toBe(run);
+    expect(at.target.people.map(({ username, isActive }) => [username, isActive])).toContainEqual([
+      'alice',
+      false,
+    ]);
+    expect(at.target.people.filter(({ isActive }) => isActive)).toHaveLength(at.target.people.length - 1);
+    expect(at.target.values.AUTH_BASIC_ENABLED).toBe(false);
+    expect(await at.status()).toEqual([]);
+  });
+
+  test('leaves who was offboarded since with nothing to do', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    await noteOffboarding({ ...at.common, users: ['alice'] });
+    const { left } = await at.lift(incident);
+    expect(left.map(({ name, action }) => [name, action])).toEqual([['alice', 'ended_since']]);
   });
 
   test('waits for the last of two that hold the same, in either order', async () => {
