@@ -23,7 +23,7 @@ target does not have is null; for example, a platform gateway has no OAUTH2_PROV
     const { readSettings } = await import('../../src/operations/settings/change-setting.ts');
     const { settingsResult } = await import('../../src/cli/settings/settings-result.ts');
     return await this.inContexts(flags, null, async ({ runtime }) =>
-      settingsResult(await readSettings({ target: await runtime.target() })),
+      settingsResult(await readSettings({ target: await runtime.target() }), await runtime.description()),
     );
   }
 }

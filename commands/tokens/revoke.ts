@@ -64,7 +64,7 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
       helpGroup: 'CHANGE',
     }),
     'access-only': boolean({
-      summary: 'Keep refresh tokens. They can create new access tokens.',
+      summary: 'Revoke access tokens only, like the bare management command.',
       helpGroup: 'CHANGE',
     }),
     'with-sessions': boolean({

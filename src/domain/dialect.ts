@@ -33,3 +33,34 @@ export function basicAuthCaution(dialect: 'controller' | 'gateway' | 'service'):
   if (dialect !== 'gateway') return null;
   return 'Without it, local accounts cannot log in to the web interface of a gateway. If all accounts are local, no user can.';
 }
+
+/** Whether a refresh token whose access token was deleted can still be exchanged: `assumed` where no one tried it on this version. */
+export type OrphanUse = 'refused' | 'assumed';
+
+/**
+ * What a refresh token without its access token can do at a target: known of controller 24.6.1 and of the platform
+ * gateway, which answer such a refresh with an error (500), and of the service (400). Anything else is assumed to
+ * accept it.
+ */
+export function orphanUse(target: {
+  readonly dialect: 'controller' | 'gateway' | 'service';
+  readonly version: string | null;
+}): OrphanUse {
+  const isKnown = target.dialect !== 'controller' || target.version === '24.6.1';
+  return isKnown ? 'refused' : 'assumed';
+}
+
+/**
+ * Which tokens a changed lifetime does not reach, and what to do about it, in sentences; null where it reaches all. A
+ * worker of a controller 24.6.1 issues application tokens with the lifetime that it read at its start.
+ */
+export function lifetimeCaution(
+  dialect: 'controller' | 'gateway' | 'service',
+): { readonly why: string; readonly remedy: string } | null {
+  if (dialect !== 'controller') return null;
+  return {
+    why: 'A controller 24.6.1 applies new lifetimes to personal tokens only. Application tokens and authorization codes keep the old lifetimes until its web services restart.',
+    remedy:
+      'Restart the web pods or services of the controller: on a classic installation, run `automation-controller-service restart`.',
+  };
+}

@@ -79,8 +79,8 @@ export interface RefreshToken {
 }
 
 /**
- * What a refresh token is: `live` can mint access tokens; `orphaned` is alive without an access token, so
- * that the controller's own clean-up never sees it; `revoked` is over.
+ * What a refresh token is: `live` can be exchanged for tokens; `orphaned` is not revoked but has no access token, so
+ * that the controller's own clean-up never sees it (what it can do depends on the version, see `orphanUse`); `revoked` is over.
  */
 export type RefreshTokenState = 'live' | 'orphaned' | 'revoked';
 

@@ -12,7 +12,7 @@ test('settings that a target has not are said to be none, and are null in JSON',
     OAUTH2_PROVIDER: null,
     ALLOW_METRICS_FOR_ANONYMOUS_USERS: null,
   };
-  const { json, text } = settingsResult(settings);
+  const { json, text } = settingsResult(settings, { dialect: 'gateway' });
   expect(json).toEqual(settings);
   const lines = (await text(screen)).trimEnd().split('\n');
   expect(lines.filter((line) => line.endsWith('not available')).map((line) => line.split('  ')[0])).toEqual([
@@ -24,7 +24,7 @@ test('settings that a target has not are said to be none, and are null in JSON',
     'Metrics without sign-in',
   ]);
   expect(lines[0]).toMatch(/^Basic authentication +on$/);
-  const whole = await settingsResult(installed).text(screen);
+  const whole = await settingsResult(installed, { dialect: 'service' }).text(screen);
   expect(whole).not.toContain('not available');
   expect(whole).toMatch(/^Sign-in page +default$/m);
 });

@@ -9,7 +9,7 @@ import type { TargetDescription } from '../../operations/ports/target.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
-import { dueText } from './incident-text.ts';
+import { dueText, pathName } from './incident-text.ts';
 import { valueText } from './lockdown-flow.ts';
 
 /** The result of `incident status`; the JSON is `Incidents`. Overdue incidents are also reported on stderr. */
@@ -54,7 +54,9 @@ function incidentLines(incident: IncidentStatus): string[] {
     ...settingLines(values),
     ...userLines(values),
     ...tokenLines(incident),
-    ...(state === 'lifted' ? [] : [incident.holds ? '  In effect.' : '  NOT IN EFFECT.']),
+    ...lifetimeLines(incident),
+    ...(state === 'lifted' ? [] : [incident.holds ? effectText(incident) : '  NOT IN EFFECT.']),
+    ...codesLines(incident),
   ];
 }
 
@@ -128,6 +130,29 @@ function tokenLines({ aliveCount, alive }: IncidentStatus): string[] {
       ({ id, user, created, isNew }) =>
         `    ${id} of ${printable.value(user ?? 'a deleted user')}, created ${timeText(created)}${isNew ? ', after the lockdown' : ''}`,
     ),
+  ];
+}
+
+/** Whether new tokens really got the lifetime that was set. */
+function lifetimeLines({ lifetimes }: IncidentStatus): string[] {
+  if (lifetimes === null || lifetimes.issued === 0) return [];
+  const { set, issued, longer } = lifetimes;
+  if (longer === 0)
+    return [`  New access tokens: ${issued}, none valid for longer than the ${set} s that were set.`];
+  return [
+    `  NEW ACCESS TOKENS LIVE LONGER THAN SET: ${longer} of ${issued} (set: ${set} s). Restart the web services of the controller.`,
+  ];
+}
+
+function effectText({ notChecked }: IncidentStatus): string {
+  if (notChecked.length === 0) return '  In effect.';
+  return `  In effect as far as this context can check. Not checked: ${notChecked.map((path) => pathName(path).toLowerCase()).join(', ')}.`;
+}
+
+function codesLines({ notChecked, codesUntil }: IncidentStatus): string[] {
+  if (!notChecked.includes('authorization_codes') || codesUntil === null) return [];
+  return [
+    `  An authorization code from before the lockdown can be exchanged for tokens until ${codesUntil}. Run incident status again then.`,
   ];
 }
 

@@ -1,11 +1,12 @@
 import type { Runtime } from '../../app/runtime.ts';
+import { lifetimeCaution } from '../../domain/dialect.ts';
 import type { TokenLifetimes } from '../../operations/ports/target.ts';
 import { changeSetting, readSettings } from '../../operations/settings/change-setting.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { secondsText } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { delayText, type SettingsHold } from './settings-result.ts';
+import { delayText, lifetimeCautionText, type SettingsHold } from './settings-result.ts';
 
 /** The lifetime flags, in seconds. */
 export interface LifetimeFlags {
@@ -59,18 +60,28 @@ export async function lifetimeFlow({ runtime, confirmation, flags }: LifetimeReq
   const change = { [SETTING]: after };
   const operation = 'settings.token-lifetime';
   const preview = await changeSetting({ ...(await runtime.dryRun()), change, operation });
-  const { address, context, capabilities } = await runtime.description();
+  const { address, context, capabilities, dialect } = await runtime.description();
   const holds = capabilities.settingsHold;
   const dryRun = flags['dry-run'] === true;
-  const state = { setting: SETTING, lifetimes: after, changed: preview.changed, dryRun, holds };
-  if (dryRun || !preview.changed) return lifetimeResult(state);
+  const isCautious = lifetimeCaution(dialect) !== null;
+  const applicationTokens = isCautious ? ('after_restart' as const) : holds;
+  const state = {
+    setting: SETTING,
+    lifetimes: after,
+    changed: preview.changed,
+    dryRun,
+    holds,
+    applicationTokens,
+  };
+  const delay = delayText(holds) + lifetimeCautionText(dialect);
+  if (dryRun || !preview.changed) return lifetimeResult(state, delay);
   await confirmation.confirm({
-    plan: `Would set at ${address} (context ${context}):\n${lifetimeLines(after, before)}${delayText(holds)}`,
+    plan: `Would set at ${address} (context ${context}):\n${lifetimeLines(after, before)}${delay}`,
     act: 'set them',
     type: firstChange(before, after),
   });
   const { changed } = await changeSetting({ ...(await runtime.change(flags)), change, operation });
-  return lifetimeResult({ ...state, changed });
+  return lifetimeResult({ ...state, changed }, delay);
 }
 
 /** The current lifetimes with the flags applied. */
@@ -85,19 +96,24 @@ function firstChange(before: TokenLifetimes, after: TokenLifetimes): string {
   return changed === undefined ? '' : String(after[changed[1]]);
 }
 
-function lifetimeResult(state: {
-  readonly lifetimes: TokenLifetimes;
-  readonly changed: boolean;
-  readonly dryRun: boolean;
-  readonly holds: SettingsHold;
-}): Report {
-  const { lifetimes, changed, dryRun, holds } = state;
+function lifetimeResult(
+  state: {
+    readonly lifetimes: TokenLifetimes;
+    readonly changed: boolean;
+    readonly dryRun: boolean;
+    readonly holds: SettingsHold;
+    /** When application tokens get the new lifetimes. */
+    readonly applicationTokens: SettingsHold | 'after_restart';
+  },
+  delay: string,
+): Report {
+  const { lifetimes, changed, dryRun } = state;
   return report({
     json: state,
     text: () => {
       if (!changed) return `${lifetimeLines(lifetimes)}Already set. Nothing was changed.\n`;
       const end = dryRun ? 'Dry run. Nothing was changed.\n' : '';
-      return `${dryRun ? 'Would set' : 'Set'}:\n${lifetimeLines(lifetimes)}${delayText(holds)}${end}`;
+      return `${dryRun ? 'Would set' : 'Set'}:\n${lifetimeLines(lifetimes)}${delay}${end}`;
     },
   });
 }

@@ -1,10 +1,15 @@
+import { lifetimeCaution } from '../../domain/dialect.ts';
 import type { AuthenticationSettings, TargetDescription } from '../../operations/ports/target.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { secondsText } from '../../reports/tables/text.ts';
 
 /** The result of `settings show`; the JSON has the controller's names. */
-export function settingsResult(settings: AuthenticationSettings): Report {
-  return report({ json: settings, text: () => settingsText(settings) });
+export function settingsResult(
+  settings: AuthenticationSettings,
+  { dialect }: Pick<TargetDescription, 'dialect'>,
+): Report {
+  const caution = settings.OAUTH2_PROVIDER === null ? '' : lifetimeCautionText(dialect);
+  return report({ json: settings, text: () => settingsText(settings) + caution });
 }
 
 function settingsText(settings: AuthenticationSettings): string {
@@ -45,6 +50,12 @@ export type SettingsHold = TargetDescription['capabilities']['settingsHold'];
 /** A line about the delay of a change; empty if it takes effect at once. */
 export function delayText(holds: SettingsHold): string {
   return LINES[holds];
+}
+
+/** A line about tokens that a changed lifetime does not reach; empty where it reaches all. */
+export function lifetimeCautionText(dialect: TargetDescription['dialect']): string {
+  const caution = lifetimeCaution(dialect);
+  return caution === null ? '' : `${caution.why} ${caution.remedy}\n`;
 }
 
 const LINES: Readonly<Record<SettingsHold, string>> = {

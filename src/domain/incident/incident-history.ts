@@ -75,7 +75,8 @@ export class IncidentHistory {
     if (known === undefined) return;
     const { result } = entry.data;
     const state = result === 'locked' || result === 'partly' ? result : 'unfinished';
-    this.#incidents.set(id, { ...known, state, ...(state === 'locked' && { locked: entry.at }) });
+    const codesUntil = codesUntilIn(entry.data['accessPaths']) ?? known.codesUntil;
+    this.#incidents.set(id, { ...known, state, codesUntil, ...(state === 'locked' && { locked: entry.at }) });
   }
 
   #step(incident: Incident, { kind, seq, at, closes, data }: IncidentEntry): void {
@@ -136,4 +137,17 @@ export class IncidentHistory {
     const { until } = data;
     this.#incidents.set(incident.id, { ...incident, until: typeof until === 'string' ? until : null });
   }
+}
+
+/** When the last authorization code that was not deleted expires, by the access paths of a lockdown. */
+function codesUntilIn(accessPaths: unknown): string | null {
+  if (!Array.isArray(accessPaths)) return null;
+  for (const each of accessPaths as unknown[]) {
+    const { path, until } = (typeof each === 'object' && each !== null ? each : {}) as Record<
+      string,
+      unknown
+    >;
+    if (path === 'authorization_codes' && typeof until === 'string') return until;
+  }
+  return null;
 }

@@ -40,6 +40,8 @@ export interface Incident {
   readonly lifted: { readonly at: string; readonly by: Readonly<Record<string, string>> } | null;
   /** What was there before, and the SHA-256 (hex) of that file. */
   readonly snapshot: { readonly file: string; readonly sha256: string } | null;
+  /** When the last authorization code from before it expires, where codes could not be deleted; null otherwise. */
+  readonly codesUntil: string | null;
   /** Ids of the caller's own tokens, which it left alive. */
   readonly kept: readonly number[];
 }
@@ -85,6 +87,7 @@ export function openingOf(entry: IncidentEntry, before: Incident | null): Incide
     locked: before?.locked ?? null,
     lifted: null,
     snapshot: before?.snapshot ?? null,
+    codesUntil: before?.codesUntil ?? null,
     kept: Array.isArray(data['kept']) ? data['kept'].filter((id) => Number.isSafeInteger(id)) : [],
   };
 }

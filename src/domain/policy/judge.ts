@@ -118,8 +118,11 @@ export class PolicyEvaluator {
     for (const name of rules) {
       const setting = policy[name];
       const exceptions = setting.exceptions.filter((exception) => !isExpiredException(exception, facts.now));
-      const prepared = { rule: name, severity: setting.severity, exceptions };
-      this.#prepare(ruleOf(name), prepared, { setting, facts, applied });
+      const rule = ruleOf(name);
+      const isDefault = setting.severity === rule.defaults.severity;
+      const severity = (isDefault ? rule.severityHere?.(facts) : null) ?? setting.severity;
+      const prepared = { rule: name, severity, exceptions };
+      this.#prepare(rule, prepared, { setting, facts, applied });
     }
   }
 

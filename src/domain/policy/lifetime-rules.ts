@@ -116,23 +116,28 @@ export const refreshOutlivesAccess: TokenRule = {
   },
 };
 
-/** Finds refresh tokens whose access token is gone: they mint new ones, and the clean-up never sees them. */
+/** Finds refresh tokens whose access token is gone: what they can do depends on the version, and the clean-up never sees them. */
 export const refreshOrphaned: RefreshTokenRule = {
   appliesTo: 'refreshTokens',
   defaults: { enabled: true, severity: 'high', exceptions: [] },
+  severityHere: ({ orphanUse }) => (orphanUse === 'refused' ? 'low' : null),
   needs: ['refresh_tokens'],
   help: {
-    finds: 'A live refresh token whose access token was deleted.',
+    finds: 'A refresh token that is not revoked, but whose access token was deleted.',
     matters:
-      "Revoking the access token did not end the access: the refresh token can still obtain new ones. The controller's REST API does not list it, and its cleanup never removes it.",
+      "Controller 24.6.1 and the platform gateway refuse it, so the severity is low there. Of an unknown version it is assumed that it can obtain tokens: high. The controller's REST API does not list it, and its cleanup never removes it.",
     remedy:
-      'List them with tokenctl refresh-tokens list --state orphaned, and revoke them with tokenctl tokens revoke --user NAME.',
+      'List them with tokenctl refresh-tokens list --state orphaned, and delete them with tokenctl tokens cleanup.',
     reference: 'RFC 7009, section 2.1: revoking a token ends the grant that it belongs to',
   },
   prepare: ({ facts }) => ({
     violates: (token) => refreshTokenState(token) === 'orphaned',
     message: ({ created }) =>
-      `It was created ${daysText(daysBetween(created, facts.now))} ago, its access token was deleted, and it can still obtain new ones.`,
+      `It was created ${daysText(daysBetween(created, facts.now))} ago, and its access token was deleted. ${
+        facts.orphanUse === 'refused'
+          ? 'This version refuses it.'
+          : 'Assumed to be usable: the behavior of this version is not known.'
+      }`,
   }),
 };
 

@@ -1,3 +1,4 @@
+import type { OrphanUse } from '../dialect.ts';
 import type { Application, RefreshToken, Token } from '../token.ts';
 import type { Exception, Subject } from './subject.ts';
 
@@ -41,6 +42,8 @@ interface RuleBase<Setting extends RuleSetting> {
   readonly help: RuleHelp;
   /** What must be known for it. */
   readonly needs: readonly Fact[];
+  /** The severity where the facts make findings less severe; replaces only the default severity. */
+  readonly severityHere?: (facts: Facts) => Severity | null;
 }
 
 /** A rule about tokens, each judged by itself. */
@@ -191,6 +194,8 @@ export interface Facts {
   readonly externalUsers: ReadonlyMap<number, string>;
   /** When a user last changed anything by the activity stream; none for who never did. */
   readonly lastChanges: ReadonlyMap<number, Date>;
+  /** What a refresh token without its access token can do there; `assumed` where absent. */
+  readonly orphanUse?: OrphanUse;
   /** Null where no applied rule needs them. */
   readonly settings: PolicySettings | null;
   /** Whether a gateway stores working tokens in clear. */

@@ -40,8 +40,22 @@ export interface IncidentStatus extends Incident {
   readonly aliveCount: number;
   /** Some of them, the newest. */
   readonly alive: readonly AliveToken[];
-  /** Whether all it set is as it set it, and no token of its scope is alive. */
+  /** What newly issued access tokens got, where the lockdown shortened lifetimes; null otherwise. */
+  readonly lifetimes: IssuedLifetimes | null;
+  /** The ways in that this target does not list. */
+  readonly notChecked: readonly ('authorization_codes' | 'refresh_tokens' | 'sessions')[];
+  /** Whether all it set is as it set it, and no token of its scope is alive, as far as that is checked. */
   readonly holds: boolean;
+}
+
+/** The lifetimes of the access tokens of an incident's scope that were issued after its lockdown. */
+interface IssuedLifetimes {
+  /** What was set, in seconds. */
+  readonly set: number;
+  /** How many were issued and are listed. */
+  readonly issued: number;
+  /** How many of them live longer than was set. */
+  readonly longer: number;
 }
 
 /** An incident at another address, as recorded in the log; it was not verified. */
@@ -59,6 +73,9 @@ export interface Incidents {
   /** At all other addresses: another way to the same controller has another. */
   readonly elsewhere: readonly ElsewhereIncident[];
 }
+
+/** How far creation and expiry of a token may be apart by chance, in seconds. */
+const TOLERANCE_S = 60;
 
 /** So many tokens are shown. */
 const SHOWN = 20;
@@ -85,12 +102,16 @@ export async function incidentStatus(options: {
   for (const incident of meant(history, all)) {
     const isOpen = incident.state !== 'lifted';
     const mine = values.filter(({ incidents }) => incidents.includes(incident.id));
-    const tokens = isOpen ? await aliveTokens(target, incident) : { aliveCount: 0, alive: [] };
+    const set = mine.find(({ name }) => name === 'OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS')?.locked;
+    const tokens = isOpen
+      ? await aliveTokens(target, incident, typeof set === 'number' ? set : null)
+      : { aliveCount: 0, alive: [], lifetimes: null };
     found.push({
       ...incident,
       isOverdue: isOverdue(incident, clock.now()),
       values: mine,
       ...tokens,
+      notChecked: isOpen ? notCheckedOf(incident, { description, now: clock.now() }) : [],
       holds: isOpen && tokens.aliveCount === 0 && mine.every(({ holds }) => holds),
     });
   }
@@ -154,18 +175,37 @@ export async function activeUsers(
 async function aliveTokens(
   target: Target,
   incident: Incident,
-): Promise<Pick<IncidentStatus, 'aliveCount' | 'alive'>> {
+  set: number | null,
+): Promise<Pick<IncidentStatus, 'aliveCount' | 'alive' | 'lifetimes'>> {
   const selector = await selectorOf(incident.scope, target);
   const own = new Set([...incident.kept, ...(await target.ownTokenIds())]);
   const alive: AliveToken[] = [];
-  let aliveCount = 0;
-  if (selector === null) return { aliveCount, alive };
-  for await (const { id, user, created } of target.tokens(selector)) {
+  let [aliveCount, issued, longer] = [0, 0, 0];
+  const lifetimes = () => (set === null ? null : { set, issued, longer });
+  if (selector === null) return { aliveCount, alive, lifetimes: lifetimes() };
+  for await (const { id, user, created, expires } of target.tokens(selector)) {
     if (own.has(id)) continue;
     aliveCount += 1;
     const isNew = incident.locked !== null && created.getTime() > Date.parse(incident.locked);
+    if (isNew) issued += 1;
+    if (isNew && set !== null && expires.getTime() - created.getTime() > (set + TOLERANCE_S) * 1000)
+      longer += 1;
     alive.push({ id, user: user?.username ?? null, created, isNew });
     if (alive.length > SHOWN) alive.shift();
   }
-  return { aliveCount, alive };
+  return { aliveCount, alive, lifetimes: lifetimes() };
+}
+
+/** The ways in that cannot be listed here; codes only until the last one from before the lockdown has expired. */
+function notCheckedOf(
+  { codesUntil, scope }: Incident,
+  { description, now }: { readonly description: TargetDescription; readonly now: Date },
+): IncidentStatus['notChecked'] {
+  const { capabilities } = description;
+  const mayHaveCodes = codesUntil !== null && Date.parse(codesUntil) > now.getTime();
+  return [
+    ...(!capabilities.authorizationCodes && mayHaveCodes ? (['authorization_codes'] as const) : []),
+    ...(capabilities.refreshTokens ? [] : (['refresh_tokens'] as const)),
+    ...(capabilities.sessions || scope.kind === 'applications' ? [] : (['sessions'] as const)),
+  ];
 }

@@ -1,4 +1,4 @@
-import { basicAuthCaution } from '../../domain/dialect.ts';
+import { basicAuthCaution, lifetimeCaution } from '../../domain/dialect.ts';
 import type { Lock, LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { TargetDescription } from '../ports/target.ts';
@@ -40,6 +40,7 @@ export function manualSteps(options: {
       ? [passwords(capabilities.deactivateUsers)]
       : []),
     ...(measures.lifetimes && options.lifetimes.length === 0 ? [lifetimes()] : []),
+    ...(options.lifetimes.length > 0 ? applicationLifetimes(description) : []),
     ...(measures.basicAuthentication ? localAccounts(description) : []),
     ...(measures.basicAuthentication ? delay(capabilities.settingsHold) : []),
   ];
@@ -70,6 +71,12 @@ function passwords(deactivates: boolean): ManualStep {
       ? 'Add --deactivate, or change the passwords.'
       : 'Use --deactivate with a database context, or change the passwords (at the identity provider for external accounts).',
   };
+}
+
+/** Which tokens new lifetimes do not reach. */
+function applicationLifetimes({ dialect }: TargetDescription): readonly ManualStep[] {
+  const caution = lifetimeCaution(dialect);
+  return caution === null ? [] : [{ what: 'the lifetime of application tokens', ...caution }];
 }
 
 /** A platform gateway reads them from a file. */

@@ -84,7 +84,7 @@ const CONCURRENCY = 4;
 /** How many ids are asked for at a time, at most. */
 const MOST = 5000;
 
-/** The states in which a refresh token can mint access tokens, or could again. */
+/** The states of refresh tokens that are not revoked. */
 const ALIVE: readonly RefreshTokenState[] = ['live', 'orphaned'];
 
 /**

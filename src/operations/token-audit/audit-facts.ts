@@ -1,4 +1,5 @@
 import { IdSet } from '../../domain/compact-collections.ts';
+import { type OrphanUse, orphanUse } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { NotChecked } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
@@ -78,6 +79,7 @@ class Gathering implements Record<Fact, () => Promise<void>> {
   #lastChanges: ReadonlyMap<number, Date> = new Map();
   #settings: PolicySettings | null = null;
   #tokensInClear = false;
+  #orphanUse: OrphanUse = 'assumed';
   #reading: Promise<PolicySettings> | undefined;
   #description: Promise<TargetDescription> | undefined;
   found: readonly Application[] = [];
@@ -97,6 +99,7 @@ class Gathering implements Record<Fact, () => Promise<void>> {
       lastChanges: this.#lastChanges,
       settings: this.#settings,
       tokensInClear: this.#tokensInClear,
+      orphanUse: this.#orphanUse,
     };
   }
 
@@ -157,8 +160,8 @@ class Gathering implements Record<Fact, () => Promise<void>> {
   }
 
   /** Nothing beforehand: they are read after the tokens, and may be refused then. */
-  refresh_tokens(): Promise<void> {
-    return Promise.resolve();
+  async refresh_tokens(): Promise<void> {
+    this.#orphanUse = orphanUse(await this.#describe());
   }
 
   async token_storage(): Promise<void> {

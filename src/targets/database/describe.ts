@@ -32,7 +32,8 @@ const SETTINGS_HOLD: Readonly<Record<Layout, TargetDescription['capabilities']['
 export async function describeDatabase(connection: Connection, context: string): Promise<TargetDescription> {
   const { layout, recognized, address, database } = connection;
   const { refreshTokens, authorizationCodes, sessionMemberships, settings } = TABLES[layout];
-  const { role, missing, filtered } = await connection.read(async (queryable) => ({
+  const { role, version, missing, filtered } = await connection.read(async (queryable) => ({
+    version: layout === 'controller' ? await readVersion(queryable) : null,
     role: await readRole(queryable),
     missing: await missingRights(queryable, layout),
     filtered: await readFilteredTables(queryable, [...requiredColumns(layout).keys()]),
@@ -47,7 +48,7 @@ export async function describeDatabase(connection: Connection, context: string):
     context,
     address,
     dialect: layout,
-    version: null,
+    version,
     identity: { id: null, username: role, isSuperuser: may('revoke'), isSystemAuditor: may('read') },
     visibility: visibilityOf(layout, missing, filtered),
     credential: 'database_role',
@@ -118,6 +119,18 @@ function visibilityOf(
     applications: what('applications'),
     organizations: [],
   };
+/** The version that every web node of a controller states; null if they differ, or if the role may not read it. */
+async function readVersion(database: Queryable): Promise<string | null> {
+  const [readable] = await database.query<{ yes: boolean | null }>(
+    `SELECT bool_and(has_column_privilege(to_regclass('main_instance'), c.name, 'SELECT')) AS yes
+     FROM unnest(ARRAY['version', 'node_type']) AS c(name) WHERE to_regclass('main_instance') IS NOT NULL`,
+  );
+  if (readable?.yes !== true) return null;
+  const rows = await database.query<{ version: string }>(
+    `SELECT DISTINCT i.version FROM main_instance i
+     WHERE i.node_type IN ('control', 'hybrid') AND i.version <> ''`,
+  );
+  return rows.length === 1 ? (rows[0]?.version ?? null) : null;
 }
 
 function mayRead(missing: readonly MissingRight[], ...tables: string[]): boolean {

@@ -218,6 +218,26 @@ describe('a lockdown of a part', () => {
 });
 
 describe('a lockdown that meets resistance', () => {
+  test('over REST is in effect only as far as it can be checked, and compares what new tokens get', async () => {
+    await using at = await incidentFixture('rest');
+    const { accessPaths } = await at.lockDown({ measures: { ...EVERY_MEASURE, deactivate: false } });
+    const until = accessPaths.find(({ path }) => path === 'authorization_codes')?.until;
+    const [before] = await at.status();
+    expect(before).toMatchObject({
+      holds: true,
+      codesUntil: until,
+      notChecked: ['authorization_codes', 'refresh_tokens', 'sessions'],
+      lifetimes: { set: 3600, issued: 0, longer: 0 },
+    });
+    const created = new Date(Date.parse(before?.locked ?? '') + 1000);
+    const year = new Date(created.getTime() + 31_536_000_000);
+    at.target.alive.set(70, token({ id: 70, created, expires: year }));
+    expect((await at.status())[0]).toMatchObject({
+      holds: false,
+      lifetimes: { set: 3600, issued: 1, longer: 1 },
+    });
+  });
+
   test('deletes authorization codes of its users first, and leaves those of others', async () => {
     await using at = await incidentFixture('database');
     const code = (id: number, userId: number, username: string) => ({
