@@ -59,7 +59,7 @@ export function lifetimeCaution(
 ): { readonly why: string; readonly remedy: string } | null {
   if (dialect !== 'controller') return null;
   return {
-    why: 'A controller 24.6.1 applies new lifetimes to personal tokens only. Application tokens and authorization codes keep the old lifetimes until its web services restart.',
+    why: 'A controller 24.6.1 applies new lifetimes to personal tokens only. Application tokens keep the old lifetime until its web services restart.',
     remedy:
       'Restart the web pods or services of the controller: on a classic installation, run `automation-controller-service restart`.',
   };

@@ -240,6 +240,8 @@ export interface AuditSummary {
   readonly bySeverity: Readonly<Record<Severity, number>>;
   /** By every rule that was checked, those that found nothing included. */
   readonly byRule: Readonly<Record<string, number>>;
+  /** The severities that differ from the policy's, because of the version of the target; absent if none does. */
+  readonly severities?: Partial<Readonly<Record<RuleName, Severity>>>;
   /** How many findings exceptions have kept away, by rule. */
   readonly excused: Readonly<Record<string, number>>;
   /** How many findings the baseline knows already; null without one. */

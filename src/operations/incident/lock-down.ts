@@ -119,6 +119,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
       capabilities,
       ownTokens: await target.ownTokenIds(),
       now: clock.now(),
+      codeLifetime: codeLifetimeBefore(plan),
     });
     return [];
   });
@@ -141,6 +142,12 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   await journal.outcome(opening, closingOf(report));
   if (work.stopped !== null && !work.acted) throw work.stopped;
   return report;
+}
+
+/** The lifetime of authorization codes before the lockdown, in seconds; undefined where it is not changed. */
+function codeLifetimeBefore({ lifetimes }: LockdownPlan): number | undefined {
+  const lock = lifetimes.find(({ name }) => name.endsWith('.AUTHORIZATION_CODE_EXPIRE_SECONDS'));
+  return typeof lock?.before === 'number' ? lock.before : undefined;
 }
 
 /** The settings, or why they cannot be read: they are for the snapshot, which does without. */

@@ -41,6 +41,8 @@ interface Checks {
   /** Ids of the caller's own tokens, which live on. */
   readonly ownTokens: readonly number[];
   readonly now: Date;
+  /** The lifetime of authorization codes before it was shortened, in seconds. */
+  readonly codeLifetime?: number | undefined;
 }
 
 /**
@@ -133,14 +135,16 @@ async function authorizationCodes(target: Target, scope: LockdownScope): Promise
   });
 }
 
-/** How long a code is valid where the setting cannot be read: the default, and the maximum of RFC 6749 §4.1.2. */
+/** How long a code is valid at least, whatever the setting says now: workers may have started with the default. */
 const DEFAULT_CODE_LIFETIME_S = 600;
 
 /** A code from before the lockdown yields tokens until it expires, for a deactivated user too. */
-async function uncheckedCodes({ target, now }: Checks): Promise<AccessPath> {
+async function uncheckedCodes({ target, now, codeLifetime = 0 }: Checks): Promise<AccessPath> {
   const settings = await settingsIfAllowed(target);
   const lifetime = settings?.OAUTH2_PROVIDER?.AUTHORIZATION_CODE_EXPIRE_SECONDS ?? DEFAULT_CODE_LIFETIME_S;
-  const until = new Date(now.getTime() + lifetime * 1000).toISOString();
+  const until = new Date(
+    now.getTime() + Math.max(lifetime, codeLifetime, DEFAULT_CODE_LIFETIME_S) * 1000,
+  ).toISOString();
   return {
     path: 'authorization_codes',
     state: 'not_checked',

@@ -9,7 +9,7 @@ import {
   PolicyEvaluator,
 } from '../../domain/policy/judge.ts';
 import { enabledRules, type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
-import { type Facts, type Rule, zeroBySeverity } from '../../domain/policy/rule.ts';
+import { type Facts, type Rule, type Severity, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { type Selector, validateSelector } from '../../domain/selector.ts';
 import { TokenStatistics } from '../../domain/token-statistics.ts';
 import type { Clock } from '../ports/scheduler.ts';
@@ -65,6 +65,7 @@ class AuditRun {
   readonly #statistics: TokenStatistics | null;
   readonly #evaluator: PolicyEvaluator;
   readonly #bySeverity = zeroBySeverity();
+  readonly #severities = new Map<RuleName, Severity>();
   readonly #byRule: Map<RuleName, number>;
   readonly #notChecked: NotChecked[];
   #tokensRead = 0;
@@ -134,6 +135,8 @@ class AuditRun {
       }
       this.#found += 1;
       this.#bySeverity[finding.severity] += 1;
+      if (finding.severity !== this.#options.policy[finding.rule].severity)
+        this.#severities.set(finding.rule, finding.severity);
       this.#byRule.set(finding.rule, (this.#byRule.get(finding.rule) ?? 0) + 1);
       yield finding;
     }
@@ -146,6 +149,7 @@ class AuditRun {
       found: this.#found,
       bySeverity: { ...this.#bySeverity },
       byRule: Object.fromEntries(this.#byRule),
+      ...(this.#severities.size > 0 && { severities: Object.fromEntries(this.#severities) }),
       excused: Object.fromEntries(this.#evaluator.excused),
       known: this.#options.baseline === undefined ? null : this.#known,
       notChecked: this.#notChecked,

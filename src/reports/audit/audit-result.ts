@@ -133,9 +133,9 @@ function summaryText(summary: AuditSummary, policy: Policy): string {
 }
 
 /** How many findings each rule has that has any, the most severe rules first. */
-function ruleLines({ byRule }: AuditSummary, policy: Policy): string[] {
+function ruleLines({ byRule, severities: here }: AuditSummary, policy: Policy): string[] {
   const rows = ruleNames
-    .map((rule) => ({ rule, severity: policy[rule].severity, count: byRule[rule] ?? 0 }))
+    .map((rule) => ({ rule, severity: here?.[rule] ?? policy[rule].severity, count: byRule[rule] ?? 0 }))
     .filter(({ count }) => count > 0)
     .sort((a, b) => severities.indexOf(b.severity) - severities.indexOf(a.severity));
   const width = Math.max(0, ...rows.map(({ count }) => numberText(count).length));
