@@ -119,6 +119,8 @@ function visibilityOf(
     applications: what('applications'),
     organizations: [],
   };
+}
+
 /** The version that every web node of a controller states; null if they differ, or if the role may not read it. */
 async function readVersion(database: Queryable): Promise<string | null> {
   const [readable] = await database.query<{ yes: boolean | null }>(
