@@ -1,0 +1,115 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { homeOf } from '../home.ts';
+import { changes, describePeer, type Peer, type Row, type TableChange } from '../peer.ts';
+
+const OURS = 'twin_tokenctl';
+const THEIRS = 'twin_manage';
+
+/** Times: of these a comparison looks only at whether they are set. */
+const TIMES = new Set(['timestamp', 'created', 'updated', 'modified', 'revoked', 'expires']);
+/** Numbers of activity entries follow the order of the work; the node of ours is `tokenctl` (docs/database.md). */
+const IGNORED = ['main_activitystream.action_node'];
+
+/** What a run did to a database, in a form that two runs can be compared by. */
+interface Effect {
+  readonly code: number | null;
+  /** The lines of stdout, in any order, with fingerprints for tokens. */
+  readonly lines: readonly string[];
+  /** All changes by table, each row as comparable text. */
+  readonly rows: unknown;
+  /** The ids of removed rows by table. */
+  readonly removed: Readonly<Record<string, readonly unknown[]>>;
+}
+
+describePeer('awx', 'the drop-ins beside the management commands', (peer) => {
+  test.each([
+    ['revoke_oauth2_tokens'],
+    ['revoke_oauth2_tokens --all'],
+    ['revoke_oauth2_tokens --user alice'],
+    ['revoke_oauth2_tokens --user alice --all'],
+    ['revoke_oauth2_tokens --user eve --all'],
+    ['revoke_oauth2_tokens --user nosuch'],
+    ['revoke_oauth2_tokens --bogus'],
+    ['expire_sessions'],
+    ['expire_sessions --user alice'],
+    ['expire_sessions --user nosuch'],
+    ['create_oauth2_token --user bob'],
+    ['create_oauth2_token --user socialite'],
+    ['create_oauth2_token --user nosuch'],
+  ])('%s', async (command) => {
+    const [theirs, ours] = await runBoth(peer(), command.split(' '));
+    expect(ours).toEqual(theirs);
+  });
+});
+
+/** Runs a command as the management command and as the drop-in, each on a database of its own. */
+async function runBoth(peer: Peer, args: readonly string[]): Promise<[Effect, Effect]> {
+  await peer.twin(THEIRS);
+  await peer.twin(OURS);
+  const before = await peer.tables(THEIRS);
+  const home = homeOf(peer, { database: peer.databaseUrl('owner', OURS), current: 'db' });
+  const output = args[0] === 'create_oauth2_token' ? ['--output', join(home.folder, 'new.token')] : [];
+  const [theirs, ours] = await Promise.all([peer.manage(args, THEIRS), home.run(...args, ...output)]);
+  return [
+    effectOf(
+      { ...theirs, stdout: withFingerprints(theirs.stdout) },
+      changes(before, await peer.tables(THEIRS), IGNORED),
+    ),
+    effectOf(ours, changes(before, await peer.tables(OURS), IGNORED)),
+  ];
+}
+
+function effectOf(
+  { code, stdout }: { readonly code: number | null; readonly stdout: string },
+  found: Readonly<Record<string, TableChange>>,
+): Effect {
+  // A new token has another value, and so another line, in each database.
+  const lines =
+    found['main_oauth2accesstoken']?.added.length === 1 ? ['one token'] : stdout.split('\n').sort();
+  const removed = Object.fromEntries(
+    Object.entries(found).map(([table, { removed: rows }]) => [table, rows.map((row) => row['id'])]),
+  );
+  const rows = Object.fromEntries(
+    Object.entries(found).map(([table, change]) => [
+      table,
+      {
+        added: change.added.map((row) => comparable(table, row)).sort(),
+        removed: change.removed.map((row) => comparable(table, row)).sort(),
+        changed: change.changed
+          .map(({ row, columns }) => comparable(table, { key: row['id'], ...after(columns) }))
+          .sort(),
+      },
+    ]),
+  );
+  return { code, lines, rows, removed };
+}
+
+/** A row as text, without what differs between any two runs. */
+function comparable(table: string, row: Row): string {
+  const kept = Object.entries(row)
+    .filter(([column]) => !(table === 'main_activitystream' && (column === 'id' || column === 'action_node')))
+    .filter(([column]) => column !== 'activitystream_id')
+    .map(([column, value]) => {
+      if (TIMES.has(column)) return [column, value !== null];
+      // A link of the fill is removed by its number; a new one and its token's value are each run's own.
+      if (column === 'token' || (table.startsWith('main_activitystream_') && column === 'id'))
+        return [column, 'any'];
+      return [column, value];
+    });
+  return JSON.stringify(Object.fromEntries(kept));
+}
+
+function after(columns: Readonly<Record<string, readonly [unknown, unknown]>>): Row {
+  return Object.fromEntries(Object.entries(columns).map(([column, [, value]]) => [column, value]));
+}
+
+/** The management commands print tokens; tokenctl prints fingerprints in their place. */
+function withFingerprints(stdout: string): string {
+  return stdout.replace(
+    /^(revoked \w+ )(\S+)$/gm,
+    (_line, what: string, token: string) =>
+      what + createHash('sha256').update(token).digest('hex').slice(0, 12),
+  );
+}
