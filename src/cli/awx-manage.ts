@@ -47,6 +47,11 @@ export async function managementRevocation(request: ManagementRevocation): Promi
   const plan = await planFor(request);
   if (isNothing(amountsOf(plan))) return quietly(planResult(plan, description, false));
   const change = await runtime.change(flags);
+  if (plan.notSeen !== null) {
+    throw new TokenctlError('permission_refused', `Not every selected token is visible: ${plan.notSeen}`, {
+      hint: "Use a superuser's account, or a database context.",
+    });
+  }
   await warnAboutOtherComponents(runtime);
   const lines = lineWriter();
   const onOutcome = (outcome: Outcome, kind: TokenKind) => {

@@ -15,6 +15,7 @@ function checkText(checked: CheckedTarget): string {
     `Context "${context}" ${can.able.length === 0 ? 'answers, but has no permissions' : 'works'}.`,
     `  Target:   ${printable.value(answersText(checked))} at ${address}`,
     `  User:     ${identityText(checked)}, ${CREDENTIALS[credential]}`,
+    `  Sees:     ${seesText(checked)}`,
     ...(credential === 'database_role' ? [`  Network:  ${TRANSPORTS[transport]}`] : []),
     ...(can.able.length === 0 ? [] : [`  Can do:   ${can.able.join(', ')}`]),
     ...(can.unable.length === 0 ? [] : [`  Cannot:   ${can.unable.join(', ')}`]),
@@ -47,11 +48,24 @@ function answersText({ dialect, version, credential }: CheckedTarget): string {
   return `the tables of ${dialect === 'service' ? "tokenctl's own service" : `a ${dialect}`}`;
 }
 
-function identityText({ identity: { username, isSuperuser, isSystemAuditor }, credential }: CheckedTarget) {
+function identityText({
+  identity: { username, isSuperuser, isSystemAuditor },
+  visibility,
+  credential,
+}: CheckedTarget) {
   const name = printable.value(username);
   if (credential === 'database_role') return name;
   if (isSuperuser) return `${name} (superuser)`;
-  return `${name} (${isSystemAuditor ? 'system auditor' : 'normal user'})`;
+  if (isSystemAuditor) return `${name} (system auditor)`;
+  const administered = visibility.kind === 'all' ? [] : visibility.organizations.map(printable.value);
+  if (administered.length === 0) return `${name} (normal user)`;
+  return `${name} (organization administrator of ${administered.join(', ')})`;
+}
+
+function seesText({ visibility }: CheckedTarget): string {
+  if (visibility.kind === 'all') return 'all tokens, users and applications';
+  const { tokens, users, applications } = visibility;
+  return printable.value([tokens, users, applications].join('; '));
 }
 
 function abilities({ capabilities, identity, missingRights, credential }: CheckedTarget) {

@@ -55,9 +55,15 @@ function incidentLines(incident: IncidentStatus): string[] {
     ...userLines(values),
     ...tokenLines(incident),
     ...lifetimeLines(incident),
-    ...(state === 'lifted' ? [] : [incident.holds ? effectText(incident) : '  NOT IN EFFECT.']),
+    ...(state === 'lifted' ? [] : [effectLine(incident)]),
     ...codesLines(incident),
   ];
+}
+
+function effectLine(incident: IncidentStatus): string {
+  const { holds, notSeen } = incident;
+  if (holds === null) return `  NOT CHECKED: ${printable.value(notSeen ?? 'not read')}.`;
+  return holds ? effectText(incident) : '  NOT IN EFFECT.';
 }
 
 /** Incidents at other addresses. */

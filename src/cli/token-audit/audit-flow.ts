@@ -26,6 +26,7 @@ import {
 } from '../../reports/report-file.ts';
 import { type Report, type Result, report, type Screen } from '../../reports/tables/result.ts';
 import { wrapped } from '../../reports/tables/text.ts';
+import { noteLimit } from './limit-note.ts';
 
 /** The flags that say by what tokens are judged, beside the configuration. */
 export interface PolicyFlags {
@@ -75,6 +76,7 @@ export async function auditFlow(options: AuditFlowOptions): Promise<Result> {
   const { flags, format } = options;
   requireTogether(flags, format);
   const target = await options.runtime.target();
+  await noteLimit(options.runtime);
   const baseline = flags.baseline === undefined ? undefined : await readBaseline(flags.baseline);
   const written = baselineToWrite(options);
   try {

@@ -1,3 +1,4 @@
+import { limitText } from '../../domain/visibility.ts';
 import type { RightsPurpose, Target, TargetDescription } from '../ports/target.ts';
 
 /** A target as found, with what the caller ought to know about working on it. */
@@ -45,13 +46,13 @@ function storageWarnings({ tokensInClear }: TargetDescription): string[] {
 }
 
 /** The limits of an account of the controller. */
-function accountWarnings({ identity, credential, capabilities }: TargetDescription): string[] {
+function accountWarnings({ identity, visibility, credential, capabilities }: TargetDescription): string[] {
   const found: string[] = [];
   if (!capabilities.changes) {
     found.push('The token has scope read: it cannot revoke or change anything.');
   }
   if (!identity.isSuperuser && !identity.isSystemAuditor) {
-    found.push(`${identity.username} is not a superuser: it sees only its own tokens, and no settings.`);
+    found.push(`${limitText({ identity, visibility }) ?? identity.username}, and no settings.`);
   }
   if (!identity.isSuperuser && identity.isSystemAuditor) {
     found.push(`${identity.username} is a system auditor: it sees every token, but can revoke only its own.`);

@@ -1,5 +1,6 @@
 import type { Incident, LockValue } from '../../domain/incident/incident.ts';
 import { type Hold, IncidentHistory } from '../../domain/incident/incident-history.ts';
+import { limitText } from '../../domain/visibility.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { AuthenticationSettings, Target, TargetDescription } from '../ports/target.ts';
@@ -44,8 +45,10 @@ export interface IncidentStatus extends Incident {
   readonly lifetimes: IssuedLifetimes | null;
   /** The ways in that this target does not list. */
   readonly notChecked: readonly ('authorization_codes' | 'refresh_tokens' | 'sessions')[];
-  /** Whether all it set is as it set it, and no token of its scope is alive, as far as that is checked. */
-  readonly holds: boolean;
+  /** Whether all it set is as it set it, and no token of its scope is alive; null if that was not checked. */
+  readonly holds: boolean | null;
+  /** Why it was not checked, as a sentence without a full stop; null if it was. The values are then not read. */
+  readonly notSeen: string | null;
 }
 
 /** The lifetimes of the access tokens of an incident's scope that were issued after its lockdown. */
@@ -97,7 +100,8 @@ export async function incidentStatus(options: {
   const { target, description, log, clock, all } = options;
   const histories = await readIncidentHistories(log);
   const history = histories.get(description.address) ?? new IncidentHistory();
-  const values = await heldValues(target, history);
+  const limit = limitText(description);
+  const values = limit === null ? await heldValues(target, history) : [];
   const found: IncidentStatus[] = [];
   for (const incident of meant(history, all)) {
     const isOpen = incident.state !== 'lifted';
@@ -112,7 +116,8 @@ export async function incidentStatus(options: {
       values: mine,
       ...tokens,
       notChecked: isOpen ? notCheckedOf(incident, { description, now: clock.now() }) : [],
-      holds: isOpen && tokens.aliveCount === 0 && mine.every(({ holds }) => holds),
+      holds: holdsOf({ isOpen, aliveCount: tokens.aliveCount, values: mine, limit }),
+      notSeen: isOpen ? limit : null,
     });
   }
   const elsewhere = [...histories]
@@ -125,6 +130,17 @@ export async function incidentStatus(options: {
       })),
     );
   return { incidents: found, elsewhere };
+}
+
+/** A token that is seen shows that an incident does not hold, whatever else the account does not see. */
+function holdsOf(found: {
+  readonly isOpen: boolean;
+  readonly aliveCount: number;
+  readonly values: readonly HeldValue[];
+  readonly limit: string | null;
+}): boolean | null {
+  if (!found.isOpen || found.aliveCount > 0) return false;
+  return found.limit === null ? found.values.every(({ holds }) => holds) : null;
 }
 
 function meant(history: IncidentHistory, all: boolean): readonly Incident[] {

@@ -5,6 +5,7 @@ import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { auditTokens, requireUsable } from '../token-audit/audit-tokens.ts';
+import { requireFullView } from '../visibility.ts';
 
 /** What a sweep is to revoke, and what keeps it from going wrong. */
 export interface PlanSweepOptions {
@@ -49,6 +50,7 @@ export interface SweepPlan {
 export async function planSweep(
   options: PlanSweepOptions,
 ): Promise<SweepPlan | (Omit<SweepPlan, 'plan'> & { readonly plan: null })> {
+  requireFullView(options.description, 'A sweep');
   const found = await findSwept(options);
   const counted = {
     tokens: found.tokens,
