@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { badRequest, forbidden } from '../failure.ts';
 import type { Attempt } from '../limits/limits.ts';
+import { scopeWords } from '../oauth2/oauth-request.ts';
 import { parseTarget } from '../request.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { type BearerRecord, touchLastUsed } from '../store/tokens.ts';
@@ -45,7 +46,7 @@ export async function authenticate(
   const bearer = await findBearer(service, authorization);
   if (bearer !== null) {
     service.metrics.authenticated('bearer', 'accepted');
-    const mayWrite = bearer.scope.split(' ').includes('write');
+    const mayWrite = scopeWords(bearer.scope).includes('write');
     return { user: bearer.owner, method: 'bearer', tokenId: bearer.token_id, mayWrite };
   }
   if (/^bearer /i.test(authorization ?? '')) service.metrics.authenticated('bearer', 'refused');

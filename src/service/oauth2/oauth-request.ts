@@ -1,13 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { parseTarget } from '../request.ts';
 
-/** Parameters by name. A parameter without a value counts as omitted (RFC 6749 §3.1 and §3.2). */
+/**
+ * Parameters by name. A parameter without a value counts as omitted (RFC 6749 §3.1 and §3.2), except `scope`: an
+ * empty one must not turn into the default, which is every scope.
+ */
 export type Parameters = ReadonlyMap<string, string>;
 
 /** Parameters as sent, with the names of the repeated ones. */
 export interface SentParameters {
   readonly values: Parameters;
   readonly repeated: ReadonlySet<string>;
+  /** The repeated ones whose values differ. */
+  readonly conflicting: ReadonlySet<string>;
 }
 
 /** The parameters in a request's query string. */
@@ -32,8 +37,9 @@ export function formParameters(request: FastifyRequest): SentParameters {
 }
 
 /**
- * The parameters of a request to the token, revocation or introspection endpoint: a form in the body, each
- * parameter once (RFC 6749 §3.2), and none in the query string, which proxies log (§2.3.1).
+ * The parameters of a request to the token, revocation or introspection endpoint: a form in the body, and none
+ * in the query string, which proxies log (RFC 6749 §2.3.1). A repeated parameter must not have different values
+ * (§3.2). The same value twice is taken: client libraries add `client_id` to a body that has it.
  *
  * @throws OAuthError `invalid_request`
  */
@@ -41,8 +47,9 @@ export function endpointParameters(request: FastifyRequest): Parameters {
   if (parseTarget(request.url).query !== '') {
     throw new OAuthError('invalid_request', 'Send the parameters in the body, not in the query string.');
   }
-  const { values, repeated } = formParameters(request);
-  if (repeated.size > 0) throw new OAuthError('invalid_request', 'A parameter is repeated.');
+  const { values, conflicting } = formParameters(request);
+  if (conflicting.size > 0)
+    throw new OAuthError('invalid_request', 'A parameter is repeated with different values.');
   if ([...values.values()].some((value) => value.includes('\0'))) {
     throw new OAuthError('invalid_request', 'A parameter contains a NUL character.');
   }
@@ -61,10 +68,14 @@ export function required(parameters: Parameters, name: string): string {
 }
 
 function collect(sent: readonly (readonly [string, string])[]): SentParameters {
-  const names = sent.map(([name]) => name);
+  const values = new Map<string, string[]>();
+  for (const [name, value] of sent) values.set(name, [...(values.get(name) ?? []), value]);
+  const names = (which: (values: readonly string[]) => boolean) =>
+    new Set([...values].filter(([, each]) => which(each)).map(([name]) => name));
   return {
-    values: new Map(sent.filter(([, value]) => value !== '')),
-    repeated: new Set(names.filter((name, index) => names.indexOf(name) !== index)),
+    values: new Map(sent.filter(([name, value]) => value !== '' || name === 'scope')),
+    repeated: names((each) => each.length > 1),
+    conflicting: names((each) => new Set(each).size > 1),
   };
 }
 
@@ -75,31 +86,35 @@ const DEFAULT_SCOPE = 'read write';
 export const SCOPES = ['read', 'write'] as const;
 
 /**
- * The requested scope.
+ * The requested scope. Words may be repeated, as on the controller; a blank scope is refused.
  *
  * @throws OAuthError `invalid_scope`
  */
 export function requestedScope(scope: string | undefined): string {
   if (scope === undefined) return DEFAULT_SCOPE;
-  if (scopeProblem(scope) !== null) throw new OAuthError('invalid_scope');
-  return scope;
+  const words = scopeWords(scope);
+  if (words.length === 0 || !words.every(isScope)) throw new OAuthError('invalid_scope');
+  return words.join(' ');
 }
 
 /** Whether a granted scope includes all of a requested one. */
 export function covers(granted: string, requested: string): boolean {
-  const words = granted.split(' ');
-  return requested.split(' ').every((word) => words.includes(word));
+  const words = scopeWords(granted);
+  return scopeWords(requested).every((word) => words.includes(word));
 }
 
-/** Why a scope is invalid, or null: it is `read`, `write`, or both in either order, each once. */
-export function scopeProblem(scope: unknown): string | null {
-  if (scope === null) return 'This field may not be null.';
-  if (typeof scope !== 'string') return 'Not a valid string.';
-  const words = scope.split(' ');
-  if (words.some((word) => !SCOPES.some((known) => known === word)) || new Set(words).size !== words.length) {
-    return 'Must be a simple space-separated string with allowed scopes read, write.';
-  }
-  return null;
+/** The words of a scope. Clients write more than one space between them, and around them. */
+export function scopeWords(scope: string): readonly string[] {
+  return scope.split(/\s+/).filter((word) => word !== '');
+}
+
+const isScope = (word: string) => SCOPES.some((known) => known === word);
+
+/** Why the scope of a token resource is refused, or null: `read`, `write` or both, each once. */
+export function scopeProblem(scope: string): string | null {
+  const words = scopeWords(scope);
+  if (words.length > 0 && words.every(isScope) && new Set(words).size === words.length) return null;
+  return 'Must be a simple space-separated string with allowed scopes read, write.';
 }
 
 /** The errors of RFC 6749 §4.1.2.1 and §5.2 that the service uses. */

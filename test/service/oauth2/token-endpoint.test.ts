@@ -62,11 +62,18 @@ describe.each(DATABASES)('the token endpoint on %s', (kind) => {
     }
   });
 
-  it('refuses a repeated parameter (§3.2), parameters in the query string, and a NUL', async () => {
+  it('takes a parameter that is repeated with the same value, as Authlib sends client_id', async () => {
+    const form = new URLSearchParams(PASSWORD).toString();
+    const answer = await server.post('/api/o/token/', `${form}&grant_type=password`, app);
+    expect(answer.status).toBe(200);
+  });
+
+  it('refuses different values of a parameter (§3.2), parameters in the query string, and a NUL', async () => {
     const form = new URLSearchParams(PASSWORD).toString();
     const sent = [
-      server.post('/api/o/token/', `${form}&grant_type=password`, app),
-      server.post('/api/o/token/', `${form}&scope=&scope=`, app),
+      server.post('/api/o/token/', `${form}&grant_type=refresh_token`, app),
+      server.post('/api/o/token/', `${form}&scope=read&scope=write`, app),
+      server.post('/api/o/token/', `${form}&scope=read&scope=`, app),
       server.post(`/api/o/token/?${form}`, '', app),
       server.post(`/api/o/token/?scope=read`, form, app),
       server.post('/api/o/token/', `${form}%00`, app),
@@ -77,7 +84,6 @@ describe.each(DATABASES)('the token endpoint on %s', (kind) => {
   });
 
   it('takes an empty parameter for one that is left out (§3.2)', async () => {
-    expect((await server.token({ ...PASSWORD, scope: '' }, app)).json['scope']).toBe('read write');
     const answer = await server.token({ ...PASSWORD, password: '' }, app);
     expect([answer.status, answer.json['error']]).toEqual([400, 'invalid_request']);
   });
@@ -88,7 +94,8 @@ describe.each(DATABASES)('the token endpoint on %s', (kind) => {
     [{ grant_type: 'client_credentials' }, 'unauthorized_client'],
     [{ grant_type: 'authorization_code', code: 'x' }, 'unauthorized_client'],
     [{ ...PASSWORD, scope: 'admin' }, 'invalid_scope'],
-    [{ ...PASSWORD, scope: 'read read' }, 'invalid_scope'],
+    [{ ...PASSWORD, scope: '' }, 'invalid_scope'],
+    [{ ...PASSWORD, scope: '  ' }, 'invalid_scope'],
     [{ ...PASSWORD, username: '' }, 'invalid_request'],
     [{ grant_type: 'refresh_token' }, 'invalid_request'],
     [{ grant_type: 'refresh_token', refresh_token: 'garbage' }, 'invalid_grant'],
