@@ -5,7 +5,7 @@ import { activityFields } from '../../src/service/resources/activity.ts';
 import { applicationFields } from '../../src/service/resources/application-json.ts';
 import { organizationFields } from '../../src/service/resources/organizations.ts';
 import { tokenFields } from '../../src/service/resources/token-json.ts';
-import { userFields } from '../../src/service/resources/users.ts';
+import { userFields } from '../../src/service/resources/user-json.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { bearer, Client, DATABASES, startTestService } from '../support/service.ts';
 import {

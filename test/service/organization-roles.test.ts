@@ -83,6 +83,22 @@ describe.each(DATABASES)('organization roles on %s', (kind) => {
     expect((await client.post('/api/v2/users/', { username: `by${id}`, password: 'x' })).status).toBe(403);
   });
 
+  it('let an admin create users in this organization, but nowhere else and without privileges', async () => {
+    const [here, there, boss] = [await organization(), await organization(), await person()];
+    await admin.post(`${here}admins/`, { id: boss.id });
+    const user = { username: `of-${boss.id}`, password: 'x' };
+    expect((await boss.client.post('/api/v2/users/', user)).status).toBe(403);
+    expect((await boss.client.post(`${there}users/`, user)).status).toBe(403);
+    for (const privilege of [{ is_superuser: true }, { is_system_auditor: true }]) {
+      expect((await boss.client.post(`${here}users/`, { ...user, ...privilege })).status).toBe(403);
+    }
+    const made = await boss.client.post(`${here}users/`, user);
+    expect([made.status, made.headers.location]).toEqual([201, `/api/v2/users/${made.json.id}/`]);
+    expect((await boss.client.get(`${here}users/`)).json.results).toMatchObject([{ id: made.json.id }]);
+    expect((await boss.client.post(`${here}users/`, {})).json).toHaveProperty('username');
+    expect((await boss.client.patch(here, { max_hosts: 5 })).status).toBe(400);
+  });
+
   it('do not let an admin take over users of other organizations', async () => {
     const [here, there, boss] = [await organization(), await organization(), await person()];
     await admin.post(`${here}admins/`, { id: boss.id });

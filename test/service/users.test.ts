@@ -45,7 +45,7 @@ describe.each(DATABASES)('users on %s', (kind) => {
       last_name: 'Z',
       email: 'z@example.org',
     });
-    expect((await admin.put(path, { username: 'zoe' })).json).toMatchObject({ last_name: '', email: '' });
+    expect((await admin.put(path, { username: 'zoe' })).json).toMatchObject({ last_name: 'Z' });
     expect((await new Client(service.url, basic('zoe', 'pässwörd')).get('/api/v2/me/')).status).toBe(200);
     const everything = `${(await admin.get('/api/v2/users/')).text}${(await admin.get('/api/v2/activity_stream/')).text}`;
     expect(everything).not.toMatch(/pässwörd|pbkdf2/);
@@ -84,11 +84,24 @@ describe.each(DATABASES)('users on %s', (kind) => {
     [{ password: {} }],
     [{ password: 'a\0b' }],
     [{ password: 'x'.repeat(5000) }],
-    [{ first_name: [] }],
+    [{ first_name: ['x'] }],
+    [{ password: '' }],
+    [{ password: '  ' }],
+    [{ password: 'x'.repeat(129) }],
+    [{ is_system_auditor: null }],
   ])('are not made of %j', async (odd) => {
     const answer = await admin.post('/api/v2/users/', { username: 'odd', password: 'x', ...odd });
     expect(answer.status).toBe(400);
     expect(answer.json).toHaveProperty(Object.keys(odd)[0] ?? '');
+  });
+
+  it('keep their password when the new one is blank or too long, which is refused', async () => {
+    const { path, client } = await person();
+    for (const password of ['', '  ', null, 'x'.repeat(129)]) {
+      expect((await admin.patch(path, { password })).status).toBe(400);
+    }
+    expect((await admin.patch(path, { password: '$encrypted$' })).status).toBe(200);
+    expect((await client.get('/api/v2/me/')).status).toBe(200);
   });
 
   it('cannot raise their own privileges through any URL or method', async () => {

@@ -25,6 +25,14 @@ export interface Field {
   readonly required?: true;
   readonly defaultValue?: unknown;
   readonly maxLength?: number;
+  /** Whether a text may be blank. By default it may if the field is not required. */
+  readonly blank?: boolean;
+  /** False where null is refused. Elsewhere a text of null is blank and a boolean of null is false. */
+  readonly nullable?: false;
+  /** The least value of an integer; 0 by default. */
+  readonly min?: number;
+  /** Why a text that is not blank is refused, or null. */
+  readonly check?: (text: string) => string | null;
   readonly choices?: readonly (readonly [string, string])[];
 }
 

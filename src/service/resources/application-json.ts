@@ -117,6 +117,7 @@ function fields(grantTypes: typeof GRANT_TYPES): FieldSet {
         column: 'a.name',
         writable: 'change',
         required: true,
+        blank: true,
         maxLength: 255,
       },
       description: {

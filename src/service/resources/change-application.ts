@@ -3,7 +3,6 @@ import { administersOrganization } from '../access.ts';
 import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import type { Exchange } from '../endpoint.ts';
 import { forbidden, invalid, notFound } from '../failure.ts';
-import type { Field } from '../listing/fields.ts';
 import { jsonObject } from '../request.ts';
 import { recordTokenDeletions } from '../store/activity.ts';
 import {
@@ -18,7 +17,7 @@ import {
 import { findOrganization } from '../store/organizations.ts';
 import type { UserRecord } from '../store/users.ts';
 import { applicationFacts, applicationFields } from './application-json.ts';
-import { booleanField, type Problems, textField } from './request-values.ts';
+import { noSuchId, type Problems, readFields } from './field-values.ts';
 import { changedValues, logChange } from './resource.ts';
 
 const CLIENT_ID_LENGTH = 40;
@@ -165,84 +164,33 @@ async function readApplication(
   body: Readonly<Record<string, unknown>>,
   reading: Reading,
 ): Promise<ApplicationFacts> {
-  const { before, replace } = reading;
-  const { fields } = applicationFields(reading.service);
+  const { before, replace, caller, service } = reading;
+  const method = before === null ? 'POST' : replace ? 'PUT' : 'PATCH';
   const problems: Problems = {};
-  const text = (name: 'name' | 'description' | 'redirect_uris', fallback: string) =>
-    textField(body, name, {
-      rule: {
-        fallback,
-        required: name === 'name' && (replace || body[name] !== undefined),
-        ...(name === 'name' && { maxLength: 255 }),
-      },
-      problems,
-    });
-  const choice = (name: 'client_type' | 'authorization_grant_type') =>
-    choiceField(body, name, { field: fields[name], fallback: replace ? null : before?.[name], problems });
-  const wanted = {
-    name: text('name', before?.name ?? ''),
-    description: text('description', replace ? '' : (before?.description ?? '')),
-    client_type: choice('client_type'),
-    authorization_grant_type: before?.authorization_grant_type ?? choice('authorization_grant_type'),
-    redirect_uris: text('redirect_uris', before?.redirect_uris ?? ''),
-    skip_authorization: booleanField(body, 'skip_authorization', {
-      fallback: replace ? false : (before?.skip_authorization ?? false),
-      problems,
-    }),
-    organization_id: await readOrganization(body, reading, problems),
+  const current = {
+    name: before?.name ?? '',
+    description: before?.description ?? '',
+    client_type: before?.client_type ?? '',
+    redirect_uris: before?.redirect_uris ?? '',
+    skip_authorization: before?.skip_authorization ?? false,
+    organization: before?.organization_id ?? null,
   };
+  const declared = applicationFields(service);
+  const { organization, ...read } = readFields(declared, body, { current, method, problems });
+  const { authorization_grant_type } =
+    before ??
+    readFields(declared, body, { current: { authorization_grant_type: '' }, method: 'POST', problems });
+  // Only superusers learn whether it exists. For others, a missing one is refused like a foreign one.
+  if (organization !== null && caller.is_superuser && organization !== before?.organization_id) {
+    const found = await findOrganization(service.database, organization);
+    if (found === null) problems['organization'] ??= [noSuchId(organization)];
+  }
+  const wanted = { ...read, authorization_grant_type, organization_id: organization };
   if (Object.keys(problems).length > 0) throw invalid(problems);
   if (!administersOrganization(reading.caller, wanted.organization_id)) throw forbidden();
   const problem = redirectProblem(wanted.redirect_uris, wanted.authorization_grant_type);
   if (problem !== null) throw invalid({ __all__: [problem] });
   return wanted;
-}
-
-function choiceField(
-  body: Readonly<Record<string, unknown>>,
-  name: string,
-  {
-    field,
-    fallback,
-    problems,
-  }: {
-    readonly field: Field | undefined;
-    readonly fallback: string | null | undefined;
-    readonly problems: Problems;
-  },
-): string {
-  const value = body[name];
-  if (value === undefined && typeof fallback === 'string') return fallback;
-  if (typeof value === 'string' && field?.choices?.some(([choice]) => choice === value)) return value;
-  problems[name] = [
-    value === undefined ? 'This field is required.' : `${JSON.stringify(value)} is not a valid choice.`,
-  ];
-  return '';
-}
-
-async function readOrganization(
-  body: Readonly<Record<string, unknown>>,
-  { caller, service, before, replace }: Reading,
-  problems: Problems,
-): Promise<number | null> {
-  const given = body['organization'];
-  const refuse = (message: string) => {
-    problems['organization'] = [message];
-    return null;
-  };
-  if (given === undefined) {
-    return replace || before === null ? refuse('This field is required.') : before.organization_id;
-  }
-  if (given === null) return refuse('This field may not be null.');
-  const id = typeof given === 'string' && /^\d{1,10}$/.test(given) ? Number(given) : given;
-  if (typeof id !== 'number' || !Number.isInteger(id) || id < 1 || id > 2_147_483_647) {
-    return refuse('Expected the id of an organization.');
-  }
-  // Only superusers learn whether it exists. For others, a missing one is refused like a foreign one.
-  if (caller.is_superuser && (await findOrganization(service.database, id)) === null) {
-    return refuse(`No organization has the id ${id}.`);
-  }
-  return id;
 }
 
 /** Grant types that need a redirect URI. */

@@ -14,8 +14,9 @@ import {
   type UserRecord,
   updateUser,
 } from '../store/users.ts';
-import { booleanField, type Problems, textField } from './request-values.ts';
+import { type Problems, readFields } from './field-values.ts';
 import { changedValues, logChange } from './resource.ts';
+import { userFields } from './user-json.ts';
 
 /** A user as a request describes it. `password` is the new password in plain text, or null to keep it. */
 interface WantedUser {
@@ -39,6 +40,8 @@ const BLANK = {
   is_active: true,
 };
 
+const NAME_TAKEN = { username: ['A user with that username already exists.'] };
+
 const LOGGED = [
   'username',
   'first_name',
@@ -48,21 +51,31 @@ const LOGGED = [
   'is_system_auditor',
   'is_active',
 ] as const;
-const USERNAME = /^[\p{L}\p{N}@.+_-]+$/u;
 
-/** Creates the user that a body describes and returns its id. Throws 400 by field, 403. */
+/** What the creation of a user depends on and brings along. */
+interface UserCreation {
+  /** Whether the caller may create a user here. Asked after the body was read. */
+  readonly mayCreate: () => boolean;
+  /** Runs in the transaction that adds the user. */
+  readonly whenAdded?: (transaction: Queryable, id: number) => Promise<void>;
+}
+
+/** Creates the user that a body describes. Throws 400 by field, 403. */
 export async function createUser(
   exchange: Exchange,
   body: Readonly<Record<string, unknown>>,
-): Promise<number> {
+  { mayCreate, whenAdded }: UserCreation,
+): Promise<UserRecord> {
   const { service, caller } = exchange;
   const settings = await currentSettings(service.database);
-  const wanted = readUser(body, { base: BLANK, settings, creating: true });
+  const wanted = readUser(body, { base: BLANK, settings, method: 'POST' });
+  if (await isUsernameTaken(service.database, wanted.username, 0)) throw invalid(NAME_TAKEN);
+  if (!mayCreate()) throw forbidden();
   refuseEscalation(caller.user, BLANK, wanted);
   const password = wanted.password === null ? unusablePassword() : await hashPassword(wanted.password);
   return service.database.transaction(async (transaction) => {
     const id = await insertUser(transaction, { ...wanted, password });
-    if (id === null) throw invalid({ username: ['A user with that username already exists.'] });
+    if (id === null) throw invalid(NAME_TAKEN);
     if (wanted.is_system_auditor) await setSystemAuditor(transaction, id, true);
     await logChange(exchange, transaction, {
       operation: 'create',
@@ -70,7 +83,10 @@ export async function createUser(
       object1: 'user',
       userId: id,
     });
-    return id;
+    await whenAdded?.(transaction, id);
+    const user = await findUser(transaction, id);
+    if (user === null) throw new Error('a user vanished inside the transaction that made it');
+    return user;
   });
 }
 
@@ -91,8 +107,7 @@ export async function changeUser(
   const settings = await currentSettings(service.database);
   const read = ({ caller, user }: { readonly caller: UserRecord; readonly user: UserRecord }) => {
     if (!canChangeUser(caller, user)) throw forbidden();
-    const base = replace ? { ...BLANK, is_active: user.is_active } : user;
-    const wanted = readUser(body, { base, settings, creating: replace });
+    const wanted = readUser(body, { base: user, settings, method: replace ? 'PUT' : 'PATCH' });
     refuseEscalation(caller, user, wanted);
     refuseForeignPassword(user, wanted);
     return wanted;
@@ -108,7 +123,7 @@ export async function changeUser(
     const wanted = read(now);
     const password = hash ?? user.password;
     if (await isUsernameTaken(transaction, wanted.username, user.id)) {
-      throw invalid({ username: ['A user with that username already exists.'] });
+      throw invalid(NAME_TAKEN);
     }
     await updateUser(transaction, user.id, { ...wanted, password });
     await setSystemAuditor(transaction, user.id, wanted.is_system_auditor);
@@ -117,38 +132,21 @@ export async function changeUser(
   });
 }
 
+/** Reads a user by the declared fields. On PUT, fields without a default keep their value, as on the controller. */
 function readUser(
   body: Readonly<Record<string, unknown>>,
   options: {
     readonly base: typeof BLANK;
     readonly settings: Settings;
-    readonly creating: boolean;
+    readonly method: 'POST' | 'PUT' | 'PATCH';
   },
 ): WantedUser {
-  const { base, settings, creating } = options;
+  const { base, settings, method } = options;
   const problems: Problems = {};
-  const text = (
-    name: 'username' | 'first_name' | 'last_name' | 'email',
-    maxLength: number,
-    required = false,
-  ) => textField(body, name, { rule: { maxLength, required, fallback: base[name] }, problems });
-  const flag = (name: 'is_superuser' | 'is_system_auditor' | 'is_active') =>
-    booleanField(body, name, { fallback: base[name], problems });
-  const wanted = {
-    username: text('username', 150, creating || body['username'] !== undefined),
-    first_name: text('first_name', 150),
-    last_name: text('last_name', 150),
-    email: text('email', 254),
-    is_superuser: flag('is_superuser'),
-    is_system_auditor: flag('is_system_auditor'),
-    is_active: flag('is_active'),
-    password: readPassword(body, { settings, problems, required: creating && base === BLANK }),
-  };
-  if (problems['username'] === undefined && !USERNAME.test(wanted.username)) {
-    problems['username'] = ['Enter a valid username: letters, digits and @ . + - _ only.'];
-  }
-  if (wanted.email !== '' && !/^[^\s@]+@[^\s@]+$/.test(wanted.email))
-    problems['email'] = ['Enter a valid email address.'];
+  const current = Object.fromEntries(LOGGED.map((name) => [name, base[name]])) as unknown as typeof BLANK;
+  const read = readFields(userFields, body, { current: { ...current, password: '' }, method, problems });
+  const wanted = { ...read, password: newPassword(read.password, settings, problems) };
+  if (method === 'POST' && read.password === '') problems['password'] ??= ['Password required for new User.'];
   if (Object.keys(problems).length > 0) throw invalid(problems);
   return wanted;
 }
@@ -197,21 +195,13 @@ function refuseForeignPassword(user: UserRecord, wanted: { readonly password: st
 }
 
 /**
- * Reads a password from a body and checks it against the settings; errors are added to `problems`.
+ * The new password, checked against the settings; errors are added to `problems`.
  *
- * @returns Null to keep the password: it is missing, empty, or the mask that the API shows.
+ * @param given Empty if the body has none.
+ * @returns Null to keep the password: there is none, or it is the mask that the API shows.
  */
-function readPassword(
-  body: Readonly<Record<string, unknown>>,
-  options: { readonly settings: Settings; readonly problems: Problems; readonly required: boolean },
-): string | null {
-  const { settings, problems, required } = options;
-  const given = textField(body, 'password', { rule: { fallback: '', maxLength: 4096 }, problems });
-  if (problems['password'] !== undefined) return null;
-  if (given === '' || given === '$encrypted$') {
-    if (required) problems['password'] = ['Password required for new User.'];
-    return null;
-  }
+function newPassword(given: string, settings: Settings, problems: Problems): string | null {
+  if (given === '' || given === '$encrypted$') return null;
   const counted: readonly [string, number, number][] = [
     ['characters', given.length, settings.LOCAL_PASSWORD_MIN_LENGTH],
     ['digits', given.replace(/\D/g, '').length, settings.LOCAL_PASSWORD_MIN_DIGITS],
@@ -220,7 +210,7 @@ function readPassword(
   ];
   const short = counted.filter(([, has, needs]) => has < needs);
   if (short.length > 0)
-    problems['password'] = short.map(([what, , needs]) => `Needs at least ${needs} ${what}.`);
+    problems['password'] ??= short.map(([what, , needs]) => `Needs at least ${needs} ${what}.`);
   return given;
 }
 

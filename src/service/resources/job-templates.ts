@@ -20,7 +20,8 @@ import {
   type NewJobTemplate,
   updateJobTemplate,
 } from '../store/job-templates.ts';
-import { booleanField, integerField, type Problems, pathId, textField } from './request-values.ts';
+import { noSuchId, type Problems, readFields } from './field-values.ts';
+import { pathId } from './request-values.ts';
 import { changedValues, leadingFields, logChange } from './resource.ts';
 
 /** `/api/v2/job_templates/` and `/api/v2/job_templates/N/`. */
@@ -245,6 +246,19 @@ function jobTemplateJson(template: JobTemplateRecord, caller: Caller): Record<st
   };
 }
 
+/** The writable fields of a job template; blank for a new one. */
+function writtenFields(before: JobTemplateRecord | null) {
+  return {
+    name: before?.name ?? '',
+    description: before?.description ?? '',
+    playbook: before?.playbook ?? '',
+    limit: before?.limit ?? '',
+    ask_limit_on_launch: before?.ask_limit_on_launch ?? false,
+    inventory: before?.inventory_id ?? null,
+    project: before?.project_id ?? null,
+  };
+}
+
 /**
  * Reads a job template from the request body and checks it. The caller must administer the organizations of
  * the inventory and the project; the latter owns the job template.
@@ -256,34 +270,22 @@ async function readJobTemplate(
   { service, caller, request }: Exchange,
   current: { readonly before: JobTemplateRecord; readonly replace: boolean } | null,
 ): Promise<NewJobTemplate> {
-  const body = jsonObject(request);
   const problems: Problems = {};
-  const kept = current === null || current.replace ? null : current.before;
-  const text = (name: 'name' | 'description' | 'playbook' | 'limit', maxLength: number, required = false) =>
-    textField(body, name, {
-      rule: {
-        fallback: kept?.[name] ?? '',
-        required: required && (kept === null || body[name] !== undefined),
-        maxLength,
-      },
-      problems,
-    });
-  const read = {
-    name: text('name', 512, true),
-    description: text('description', 10_000),
-    playbook: text('playbook', 1024, true),
-    limit: text('limit', 1024),
-    ask_limit_on_launch: booleanField(body, 'ask_limit_on_launch', {
-      fallback: kept?.ask_limit_on_launch ?? false,
-      problems,
-    }),
-  };
-  const id = (name: 'inventory' | 'project') =>
-    integerField(body, name, { least: 1, fallback: kept?.[`${name}_id`] ?? 0, problems });
-  const inventory = await findInventory(service.database, id('inventory'));
-  const project = await findProject(service.database, id('project'));
-  if (inventory === null) problems['inventory'] ??= ['Expected the id of an inventory.'];
-  if (project === null) problems['project'] ??= ['Expected the id of a project.'];
+  const before = current?.before ?? null;
+  const method = current === null ? 'POST' : current.replace ? 'PUT' : 'PATCH';
+  const {
+    inventory: inventoryId,
+    project: projectId,
+    ...read
+  } = readFields(jobTemplateFields, jsonObject(request), {
+    current: writtenFields(before),
+    method,
+    problems,
+  });
+  const inventory = await findInventory(service.database, inventoryId ?? 0);
+  const project = await findProject(service.database, projectId ?? 0);
+  if (inventory === null) problems['inventory'] ??= [noSuchId(inventoryId ?? 0)];
+  if (project === null) problems['project'] ??= [noSuchId(projectId ?? 0)];
   const badPlaybook = playbookProblem(read.playbook);
   if (badPlaybook !== null) problems['playbook'] ??= [badPlaybook];
   const badLimit = limitProblem(read.limit);

@@ -18,8 +18,9 @@ import {
   type JobRecord,
   readOutput,
 } from '../store/jobs.ts';
+import { type Problems, readFields } from './field-values.ts';
 import { named, seenJobTemplate } from './job-templates.ts';
-import { type Problems, pathId, textField } from './request-values.ts';
+import { pathId } from './request-values.ts';
 import { leadingFields } from './resource.ts';
 
 /** `/api/v2/jobs/`, `/api/v2/jobs/N/` and its `cancel/`. */
@@ -259,6 +260,22 @@ const PROMPTS = [
 
 const WAIT_SECONDS = 10;
 
+const launchFields: FieldSet = {
+  type: 'job_template',
+  fields: {
+    limit: {
+      type: 'string',
+      label: 'Limit',
+      helpText: 'A host pattern that overrides the one of the template, if the template allows it.',
+      writable: 'create',
+      maxLength: 1024,
+    },
+  },
+  relations: {},
+  searchFields: [],
+  order: [],
+};
+
 /** `/api/v2/job_templates/N/launch/` (specification, section 4). */
 export function serveLaunch(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
@@ -266,21 +283,7 @@ export function serveLaunch(app: FastifyInstance, service: ServiceContext): void
     name: 'Launch',
     description:
       'GET shows what a launch may override. POST launches a job; `limit` is used if the template allows it.',
-    fields: {
-      type: 'job_template',
-      fields: {
-        limit: {
-          type: 'string',
-          label: 'Limit',
-          helpText: 'A host pattern that overrides the one of the template, if the template allows it.',
-          writable: 'create',
-          maxLength: 1024,
-        },
-      },
-      relations: {},
-      searchFields: [],
-      order: [],
-    },
+    fields: launchFields,
     handlers: { GET: async (exchange) => asked(await seenJobTemplate(exchange)), POST: launch },
   });
 }
@@ -337,7 +340,8 @@ function readLaunch(
   const ignored = given.filter(([name]) => name !== 'limit' || !template.ask_limit_on_launch);
   if (!template.ask_limit_on_launch) return { limit: template.limit, ignored: Object.fromEntries(ignored) };
   const problems: Problems = {};
-  const limit = textField(body, 'limit', { rule: { fallback: template.limit }, problems });
+  const current = { limit: template.limit };
+  const { limit } = readFields(launchFields, body, { current, method: 'POST', problems });
   const problem = limitProblem(limit);
   if (problem !== null) problems['limit'] ??= [problem];
   if (Object.keys(problems).length > 0) throw invalid(problems);

@@ -8,7 +8,8 @@ import { list, type Page } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { findHost, findInventory, insertHost, insertNamed, type NamedRecord } from '../store/inventory.ts';
 import { findOrganization } from '../store/organizations.ts';
-import { booleanField, integerField, type Problems, pathId, textField } from './request-values.ts';
+import { noSuchId, type Problems, readFields } from './field-values.ts';
+import { pathId } from './request-values.ts';
 
 /** A kind of resource that is listed and shown by name, and belongs to an organization. */
 interface Kind {
@@ -33,27 +34,27 @@ const HOST: Kind = {
   create: createHost,
 };
 
-const KINDS: readonly Kind[] = [
-  HOST,
-  {
-    type: 'inventory',
-    path: '/api/v2/inventories/',
-    name: 'Inventories',
-    from: 'main_inventory x',
-    organization: 'x.organization_id',
-    columns: { organization: 'x.organization_id' },
-    create: (exchange) => createNamed(exchange, 'inventory'),
-  },
-  {
-    type: 'credential',
-    path: '/api/v2/credentials/',
-    name: 'Credentials',
-    from: 'main_credential x',
-    organization: 'x.organization_id',
-    columns: { organization: 'x.organization_id' },
-    create: (exchange) => createNamed(exchange, 'credential'),
-  },
-];
+const INVENTORY: Kind = {
+  type: 'inventory',
+  path: '/api/v2/inventories/',
+  name: 'Inventories',
+  from: 'main_inventory x',
+  organization: 'x.organization_id',
+  columns: { organization: 'x.organization_id' },
+  create: (exchange) => createNamed(exchange, 'inventory'),
+};
+
+const CREDENTIAL: Kind = {
+  type: 'credential',
+  path: '/api/v2/credentials/',
+  name: 'Credentials',
+  from: 'main_credential x',
+  organization: 'x.organization_id',
+  columns: { organization: 'x.organization_id' },
+  create: (exchange) => createNamed(exchange, 'credential'),
+};
+
+const KINDS: readonly Kind[] = [HOST, INVENTORY, CREDENTIAL];
 
 /** `/api/v2/hosts/`, `/inventories/` and `/credentials/`, each with its `N/`. */
 export function serveNamedResources(app: FastifyInstance, service: ServiceContext): void {
@@ -139,22 +140,20 @@ async function show(exchange: Exchange, kind: Kind): Promise<unknown> {
 
 async function createHost(exchange: Exchange): Promise<unknown> {
   const { service, caller, request, reply } = exchange;
-  const body = jsonObject(request);
   const problems: Problems = {};
-  const text = (name: string, required = false) =>
-    textField(body, name, { rule: { fallback: '', required, maxLength: 512 }, problems });
-  const host = {
-    name: text('name', true),
-    description: text('description'),
-    variables: text('variables'),
-    enabled: booleanField(body, 'enabled', { fallback: true, problems }),
-    inventory: integerField(body, 'inventory', { least: 1, fallback: 0, problems }),
+  const current = {
+    name: '',
+    description: '',
+    variables: '',
+    enabled: true,
+    inventory: null as number | null,
   };
-  const inventory = await findInventory(service.database, host.inventory);
-  if (inventory === null) problems['inventory'] = ['Expected the id of an inventory.'];
+  const host = readFields(fieldsOf(HOST), jsonObject(request), { current, method: 'POST', problems });
+  const inventory = await findInventory(service.database, host.inventory ?? 0);
+  if (inventory === null) problems['inventory'] ??= [noSuchId(host.inventory ?? 0)];
   if (inventory === null || Object.keys(problems).length > 0) throw invalid(problems);
   if (!administersOrganization(caller.user, inventory.organization_id)) throw forbidden();
-  const id = await insertHost(service.database, host);
+  const id = await insertHost(service.database, { ...host, inventory: inventory.id });
   if (id === null) throw invalid({ __all__: ['Host with this Name and Inventory already exists.'] });
   reply.code(201).header('Location', `${HOST.path}${id}/`);
   const made = await findHost(service.database, id);
@@ -163,8 +162,8 @@ async function createHost(exchange: Exchange): Promise<unknown> {
 
 /** Resources created with a name and an organization, which is optional for credentials. */
 const NAMED_BY_OWNER = {
-  inventory: { path: '/api/v2/inventories/', table: 'main_inventory', ownerless: false },
-  credential: { path: '/api/v2/credentials/', table: 'main_credential', ownerless: true },
+  inventory: { path: '/api/v2/inventories/', table: 'main_inventory', kind: INVENTORY },
+  credential: { path: '/api/v2/credentials/', table: 'main_credential', kind: CREDENTIAL },
 } as const;
 
 /**
@@ -174,41 +173,20 @@ const NAMED_BY_OWNER = {
  * @throws RequestFailure 400 by field, 403 for an organization that the caller does not administer.
  */
 async function createNamed(exchange: Exchange, type: keyof typeof NAMED_BY_OWNER): Promise<unknown> {
-  const { path, table, ownerless } = NAMED_BY_OWNER[type];
+  const { path, table, kind } = NAMED_BY_OWNER[type];
   const { service, caller, request, reply } = exchange;
-  const body = jsonObject(request);
   const problems: Problems = {};
-  const text = (name: string, required: boolean, maxLength?: number) =>
-    textField(body, name, {
-      rule: { fallback: '', required, ...(maxLength && { maxLength }) },
-      problems,
-    });
-  const made = {
-    name: text('name', true, 512),
-    description: text('description', false),
-    organization: readOrganization(body, ownerless, problems),
-  };
+  const current = { name: '', description: '', organization: null as number | null };
+  const made = readFields(fieldsOf(kind), jsonObject(request), { current, method: 'POST', problems });
   if (Object.keys(problems).length > 0) throw invalid(problems);
   const { organization } = made;
   if (!administersOrganization(caller.user, organization)) throw forbidden();
   if (organization !== null && (await findOrganization(service.database, organization)) === null) {
-    throw invalid({ organization: [`No organization has the id ${organization}.`] });
+    throw invalid({ organization: [noSuchId(organization)] });
   }
   const row = await insertNamed(service.database, table, made);
   if (row === null) throw invalid({ __all__: ['The organization has one of this name already.'] });
   reply.code(201).header('Location', `${path}${row.id}/`);
   const { id, ...rest } = row;
   return { id, type, url: `${path}${id}/`, ...rest };
-}
-
-function readOrganization(
-  body: Readonly<Record<string, unknown>>,
-  ownerless: boolean,
-  problems: Problems,
-): number | null {
-  const given = body['organization'];
-  if (ownerless && (given === undefined || given === null)) return null;
-  const id = integerField(body, 'organization', { least: 1, fallback: 0, problems });
-  if (id === 0) problems['organization'] ??= ['This field is required.'];
-  return id;
 }

@@ -21,7 +21,8 @@ import {
   type OrganizationRecord,
   updateOrganization,
 } from '../store/organizations.ts';
-import { integerField, namedSegment, namesIn, type Problems, pathId, textField } from './request-values.ts';
+import { type Problems, readFields } from './field-values.ts';
+import { namedSegment, namesIn, pathId } from './request-values.ts';
 import { changedValues, leadingFields, logChange } from './resource.ts';
 
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */
@@ -203,7 +204,7 @@ const NAME_TAKEN = { name: ['Organization with this Name already exists.'] };
 async function createOrganization(exchange: Exchange): Promise<OrganizationRecord> {
   const { service, caller } = exchange;
   if (!caller.user.is_superuser) throw forbidden();
-  const wanted = readOrganization(exchange, BLANK);
+  const wanted = readOrganization(exchange, 'POST');
   return service.database.transaction(async (transaction) => {
     const id = await insertOrganization(transaction, {
       ...wanted,
@@ -230,7 +231,7 @@ async function changeOrganization(
   const { service, caller } = exchange;
   return service.database.transaction(async (transaction) => {
     const before = await changeable(exchange, transaction, id);
-    const wanted = readOrganization(exchange, replace ? BLANK : before);
+    const wanted = readOrganization(exchange, replace ? 'PUT' : 'PATCH', before);
     const done = await updateOrganization(transaction, {
       ...wanted,
       id,
@@ -286,15 +287,19 @@ async function written(transaction: Queryable, id: number): Promise<Organization
   return organization;
 }
 
-function readOrganization(exchange: Exchange, base: Wanted): Wanted {
-  const body = jsonObject(exchange.request);
+function readOrganization(
+  { request, caller }: Exchange,
+  method: 'POST' | 'PUT' | 'PATCH',
+  before: Wanted = BLANK,
+): Wanted {
   const problems: Problems = {};
-  const required = base.name === '' || body['name'] !== undefined;
-  const name = textField(body, 'name', { rule: { fallback: base.name, required, maxLength: 512 }, problems });
-  const description = textField(body, 'description', { rule: { fallback: base.description }, problems });
-  const most = integerField(body, 'max_hosts', { least: 0, fallback: base.max_hosts, problems });
+  const current = Object.fromEntries(LOGGED.map((name) => [name, before[name]])) as unknown as Wanted;
+  const wanted = readFields(organizationFields, jsonObject(request), { current, method, problems });
   if (Object.keys(problems).length > 0) throw invalid(problems);
-  return { name, description, max_hosts: most };
+  if (!caller.user.is_superuser && wanted.max_hosts !== before.max_hosts) {
+    throw invalid({ __all__: ['Only superusers can change max_hosts.'] });
+  }
+  return wanted;
 }
 
 function facts(organization: Wanted): Record<string, unknown> {

@@ -1,4 +1,5 @@
 import type { FieldSet } from '../listing/fields.ts';
+import { scopeProblem } from '../oauth2/oauth-request.ts';
 import type { TokenRecord } from '../store/tokens.ts';
 import { leadingFields, MASK, namedRelation, userRelation } from './resource.ts';
 
@@ -86,6 +87,8 @@ export const tokenFields: FieldSet = {
       column: 't.scope',
       writable: 'change',
       defaultValue: 'write',
+      blank: false,
+      check: scopeProblem,
     },
     last_used: { type: 'datetime', label: 'Last used', column: 't.last_used', hidden: true },
   },

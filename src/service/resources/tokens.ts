@@ -14,7 +14,6 @@ import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid, notFound } from '../failure.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
-import { scopeProblem } from '../oauth2/oauth-request.ts';
 import { jsonObject } from '../request.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { findApplication } from '../store/applications.ts';
@@ -29,7 +28,8 @@ import {
   type TokenRecord,
   updateToken,
 } from '../store/tokens.ts';
-import { type Problems, pathId, textField } from './request-values.ts';
+import { noSuchId, type Problems, readFields } from './field-values.ts';
+import { pathId } from './request-values.ts';
 import { changedValues, logChange } from './resource.ts';
 import { type IssuedValues, tokenFacts, tokenFields, tokenJson } from './token-json.ts';
 
@@ -52,8 +52,8 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
     fields: tokenFields,
     handlers: {
       GET: async (exchange) => tokenJson(await seen(exchange)),
-      PUT: (exchange) => change(exchange, { scope: 'write', description: '' }),
-      PATCH: (exchange) => change(exchange, null),
+      PUT: (exchange) => change(exchange, 'PUT'),
+      PATCH: (exchange) => change(exchange, 'PATCH'),
       DELETE: revoke,
     },
   });
@@ -92,15 +92,15 @@ async function changeable({ caller, params }: Exchange, transaction: Queryable):
 }
 
 /** Changes scope and description. Other fields are read-only and ignored. */
-async function change(
-  exchange: Exchange,
-  absent: { scope: string; description: string } | null,
-): Promise<unknown> {
+async function change(exchange: Exchange, method: 'PUT' | 'PATCH'): Promise<unknown> {
   const { service, request } = exchange;
   const body = jsonObject(request);
   return service.database.transaction(async (transaction) => {
     const before = await changeable(exchange, transaction);
-    const after = readChange(body, absent ?? before);
+    const problems: Problems = {};
+    const current = { scope: before.scope, description: before.description };
+    const after = readFields(tokenFields, body, { current, method, problems });
+    if (Object.keys(problems).length > 0) throw invalid(problems);
     const modified = service.now();
     const changes = changedValues(['description', 'scope'], before, after);
     await updateToken(transaction, { id: before.id, ...after, modified });
@@ -115,19 +115,6 @@ async function change(
     }
     return tokenJson({ ...before, ...after, modified });
   });
-}
-
-function readChange(
-  body: Readonly<Record<string, unknown>>,
-  fallback: { readonly scope: string; readonly description: string },
-): { scope: string; description: string } {
-  const problems: Problems = {};
-  const description = textField(body, 'description', { rule: { fallback: fallback.description }, problems });
-  const scope = body['scope'] === undefined ? fallback.scope : body['scope'];
-  const problem = scopeProblem(scope);
-  if (problem !== null) problems['scope'] = [problem];
-  if (Object.keys(problems).length > 0) throw invalid(problems);
-  return { scope: String(scope), description };
 }
 
 async function revoke(exchange: Exchange): Promise<undefined> {
@@ -189,30 +176,20 @@ async function readAsked(
 ): Promise<Asked> {
   const body = jsonObject(exchange.request);
   const problems: Problems = {};
-  const scope = body['scope'] === undefined ? 'write' : body['scope'];
-  const problem = scopeProblem(scope);
-  if (problem !== null) problems['scope'] = [problem];
-  const description = textField(body, 'description', { rule: { fallback: '' }, problems });
-  const wanted = kind === 'personal' ? null : (body['application'] ?? null);
-  if (kind === 'authorized' && wanted === null) problems['application'] = ['This field is required.'];
-  if (Object.keys(problems).length > 0) throw invalid(problems);
-  return {
-    scope: String(scope),
-    description,
-    application: forApplication ?? (await application(exchange, wanted)),
-  };
-}
-
-async function application({ service, caller }: Exchange, wanted: unknown): Promise<{ id: number } | null> {
-  if (wanted === null) return null;
-  const id = typeof wanted === 'string' && /^\d{1,15}$/.test(wanted) ? Number(wanted) : wanted;
-  if (typeof id !== 'number' || !Number.isSafeInteger(id)) {
-    throw badRequest('application: expected the id of an application.');
+  const current = { scope: '', description: '', application: null as number | null };
+  const asked = readFields(tokenFields, body, { current, method: 'POST', problems });
+  const id = kind === 'personal' || forApplication !== undefined ? null : asked.application;
+  if (kind === 'authorized' && id === null) problems['application'] ??= ['This field is required.'];
+  const named = id === null ? null : await findApplication(exchange.service.database, id);
+  if (id !== null && named === null) problems['application'] ??= [noSuchId(id)];
+  const unusable = body['application'] === '' || problems['application'] !== undefined;
+  // The controller reads the application before it checks the other fields, except for superusers.
+  if (!exchange.caller.user.is_superuser && kind !== 'personal' && 'application' in body && unusable) {
+    throw badRequest('Bad data found in the field application.');
   }
-  const found = await findApplication(service.database, id);
-  if (found === null) throw badRequest(`application: no application has the id ${id}.`);
-  if (!canSeeApplications(caller.user, found.organization_id)) throw forbidden();
-  return { id: found.id };
+  if (Object.keys(problems).length > 0) throw invalid(problems);
+  if (named !== null && !canSeeApplications(exchange.caller.user, named.organization_id)) throw forbidden();
+  return { ...asked, application: forApplication ?? named };
 }
 
 function store(

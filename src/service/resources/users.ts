@@ -1,27 +1,19 @@
 import type { FastifyInstance } from 'fastify';
-import {
-  canChangeUser,
-  canDeleteUser,
-  canSeeEverything,
-  externalAccount,
-  visibleTokens,
-  visibleUsers,
-} from '../access.ts';
-import type { Caller } from '../auth/authenticate.ts';
+import { canDeleteUser, canSeeEverything, visibleTokens, visibleUsers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
-import type { FieldSet } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { keepDeletedActor, recordTokenDeletions } from '../store/activity.ts';
 import { deleteUser, findUser, findUserByName, USER_COLUMNS, type UserRecord } from '../store/users.ts';
 import { changeUser, createUser, lockUser } from './change-user.ts';
-import { namedSegment, pathId } from './request-values.ts';
-import { leadingFields, logChange } from './resource.ts';
+import { pathId } from './request-values.ts';
+import { logChange } from './resource.ts';
 import { tokenFields } from './token-json.ts';
 import { issueToken, listTokens } from './tokens.ts';
+import { userFields, userJson } from './user-json.ts';
 
 /** `/api/v2/me/`, `/api/v2/users/`, `/api/v2/users/N/` and the tokens of a user. */
 export function serveUsers(app: FastifyInstance, service: ServiceContext): void {
@@ -117,13 +109,12 @@ export function listUsers({ service, request, caller }: Exchange, visible: Condi
   });
 }
 
+/** Superusers only. An organization's admin creates users in the organization (`/organizations/N/users/`). */
 async function create(exchange: Exchange): Promise<unknown> {
-  const { service, caller, request, reply } = exchange;
-  if (!caller.user.is_superuser && caller.user.admin_of.length === 0) throw forbidden();
-  const id = await createUser(exchange, jsonObject(request));
-  const user = await findUser(service.database, id);
-  if (user === null) throw notFound();
-  reply.code(201).header('Location', `/api/v2/users/${id}/`);
+  const { caller, request, reply } = exchange;
+  if (!caller.user.is_superuser) throw forbidden();
+  const user = await createUser(exchange, jsonObject(request), { mayCreate: () => caller.user.is_superuser });
+  reply.code(201).header('Location', `/api/v2/users/${user.id}/`);
   return userJson(user, caller, true);
 }
 
@@ -175,125 +166,3 @@ async function remove(exchange: Exchange): Promise<undefined> {
     });
   });
 }
-
-/** A user as the API shows it to a caller. A masked password shows that the account is local. */
-function userJson(user: UserRecord, caller: Caller, detail = false): Record<string, unknown> {
-  const url = `/api/v2/users/${user.id}/`;
-  const external = externalAccount(user);
-  return {
-    id: user.id,
-    type: 'user',
-    url,
-    related: {
-      ...(detail && { named_url: `/api/v2/users/${namedSegment([user.username])}/` }),
-      organizations: `${url}organizations/`,
-      admin_of_organizations: `${url}admin_of_organizations/`,
-      activity_stream: `${url}activity_stream/`,
-      tokens: `${url}tokens/`,
-      authorized_tokens: `${url}authorized_tokens/`,
-      personal_tokens: `${url}personal_tokens/`,
-    },
-    summary_fields: {
-      user_capabilities: {
-        edit: caller.mayWrite && canChangeUser(caller.user, user),
-        delete: caller.mayWrite && canDeleteUser(caller.user, user),
-      },
-    },
-    created: user.date_joined,
-    modified: user.last_login,
-    username: user.username,
-    first_name: user.first_name,
-    last_name: user.last_name,
-    email: user.email,
-    is_superuser: user.is_superuser,
-    is_system_auditor: user.is_system_auditor,
-    ...(external === null && { password: '$encrypted$' }),
-    ldap_dn: user.ldap_dn,
-    last_login: user.last_login,
-    external_account: external,
-    auth: user.social_accounts,
-  };
-}
-
-/** The fields of a user. */
-export const userFields: FieldSet = {
-  type: 'user',
-  fields: {
-    ...leadingFields({ type: 'user', name: 'user', alias: 'u', summary: 'What you may do with this user.' }),
-    created: {
-      type: 'datetime',
-      label: 'Created',
-      helpText: 'When the account was created.',
-      column: 'u.date_joined',
-    },
-    modified: { type: 'datetime', label: 'Modified', helpText: 'When the user last logged in.' },
-    username: {
-      type: 'string',
-      label: 'Username',
-      helpText: 'Up to 150 letters, digits and @ . + - _.',
-      column: 'u.username',
-      writable: 'change',
-      required: true,
-      maxLength: 150,
-    },
-    first_name: {
-      type: 'string',
-      label: 'First name',
-      column: 'u.first_name',
-      writable: 'change',
-      maxLength: 150,
-    },
-    last_name: {
-      type: 'string',
-      label: 'Last name',
-      column: 'u.last_name',
-      writable: 'change',
-      maxLength: 150,
-    },
-    email: { type: 'string', label: 'Email address', column: 'u.email', writable: 'change', maxLength: 254 },
-    is_superuser: {
-      type: 'boolean',
-      label: 'Superuser status',
-      helpText: 'Full access.',
-      column: 'u.is_superuser',
-      writable: 'change',
-      defaultValue: false,
-    },
-    is_system_auditor: {
-      type: 'boolean',
-      label: 'System auditor',
-      helpText: 'Read access to everything.',
-      writable: 'change',
-      defaultValue: false,
-    },
-    password: {
-      type: 'string',
-      label: 'Password',
-      helpText: 'Write-only.',
-      column: 'u.password',
-      secret: true,
-      writable: 'change',
-      defaultValue: '',
-    },
-    ldap_dn: { type: 'string', label: 'LDAP DN', helpText: 'Distinguished name in the LDAP directory.' },
-    last_login: { type: 'datetime', label: 'Last login', column: 'u.last_login' },
-    external_account: {
-      type: 'field',
-      label: 'External account',
-      helpText: 'ldap, social or enterprise for an external account.',
-    },
-    auth: { type: 'list', label: 'Auth', helpText: 'Linked accounts at identity providers.' },
-    is_active: {
-      type: 'boolean',
-      label: 'Active',
-      column: 'u.is_active',
-      hidden: true,
-      writable: 'change',
-      defaultValue: true,
-    },
-    date_joined: { type: 'datetime', label: 'Date joined', column: 'u.date_joined', hidden: true },
-  },
-  relations: {},
-  searchFields: ['username', 'first_name', 'last_name', 'email'],
-  order: ['username'],
-};
