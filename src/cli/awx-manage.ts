@@ -5,6 +5,7 @@ import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
 import type { Outcome } from '../domain/plan.ts';
 import { cleanupTokens } from '../operations/cleanup/cleanup-tokens.ts';
 import { type CleanupKind, cleanupKinds, planCleanup } from '../operations/cleanup/plan-cleanup.ts';
+import type { TargetDescription } from '../operations/ports/target.ts';
 import { planRevocation } from '../operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../operations/revocation/revoke-tokens.ts';
 import { expireSessions, planSessionExpiry } from '../operations/sessions/expire-sessions.ts';
@@ -54,8 +55,9 @@ export async function managementRevocation(request: ManagementRevocation): Promi
   }
   await warnAboutOtherComponents(runtime);
   const lines = lineWriter();
+  const { dialect } = await runtime.description();
   const onOutcome = (outcome: Outcome, kind: TokenKind) => {
-    const line = lineOf(outcome, kind);
+    const line = lineOf(outcome, kind, dialect);
     if (line !== undefined) lines.line(line);
   };
   const report = await revokeTokens({ ...change, plan, ...(json ? {} : { onOutcome }) });
@@ -99,10 +101,16 @@ function refreshTokensUnsupported(): TokenctlError {
  * The line of the management command, with a fingerprint (over REST the id) instead of the token. Revoking a refresh token
  * deletes its access token, which has no line of its own.
  */
-function lineOf(outcome: Outcome, kind: TokenKind): string | undefined {
+function lineOf(
+  outcome: Outcome,
+  kind: TokenKind,
+  dialect: TargetDescription['dialect'],
+): string | undefined {
   if (outcome.result !== 'revoked') return undefined;
-  if (outcome.refreshToken !== undefined) return `revoked RefreshToken ${outcome.refreshToken.fingerprint}`;
-  const model = kind === 'access_token' ? 'OAuth2AccessToken' : 'RefreshToken';
+  const refreshToken = dialect === 'gateway' ? 'OAuth2RefreshToken' : 'RefreshToken';
+  if (outcome.refreshToken !== undefined)
+    return `revoked ${refreshToken} ${outcome.refreshToken.fingerprint}`;
+  const model = kind === 'access_token' ? 'OAuth2AccessToken' : refreshToken;
   return `revoked ${model} ${outcome.fingerprint ?? outcome.tokenId}`;
 }
 

@@ -31,7 +31,7 @@ export function managementCommands(dialect: 'controller' | 'gateway' | 'service'
  */
 export function basicAuthCaution(dialect: 'controller' | 'gateway' | 'service'): string | null {
   if (dialect !== 'gateway') return null;
-  return 'Without it, local accounts cannot log in to the web interface of a gateway. If all accounts are local, no user can.';
+  return 'The manual of the gateway warns that local accounts cannot log in to its web interface without it.';
 }
 
 /** Whether a refresh token whose access token was deleted can still be exchanged: `assumed` where no one tried it on this version. */

@@ -15,7 +15,8 @@ import { Gateway } from '../support/gateway.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
 import { temporaryFolder } from './program.ts';
 
-const CAUTION = 'Without it, local accounts cannot log in to the web interface of a gateway.';
+const CAUTION =
+  'The manual of the gateway warns that local accounts cannot log in to its web interface without it.';
 
 /** A controller or gateway: ways to a runtime at its API, signed in with a token, and at its database. */
 async function estate(component: 'controller' | 'gateway') {
