@@ -92,7 +92,7 @@ export function sessionPlanResult(
 
 /** The result of ending sessions; the JSON is the `SessionExpiryReport`. */
 export function sessionExpiryResult(expiry: SessionExpiryReport): Report {
-  const { planned, stillAlive, interrupted, stopped, verified } = expiry;
+  const { planned, stillAlive, interrupted, stopped, verified, cachedUntil } = expiry;
   return report({
     json: expiry,
     text: () => expiryText(expiry),
@@ -100,13 +100,18 @@ export function sessionExpiryResult(expiry: SessionExpiryReport): Report {
       interrupted,
       stopped,
       open: !verified,
-      left: leftText(planned, stillAlive),
+      left: leftText(planned, { stillAlive, cachedUntil }),
     }),
   });
 }
 
-function leftText(planned: number, stillAlive: number | null): string {
+function leftText(
+  planned: number,
+  { stillAlive, cachedUntil }: Pick<SessionExpiryReport, 'stillAlive' | 'cachedUntil'>,
+): string {
   const sessions = countText(planned, 'session');
+  if (stillAlive === 0 && cachedUntil !== null)
+    return `${sessions} planned, cached until ${cachedUntil.toISOString().slice(0, 16)}Z`;
   return stillAlive === null
     ? `${sessions} planned, some may still be active`
     : `${sessions} planned, ${numberText(stillAlive)} still active`;
@@ -122,8 +127,12 @@ function expiryText(expiry: SessionExpiryReport): string {
   return `${lines.join('\n')}\n`;
 }
 
-function verificationText({ verified, stillAlive, begunSince }: SessionExpiryReport): string {
+function verificationText({ verified, stillAlive, begunSince, cachedUntil }: SessionExpiryReport): string {
   if (stillAlive === null) return 'Not verified: the target could not be read.';
+  if (stillAlive === 0 && cachedUntil !== null) {
+    const until = `${cachedUntil.toISOString().slice(0, 16)}Z`;
+    return `Not verified: none is left in the database, but the gateway can accept them from its cache for up to SESSION_COOKIE_AGE, until ${until}. To end them at once, deactivate the users.`;
+  }
   if (!verified)
     return `Verification failed: ${countText(stillAlive, 'session is', 'sessions are')} still active.`;
   const since = begunSince ? ` Started since: ${countText(begunSince, 'session')}.` : '';

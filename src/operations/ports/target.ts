@@ -178,6 +178,11 @@ export interface Capabilities {
   readonly authorizationCodes: boolean;
   /** Sessions can be listed and ended. */
   readonly sessions: boolean;
+  /**
+   * A gateway reads sessions from a cache first: one that was ended in the database is accepted for up to
+   * SESSION_COOKIE_AGE, unless its user is deactivated.
+   */
+  readonly sessionsCached?: true;
   /** Tokens carry their last use (true), or can only be selected by it (false). */
   readonly lastUsed: boolean;
   /** Settings can be read and, with the rights, written. */

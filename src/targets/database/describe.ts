@@ -57,6 +57,7 @@ export async function describeDatabase(connection: Connection, context: string):
       refreshTokens: mayRead(missing, refreshTokens),
       authorizationCodes: mayRead(missing, authorizationCodes) && mayDelete(missing, authorizationCodes),
       sessions: recognized.hasSessionOwners && mayRead(missing, 'django_session', sessionMemberships),
+      ...(layout === 'gateway' && { sessionsCached: true as const }),
       lastUsed: true,
       settings: mayRead(missing, settings),
       settingsHold: recognized.isServiceDatabase ? 'at_once' : SETTINGS_HOLD[layout],

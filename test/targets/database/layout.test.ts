@@ -30,6 +30,7 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
         refreshTokens: true,
         authorizationCodes: true,
         sessions: true,
+        ...(layout === 'gateway' && { sessionsCached: true }),
         lastUsed: true,
         settings: true,
         settingsHold: { controller: 'within_a_minute', service: 'at_once', gateway: 'within_five_minutes' }[
