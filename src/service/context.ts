@@ -16,6 +16,8 @@ export interface ServiceContext {
   readonly lookups: Lookups;
   readonly credentials: CredentialCache;
   readonly passwordLimits: PasswordLimits;
+  /** The PBKDF2 iterations of new password hashes. */
+  readonly passwordIterations: number;
   readonly metrics: Metrics;
   /** Runs the jobs that were launched in this process. */
   readonly jobs: JobRunner;

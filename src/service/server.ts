@@ -6,7 +6,7 @@ import type { Database } from '../db/database.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
 import { buildApp } from './app.ts';
-import { CredentialCache, randomText } from './auth/secret-hashes.ts';
+import { CredentialCache, PASSWORD_ITERATIONS, randomText } from './auth/secret-hashes.ts';
 import type { ServiceContext } from './context.ts';
 import { PasswordLimits } from './limits/limits.ts';
 import { createLookups } from './lookups.ts';
@@ -45,6 +45,8 @@ export interface ServiceOptions {
   readonly secretKey?: Secret;
   /** Validated single sign-on settings by name. They override the stored ones. */
   readonly fixedSettings?: ReadonlyMap<string, unknown>;
+  /** The PBKDF2 iterations of new password hashes. As many as the controller's by default. */
+  readonly passwordIterations?: number;
   readonly version: string;
   readonly logLevel?: LogLevel;
   readonly now?: () => Date;
@@ -132,6 +134,7 @@ function context(
     lookups: createLookups(parts),
     credentials: new CredentialCache(),
     passwordLimits: new PasswordLimits(() => performance.now()),
+    passwordIterations: options.passwordIterations ?? PASSWORD_ITERATIONS,
     metrics: new Metrics({ ...parts, version: options.version }),
     version: options.version,
     node: hostname(),
@@ -157,7 +160,9 @@ async function firstStart(
     generated = new Secret(randomText(20));
     return generated.reveal();
   };
-  return (await prepareFirstStart(database, { password, now })) ? generated : null;
+  return (await prepareFirstStart(database, { password, now, iterations: options.passwordIterations }))
+    ? generated
+    : null;
 }
 
 /** Deletes expired sessions, logins and codes. Used codes are kept for another day to detect a second use. */

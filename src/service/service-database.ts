@@ -77,10 +77,18 @@ const ADMIN = 'admin';
  */
 export async function prepareFirstStart(
   database: Database,
-  { password, now }: { readonly password: () => string; readonly now: () => Date },
+  {
+    password,
+    now,
+    iterations,
+  }: {
+    readonly password: () => string;
+    readonly now: () => Date;
+    readonly iterations?: number | undefined;
+  },
 ): Promise<boolean> {
   if (await hasUsers(database)) return false;
-  const stored = await hashPassword(password());
+  const stored = await hashPassword(password(), iterations);
   return database.transaction(async (transaction) => {
     const id = await insertUser(transaction, {
       username: ADMIN,

@@ -1,12 +1,12 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
-import { startGithub } from '../service/sso/github-server.ts';
-import type { LoopbackServer } from '../service/sso/http-server.ts';
-import { startOpenIdProvider } from '../service/sso/openid-provider.ts';
-import { makeKeyPair, SamlIdentityProvider, startSamlPages } from '../service/sso/saml-identity-provider.ts';
-import { adminOf, set } from '../service/sso/world.ts';
-import { ADMIN, type Body, startTestService } from '../support/service.ts';
+import { ADMIN, type Body, SECRET_KEY, startTestService } from '../support/service.ts';
+import { startGithub } from '../support/sso/github-server.ts';
+import type { LoopbackServer } from '../support/sso/http-server.ts';
+import { startOpenIdProvider } from '../support/sso/openid-provider.ts';
+import { makeKeyPair, SamlIdentityProvider, startSamlPages } from '../support/sso/saml-identity-provider.ts';
+import { adminOf, set } from '../support/sso/world.ts';
 import { findChromium, paleTexts, startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
@@ -69,7 +69,7 @@ describe.skipIf(chromium === null)('in a browser', () => {
 
   beforeAll(async () => {
     browser = await startChromium(chromium ?? '');
-    service = await startTestService('the embedded database');
+    service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY });
     const client = (backend: string) => ({
       clientId: 'automation',
       clientSecret: SECRET,

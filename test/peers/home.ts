@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Run, type Running, startTokenctl, temporaryFolder, tokenctl } from '../cli/program.ts';
+import { type Run, type Running, startTokenctl, temporaryFolder, tokenctl } from '../process/cli/program.ts';
 import type { Peer } from './peer.ts';
 
 /** A home with contexts of a peer, and the program in it. */

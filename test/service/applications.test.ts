@@ -303,7 +303,7 @@ describe.each(DATABASES)('applications on %s', (kind) => {
 
 describe('applications of a service that allows the implicit grant', () => {
   it('can be registered for it', async () => {
-    const service = await startTestService('the embedded database', { allowImplicitGrant: true });
+    const service = await startTestService('PostgreSQL', { allowImplicitGrant: true });
     try {
       const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
       const wanted = {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PASSWORD_ITERATIONS } from '../../src/service/auth/secret-hashes.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import {
   ADMIN,
@@ -21,7 +22,7 @@ describe.each(DATABASES)('Basic authentication on %s', (kind) => {
     `/api/v2/users/${(await admin.post('/api/v2/users/', { username, password })).json.id}/`;
 
   beforeAll(async () => {
-    service = await startTestService(kind);
+    service = await startTestService(kind, { passwordIterations: PASSWORD_ITERATIONS });
     admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
   });
   afterAll(() => service.close());
@@ -30,6 +31,13 @@ describe.each(DATABASES)('Basic authentication on %s', (kind) => {
     const answer = await me(ADMIN.username, ADMIN.password);
     expect([answer.status, answer.json.results[0]?.username]).toEqual([200, 'admin']);
     expect(answer.cookies).toEqual([]);
+  });
+
+  it('stores a password with as many iterations as the controller', async () => {
+    const rows = await service.database.query<{ password: string }>('SELECT password FROM auth_user');
+    expect(rows.map(({ password }) => password)).toEqual([
+      expect.stringMatching(/^pbkdf2_sha256\$600000\$\w{22}\$/),
+    ]);
   });
 
   it('answers every failure alike: one body, one challenge', async () => {

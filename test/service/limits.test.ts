@@ -120,7 +120,7 @@ describe('wrong passwords', () => {
 describe('over HTTP', () => {
   let service: RunningService;
   beforeAll(async () => {
-    service = await startTestService('the embedded database', { behindProxy: true });
+    service = await startTestService('PostgreSQL', { behindProxy: true });
   });
   afterAll(() => service.close());
   const from = (address: string) => ({ 'x-forwarded-for': address });
@@ -179,7 +179,7 @@ describe('over HTTP', () => {
 
 describe('without a proxy in front', () => {
   it('what a client says of its own address is not believed', async () => {
-    const service = await startTestService('the embedded database');
+    const service = await startTestService('PostgreSQL');
     const answers = await Promise.all(
       Array.from({ length: 11 }, (_, each) =>
         new Client(service.url, {

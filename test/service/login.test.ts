@@ -220,7 +220,7 @@ describe('session authentication behind a proxy that speaks TLS', () => {
   const https = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'controller.example' };
 
   beforeAll(async () => {
-    service = await startTestService('the embedded database', {
+    service = await startTestService('PostgreSQL', {
       behindProxy: true,
       sessionCookieName: 'my_session',
     });
@@ -254,7 +254,7 @@ describe('session authentication behind a proxy that speaks TLS', () => {
 
 describe('session authentication without a proxy', () => {
   it('believes no header of one', async () => {
-    const service = await startTestService('the embedded database');
+    const service = await startTestService('PostgreSQL');
     const browser = new Client(service.url, {
       'x-forwarded-proto': 'https',
       'x-forwarded-host': 'a.example',

@@ -17,7 +17,7 @@ describe('the OpenAPI description', () => {
   let service: RunningService;
   let description: Description;
   beforeAll(async () => {
-    service = await startTestService('the embedded database');
+    service = await startTestService('PostgreSQL');
     const answer = await new Client(service.url).get('/api/v2/openapi.json');
     expect(answer.status).toBe(200);
     description = answer.json as unknown as Description;

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
+import { PASSWORD_ITERATIONS } from '../../src/service/auth/secret-hashes.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
 
@@ -27,7 +28,7 @@ describe('the start of the service', () => {
       });
       await expect(start).rejects.toMatchObject({
         code: 'usage',
-        message: expect.stringMatching(/in clear/),
+        message: expect.stringMatching(/unencrypted/),
       });
     },
   );
@@ -85,7 +86,7 @@ describe('the start of the service', () => {
   });
 
   it('reports a port in use, and releases the data folder', async () => {
-    const one = await startTestService('the embedded database');
+    const one = await startTestService('PostgreSQL');
     const database = { folder: join(folder, 'free') };
     const port = Number(new URL(one.url).port);
     const clash = startTestService('the embedded database', { database, port });
@@ -123,7 +124,7 @@ describe('the start of the service', () => {
 
 describe.each(DATABASES)('the end of the service on %s', (kind) => {
   it('answers what is under way, takes nothing new, and can be asked for twice', async () => {
-    const service = await startTestService(kind);
+    const service = await startTestService(kind, { passwordIterations: PASSWORD_ITERATIONS });
     const client = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     // Each checks the slow hash: they are under way for a while.
     const answers = [1, 2, 3].map((n) =>

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../../src/db/database.ts';
 import { hashPassword } from '../../src/service/auth/secret-hashes.ts';
-import { basic, bearer, Client } from './service.ts';
+import { basic, bearer, Client } from './client.ts';
 
 /** The ways in that are used. */
 export const WAYS = ['token', 'refresh grant', 'session', 'basic authentication'] as const;

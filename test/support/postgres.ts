@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { createDatabase, startPostgres } from './embedded-postgres.ts';
-import { fillServiceTemplate } from './service-template.ts';
+import { type DatabaseKind, fillServiceTemplate } from './service-template.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -10,6 +10,8 @@ declare module 'vitest' {
     postgresUrl: string;
     /** A database there that the service has migrated and filled as on its first start. */
     serviceTemplate: string;
+    /** The databases that the tests of the service run on. */
+    serviceDatabases: readonly DatabaseKind[];
   }
 }
 

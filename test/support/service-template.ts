@@ -4,8 +4,14 @@ import { Secret } from '../../src/domain/secret.ts';
 import { startService } from '../../src/service/server.ts';
 import { createDatabase } from './embedded-postgres.ts';
 
+/** A database that the service runs on. */
+export type DatabaseKind = 'PostgreSQL' | 'the embedded database';
+
 /** The superuser of every service that the tests start. */
 export const ADMIN = { username: 'admin', password: 'correct horse' };
+
+/** Few iterations of the password hash: the tests check thousands of passwords. One test checks the usual ones. */
+export const PASSWORD_ITERATIONS = 1_000;
 
 /** Has the service migrate and fill an empty database, as on its first start, and lets go of it. */
 export async function fillServiceTemplate(url: string): Promise<void> {
@@ -14,6 +20,7 @@ export async function fillServiceTemplate(url: string): Promise<void> {
     port: 0,
     database: { url: new Secret(url) },
     adminPassword: new Secret(ADMIN.password),
+    passwordIterations: PASSWORD_ITERATIONS,
     version: '0.0.0',
     logLevel: 'silent',
   });

@@ -146,7 +146,7 @@ export async function userWithPassword(
     return user.is_active ? user : null;
   }
   const recordSuccess = beginAttempt(service, { username, network });
-  const isCorrect = await verifyPassword(password, user?.password ?? null);
+  const isCorrect = await verifyPassword(password, user?.password ?? null, service.passwordIterations);
   if (user === null || !user.is_active || !isCorrect) {
     metrics.authenticated('password', 'refused');
     return null;

@@ -4,27 +4,33 @@ import { promisify } from 'node:util';
 const derive = promisify(pbkdf2);
 
 const ALGORITHM = 'pbkdf2_sha256';
-/** As in the controller 24.6.1, so that rows are interchangeable. */
-const ITERATIONS = 600_000;
+/** The iterations of new password hashes: as in the controller 24.6.1, so that rows are interchangeable. */
+export const PASSWORD_ITERATIONS = 600_000;
 const KEY_LENGTH = 32;
 const SALT_LENGTH = 22;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 /** The hash of a password in the controller's form: `pbkdf2_sha256$iterations$salt$base64 key`. */
-export async function hashPassword(password: string): Promise<string> {
+export async function hashPassword(password: string, iterations = PASSWORD_ITERATIONS): Promise<string> {
   const salt = randomText(SALT_LENGTH);
-  const key = await derive(password, salt, ITERATIONS, KEY_LENGTH, 'sha256');
-  return `${ALGORITHM}$${ITERATIONS}$${salt}$${key.toString('base64')}`;
+  const key = await derive(password, salt, iterations, KEY_LENGTH, 'sha256');
+  return `${ALGORITHM}$${iterations}$${salt}$${key.toString('base64')}`;
 }
 
 /**
  * Whether a password matches the stored hash. A missing user (null), an unusable hash (starts with `!`) and a
  * wrong password take the same time.
+ *
+ * @param usual The iterations of new hashes, for a missing user and an unusable hash.
  */
-export async function verifyPassword(password: string, stored: string | null): Promise<boolean> {
+export async function verifyPassword(
+  password: string,
+  stored: string | null,
+  usual = PASSWORD_ITERATIONS,
+): Promise<boolean> {
   const parsed = stored === null ? null : parse(stored);
   const { iterations, salt, key } = parsed ?? {
-    iterations: ITERATIONS,
+    iterations: usual,
     salt: 'x'.repeat(SALT_LENGTH),
     key: null,
   };

@@ -72,7 +72,10 @@ export async function createUser(
   if (await isUsernameTaken(service.database, wanted.username, 0)) throw invalid(NAME_TAKEN);
   if (!mayCreate()) throw forbidden();
   refuseEscalation(caller.user, BLANK, wanted);
-  const password = wanted.password === null ? unusablePassword() : await hashPassword(wanted.password);
+  const password =
+    wanted.password === null
+      ? unusablePassword()
+      : await hashPassword(wanted.password, service.passwordIterations);
   return service.database.transaction(async (transaction) => {
     const id = await insertUser(transaction, { ...wanted, password });
     if (id === null) throw invalid(NAME_TAKEN);
@@ -116,7 +119,7 @@ export async function changeUser(
   const before = await findUser(service.database, id);
   if (before === null) throw notFound();
   const { password: chosen } = read({ caller: exchange.caller.user, user: before });
-  const hash = chosen === null ? null : await hashPassword(chosen);
+  const hash = chosen === null ? null : await hashPassword(chosen, service.passwordIterations);
   await service.database.transaction(async (transaction) => {
     const now = await lockUser(transaction, { caller: exchange.caller.user, id });
     const { user } = now;

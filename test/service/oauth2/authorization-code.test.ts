@@ -135,7 +135,7 @@ describe.each(DATABASES)('the authorization code grant on %s', (kind) => {
 
 describe('a service that was started with requirePkce false', () => {
   it('lets a public client do without, as the controller does', async () => {
-    const server = await AuthorizationServer.start('the embedded database', { requirePkce: false });
+    const server = await AuthorizationServer.start('PostgreSQL', { requirePkce: false });
     const mobile = await server.register('mobile app', { client_type: 'public' });
     expect((await server.exchangeAsPublic(await server.code(mobile), mobile)).status).toBe(200);
     await server.close();

@@ -6,7 +6,7 @@ import {
   basic,
   bearer,
   Client,
-  type DATABASES,
+  type DatabaseKind,
   startTestService,
 } from '../../support/service.ts';
 
@@ -44,7 +44,7 @@ export class AuthorizationServer {
   }
 
   static async start(
-    kind: (typeof DATABASES)[number],
+    kind: DatabaseKind,
     options: Partial<ServiceOptions> = {},
   ): Promise<AuthorizationServer> {
     const server = new AuthorizationServer(await startTestService(kind, options));

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
-import { startTestService } from '../../support/service.ts';
-import { type GithubAccount, startGithub } from './github-server.ts';
-import type { LoopbackServer } from './http-server.ts';
-import { expectRefused, logInThrough, set, untilReturn, whoIs } from './world.ts';
+import { SECRET_KEY, startTestService } from '../../support/service.ts';
+import { type GithubAccount, startGithub } from '../../support/sso/github-server.ts';
+import type { LoopbackServer } from '../../support/sso/http-server.ts';
+import { expectRefused, logInThrough, set, untilReturn, whoIs } from '../../support/sso/world.ts';
 
 const account = (id: number, more: Partial<GithubAccount> = {}): GithubAccount => ({
   id,
@@ -37,7 +37,7 @@ describe('GitHub', () => {
   const logIn = (login: string) => logInThrough(service, { backend: 'github', account: login });
 
   beforeAll(async () => {
-    service = await startTestService('the embedded database');
+    service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY });
     github = await startGithub(
       { clientId: 'gh', clientSecret: 'gh-secret', redirectUri: `${service.url}/sso/complete/github/` },
       ACCOUNTS,

@@ -9,20 +9,27 @@ import type { RunningService } from '../../../src/service/server.ts';
 import { enableLocalAccounts } from '../../../src/service/service-database.ts';
 import { findLiveToken } from '../../../src/service/store/issued-tokens.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
-import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../../support/service.ts';
-import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.ts';
-import { adminOf, logInThrough, set, whoIs } from './world.ts';
+import {
+  ADMIN,
+  basic,
+  bearer,
+  Client,
+  DATABASES,
+  SECRET_KEY,
+  startTestService,
+} from '../../support/service.ts';
+import { type OpenIdProvider, startOpenIdProvider } from '../../support/sso/openid-provider.ts';
+import { adminOf, logInThrough, set, whoIs } from '../../support/sso/world.ts';
 
 const AUTHENTICATION = '/api/v2/settings/authentication/';
 const GOOGLE = '/api/v2/settings/google-oauth2/';
-const KEY = new Secret('a-key-of-the-tests-a-key-of-the-tests');
 
 describe.each(DATABASES)('local accounts on %s', (kind) => {
   const folder = mkdtempSync(join(tmpdir(), 'tokenctl-local-'));
   let place: { readonly url: Secret } | { readonly folder: string };
   let service: RunningService;
   let provider: OpenIdProvider;
-  const start = () => startTestService(kind, { database: place, secretKey: KEY });
+  const start = () => startTestService(kind, { database: place, secretKey: SECRET_KEY });
   const turnOff = () => adminOf(service).patch(AUTHENTICATION, { DISABLE_LOCAL_AUTH: true });
   const logIn = () => logInThrough(service, { backend: 'google-oauth2', account: 'root' });
   const configure = () =>

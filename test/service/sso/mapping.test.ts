@@ -3,9 +3,9 @@ import type { RunningService } from '../../../src/service/server.ts';
 import { attributesOf, type Identity } from '../../../src/service/sso/backends.ts';
 import type { UserRules } from '../../../src/service/sso/configuration.ts';
 import { mappedFlags, mappedRoles } from '../../../src/service/sso/role-mapping.ts';
-import type { SamlIdentityProvider } from './saml-identity-provider.ts';
+import type { SamlIdentityProvider } from '../../support/sso/saml-identity-provider.ts';
+import { adminOf, set, whoIs } from '../../support/sso/world.ts';
 import { idpFor, logInWithSaml, samlKeys, startSamlService } from './saml-world.ts';
-import { adminOf, set, whoIs } from './world.ts';
 
 const identity: Identity = {
   backend: 'saml',
@@ -111,7 +111,7 @@ describe('roles by attributes', () => {
   };
 
   beforeAll(async () => {
-    service = await startSamlService('the embedded database', { keys });
+    service = await startSamlService('PostgreSQL', { keys });
     idp = await idpFor(service, keys);
     await set(service, 'authentication', { SOCIAL_AUTH_ORGANIZATION_MAP: { Ignored: { users: true } } });
     await set(service, 'saml', {

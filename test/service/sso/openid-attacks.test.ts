@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
-import { startTestService } from '../../support/service.ts';
+import { SECRET_KEY, startTestService } from '../../support/service.ts';
+import { expectRefused, set, untilReturn, whoIs } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
 import { type ForgingProvider, startForgingProvider } from './forging-provider.ts';
-import { expectRefused, set, untilReturn, whoIs } from './world.ts';
 
 /** The parts of an address changed. */
 function changed(address: string, parts: Readonly<Record<string, string | null>>): string {
@@ -22,7 +22,7 @@ describe('attacks on OpenID Connect', () => {
   const begin = (backend = 'google-oauth2') => untilReturn(service, { backend, account: 'mallory' });
 
   beforeAll(async () => {
-    service = await startTestService('the embedded database');
+    service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY });
     provider = await startForgingProvider();
     other = await startForgingProvider();
     await set(service, 'google-oauth2', {
@@ -145,7 +145,10 @@ describe('attacks on OpenID Connect', () => {
 
   it('leave no login that lasts: what is not answered in ten minutes is over', async () => {
     let ahead = 0;
-    const slow = await startTestService('the embedded database', { now: () => new Date(Date.now() + ahead) });
+    const slow = await startTestService('PostgreSQL', {
+      secretKey: SECRET_KEY,
+      now: () => new Date(Date.now() + ahead),
+    });
     await set(slow, 'google-oauth2', {
       SOCIAL_AUTH_GOOGLE_OAUTH2_KEY: 'automation',
       SOCIAL_AUTH_GOOGLE_OAUTH2_SECRET: 'secret',

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService } from '../../../src/service/server.ts';
-import { DATABASES, startTestService } from '../../support/service.ts';
+import { DATABASES, SECRET_KEY, startTestService } from '../../support/service.ts';
+import { type OpenIdProvider, startOpenIdProvider } from '../../support/sso/openid-provider.ts';
+import { adminOf, expectRefused, logInThrough, set, untilReturn, whoIs } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
-import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.ts';
-import { adminOf, expectRefused, logInThrough, set, untilReturn, whoIs } from './world.ts';
 
-const KEY = new Secret('a-key-of-the-tests-a-key-of-the-tests');
 const SECRET = 'a-client-secret-of-the-tests';
 const TENANT = '11111111-2222-3333-4444-555555555555';
 
@@ -37,7 +35,7 @@ describe.each(DATABASES)('OpenID Connect on %s', (kind) => {
   const viaEntra = (account: string) => logInThrough(service, { backend: 'azuread-oauth2', account });
 
   beforeAll(async () => {
-    service = await startTestService(kind, { secretKey: KEY });
+    service = await startTestService(kind, { secretKey: SECRET_KEY });
     const client = (backend: string) => ({
       clientId: 'automation',
       clientSecret: SECRET,

@@ -3,12 +3,12 @@ import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { startTestService } from '../../support/service.ts';
+import { startGithub } from '../../support/sso/github-server.ts';
+import type { LoopbackServer } from '../../support/sso/http-server.ts';
+import { type OpenIdProvider, startOpenIdProvider } from '../../support/sso/openid-provider.ts';
+import { expectRefused, isReturn, set, whoIs } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
-import { startGithub } from './github-server.ts';
-import type { LoopbackServer } from './http-server.ts';
-import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.ts';
 import { idpFor, post, samlKeys, startSamlService } from './saml-world.ts';
-import { expectRefused, isReturn, set, whoIs } from './world.ts';
 
 /** Under which both replicas are reached, by way of a proxy. */
 const PROXY = { 'x-forwarded-host': '127.0.0.1:1', 'x-forwarded-proto': 'http' };

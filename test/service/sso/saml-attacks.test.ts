@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
+import {
+  type AssertionParts,
+  type SamlIdentityProvider,
+  signAgain,
+} from '../../support/sso/saml-identity-provider.ts';
+import { expectRefused, whoIs } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
-import { type AssertionParts, type SamlIdentityProvider, signAgain } from './saml-identity-provider.ts';
 import { beginSamlLogin, idpFor, logInWithSaml, post, samlKeys, startSamlService } from './saml-world.ts';
-import { expectRefused, whoIs } from './world.ts';
 
 const keys = samlKeys();
 const SIGNATURE = /<ds:Signature[\s>].*<\/ds:Signature>/s;
@@ -31,7 +35,7 @@ describe('attacks on SAML', () => {
     logInWithSaml(service, { idp, nameId: 'mallory', ...more });
 
   beforeAll(async () => {
-    service = await startSamlService('the embedded database', { keys });
+    service = await startSamlService('PostgreSQL', { keys });
     idp = await idpFor(service, keys);
   });
   afterAll(() => service.close());

@@ -1,9 +1,9 @@
 import { constants, createCipheriv, publicEncrypt, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
-import type { SamlIdentityProvider } from './saml-identity-provider.ts';
+import type { SamlIdentityProvider } from '../../support/sso/saml-identity-provider.ts';
+import { expectRefused } from '../../support/sso/world.ts';
 import { beginSamlLogin, idpFor, logInWithSaml, post, samlKeys, startSamlService } from './saml-world.ts';
-import { expectRefused } from './world.ts';
 
 const keys = samlKeys();
 const ENCRYPTION = 'http://www.w3.org/2001/04/xmlenc#';
@@ -44,7 +44,7 @@ describe('answers that are made to keep the service busy', () => {
   }
 
   beforeAll(async () => {
-    service = await startSamlService('the embedded database', { keys });
+    service = await startSamlService('PostgreSQL', { keys });
     idp = await idpFor(service, keys);
   });
   afterAll(() => service.close());

@@ -1,15 +1,15 @@
 import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService, ServiceOptions } from '../../../src/service/server.ts';
-import { type DATABASES, startTestService } from '../../support/service.ts';
-import { Browser, type Stop } from './browser.ts';
+import { type DatabaseKind, startTestService } from '../../support/service.ts';
 import {
   type AssertionParts,
   type KeyPair,
   makeKeyPair,
   SamlIdentityProvider,
   type SamlRequest,
-} from './saml-identity-provider.ts';
-import { set } from './world.ts';
+} from '../../support/sso/saml-identity-provider.ts';
+import { set } from '../../support/sso/world.ts';
+import { Browser, type Stop } from './browser.ts';
 
 /** The keys of the identity provider, of another one, and of the service. */
 export interface SamlKeys {
@@ -38,7 +38,7 @@ export function idpSettings(
 
 /** Starts a service that has one SAML identity provider, called `corporate`. */
 export async function startSamlService(
-  kind: (typeof DATABASES)[number],
+  kind: DatabaseKind,
   { keys, options = {} }: { readonly keys: SamlKeys; readonly options?: Partial<ServiceOptions> },
 ): Promise<RunningService> {
   const secretKey = new Secret('a-key-of-the-tests-a-key-of-the-tests');

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
 import { Client, DATABASES } from '../../support/service.ts';
+import type { SamlIdentityProvider } from '../../support/sso/saml-identity-provider.ts';
+import { adminOf, expectRefused, set, whoIs } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
-import type { SamlIdentityProvider } from './saml-identity-provider.ts';
 import {
   beginSamlLogin,
   idpFor,
@@ -12,7 +13,6 @@ import {
   samlKeys,
   startSamlService,
 } from './saml-world.ts';
-import { adminOf, expectRefused, set, whoIs } from './world.ts';
 
 const keys = samlKeys();
 

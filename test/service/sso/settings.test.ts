@@ -6,12 +6,11 @@ import { fixedSettings, givenSecretKey } from '../../../src/app/run-service.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { SecretBox } from '../../../src/service/settings/secrets.ts';
-import { Client, DATABASES, startTestService } from '../../support/service.ts';
+import { Client, DATABASES, SECRET_KEY, startTestService } from '../../support/service.ts';
+import { makeKeyPair } from '../../support/sso/saml-identity-provider.ts';
+import { adminOf, expectRefused, set } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
-import { makeKeyPair } from './saml-identity-provider.ts';
-import { adminOf, expectRefused, set } from './world.ts';
 
-const KEY = new Secret('a-key-of-the-tests-a-key-of-the-tests');
 const GITHUB = '/api/v2/settings/github/';
 const SECRET = 'SOCIAL_AUTH_GITHUB_SECRET';
 const keys = makeKeyPair('settings');
@@ -87,7 +86,7 @@ describe.each(DATABASES)('the settings of single sign-on on %s', (kind) => {
   let admin: Client;
 
   beforeAll(async () => {
-    service = await startTestService(kind, { secretKey: KEY });
+    service = await startTestService(kind, { secretKey: SECRET_KEY });
     admin = adminOf(service);
   });
   afterAll(() => service.close());
@@ -113,7 +112,7 @@ describe.each(DATABASES)('the settings of single sign-on on %s', (kind) => {
     );
     const stored = rows[0]?.value ?? '';
     expect(stored).toMatch(/^\$encrypted\$AES256GCM\$/);
-    expect(new SecretBox(KEY).open(SECRET, stored)).toBe('a-very-secret-secret');
+    expect(new SecretBox(SECRET_KEY).open(SECRET, stored)).toBe('a-very-secret-secret');
     await set(service, 'github', { [SECRET]: 'a-very-secret-secret' });
     const again = await service.database.query<{ value: string }>(
       'SELECT value FROM conf_setting WHERE key = $1',
@@ -172,7 +171,7 @@ describe.each(DATABASES)('the settings of single sign-on on %s', (kind) => {
 
 describe('a secret box', () => {
   it('opens what it sealed, under the same name and with the same key, unchanged', () => {
-    const box = new SecretBox(KEY);
+    const box = new SecretBox(SECRET_KEY);
     const sealed = box.seal('A', 'value');
     expect(box.open('A', sealed)).toBe('value');
     expect(box.open('B', sealed)).toBeNull();
@@ -203,7 +202,7 @@ describe('the key of secrets', () => {
     await service.close();
     expect(readFileSync(join(folder, 'secret-key'), 'utf8')).toBe(key);
 
-    service = await start(KEY);
+    service = await start(SECRET_KEY);
     const browser = new Browser();
     await expectRefused(
       service,

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
-import { startTestService } from '../../support/service.ts';
+import { SECRET_KEY, startTestService } from '../../support/service.ts';
+import { type LoopbackServer, listenOnLoopback } from '../../support/sso/http-server.ts';
+import { expectRefused, set } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
-import { type LoopbackServer, listenOnLoopback } from './http-server.ts';
-import { expectRefused, set } from './world.ts';
 
 /** Answers JSON that never ends, as fast as it is taken. */
 function endless(response: ServerResponse): void {
@@ -27,7 +27,7 @@ describe('providers that do not answer as they should', () => {
   };
 
   beforeAll(async () => {
-    service = await startTestService('the embedded database');
+    service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY });
     provider = await listenOnLoopback(() => (request, response) => {
       if (request.url?.startsWith('/endless')) endless(response);
     });

@@ -1,0 +1,277 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { describe, expect, test } from 'vitest';
+import { TokenctlError } from '../../../src/domain/errors.ts';
+import { defaultPolicy, ruleNames } from '../../../src/domain/policy/policy.ts';
+import { type Severity, severities } from '../../../src/domain/policy/rule.ts';
+import { auditTokens } from '../../../src/operations/token-audit/audit-tokens.ts';
+import {
+  csvReport,
+  grouped,
+  tableReport,
+  Worst,
+  worstFirstWhereFew,
+} from '../../../src/reports/audit/audit-result.ts';
+import { htmlReport } from '../../../src/reports/audit/html-report.ts';
+import { jsonReport } from '../../../src/reports/audit/json-report.ts';
+import { sarifReport } from '../../../src/reports/audit/sarif-report.ts';
+import { stillClock } from '../../support/drafts.ts';
+import { databaseDescription, description, MemoryTarget, user } from '../../support/memory-target.ts';
+import { application } from '../../support/policy-facts.ts';
+import { token } from '../../support/tokens.ts';
+
+const HOSTILE = '<script>alert("1")</script>\u202e\u001b[31m';
+const context = { description: description(), version: '1.2.3' };
+
+/** Every kind of subject, with hostile names where the controller lets people choose them. */
+function estate(): MemoryTarget {
+  const target = new MemoryTarget();
+  target.self = databaseDescription();
+  target.people.push(user(5, HOSTILE, { isActive: false }));
+  const hostile = { user: { id: 5, username: HOSTILE }, description: HOSTILE, scope: 'write' };
+  target.alive.set(1, token({ id: 1, ...hostile }));
+  target.alive.set(2, token({ id: 2, ...hostile }));
+  for (let id = 10; id < 40; id += 1) {
+    target.alive.set(id, token({ id, description: `use ${id}`, expires: new Date('2027-03-01T12:00:00Z') }));
+  }
+  target.programs.push(application({ name: HOSTILE, grantType: 'implicit' }));
+  target.refresh.rows.set(8, {
+    id: 8,
+    user: { id: 2, username: 'alice' },
+    application: { id: 3, name: HOSTILE },
+    created: new Date('2026-11-01'),
+    revoked: null,
+    accessTokenId: null,
+    fingerprint: 'abc',
+  });
+  return target;
+}
+
+function audit(target = estate()) {
+  const overdue = { until: '2026-01-01', reason: HOSTILE };
+  const policy = {
+    ...defaultPolicy,
+    'never-used': { ...defaultPolicy['never-used'], exceptions: [overdue] },
+  };
+  return auditTokens({ target, selector: { all: true }, policy, clock: stillClock, statistics: true });
+}
+
+async function text(chunks: AsyncIterable<string>): Promise<string> {
+  let all = '';
+  for await (const chunk of chunks) all += chunk;
+  return all;
+}
+
+interface ReportJson {
+  readonly findings: readonly {
+    rule: string;
+    severity: string;
+    key: string;
+    subject: string;
+    message: string;
+  }[];
+  readonly found: number;
+  readonly tokensRead: number;
+}
+
+async function asJson(): Promise<ReportJson> {
+  return JSON.parse(await text(jsonReport(await audit()))) as ReportJson;
+}
+
+describe('JSON', () => {
+  test('holds every kind of subject, under the name of its kind', async () => {
+    const { findings, found, tokensRead } = await asJson();
+    expect(found).toBe(findings.length);
+    expect(tokensRead).toBe(32);
+    expect(new Set(findings.map(({ subject }) => subject))).toEqual(
+      new Set(['exception', 'setting', 'application', 'token', 'user', 'purpose', 'day', 'refreshToken']),
+    );
+    for (const finding of findings) expect(finding).toHaveProperty(finding.subject);
+    const [first] = findings.filter(({ key }) => key === 'token:1');
+    expect(first).toMatchObject({
+      rule: 'owner-inactive',
+      severity: 'critical',
+      token: { id: 1, scope: 'write' },
+    });
+  });
+
+  test('is one document where nothing is found', async () => {
+    const quiet = new MemoryTarget();
+    const run = await auditTokens({
+      target: quiet,
+      selector: { ids: [1] },
+      policy: defaultPolicy,
+      clock: stillClock,
+    });
+    expect(JSON.parse(await text(jsonReport(run)))).toMatchObject({ findings: [], found: 0 });
+  });
+
+  test('is left open where the target fails on the way', async () => {
+    const target = estate();
+    const { tokens } = target;
+    target.tokens = async function* (selector) {
+      yield* tokens.call(target, selector);
+      if (selector.all === true) throw new TokenctlError('target_unreachable', 'Gone away');
+    };
+    let written = '';
+    const run = await audit(target);
+    const reading = (async () => {
+      for await (const chunk of jsonReport(run)) written += chunk;
+    })();
+    await expect(reading).rejects.toMatchObject({ cause: { code: 'target_unreachable' } });
+    expect(written).toContain('owner-inactive');
+    expect(() => JSON.parse(written) as unknown).toThrow();
+  });
+});
+
+describe('SARIF', () => {
+  const schema = JSON.parse(
+    readFileSync(new URL('../../support/schemas/sarif-2.1.0.schema.json', import.meta.url), 'utf8'),
+  ) as object;
+  const ajv = new Ajv2020({ allErrors: true, strict: false });
+  addFormats.default(ajv);
+  const validate = ajv.compile(schema);
+
+  interface Log {
+    readonly runs: readonly {
+      readonly tool: { readonly driver: { readonly rules: readonly { readonly id: string }[] } };
+      readonly results: readonly {
+        readonly ruleId: string;
+        readonly ruleIndex: number;
+        readonly level: string;
+        readonly partialFingerprints: Readonly<Record<string, string>>;
+      }[];
+      readonly invocations: readonly { readonly toolExecutionNotifications: readonly object[] }[];
+    }[];
+  }
+
+  async function log(target = estate()): Promise<Log['runs'][number] & { readonly whole: unknown }> {
+    const whole: unknown = JSON.parse(await text(sarifReport(await audit(target), context)));
+    const [run] = (whole as Log).runs;
+    if (run === undefined) throw new Error('a log without a run');
+    return { ...run, whole };
+  }
+
+  test('keeps to the schema, with every kind of subject in it', async () => {
+    const { whole, results } = await log();
+    validate(whole);
+    expect(validate.errors).toBeNull();
+    expect(results.length).toBe((await asJson()).found);
+  });
+
+  test('the schema refuses what SARIF does not know', async () => {
+    const { whole } = await log();
+    expect(validate({ ...(whole as object), extra: 1 })).toBe(false);
+    expect(validate({ version: '2.0.0', runs: [] })).toBe(false);
+  });
+
+  test('names rules by index, levels by severity, and findings by fingerprints that last', async () => {
+    const { tool, results } = await log();
+    expect(tool.driver.rules.map(({ id }) => id)).toEqual(ruleNames);
+    for (const { ruleId, ruleIndex } of results) expect(tool.driver.rules[ruleIndex]?.id).toBe(ruleId);
+    const prints = results.map(({ partialFingerprints }) => Object.values(partialFingerprints).join());
+    expect(new Set(prints).size).toBe(results.length);
+    expect(
+      (await log()).results.map(({ partialFingerprints }) => Object.values(partialFingerprints).join()),
+    ).toEqual(prints);
+    expect(results.find(({ ruleId }) => ruleId === 'owner-inactive')?.level).toBe('error');
+    expect(results.find(({ ruleId }) => ruleId === 'write-scope')?.level).toBe('note');
+  });
+
+  test('notifies of what could not be checked', async () => {
+    const target = estate();
+    target.refused = ['inactive'];
+    const { invocations, whole } = await log(target);
+    expect(validate(whole)).toBe(true);
+    expect(invocations[0]?.toolExecutionNotifications).toMatchObject([
+      { level: 'warning', associatedRule: { id: 'owner-inactive' } },
+    ]);
+  });
+});
+
+describe('HTML', () => {
+  test('is one file without script, network or anybody’s markup', async () => {
+    const page = await text(htmlReport(await audit(), context));
+    expect(page).toMatch(/^<!doctype html>/);
+    expect(page.trimEnd()).toMatch(/<\/html>$/);
+    expect(page).not.toContain('<script');
+    expect(page).not.toMatch(/\b(src|href|url)\s*[=(]/);
+    expect(page).not.toContain('\u202e');
+    expect(page).not.toContain('\u001b');
+    expect(page).toContain('&lt;script&gt;');
+    expect(page).toContain("default-src 'none'");
+  });
+
+  test('draws the charts that were asked for, and lists findings and what they are about', async () => {
+    const page = await text(htmlReport(await audit(), context));
+    for (const title of ['Age', 'Last use', 'Scope', 'Expiries in the coming year']) {
+      expect(page).toContain(`<figcaption>${title}</figcaption>`);
+    }
+    expect(page).toContain('<title>2027-03-01: 30 tokens</title>');
+    expect(page).toContain('token 1<');
+    expect(page).toContain('1.2.3');
+  });
+
+  test('lists the worst thousand, and says so', async () => {
+    const target = estate();
+    for (let id = 100; id < 1500; id += 1) target.alive.set(id, token({ id, scope: 'write' }));
+    const page = await text(htmlReport(await audit(target), context));
+    expect(page).toMatch(/The worst 1,000 of \d,\d{3};/);
+    expect(page.match(/<td class="severity/g)?.length).toBeLessThan(1050);
+    expect(page).toContain('owner-inactive');
+  });
+});
+
+describe('table and CSV', () => {
+  test('the worst come first, and the summary last', async () => {
+    const screen = { width: Number.POSITIVE_INFINITY };
+    const lines = (await text(tableReport(await audit(), screen))).split('\n');
+    expect(lines[0]).toMatch(/^SEVERITY +RULE +SUBJECT +USER +FINDING$/);
+    expect(lines[1]).toMatch(/^critical +owner-inactive +token 1 /);
+    expect(lines.join('\n')).toMatch(
+      /\n\n\d+ findings on 32 tokens: critical 2, high \d+, medium \d+, low \d+\.\n/,
+    );
+  });
+
+  test('CSV names subjects as baselines do', async () => {
+    const [heading, first] = (await text(csvReport(await audit()))).split('\n');
+    expect(heading).toBe('severity,rule,subject,user,application,finding');
+    expect(first).toMatch(/^critical,owner-inactive,token:1,/);
+  });
+});
+
+describe('order and groups', () => {
+  test('few findings are sorted, many come as they are found', async () => {
+    const collect = async (few: number) => {
+      const found: Severity[] = [];
+      for await (const { severity } of worstFirstWhereFew((await audit()).findings, few))
+        found.push(severity);
+      return found;
+    };
+    const sorted = await collect(1000);
+    const ranks = sorted.map((severity) => severities.indexOf(severity));
+    expect(ranks).toEqual(ranks.toSorted((one, other) => other - one));
+    const streamed = await collect(3);
+    expect(streamed.length).toBe(sorted.length);
+    expect(streamed).not.toEqual(sorted);
+  });
+
+  test('the worst that are kept are the worst that came', async () => {
+    const worst = new Worst(4);
+    for await (const finding of (await audit()).findings) worst.add(finding);
+    expect(worst.all().map(({ severity }) => severity)).toEqual(['critical', 'critical', 'high', 'high']);
+  });
+
+  test('groups count what they share, by severity', async () => {
+    const groups = await grouped((await audit()).findings, 'rule');
+    const { findings } = await asJson();
+    expect(groups.reduce((sum, group) => sum + group.findings, 0)).toBe(findings.length);
+    expect(groups.find(({ name }) => name === 'owner-inactive')).toMatchObject({
+      findings: 2,
+      bySeverity: { critical: 2, low: 0 },
+    });
+    const users = await grouped((await audit()).findings, 'user');
+    expect(users.map(({ name }) => name).sort()).toEqual(['(none)', HOSTILE, 'alice'].sort());
+  });
+});

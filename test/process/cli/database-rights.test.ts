@@ -1,0 +1,141 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, inject, test } from 'vitest';
+import type { Database } from '../../../src/db/database.ts';
+import { openOn } from '../../support/databases.ts';
+import { DOCUMENTED_GRANTS as documented } from '../../support/documented-grants.ts';
+import { createDatabase } from '../../support/embedded-postgres.ts';
+import { databaseEstate } from './database-estate.ts';
+
+const { home, addRole, addUser } = databaseEstate();
+
+/** The purposes of rights by the documentation's headings. */
+const HEADINGS = {
+  Reading: 'read',
+  'Revoking tokens': 'revoke',
+  'Ending sessions': 'sessions',
+  'Changing settings': 'settings',
+  'Creating tokens': 'create',
+  'Cleaning up': 'cleanup',
+  'Deactivating users': 'users',
+} as const;
+
+const OF_THE_SERVICE = 'GRANT SELECT (user_id, role) ON service_role TO ROLE';
+
+/** The purposes for which a role of this database lacks rights. */
+async function lacking(url: string): Promise<ReadonlySet<string>> {
+  const { stdout } = await home(url).run(['context', 'check', '--json']);
+  const { missingRights } = JSON.parse(stdout) as { missingRights: { purpose: string }[] };
+  return new Set(missingRights.map(({ purpose }) => purpose));
+}
+
+test('the documentation has statements for every purpose', () => {
+  expect([...documented.keys()]).toEqual(Object.keys(HEADINGS));
+});
+
+describe('a role with exactly the documented grants', () => {
+  const reading = [...(documented.get('Reading') ?? []), OF_THE_SERVICE];
+
+  test('for reading lacks nothing to read, and everything else', async () => {
+    const { read: _read, ...others } = Object.fromEntries(
+      Object.values(HEADINGS).map((purpose) => [purpose, true]),
+    );
+    expect(await lacking(await addRole(reading))).toEqual(new Set(Object.keys(others)));
+  });
+
+  test.each(Object.entries(HEADINGS).slice(1))('for %s lacks nothing for it', async (heading, purpose) => {
+    const missing = await lacking(await addRole([...reading, ...(documented.get(heading) ?? [])]));
+    expect(missing).not.toContain('read');
+    expect(missing).not.toContain(purpose);
+  });
+});
+
+describe('a role with the documented grants can do what they are for', () => {
+  const reading = [...(documented.get('Reading') ?? []), OF_THE_SERVICE];
+
+  test.each([
+    [
+      'Reading',
+      [
+        ['tokens', 'audit'],
+        ['refresh-tokens', 'list'],
+        ['sessions', 'list'],
+        ['settings', 'show'],
+      ],
+    ],
+    ['Revoking tokens', [['tokens', 'revoke', '--all', '--yes']]],
+    ['Ending sessions', [['sessions', 'expire', '--all', '--yes']]],
+    ['Changing settings', [['settings', 'token-lifetime', '--code', '5m', '--yes']]],
+    ['Cleaning up', [['tokens', 'cleanup', '--yes', '--keep-revoked-for', '1d']]],
+  ] as const)('%s', async (heading, commands) => {
+    await addUser();
+    const { run } = home(await addRole([...reading, ...(documented.get(heading) ?? [])]));
+    for (const command of commands) {
+      const { code, stderr } = await run(command);
+      expect([command.join(' '), code, stderr.replace(/^Would(.*\n)*/m, '')]).toEqual([
+        command.join(' '),
+        0,
+        '',
+      ]);
+    }
+  });
+
+  test('Creating tokens', async () => {
+    const user = await addUser();
+    const { folder, run } = home(await addRole([...reading, ...(documented.get('Creating tokens') ?? [])]));
+    const create = ['create_oauth2_token', '--user', user.name, '--output', `${folder}/x.token`];
+    expect(await run(create)).toMatchObject({ code: 0 });
+  });
+});
+
+test('a role without any right is told what it needs, briefly where a command fails', async () => {
+  const { run } = home(await addRole([]));
+  expect((await run(['context', 'check'])).stdout).toMatch(/^Context "db" answers, but has no permissions\./);
+  const { code, stderr } = await run(['tokens', 'list']);
+  expect([code, stderr.trimEnd().split('\n')]).toEqual([
+    4,
+    [
+      expect.stringMatching(/lacks rights on public\.auth_user, .* and \d+ more tables in postgresql:/),
+      expect.stringContaining('context check'),
+    ],
+  ]);
+});
+
+test('what context check prints is all that it takes', async () => {
+  const url = await addRole([]);
+  const told = async () => {
+    const { stdout } = await home(url).run(['context', 'check']);
+    return [...stdout.matchAll(/^ {2}(GRANT .*);$/gm)].map(([, grant]) => grant ?? '');
+  };
+  const grants = await told();
+  expect(grants.length).toBeGreaterThan(10);
+  const all = await addRole(grants.map((grant) => grant.replace(/ TO \w+$/, ' TO ROLE')));
+  expect(await lacking(all)).toEqual(new Set());
+});
+
+const CONTROLLER = new URL('../../../../shared/reference/controller-tables.sql', import.meta.url);
+
+describe.runIf(existsSync(CONTROLLER))("in a controller's tables", () => {
+  /** An empty database of a controller's layout, and its URL. */
+  async function controller(): Promise<{ readonly database: Database; readonly url: string }> {
+    const url = await createDatabase(inject('postgresUrl'));
+    const database = await openOn(url);
+    await database.script(readFileSync(CONTROLLER, 'utf8'));
+    return { database, url };
+  }
+
+  test('a changed setting is said to take a while', async () => {
+    const { database, url } = await controller();
+    try {
+      const { run } = home(url);
+      expect((await run(['context', 'check'])).stdout).toMatch(/the tables of a controller at postgresql:/);
+      const off = await run(['settings', 'basic-auth', 'off', '--yes']);
+      expect(off.stdout).toMatch(/is off now\.\nA running controller applies the change within a minute/);
+      const rows = await database.query<{ value: unknown }>(
+        "SELECT value FROM conf_setting WHERE key = 'AUTH_BASIC_ENABLED'",
+      );
+      expect(rows).toEqual([{ value: false }]);
+    } finally {
+      await database.close();
+    }
+  });
+});

@@ -1,0 +1,48 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
+import { sampleEstate } from '../../../src/service/sample/estate.ts';
+import { storeEstate } from '../../../src/service/sample/store-estate.ts';
+import type { RunningService } from '../../../src/service/server.ts';
+import { ADMIN, startTestService } from '../../support/service.ts';
+import { type Run, type Running, startTokenctl, temporaryFolder, tokenctl } from './program.ts';
+
+/** A service with a sample estate in it, and the program working on it. */
+export interface Estate {
+  /** The service's base URL. */
+  readonly url: () => string;
+  /** A home with a context that signs in with the superuser's password. */
+  readonly home: () => Home;
+}
+
+/** A home folder with a configuration, a secret and an audit log of its own. */
+export interface Home {
+  readonly folder: string;
+  readonly run: (args: readonly string[]) => Promise<Run>;
+  readonly start: (args: readonly string[]) => Running;
+}
+
+/** Starts a service for a test file, with this many users and tokens. */
+export function estate(size: { readonly users: number; readonly tokens: number }): Estate {
+  let service: RunningService | undefined;
+  beforeAll(async () => {
+    service = await startTestService('PostgreSQL');
+    await storeEstate(service.database, sampleEstate(size, { now: new Date() }));
+  });
+  afterAll(() => service?.close());
+  const url = () => service?.url ?? '';
+  return { url, home: () => homeFor(url()) };
+}
+
+function homeFor(url: string): Home {
+  const folder = temporaryFolder();
+  const secret = join(folder, 'admin.password');
+  writeFileSync(secret, ADMIN.password, { mode: 0o600 });
+  mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
+  writeFileSync(
+    join(folder, '.config/tokenctl/tokenctl.yaml'),
+    `currentContext: test\ncontexts:\n  test: { url: "${url}", username: admin, password: { file: "${secret}" } }\n`,
+  );
+  const start = (args: readonly string[]) => startTokenctl(args, { env: { HOME: folder } });
+  return { folder, start, run: (args) => tokenctl(args, { env: { HOME: folder } }) };
+}

@@ -1,0 +1,91 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { runbooks } from '../../../src/cli/incident/runbook.ts';
+import { Secret } from '../../../src/domain/secret.ts';
+import { createDatabase } from '../../support/embedded-postgres.ts';
+import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
+import { temporaryFolder, tokenctl } from './program.ts';
+
+/** The commands of a runbook, as they stand there: indented lines that begin with the program's name. */
+function commandsOf(name: string): string[] {
+  const text = readFileSync(join(import.meta.dirname, '../../../docs/runbooks', `${name}.md`), 'utf8');
+  return text.split('\n').flatMap((line) => /^ {4}tokenctl (.+)$/.exec(line)?.[1] ?? []);
+}
+
+/** A command's words, quotes taken off, and agreed to beforehand where it asks. */
+function argumentsOf(command: string, incident: string): string[] {
+  const words = Array.from(command.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? '');
+  const asks = words.includes('--dry-run')
+    ? false
+    : /^(incident (lockdown|lift)|users offboard|tokens revoke)|--revoke/.test(command);
+  return [...words.map((word) => (word === 'inc-1a2b3c4d' ? incident : word)), ...(asks ? ['--yes'] : [])];
+}
+
+/**
+ * A service on PostgreSQL with the users and the application that runbooks name, a token of alice that leaked,
+ * and a home with the contexts `production` (REST, the token of admin) and `production-db`.
+ */
+async function place() {
+  const url = await createDatabase(inject('postgresUrl'));
+  const service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
+  let isUp = true;
+  const down = async () => {
+    if (isUp) await service.close();
+    isUp = false;
+  };
+  onTestFinished(down);
+  const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+  const people = ['alice', 'bob'];
+  for (const username of people)
+    await admin.post('/api/v2/users/', { username, password: 'long enough for it' });
+  const alice = new Client(service.url, basic('alice', 'long enough for it'));
+  const leaked = await alice.post('/api/v2/tokens/', { scope: 'write' });
+  const operator = await admin.post('/api/v2/tokens/', { scope: 'write' });
+  await new Client(service.url, basic('bob', 'long enough for it')).post('/api/v2/tokens/', {
+    scope: 'read',
+  });
+  await service.database.execute(
+    `INSERT INTO main_oauth2application (client_id, client_type, authorization_grant_type, client_secret, name)
+     VALUES ('chat', 'confidential', 'password', 'x', 'chatops')`,
+  );
+  await service.database.execute(
+    `WITH lena AS (INSERT INTO auth_user (username, password) VALUES ('lena', '!') RETURNING id)
+     INSERT INTO main_profile (user_id, ldap_dn) SELECT id, 'uid=lena,dc=example,dc=org' FROM lena`,
+  );
+  const folder = temporaryFolder();
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text, { mode: 0o600 });
+  write('token', operator.json.token);
+  write('database', url);
+  write('found.txt', `export CONTROLLER_OAUTH_TOKEN=${leaked.json.token}\n`);
+  write(
+    'tokenctl.yaml',
+    `currentContext: production
+contexts:
+  production: { url: "${service.url}", token: { file: token } }
+  production-db: { database: { file: database } }
+`,
+  );
+  const env = { HOME: folder, TOKENCTL_CONFIG: join(folder, 'tokenctl.yaml') };
+  const run = (args: readonly string[]) =>
+    tokenctl(
+      args.map((word) => (word === 'found.txt' ? join(folder, word) : word)),
+      { env },
+    );
+  return { run, down };
+}
+
+describe('a runbook does what it says, command by command as written', () => {
+  test.each(runbooks)('%s', { timeout: 120_000 }, async (name) => {
+    const { run, down } = await place();
+    if (name === 'controller-down') await down();
+    const commands = commandsOf(name);
+    expect(commands.length).toBeGreaterThan(4);
+    let incident = '';
+    for (const command of commands) {
+      const { code, stdout, stderr } = await run(argumentsOf(command, incident));
+      incident = /Incident: (inc-[0-9a-f]{8})/.exec(stdout)?.[1] ?? incident;
+      expect({ command, code, stderr: code === 0 ? '' : stderr }).toEqual({ command, code: 0, stderr: '' });
+    }
+  });
+});

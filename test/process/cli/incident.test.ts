@@ -1,0 +1,256 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { openFileLog } from '../../../src/audit-log/file-log.ts';
+import { databaseEstate } from './database-estate.ts';
+import { estate } from './estate.ts';
+import { tokenctl } from './program.ts';
+
+describe('in a database', () => {
+  const db = databaseEstate();
+
+  /** A home, and what its commands print as JSON. */
+  function place() {
+    const home = db.home();
+    const json = async (...args: readonly string[]) =>
+      JSON.parse((await home.run([...args, '--json'])).stdout);
+    return { ...home, json };
+  }
+
+  test('a lockdown of a user is planned, done, seen, and lifted', async () => {
+    const home = place();
+    const { name } = await db.addUser();
+    const dry = await home.run(['incident', 'lockdown', '--user', name, '--deactivate', '--dry-run']);
+    expect(dry).toMatchObject({ code: 0 });
+    expect(dry.stdout).toContain(`Deactivate 1 user: ${name}.`);
+    expect(dry.stdout).toContain('Dry run. Nothing was changed.');
+    const done = await home.run([
+      'incident',
+      'lockdown',
+      '--user',
+      name,
+      '--deactivate',
+      '--yes',
+      '--reason',
+      'stolen',
+    ]);
+    expect(done).toMatchObject({ code: 0 });
+    const incident = /The incident is (inc-[0-9a-f]{8})/.exec(done.stdout)?.[1] ?? '';
+    expect(done.stdout).toMatch(/closed +Refresh tokens/);
+    const status = await home.run(['incident', 'status', '--check']);
+    expect(status).toMatchObject({ code: 0 });
+    expect(status.stdout).toContain(`${incident}: the access of ${name}`);
+    expect(status.stdout).toContain('In effect.');
+    await db.database().execute('UPDATE auth_user SET is_active = true WHERE username = $1', [name]);
+    const drift = await home.run(['incident', 'status', '--check']);
+    expect(drift).toMatchObject({ code: 3 });
+    expect(drift.stdout).toContain(`ACTIVE: ${name}`);
+    const again = await home.run(['incident', 'lockdown', '--user', name, '--deactivate', '--yes']);
+    expect(again.stdout).toContain(incident);
+    expect(await home.run(['incident', 'lift', incident, '--yes'])).toMatchObject({ code: 0 });
+    const twice = await home.run(['incident', 'lift', incident, '--yes']);
+    expect(twice).toMatchObject({ code: 0 });
+    expect(twice.stdout).toContain('Nothing to do');
+    expect((await home.run(['incident', 'status'])).stdout).toContain('No lockdown at');
+  });
+
+  test('the snapshot is for its owner only, and stands in the log by its hash', async () => {
+    const home = place();
+    const { name } = await db.addUser();
+    await home.run(['incident', 'lockdown', '--user', name, '--yes']);
+    const folder = join(home.folder, '.local/state/tokenctl/incidents');
+    const [file = ''] = readdirSync(folder);
+    expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600);
+    const sha256 = await import('node:crypto').then(({ createHash }) =>
+      createHash('sha256')
+        .update(readFileSync(join(folder, file)))
+        .digest('hex'),
+    );
+    expect(readFileSync(join(home.folder, '.local/state/tokenctl/audit.jsonl'), 'utf8')).toContain(sha256);
+  });
+
+  test('a lockdown for a while is due when that is over, unless it is extended', async () => {
+    const home = place();
+    const { name } = await db.addUser();
+    const { incident } = await home.json('incident', 'lockdown', '--user', name, '--for', '1m', '--yes');
+    expect(await home.json('incident', 'lift', '--due', '--yes')).toEqual({ dryRun: false, plans: [] });
+    const { until } = await home.json('incident', 'extend', incident, '--for', '2h');
+    const [status] = (await home.json('incident', 'status')).incidents;
+    expect(status).toMatchObject({ id: incident, until, isOverdue: false });
+    expect((await home.run(['incident', 'extend', incident])).code).toBe(2);
+    await home.run(['incident', 'lift', incident, '--yes']);
+  });
+
+  test('whoever runs the next command is told of a lockdown that is over, and nothing is changed by that', async () => {
+    const home = place();
+    const { name } = await db.addUser();
+    const { incident } = await home.json('incident', 'lockdown', '--user', name, '--for', '1m', '--yes');
+    const path = join(home.folder, '.local/state/tokenctl/audit.jsonl');
+    const log = openFileLog({ path, clock: { now: () => new Date() } });
+    const [first] = readFileSync(path, 'utf8').split('\n');
+    const { run, actor, target } = JSON.parse(first ?? '');
+    const data = { incident, until: '2026-01-01T00:00:00.000Z' };
+    await log.append({ kind: 'note', operation: 'incident.extend', run, actor, target, data });
+    const { size } = await log.head();
+    const told = `Past the end time but not lifted: ${incident} `;
+    for (const args of [
+      ['status'],
+      ['status', '--json'],
+      ['timeline', '--user', name],
+      ['lift', incident, '--dry-run'],
+      ['lockdown', '--user', name, '--dry-run'],
+    ]) {
+      const { stderr } = await home.run(['incident', ...args]);
+      expect(stderr).toContain(told);
+      expect(stderr).toContain('tokenctl incident lift --due');
+    }
+    expect(await log.head()).toMatchObject({ size });
+    expect((await home.run(['incident', 'status', '--check'])).code).toBe(3);
+    const extended = await home.run(['incident', 'extend', incident, '--for', '1h']);
+    expect(extended).toMatchObject({ code: 0, stderr: '' });
+    await log.append({ kind: 'note', operation: 'incident.extend', run, actor, target, data });
+    const other = await home.json('incident', 'lockdown', '--user', (await db.addUser()).name, '--yes');
+    expect((await home.run(['incident', 'lift', other.incident, '--yes'])).stderr).toContain(told);
+    const lifted = await home.run(['incident', 'lift', '--due', '--yes']);
+    expect(lifted).toMatchObject({ code: 0, stderr: expect.not.stringContaining('Past the end time') });
+    expect(await home.run(['incident', 'status'])).toMatchObject({
+      stdout: expect.stringContaining('No lockdown at'),
+      stderr: '',
+    });
+  });
+
+  test('what is locked down at another address is not forgotten', async () => {
+    const home = place();
+    const { name } = await db.addUser();
+    const { incident } = await home.json('incident', 'lockdown', '--user', name, '--yes');
+    const path = join(home.folder, '.local/state/tokenctl/audit.jsonl');
+    const moved = join(home.folder, 'elsewhere.jsonl');
+    const elsewhere = openFileLog({ path: moved, clock: { now: () => new Date() } });
+    for (const line of readFileSync(path, 'utf8').trimEnd().split('\n')) {
+      const { kind, operation, run, actor, data, closes } = JSON.parse(line);
+      const target = { context: 'production', address: 'https://controller.example.org' };
+      await elsewhere.append({ kind, operation, run, actor, target, data, ...(closes && { closes }) });
+    }
+    const { stdout, code } = await home.run(['incident', 'status', '--check', '--log-file', moved]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('No lockdown at');
+    expect(stdout).toContain('1 more incident at another address, as last recorded:');
+    expect(stdout).toMatch(
+      new RegExp(
+        `${incident}: the access of ${name}, at https://controller.example.org \\(context production\\)`,
+      ),
+    );
+    const json = await home.json('incident', 'status', '--log-file', moved);
+    expect(json).toMatchObject({ incidents: [], elsewhere: [{ id: incident, state: 'locked' }] });
+    await home.run(['incident', 'lift', incident, '--yes']);
+  });
+
+  test('a user is offboarded, and nothing of theirs is left', async () => {
+    const home = place();
+    const { name } = await db.addUser();
+    const done = await home.run(['users', 'offboard', name, '--yes', '--ticket', 'HR-1']);
+    expect(done).toMatchObject({ code: 0 });
+    expect(done.stdout).toContain(`All access of ${name} has ended.`);
+    const again = await home.json('users', 'offboard', name, '--yes');
+    expect(again).toMatchObject({ dryRun: false, plan: { deactivate: [], revocation: { tokenIds: [] } } });
+  });
+
+  test('leaked values are found by hash, revoked, and shown nowhere', async () => {
+    const home = place();
+    const { name } = await db.addUser();
+    const access = 'LEAKEDabcdefABCDEF012345678901';
+    const refresh = 'LEAKEDabcdefABCDEF012345678902';
+    await db.database().execute(
+      `WITH t AS (INSERT INTO main_oauth2accesstoken (token, expires, scope, user_id)
+         SELECT encode(sha256($1::bytea), 'hex'), now() + interval '1 day', 'write', u.id FROM auth_user u WHERE u.username = $3)
+       INSERT INTO oauth2_provider_refreshtoken (token, user_id, application_id)
+         SELECT encode(sha256($2::bytea), 'hex'), u.id, a.id FROM auth_user u, main_oauth2application a
+         WHERE u.username = $3 AND a.name = 'chatops'`,
+      [Buffer.from(access), Buffer.from(refresh), name],
+    );
+    const file = join(home.folder, 'scan.txt');
+    writeFileSync(
+      file,
+      `x\nCONTROLLER_OAUTH_TOKEN=${access}\nrefresh_token: "${refresh}"\nzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz\n`,
+    );
+    const found = await home.run(['tokens', 'find', '--leaked', file]);
+    expect(found).toMatchObject({ code: 0 });
+    expect(found.stdout).toMatch(/LIVE {2}access token \d+, of user-.*, line 2/);
+    expect(found.stdout).toMatch(/LIVE {2}refresh token \d+, of user-.*, line 3/);
+    const input = readFileSync(file, 'utf8');
+    const revoked = await home.run(['tokens', 'find', '--leaked', '-', '--revoke', '--yes', '--json'], {
+      input,
+    });
+    expect(revoked).toMatchObject({ code: 0 });
+    expect(JSON.parse(revoked.stdout)).toMatchObject({
+      values: 3,
+      found: [{ live: true }, { live: true }],
+      revocation: { revoked: 1, refreshTokens: { revoked: 1 }, verified: true },
+    });
+    const after = await home.run(['tokens', 'find', '--leaked', file, '--revoke', '--yes']);
+    expect(after.stdout).toMatch(/dead {2}refresh token/);
+    const log = readFileSync(join(home.folder, '.local/state/tokenctl/audit.jsonl'), 'utf8');
+    for (const text of [log, found.stdout, revoked.stdout, revoked.stderr, after.stdout]) {
+      expect(text).not.toContain('LEAKED');
+    }
+  });
+
+  test.each(['text', 'markdown', 'html'])('a timeline as %s', async (format) => {
+    const home = place();
+    const { name } = await db.addUser();
+    await home.run(['tokens', 'revoke', '--user', name, '--yes', '--reason', 'a | b <i>']);
+    const { stdout, code } = await home.run(['incident', 'timeline', '--user', name, '--format', format]);
+    expect(code).toBe(0);
+    expect(stdout).toContain(name);
+    expect(stdout).toContain('intent tokens.revoke');
+    if (format !== 'text') expect(stdout).not.toContain('<i>');
+  });
+
+  test('without a selection, with two, or with a flag that means nothing, nothing is tried', async () => {
+    const home = place();
+    for (const args of [
+      [],
+      ['--all', '--user', 'admin'],
+      ['--application', 'chatops', '--deactivate'],
+      ['--user', 'admin', '--keep-active', 'admin'],
+    ]) {
+      expect((await home.run(['incident', 'lockdown', ...args, '--yes'])).code).toBe(2);
+    }
+    expect((await home.run(['incident', 'lift', '--yes'])).code).toBe(2);
+    expect((await home.run(['incident', 'lift', 'inc-00000000', '--yes'])).code).toBe(2);
+    expect((await home.run(['incident', 'timeline'])).code).toBe(2);
+  });
+});
+
+describe('over REST', () => {
+  const at = estate({ users: 5, tokens: 20 });
+
+  test('with a password a lockdown of everything is refused, and says the way out', async () => {
+    const { code, stderr } = await at.home().run(['incident', 'lockdown', '--all', '--yes']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('tokenctl tokens create');
+  });
+
+  test('a lockdown says what it cannot do, and by what that is done', async () => {
+    const home = at.home();
+    const { stdout } = await home.run(['incident', 'lockdown', '--all', '--no-basic-auth-off', '--dry-run']);
+    expect(stdout).toContain('awx-manage expire_sessions');
+    expect(stdout).toContain('--deactivate');
+  });
+
+  test('offboarding oneself is refused', async () => {
+    expect((await at.home().run(['users', 'offboard', 'admin', '--yes'])).code).toBe(2);
+  });
+});
+
+test('runbooks are printed as they come with the program', async () => {
+  const { stdout } = await tokenctl(['incident', 'runbook']);
+  const names = stdout.trim().split('\n');
+  expect(names).toHaveLength(5);
+  for (const name of names) {
+    const printed = await tokenctl(['incident', 'runbook', name]);
+    expect(printed.code).toBe(0);
+    expect(printed.stdout).toContain('tokenctl ');
+  }
+  expect((await tokenctl(['incident', 'runbook', 'nothing'])).code).toBe(2);
+});

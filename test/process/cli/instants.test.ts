@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import { instantOf, parseAge, parseMoment } from '../../../src/cli/flags.ts';
+
+const HOUR = 3_600_000;
+const now = new Date('2026-03-01T12:00:00Z');
+
+describe('an age', () => {
+  test.each([
+    ['90m', 1.5 * HOUR],
+    ['12h', 12 * HOUR],
+    ['30d', 30 * 24 * HOUR],
+    ['2w', 14 * 24 * HOUR],
+    ['1y', 365 * 24 * HOUR],
+  ])('%s is read', (text, milliseconds) => {
+    expect(parseAge(text)).toBe(milliseconds);
+  });
+
+  test.each(['', '0d', '-1d', '1.5d', '30', 'd', '30 d', '1M', '30D', '1e3d', '9999999d'])(
+    '"%s" is refused, with an example of a good one',
+    (text) => {
+      expect(() => parseAge(text)).toThrow(/Invalid age .* 90d/);
+    },
+  );
+});
+
+describe('a moment', () => {
+  test.each([
+    ['30d', '2026-01-30T12:00:00.000Z'],
+    ['2026-01-31', '2026-01-31T00:00:00.000Z'],
+    ['2026-01-31T12:30:00Z', '2026-01-31T12:30:00.000Z'],
+    ['2026-01-31T12:30+02:00', '2026-01-31T10:30:00.000Z'],
+    ['2024-02-29', '2024-02-29T00:00:00.000Z'],
+  ])('%s means %s', (text, instant) => {
+    expect(instantOf(parseMoment(text), now).toISOString()).toBe(instant);
+  });
+
+  test.each([
+    'yesterday',
+    '2026-02-30',
+    '2026-13-01',
+    '31.01.2026',
+    '2026-01-31T12:30:00',
+    '2026-01-31T25:00Z',
+  ])('"%s" is refused', (text) => {
+    expect(() => parseMoment(text)).toThrow(/Invalid time/);
+  });
+});

@@ -1,0 +1,134 @@
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Platform } from '../../support/platform.ts';
+import { ADMIN, basic, Client } from '../../support/service.ts';
+import { temporaryFolder, tokenctl } from './program.ts';
+import { typedInto } from './terminal.ts';
+
+let platform: Platform;
+
+beforeAll(async () => {
+  platform = await Platform.start();
+}, 60_000);
+afterAll(() => platform[Symbol.asyncDispose]());
+
+/** Makes a token of the administrator in each of the components, as an upgrade leaves them. */
+async function makeTokens(description: string): Promise<void> {
+  const asAdmin = basic(ADMIN.username, ADMIN.password);
+  for (const [url, path] of [
+    [platform.gateway.url, '/api/gateway/v1/tokens/'],
+    [platform.controller.url, '/api/v2/tokens/'],
+  ] as const) {
+    const made = await new Client(url, asAdmin).post(path, { scope: 'write', description });
+    expect(made.status).toBe(201);
+  }
+}
+
+/** Makes that many tokens of the administrator at the controller. */
+async function fillController(count: number): Promise<void> {
+  await platform.controller.database.execute(
+    `INSERT INTO main_oauth2accesstoken (token, user_id, scope, description, created, modified, expires)
+     SELECT gen_random_uuid()::text, u.id, 'write', '', now() - interval '1 year', now(), now() - interval '1 day'
+     FROM auth_user u, generate_series(1, $1::int) WHERE u.username = $2`,
+    [count, ADMIN.username],
+  );
+}
+
+/** A home with a context of the platform, and one of its controller alone. */
+function home() {
+  const folder = temporaryFolder();
+  const password = join(folder, 'admin.password');
+  writeFileSync(password, ADMIN.password, { mode: 0o600 });
+  const context = (more: string) =>
+    `{ url: "${platform.url}", username: admin, password: { file: "${password}" }${more} }`;
+  mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
+  writeFileSync(
+    join(folder, '.config/tokenctl/tokenctl.yaml'),
+    `currentContext: aap\ncontexts:\n  aap: ${context('')}\n  old: ${context(', component: controller')}\n`,
+  );
+  const configure = (more: string) => appendFileSync(join(folder, '.config/tokenctl/tokenctl.yaml'), more);
+  const run = (...args: string[]) => tokenctl(args, { env: { HOME: folder } });
+  return {
+    folder,
+    configure,
+    run,
+    json: async (...args: string[]) => JSON.parse((await run(...args, '--json')).stdout),
+  };
+}
+
+const rowsOf = (rows: readonly Record<string, unknown>[], description: string) =>
+  rows.filter((row) => row['description'] === description).map((row) => row['context']);
+
+test('the tokens of the gateway and of the controller behind it are listed, each with its place', async () => {
+  await makeTokens('both');
+  const { json } = home();
+  expect(rowsOf(await json('tokens', 'list'), 'both')).toEqual(['aap/gateway', 'aap/controller']);
+  const old = await json('tokens', 'list', '--context', 'old');
+  expect(rowsOf(old, 'both')).toEqual([undefined]);
+  const check = await home().run('context', 'check');
+  expect(check).toMatchObject({ code: 0 });
+  expect(check.stdout).toMatch(
+    /== aap\/gateway ==[\s\S]*gateway .* at [\s\S]*== aap\/controller ==[\s\S]*controller .*\/api\/controller/,
+  );
+});
+
+test('a revocation plans both, asks once, and leaves neither', async () => {
+  await makeTokens('swept');
+  const { folder, json } = home();
+  const { screen, code } = await typedInto(['tokens', 'revoke', '--user', 'admin'], {
+    home: folder,
+    question: 'to do all of this in 2 contexts',
+    answer: 'no',
+  });
+  expect(code).toBe(2);
+  const [, sum = ''] = /Type (\d+) to do all of this/.exec(screen) ?? [];
+  const before = await json('tokens', 'list');
+  expect(Number(sum)).toBe(before.length);
+  const { contexts } = await json('tokens', 'revoke', '--user', 'admin', '--yes');
+  expect(contexts.map((each: { context: string }) => each.context)).toEqual([
+    'aap/gateway',
+    'aap/controller',
+  ]);
+  expect(await json('tokens', 'list')).toEqual([]);
+  const log = readFileSync(join(folder, '.local/state/tokenctl/audit.jsonl'), 'utf8').trim().split('\n');
+  const targets = new Set(log.map((line) => JSON.parse(line).target.address));
+  expect([...targets].sort()).toEqual([platform.url, `${platform.url}/api/controller`]);
+});
+
+test('the token in use goes last, when the controller has been swept with it', async () => {
+  await fillController(300);
+  const asAdmin = new Client(platform.gateway.url, basic(ADMIN.username, ADMIN.password));
+  const { token } = (await asAdmin.post('/api/gateway/v1/tokens/', { scope: 'write', description: 'own' }))
+    .json;
+  const { folder, json, configure } = home();
+  const file = join(folder, 'own.token');
+  writeFileSync(file, token, { mode: 0o600 });
+  configure(`  own: { url: "${platform.url}", token: { file: "${file}" } }\n`);
+  const args = ['tokens', 'revoke', '--all', '--yes', '--context', 'own'];
+  const { contexts } = await json(...args, '--include-own');
+  expect(contexts.map((each: { error?: object }) => each.error)).toEqual([undefined, undefined]);
+  expect(await json('tokens', 'list')).toEqual([]);
+});
+
+test('a job sweeps both, and says what became of each', async () => {
+  await fillController(3);
+  const { json, run, configure } = home();
+  const job =
+    'job: revocation-sweep, dryRun: false, parameters: { rules: [expired-present], keepIfYounger: 0s, stopAbovePercent: 100 }';
+  configure(`jobs: { sweep: { ${job} } }\n`);
+  const swept = await run('jobs', 'run', 'sweep');
+  expect(swept.stdout + swept.stderr).toMatch(
+    /gateway: Found nothing to revoke.*; controller: Revoked 3 of 3 tokens/,
+  );
+  expect(await json('tokens', 'list')).toEqual([]);
+});
+
+test('a stand-in for a management command says that it leaves the controller out', async () => {
+  await makeTokens('left');
+  const { json, run } = home();
+  const { code, stderr } = await run('revoke_oauth2_tokens');
+  expect(code).toBe(0);
+  expect(stderr).toContain('tokens of the gateway');
+  expect(rowsOf(await json('tokens', 'list'), 'left')).toEqual(['aap/controller']);
+});

@@ -1,0 +1,39 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { requireNewFile, reserveSecretFile } from '../../../src/app/secret-file.ts';
+import { Secret } from '../../../src/domain/secret.ts';
+import { temporaryFolder } from './program.ts';
+
+/** A secret that cannot be taken out: what fails while a file is filled. */
+class Unwritable extends Secret {
+  override reveal(): string {
+    throw new Error('no space left');
+  }
+}
+
+test('a file that is filled holds the secret, for its owner only', () => {
+  const path = join(temporaryFolder(), 'value');
+  requireNewFile(path);
+  expect(existsSync(path)).toBe(false);
+  reserveSecretFile(path).fill(new Secret('s3cr3t'));
+  expect(readFileSync(path, 'utf8')).toBe('s3cr3t\n');
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(() => requireNewFile(path)).toThrow(/already exists/);
+  expect(() => reserveSecretFile(path)).toThrow(/already exists/);
+});
+
+test('a file that cannot be filled does not stay, so that the next attempt can make it', () => {
+  const path = join(temporaryFolder(), 'value');
+  const file = reserveSecretFile(path);
+  expect(() => file.fill(new Unwritable('s3cr3t'))).toThrow('no space left');
+  expect(existsSync(path)).toBe(false);
+});
+
+test('a folder that is not there is found out beforehand', () => {
+  const folder = join(temporaryFolder(), 'nowhere');
+  expect(() => requireNewFile(join(folder, 'value'))).toThrow(/cannot be created \(ENOENT\)/);
+  mkdirSync(folder);
+  expect(() => requireNewFile(join(folder, 'value'))).not.toThrow();
+  rmSync(folder, { recursive: true });
+});

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { settingsResult } from '../../../src/cli/settings/settings-result.ts';
+import { installed } from '../../support/memory-target.ts';
+
+const screen = { width: Number.POSITIVE_INFINITY };
+
+test('settings that a target has not are said to be none, and are null in JSON', async () => {
+  const settings = {
+    ...installed,
+    SESSIONS_PER_USER: null,
+    DISABLE_LOCAL_AUTH: null,
+    OAUTH2_PROVIDER: null,
+    ALLOW_METRICS_FOR_ANONYMOUS_USERS: null,
+  };
+  const { json, text } = settingsResult(settings, { dialect: 'gateway' });
+  expect(json).toEqual(settings);
+  const lines = (await text(screen)).trimEnd().split('\n');
+  expect(lines.filter((line) => line.endsWith('not available')).map((line) => line.split('  ')[0])).toEqual([
+    'Local accounts',
+    'Access tokens live',
+    'Refresh tokens live',
+    'Authorization codes live',
+    'Sessions for each user',
+    'Metrics without sign-in',
+  ]);
+  expect(lines[0]).toMatch(/^Basic authentication +on$/);
+  const whole = await settingsResult(installed, { dialect: 'service' }).text(screen);
+  expect(whole).not.toContain('not available');
+  expect(whole).toMatch(/^Sign-in page +default$/m);
+});

@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const bin = fileURLToPath(new URL('../../../bin/tokenctl.js', import.meta.url));
+
+/** What somebody types, and when. */
+interface Typing {
+  readonly home: string;
+  /** Typing starts once this stands on the screen. */
+  readonly question: string;
+  readonly answer: string;
+  /** The next question, if there is one. */
+  readonly next?: { readonly question: string; readonly answer: string };
+}
+
+/** Runs the built program on a terminal of its own (`script` of util-linux makes it), and types an answer. */
+export function typedInto(
+  args: readonly string[],
+  { home, question, answer, next: second }: Typing,
+): Promise<{ readonly screen: string; readonly code: number | null }> {
+  const command = [process.execPath, bin, ...args].map((word) => `'${word}'`).join(' ');
+  const child = spawn('/usr/bin/script', ['-qec', command, '/dev/null'], {
+    env: { PATH: process.env['PATH'], HOME: home, TERM: 'xterm' },
+  });
+  let screen = '';
+  const questions = [{ question, answer }, ...(second === undefined ? [] : [second])];
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    screen += chunk;
+    const [next] = questions;
+    if (next === undefined || !screen.includes(next.question)) return;
+    questions.shift();
+    child.stdin.write(`${next.answer}\r`);
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject).on('close', (code) => {
+      child.stdin.destroy();
+      resolve({ screen, code });
+    });
+  });
+}

@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { jobsSchema, schedulerSchema } from '../../../src/config/jobs.ts';
+
+const sweep = { job: 'revocation-sweep', parameters: { rules: ['unused-for'] } };
+
+describe('the jobs section', () => {
+  it('fills in what is safe: what changes a controller is a dry run, and a sweep stops early', () => {
+    const jobs = jobsSchema.parse({ sweep, audit: { job: 'token-audit' } });
+    expect(jobs['sweep']).toMatchObject({
+      dryRun: true,
+      timeZone: 'UTC',
+      timeout: 3600,
+      missed: { run: 'last', within: 604_800 },
+      onFailure: { retries: 3, retryAfter: 60, notify: true },
+      parameters: { keepIfYounger: 604_800, atMost: 500, stopAbovePercent: 20, accessOnly: false },
+    });
+    expect(jobs['audit']).toMatchObject({ dryRun: false, parameters: { notifyAt: 'high' } });
+  });
+
+  it('reads lengths of time', () => {
+    const jobs = jobsSchema.parse({
+      sweep: { ...sweep, timeout: '90s', jitter: '10m', missed: { within: '12h' } },
+    });
+    expect(jobs['sweep']).toMatchObject({
+      timeout: 90,
+      jitter: 600,
+      missed: { run: 'last', within: 43_200 },
+    });
+  });
+
+  it.each([
+    ['a name that ledger and metrics cannot hold', { 'A b': sweep }],
+    ['a kind that does not exist', { sweep: { ...sweep, job: 'sweep' } }],
+    ['a sweep without rules', { sweep: { ...sweep, parameters: { rules: [] } } }],
+    ['a rule that does not exist', { sweep: { ...sweep, parameters: { rules: ['unused'] } } }],
+    ['an unknown parameter', { sweep: { ...sweep, parameters: { rules: ['unused-for'], atmost: 3 } } }],
+    [
+      'a share above all',
+      { sweep: { ...sweep, parameters: { rules: ['unused-for'], stopAbovePercent: 101 } } },
+    ],
+    ['a length of time without a unit', { sweep: { ...sweep, timeout: '90' } }],
+    ['an offboarding without users', { gone: { job: 'offboarding', parameters: { inactive: false } } }],
+    ['a guard of nothing', { guard: { job: 'settings-guard', parameters: { settings: {} } } }],
+    [
+      'a checkpoint that is kept nowhere',
+      { sign: { job: 'log-checkpoint', parameters: { key: { file: '/k' } } } },
+    ],
+    [
+      'a report without a format',
+      { audit: { job: 'token-audit', parameters: { report: { file: 'audit.txt' } } } },
+    ],
+  ])('refuses %s', (_what, jobs) => {
+    expect(jobsSchema.safeParse(jobs).success).toBe(false);
+  });
+});
+
+describe('the scheduler section', () => {
+  it('can be left out', () => {
+    expect(schedulerSchema.parse(undefined)).toEqual({
+      healthPort: 9464,
+      healthAddress: '127.0.0.1',
+      lease: 60,
+      grace: 60,
+      notify: {},
+      keepDays: 400,
+    });
+  });
+
+  it('refuses a ledger in two places, and a secret in plain text', () => {
+    const refused = [
+      { ledger: { file: '/a', database: { env: 'B' } } },
+      { notify: { chat: { kind: 'slack', url: 'https://hooks.example.org/secret' } } },
+    ];
+    for (const section of refused) expect(schedulerSchema.safeParse(section).success).toBe(false);
+  });
+});

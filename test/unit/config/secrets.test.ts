@@ -1,0 +1,68 @@
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { readSecret, storeSecret } from '../../../src/config/secrets.ts';
+import { Secret } from '../../../src/domain/secret.ts';
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tokenctl-secrets-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+});
+
+function secretFile(content: string, mode = 0o600): string {
+  const path = join(folder, 'secret');
+  writeFileSync(path, content);
+  chmodSync(path, mode);
+  return path;
+}
+
+describe('a secret in a file', () => {
+  test.each(['s3cr3t', 's3cr3t\n', 's3cr3t\r\n'])('%j is read without its line feed', (content) => {
+    expect(readSecret({ file: secretFile(content) }, {}).reveal()).toBe('s3cr3t');
+  });
+
+  test.each([0o640, 0o604, 0o644, 0o660, 0o610])('mode %o is refused, with the way to mend it', (mode) => {
+    const file = secretFile('s3cr3t', mode);
+    expect(() => readSecret({ file }, {})).toThrow(
+      expect.objectContaining({
+        code: 'configuration',
+        hint: expect.stringContaining(`chmod 600 '${file}'`),
+      }),
+    );
+  });
+
+  test.each([
+    ['', /is empty/],
+    ['\n', /is empty/],
+    ['one\ntwo\n', /several lines/],
+  ])('%j is refused', (content, message) => {
+    expect(() => readSecret({ file: secretFile(content) }, {})).toThrow(message);
+  });
+
+  test('a file that is not there, or is a folder, is refused', () => {
+    expect(() => readSecret({ file: join(folder, 'none') }, {})).toThrow(/does not exist/);
+    chmodSync(folder, 0o700);
+    expect(() => readSecret({ file: folder }, {})).toThrow(/is not a file/);
+  });
+});
+
+describe('a secret in a variable', () => {
+  test('is read', () => {
+    expect(readSecret({ env: 'T' }, { T: 's3cr3t' }).reveal()).toBe('s3cr3t');
+  });
+
+  test.each([{}, { T: '' }])('is missed where the environment is %j', (environment) => {
+    expect(() => readSecret({ env: 'T' }, environment)).toThrow(/has no T/);
+  });
+});
+
+test('a stored secret can be read by its owner alone, and replaces an earlier one', () => {
+  const place = { configurationFile: join(folder, 'conf/tokenctl.yaml'), context: 'lab', kind: 'token' };
+  storeSecret(new Secret('first'), place);
+  const file = storeSecret(new Secret('second'), place);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(statSync(join(folder, 'conf/secrets')).mode & 0o777).toBe(0o700);
+  expect(readSecret({ file }, {}).reveal()).toBe('second');
+});

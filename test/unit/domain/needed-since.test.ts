@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Incident, neededSince } from '../../../src/domain/incident/incident.ts';
+
+/** An incident that began and was lifted on these days of a month; null for one that is open. */
+function incident(began: number, lifted: number | null): Incident {
+  const day = (number: number) => `2026-01-${String(number).padStart(2, '0')}T00:00:00.000Z`;
+  return {
+    id: `inc-${began}`,
+    scope: { kind: 'all' },
+    measures: {
+      basicAuthentication: true,
+      externalTokens: true,
+      deactivate: false,
+      keepActive: [],
+      lifetimes: false,
+    },
+    selection: '',
+    since: day(began),
+    by: {},
+    context: '',
+    reason: null,
+    ticket: null,
+    until: null,
+    state: lifted === null ? 'locked' : 'lifted',
+    locked: null,
+    lifted: lifted === null ? null : { at: day(lifted), by: {} },
+    snapshot: null,
+    kept: [],
+    codesUntil: null,
+  };
+}
+
+test.each<[string, [number, number | null][], number | null]>([
+  ['none', [], null],
+  ['one that is lifted', [[1, 2]], null],
+  ['an open one', [[3, null]], 3],
+  [
+    'the first of two that are open',
+    [
+      [3, null],
+      [5, null],
+    ],
+    3,
+  ],
+  [
+    'an open one, and not what was over before',
+    [
+      [1, 2],
+      [3, null],
+    ],
+    3,
+  ],
+  [
+    'what was lifted after an open one began',
+    [
+      [1, 4],
+      [3, null],
+    ],
+    1,
+  ],
+  [
+    'a row of them, each begun before the other was lifted',
+    [
+      [1, 3],
+      [2, 5],
+      [4, null],
+    ],
+    1,
+  ],
+])('needed is %s', (_what, days, since) => {
+  const incidents = days.map(([began, lifted]) => incident(began, lifted));
+  const expected = since === null ? null : `2026-01-0${since}T00:00:00.000Z`;
+  expect(neededSince(incidents)).toBe(expected);
+  expect(neededSince(incidents.toReversed())).toBe(expected);
+});
+
+test('whatever overlaps, by a row of others, what is open is needed, and nothing else', () => {
+  const days = fc
+    .tuple(fc.integer({ min: 1, max: 28 }), fc.integer({ min: 0, max: 10 }))
+    .map(([began, lasted]) => incident(began, lasted === 0 ? null : Math.min(28, began + lasted)));
+  fc.assert(
+    fc.property(fc.array(days, { maxLength: 8 }), (incidents) => {
+      const needed = new Set(incidents.filter(({ lifted }) => lifted === null));
+      for (let grown = -1; grown !== needed.size; ) {
+        grown = needed.size;
+        for (const each of incidents) {
+          const end = each.lifted?.at ?? '9';
+          if ([...needed].some(({ since }) => end >= since)) needed.add(each);
+        }
+      }
+      const earliest = [...needed].map(({ since }) => since).sort()[0] ?? null;
+      expect(neededSince(incidents)).toBe(earliest);
+    }),
+  );
+});

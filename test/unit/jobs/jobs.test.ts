@@ -1,0 +1,239 @@
+import { describe, expect, it } from 'vitest';
+import { offboarding } from '../../../jobs/offboarding.ts';
+import { revocationSweep } from '../../../jobs/revocation-sweep.ts';
+import { settingsGuard } from '../../../jobs/settings-guard.ts';
+import { tokenAudit } from '../../../jobs/token-audit.ts';
+import { Baseline } from '../../../src/domain/policy/judge.ts';
+import { defaultPolicy } from '../../../src/domain/policy/policy.ts';
+import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
+import type { JobFiles } from '../../../src/operations/ports/job-files.ts';
+import { dryRun } from '../../../src/targets/dry-run.ts';
+import { entriesOf, fixture } from '../../support/fixture.ts';
+import { user } from '../../support/memory-target.ts';
+import { token } from '../../support/tokens.ts';
+import { unusedFiles } from '../../support/unused-files.ts';
+
+const DAY = 86_400_000;
+
+/** Tokens of which so many in a hundred have not been used for half a year, the oldest last. */
+async function estate(tokens: number, unusedPercent: number) {
+  const made = await fixture();
+  const { clock } = made.common;
+  const ago = (days: number) => new Date(clock.now().getTime() - days * DAY);
+  for (let id = 1; id <= tokens; id += 1) {
+    const unused = id <= (tokens * unusedPercent) / 100;
+    const lastUsed = unused ? ago(180) : ago(1);
+    const other = { created: ago(200 + id), expires: ago(-30), lastUsed, user: { id: 2, username: 'alice' } };
+    made.target.alive.set(id, token({ id, ...other }));
+  }
+  const context: TargetJobContext = {
+    ...made.common,
+    actor: { user: 'root', job: 'sweep@test', job_run: 'run-1' },
+    files: unusedFiles,
+    due: clock.now(),
+    dryRun: false,
+    signal: new AbortController().signal,
+  };
+  return { ...made, context, ago, [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() };
+}
+
+const sweep = {
+  policy: defaultPolicy,
+  rules: ['unused-for'],
+  keepIfYounger: 7 * DAY,
+  atMost: 500,
+  stopAbovePercent: 20,
+  accessOnly: false,
+} as const;
+
+describe('a revocation sweep', () => {
+  it('revokes what the rules find, under the run of the job', async () => {
+    await using made = await estate(100, 10);
+    const report = await revocationSweep.run(made.context, sweep);
+    expect(report).toMatchObject({ revoked: 10, summary: { tokens: 100, found: 10, young: 0, planned: 10 } });
+    expect([...made.target.alive.keys()].sort((a, b) => a - b)[0]).toBe(11);
+    const entries = await entriesOf(made.log);
+    expect(entries.length).toBeGreaterThan(0);
+    expect(entries.every(({ actor }) => actor['job_run'] === 'run-1')).toBe(true);
+  });
+
+  it('stops where 60 % of all tokens would go: revokes nothing, records nothing, and says why', async () => {
+    await using made = await estate(100, 60);
+    await expect(revocationSweep.run(made.context, sweep)).rejects.toMatchObject({
+      code: 'plan_too_large',
+      message: expect.stringContaining('60 of 100 tokens (60 %)'),
+      details: { tokens: 100, found: 60, percent: 60, stopAbovePercent: 20, byRule: { 'unused-for': 60 } },
+    });
+    expect(made.target.alive.size).toBe(100);
+    expect(await made.entries()).toEqual([]);
+  });
+
+  it('begins at the share that is allowed, and not above it, however little goes in one run', async () => {
+    await using made = await estate(100, 20);
+    expect(await revocationSweep.run(made.context, { ...sweep, atMost: 5 })).toMatchObject({ revoked: 5 });
+    await using more = await estate(100, 21);
+    await expect(revocationSweep.run(more.context, { ...sweep, atMost: 5 })).rejects.toMatchObject({
+      code: 'plan_too_large',
+    });
+  });
+
+  it('takes the oldest first, and the others in the next runs', async () => {
+    await using made = await estate(100, 10);
+    await revocationSweep.run(made.context, { ...sweep, atMost: 4 });
+    expect([1, 2, 3, 4, 5, 6].every((id) => made.target.alive.has(id))).toBe(true);
+    expect([7, 8, 9, 10].some((id) => made.target.alive.has(id))).toBe(false);
+    await revocationSweep.run(made.context, { ...sweep, atMost: 4 });
+    expect(made.target.alive.size).toBe(92);
+    expect(await revocationSweep.run(made.context, sweep)).toMatchObject({ revoked: 2 });
+    expect((await revocationSweep.run(made.context, sweep)).message).toContain('nothing to revoke');
+  });
+
+  it('keeps what is too young', async () => {
+    await using made = await estate(100, 10);
+    const report = await revocationSweep.run(made.context, { ...sweep, keepIfYounger: 205.5 * DAY });
+    expect(report).toMatchObject({ revoked: 5, summary: { young: 5 } });
+  });
+
+  it('only says what it would do in a dry run', async () => {
+    await using made = await estate(100, 10);
+    const context = { ...made.context, target: dryRun(made.target), dryRun: true };
+    expect(await revocationSweep.run(context, sweep)).toMatchObject({
+      message: 'Would revoke 10 of 100 tokens',
+      summary: { planned: 10 },
+    });
+    expect(made.target.alive.size).toBe(100);
+  });
+
+  it('fails where a rule cannot be checked, instead of passing over it', async () => {
+    await using made = await estate(10, 0);
+    made.target.refused = ['inactive'];
+    await expect(
+      revocationSweep.run(made.context, { ...sweep, rules: ['unused-for', 'owner-inactive'] }),
+    ).rejects.toMatchObject({ code: 'unsupported' });
+  });
+
+  it('fails where a token could not be revoked, so that it is tried again', async () => {
+    await using made = await estate(100, 10);
+    made.target.onRevoke = (id) => (id === 3 ? 'failed' : undefined);
+    await expect(revocationSweep.run(made.context, sweep)).rejects.toMatchObject({
+      code: 'partly_done',
+      details: { revoked: 9, failed: 1 },
+    });
+  });
+});
+
+describe('an offboarding', () => {
+  const parameters = { inactive: true, present: null, except: [], stopAbovePercent: 50 };
+
+  it('ends what deactivated users have', async () => {
+    await using made = await estate(4, 0);
+    made.target.people.push(user(4, 'carol', { isActive: false }));
+    made.target.alive.set(5, token({ id: 5, user: { id: 4, username: 'carol' }, expires: made.ago(-30) }));
+    const report = await offboarding.run(made.context, parameters);
+    expect(report).toMatchObject({ revoked: 1, notices: [{ text: expect.stringContaining('carol') }] });
+    expect([...made.target.alive.keys()]).toEqual([1, 2, 3, 4]);
+    expect(await offboarding.run(made.context, parameters)).not.toHaveProperty('revoked');
+  });
+
+  it('ends what users have who are gone from a list, save for exceptions and whoever runs it', async () => {
+    await using made = await estate(6, 0);
+    made.target.alive.set(7, token({ id: 7, user: { id: 3, username: 'bob' }, expires: made.ago(-30) }));
+    const files: JobFiles = { ...unusedFiles, names: async () => ['alice'] };
+    const context = { ...made.context, files };
+    const present = { file: 'staff' };
+    const kept = await offboarding.run(context, { ...parameters, present, except: ['b*'] });
+    expect(kept.message).toBe('No user who left has access');
+    expect(await offboarding.run(context, { ...parameters, present })).toMatchObject({ revoked: 1 });
+    expect(made.target.alive.has(7)).toBe(false);
+  });
+
+  it('takes an empty list for a fault, and one without most people too', async () => {
+    await using made = await estate(6, 0);
+    const withNames = (names: string[]) => ({
+      ...made.context,
+      files: { ...unusedFiles, names: async () => names } satisfies JobFiles,
+    });
+    const present = { command: ['list-staff'] };
+    await expect(offboarding.run(withNames([]), { ...parameters, present })).rejects.toMatchObject({
+      code: 'usage',
+    });
+    await expect(offboarding.run(withNames(['zoe']), { ...parameters, present })).rejects.toMatchObject({
+      code: 'plan_too_large',
+    });
+    expect(made.target.alive.size).toBe(6);
+  });
+});
+
+describe('a guard of the settings', () => {
+  const settings = { AUTH_BASIC_ENABLED: false, OAUTH2_PROVIDER: { ACCESS_TOKEN_EXPIRE_SECONDS: 3600 } };
+
+  it('tells of what is not as it should be, and leaves it', async () => {
+    await using made = await estate(0, 0);
+    const report = await settingsGuard.run(made.context, { settings, enforce: false });
+    expect(report.notices?.[0]).toMatchObject({
+      severity: 'warning',
+      text: expect.stringContaining('AUTH_BASIC_ENABLED is true; expected false'),
+    });
+    expect(made.target.values.AUTH_BASIC_ENABLED).toBe(true);
+  });
+
+  it('puts it right, leaves what nobody spoke of, and has nothing to do afterwards', async () => {
+    await using made = await estate(0, 0);
+    const before = made.target.values;
+    await settingsGuard.run(made.context, { settings, enforce: true });
+    expect(made.target.values).toEqual({
+      ...before,
+      AUTH_BASIC_ENABLED: false,
+      OAUTH2_PROVIDER: { ...before.OAUTH2_PROVIDER, ACCESS_TOKEN_EXPIRE_SECONDS: 3600 },
+    });
+    const entries = (await made.entries()).length;
+    expect(await settingsGuard.run(made.context, { settings, enforce: true })).toMatchObject({
+      summary: { drift: [] },
+    });
+    expect((await made.entries()).length).toBe(entries);
+  });
+});
+
+describe('an audit', () => {
+  const parameters = {
+    policy: defaultPolicy,
+    rules: ['unused-for'] as const,
+    report: null,
+    notifyAt: 'medium' as const,
+  };
+
+  it('tells of each finding once, where it keeps what is known', async () => {
+    await using made = await estate(10, 20);
+    let kept: readonly string[] | null = null;
+    const files: JobFiles = {
+      ...unusedFiles,
+      baseline: async () => {
+        if (kept === null) return null;
+        const baseline = new Baseline();
+        for (const key of kept) baseline.add(key);
+        return baseline;
+      },
+      writeBaseline: async (_path, keys) => {
+        kept = keys;
+      },
+    };
+    const context = { ...made.context, files };
+    const first = await tokenAudit.run(context, { ...parameters, baseline: 'known' });
+    expect(first).toMatchObject({
+      findings: { medium: 2 },
+      summary: { told: 2 },
+      notices: [{ severity: 'warning' }],
+    });
+    expect(await tokenAudit.run(context, { ...parameters, baseline: 'known' })).toMatchObject({
+      findings: { medium: 2 },
+      summary: { told: 0 },
+      notices: [],
+    });
+    const [alive] = made.target.alive.values();
+    if (alive !== undefined) made.target.alive.set(11, { ...alive, id: 11 });
+    expect(await tokenAudit.run(context, { ...parameters, baseline: 'known' })).toMatchObject({
+      summary: { told: 1 },
+      notices: [{ text: expect.stringContaining('token 11') }],
+    });
+  });
+});

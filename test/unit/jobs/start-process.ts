@@ -1,0 +1,19 @@
+import { startScheduler } from '../../../src/app/jobs/start.ts';
+import { exitCodeOf } from '../../../src/cli/errors/failure.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
+
+// Runs the jobs of the configuration at the first argument until a signal, as `jobs start` does.
+const notify = (line: string) => {
+  process.stderr.write(`${line}\n`);
+};
+try {
+  await startScheduler({
+    flags: { config: process.argv[2] },
+    environment: process.env,
+    version: '0.0.0',
+    notify,
+  });
+} catch (error) {
+  notify(String(error));
+  process.exitCode = error instanceof TokenctlError ? exitCodeOf(error.code) : 1;
+}

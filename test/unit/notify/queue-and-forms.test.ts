@@ -1,0 +1,173 @@
+import { createServer as createTcpServer, type Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { TokenctlError } from '../../../src/domain/errors.ts';
+import { Secret } from '../../../src/domain/secret.ts';
+import { openEmail } from '../../../src/notify/email.ts';
+import { slackMessage } from '../../../src/notify/notice-formats.ts';
+import { NoticeQueue } from '../../../src/notify/notice-queue.ts';
+import type { Notice, Notifier } from '../../../src/operations/ports/notifier.ts';
+
+const notice: Notice = {
+  id: 'abc123',
+  type: 'job.notice',
+  at: new Date('2026-03-01T04:00:00Z'),
+  data: {
+    subject: 'tokenctl: the job sweep failed',
+    text: 'It would revoke <60 %> & more',
+    severity: 'error',
+  },
+};
+
+/** A notifier that fails so many times, or for good. */
+function failing(times: number): Notifier & { readonly taken: string[] } {
+  const taken: string[] = [];
+  let left = times;
+  return {
+    name: 'test',
+    taken,
+    async send({ id }) {
+      left -= 1;
+      if (left >= 0) throw new TokenctlError('target_unreachable', 'away');
+      taken.push(id);
+    },
+    close: async () => undefined,
+  };
+}
+
+describe('notices in the background', () => {
+  it('are tried again, in order, while nobody waits', async () => {
+    const notifier = failing(2);
+    const results: string[] = [];
+    const queue = new NoticeQueue({ notifier, pauses: [5, 5], onResult: (result) => results.push(result) });
+    queue.tell({ ...notice, id: 'one' });
+    queue.tell({ ...notice, id: 'two' });
+    expect(notifier.taken).toEqual([]);
+    while (results.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(notifier.taken).toEqual(['one', 'two']);
+    expect(results).toEqual(['delivered', 'delivered']);
+    await queue.close();
+  });
+
+  it('are given up where nobody ever takes them, and told of', async () => {
+    const errors: unknown[] = [];
+    const queue = new NoticeQueue({
+      notifier: failing(Number.POSITIVE_INFINITY),
+      pauses: [1],
+      onResult: (result, error) => errors.push([result, error instanceof TokenctlError && error.code]),
+    });
+    queue.tell(notice);
+    while (errors.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(errors).toEqual([['abandoned', 'target_unreachable']]);
+    await queue.close();
+  });
+
+  it('do not keep the scheduler from ending', async () => {
+    const results: string[] = [];
+    const queue = new NoticeQueue({
+      notifier: failing(Number.POSITIVE_INFINITY),
+      pauses: [3_600_000],
+      onResult: (result) => results.push(result),
+    });
+    queue.tell(notice);
+    await queue.close();
+    expect(results).toEqual(['abandoned']);
+  });
+});
+
+describe('a notice for Slack', () => {
+  it('has a text and blocks, and cannot mention anybody', () => {
+    const subject = 'tokenctl: <!channel> failed';
+    expect(slackMessage({ ...notice, data: { subject, text: 'because' } })).toEqual({
+      text: 'tokenctl: &lt;!channel&gt; failed',
+      blocks: [
+        { type: 'section', text: { type: 'mrkdwn', text: '*tokenctl: &lt;!channel&gt; failed*' } },
+        { type: 'section', text: { type: 'plain_text', text: 'because' } },
+      ],
+    });
+  });
+
+  it('is no longer than Slack takes, and says something of a notice without words', () => {
+    const long = slackMessage({ ...notice, data: { subject: 's', text: 'x'.repeat(9000) } });
+    expect(JSON.stringify(long).length).toBeLessThan(3200);
+    const bare = slackMessage({ ...notice, type: 'token.expiring', data: { threshold: 7 } });
+    expect(JSON.stringify(bare)).toContain('threshold: 7');
+  });
+});
+
+describe('a notice by e-mail', () => {
+  it('reaches a mail server, with an id that stays the same', async () => {
+    await using server = await mailServer();
+    const email = openEmail({
+      server: new Secret(server.url),
+      from: 'tokenctl@example.org',
+      to: ['ops@example.org', 'security@example.org'],
+      allowPlain: true,
+    });
+    await email.send(notice);
+    await email.close();
+    expect(server.lines).toContain('RCPT TO:<security@example.org>');
+    const message = server.lines.join('\n');
+    expect(message).toContain('Subject: tokenctl: the job sweep failed');
+    expect(message).toContain('Message-ID: <abc123@tokenctl.invalid>');
+    expect(message).toContain('It would revoke <60 %> & more');
+  });
+
+  it('is not sent in clear text unless that is allowed, and credentials are not told', async () => {
+    await using server = await mailServer();
+    const url = new URL(server.url);
+    url.username = 'user';
+    url.password = 'hunter2';
+    const email = openEmail({ server: new Secret(url.href), from: 'a@example.org', to: ['b@example.org'] });
+    const failure = await email.send(notice).catch((error: unknown) => error);
+    await email.close();
+    expect(failure).toMatchObject({ code: 'target_unreachable' });
+    expect(`${email.name} ${String(failure)}`).not.toContain('hunter2');
+    expect(server.lines.join('\n')).not.toContain('hunter2');
+  });
+
+  it('takes no other address than that of a mail server', () => {
+    const options = { from: 'a@example.org', to: ['b@example.org'] };
+    expect(() => openEmail({ server: new Secret('https://example.org'), ...options })).toThrow(
+      expect.objectContaining({ code: 'configuration' }),
+    );
+  });
+});
+
+/** A mail server (RFC 5321) that offers nothing, takes everything, and remembers each line. */
+async function mailServer(): Promise<AsyncDisposable & { readonly url: string; readonly lines: string[] }> {
+  const lines: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createTcpServer((socket) => {
+    sockets.add(socket);
+    const answer = dialogue(lines);
+    socket.on('error', () => undefined);
+    socket.write('220 test\r\n');
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      for (const line of text.split('\r\n').slice(0, -1)) socket.write(answer(line));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    lines,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+/** What is said to a line: nothing while a message comes. */
+function dialogue(lines: string[]): (line: string) => string {
+  let inMessage = false;
+  return (line) => {
+    lines.push(line);
+    if (inMessage && line !== '.') return '';
+    inMessage = line === 'DATA';
+    if (inMessage) return '354 go on\r\n';
+    if (line === 'STARTTLS') return '502 not here\r\n';
+    return line === 'QUIT' ? '221 bye\r\n' : '250 fine\r\n';
+  };
+}

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { defaultPolicy } from '../../../src/domain/policy/policy.ts';
+import { changeSetting } from '../../../src/operations/settings/change-setting.ts';
+import { enforceSettings, findDrift } from '../../../src/operations/settings/guard-settings.ts';
+import { auditTokens } from '../../../src/operations/token-audit/audit-tokens.ts';
+import { dryRun } from '../../../src/targets/dry-run.ts';
+import { stillClock } from '../../support/drafts.ts';
+import { fixture } from '../../support/fixture.ts';
+import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
+import { description, installed, MemoryTarget } from '../../support/memory-target.ts';
+
+/** The settings as a platform gateway has them. */
+const ofGateway = {
+  ...installed,
+  SESSIONS_PER_USER: null,
+  DISABLE_LOCAL_AUTH: null,
+  OAUTH2_PROVIDER: null,
+  ALLOW_METRICS_FOR_ANONYMOUS_USERS: null,
+};
+
+test('local accounts at the web interface are a matter of a gateway whose basic authentication goes off', async () => {
+  for (const [dialect, basicAuthentication] of [
+    ['controller', true],
+    ['gateway', false],
+  ] as const) {
+    await using at = await incidentFixture('rest');
+    at.target.self = description({ dialect });
+    const { manualSteps } = await at.plan({ measures: { ...NO_MEASURE, basicAuthentication } });
+    expect(manualSteps.map(({ what }) => what)).not.toContain('the web interface');
+  }
+});
+
+test('an application is told to be deleted in the words of no other product', async () => {
+  await using at = await incidentFixture('database');
+  at.target.self = { ...at.target.self, dialect: 'gateway' };
+  at.target.programs.push({
+    ...{ id: 1, name: 'CI', clientType: 'public', grantType: 'password' },
+    created: new Date(0),
+  });
+  const { manualSteps } = await at.plan({
+    scope: { kind: 'applications', names: ['CI'] },
+    measures: NO_MEASURE,
+  });
+  const application = manualSteps.find(({ what }) => what === 'the application itself');
+  expect(application?.remedy).toContain('the web interface of the gateway');
+  expect(JSON.stringify(application)).not.toMatch(/controller/i);
+});
+
+describe('settings that a gateway has not', () => {
+  test('leave the rules about them unchecked, and the others checked', async () => {
+    const target = new MemoryTarget();
+    target.values = ofGateway;
+    const policy = {
+      ...defaultPolicy,
+      'refresh-outlives-access': { ...defaultPolicy['refresh-outlives-access'], enabled: true },
+    };
+    const run = await auditTokens({ target, selector: { all: true }, policy, clock: stillClock });
+    const found: string[] = [];
+    for await (const { rule } of run.findings) found.push(rule);
+    expect(found).toEqual(['basic-auth-on']);
+    const { notChecked } = run.summary();
+    expect(Object.fromEntries(notChecked.map(({ rule, why }) => [rule, why]))).toMatchObject({
+      'lifetime-default': expect.stringContaining('the lifetime of new tokens'),
+      'refresh-outlives-access': expect.stringContaining('the lifetime of new tokens'),
+      'sessions-unlimited': expect.stringContaining('sessions per user'),
+    });
+  });
+
+  test('are not changed, and the rehearsal says so already', async () => {
+    await using at = await fixture();
+    at.target.values = ofGateway;
+    const change = { OAUTH2_PROVIDER: installed.OAUTH2_PROVIDER };
+    const rehearsal = { ...at.common, target: dryRun(at.target), operation: 'settings.token-lifetime' };
+    await expect(changeSetting({ ...rehearsal, change })).rejects.toMatchObject({
+      code: 'unsupported',
+      hint: expect.stringContaining('OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS'),
+    });
+    const basic = await changeSetting({ ...rehearsal, change: { AUTH_BASIC_ENABLED: false } });
+    expect(basic).toMatchObject({ changed: true });
+  });
+
+  test('drift from what is wanted, and enforcing that is refused', async () => {
+    await using at = await fixture();
+    at.target.values = ofGateway;
+    const wanted = { OAUTH2_PROVIDER: { ACCESS_TOKEN_EXPIRE_SECONDS: 3600 }, SESSION_COOKIE_AGE: 1800 };
+    expect(await findDrift(at.target, wanted)).toEqual([
+      { setting: 'OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS', wanted: 3600, found: null },
+    ]);
+    const target = dryRun(at.target);
+    await expect(enforceSettings({ ...at.common, target, wanted })).rejects.toMatchObject({
+      code: 'unsupported',
+    });
+  });
+
+  test('keep no lockdown from its work, and are named among what is to be done by hand', async () => {
+    await using at = await incidentFixture('rest');
+    at.target.values = { ...ofGateway, ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true };
+    at.target.self = description({ dialect: 'gateway' });
+    const report = await at.lockDown();
+    expect(report.result).toBe('locked');
+    expect(report.steps.map(({ step }) => step)).not.toContain('lifetimes');
+    const manualSteps = Object.fromEntries(report.manualSteps.map(({ what, remedy }) => [what, remedy]));
+    expect(manualSteps['the lifetime of new tokens']).toContain(
+      'OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS',
+    );
+    expect(report.manualSteps.find(({ what }) => what === 'the web interface')).toMatchObject({
+      why: expect.stringContaining('local accounts cannot log in'),
+      remedy: expect.stringContaining('`tokenctl incident lift`'),
+    });
+    const lifted = await at.lift(report.incident);
+    expect(lifted.result).toBe('lifted');
+    expect(at.target.values).toEqual({ ...ofGateway, ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true });
+  });
+});

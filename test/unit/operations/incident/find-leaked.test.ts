@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import {
+  findLeaked,
+  findTokenValues,
+  planLeaked,
+} from '../../../../src/operations/revocation/find-leaked.ts';
+import { revokeTokens } from '../../../../src/operations/revocation/revoke-tokens.ts';
+import { incidentFixture } from '../../../support/incident-fixture.ts';
+
+const VALUE = 'abcdefghijABCDEFGHIJ0123456789';
+const OTHER = 'ZZZZZefghijABCDEFGHIJ012345678';
+const values = (line: string) => findTokenValues(line).map((value) => value.reveal());
+
+async function* lines(...texts: readonly string[]) {
+  for (const text of texts) yield await Promise.resolve(text);
+}
+
+describe('values in a line', () => {
+  test.each([
+    ['alone', VALUE],
+    ['in quotes', `token: "${VALUE}",`],
+    ['in a diff', `+export CONTROLLER_OAUTH_TOKEN=${VALUE}`],
+    ['in a header', `curl -H 'Authorization: Bearer ${VALUE}' https://controller.example.org`],
+    ['in an address', `https://controller.example.org/?access_token=${VALUE}&x=1`],
+    ['with a comma behind', `${VALUE}, and more`],
+  ])('%s', (_, line) => {
+    expect(values(line)).toEqual([VALUE]);
+  });
+
+  test('of other lengths count where they are called tokens, or stand alone', () => {
+    expect(values('Bearer short-but_long.enough')).toEqual(['short-but_long.enough']);
+    expect(values('short-but_long.enough')).toEqual(['short-but_long.enough']);
+  });
+
+  test.each([
+    'a commit 3f786850e387550fdab836ed7e6dc881de23001b of somebody',
+    'AKIAIOSFODNN7EXAMPLE is of another system',
+    `x${VALUE} and ${VALUE}x are longer`,
+    'nothing at all',
+    '',
+  ])('of other systems are left alone: %s', (line) => {
+    expect(values(line)).toEqual([]);
+  });
+
+  test('of a million characters take no time', () => {
+    const started = performance.now();
+    values(`${'a'.repeat(500_000)} token=${'='.repeat(500_000)}`);
+    expect(performance.now() - started).toBeLessThan(1000);
+  });
+});
+
+describe('leaked tokens', () => {
+  test('are found once, with the lines that they stand in, and exactly the live ones are revoked', async () => {
+    await using at = await incidentFixture('database');
+    const { target } = at;
+    target.secrets
+      .set(VALUE, { kind: 'access_token', ids: [4] })
+      .set(OTHER, { kind: 'refresh_token', ids: [1] });
+    const { capabilities } = target.self;
+    const text = lines('first', `a ${VALUE}`, `${OTHER}`, `again ${VALUE} and ${VALUE}`, '0'.repeat(30));
+    const leaked = await findLeaked({ target, capabilities, lines: text });
+    expect(leaked).toMatchObject({ lines: 5, values: 3, how: 'by_hash' });
+    expect(leaked.found).toMatchObject([
+      { kind: 'access_token', live: true, ids: [4], user: 'alice', lines: [2, 4] },
+      { kind: 'refresh_token', live: true, ids: [1], lines: [3] },
+    ]);
+    expect(JSON.stringify(leaked)).not.toContain(VALUE);
+    const plan = await planLeaked({ target, capabilities, leaked, includeOwn: false });
+    expect(plan).toMatchObject({ tokenIds: [4], refreshTokenIds: [1] });
+    expect(await revokeTokens({ ...at.common, plan })).toMatchObject({ revoked: 1, verified: true });
+    expect([...target.alive.keys()]).toEqual([1, 2, 3, 5]);
+    expect(target.refresh.rows.get(1)?.revoked).not.toBeNull();
+    expect(target.refresh.rows.get(2)?.revoked).toBeNull();
+    expect(JSON.stringify(await at.entries())).not.toContain(VALUE);
+  });
+
+  test('that could be one of several are not revoked', async () => {
+    await using at = await incidentFixture('rest');
+    const { target } = at;
+    target.secrets.set(VALUE, { kind: 'access_token', ids: [2, 3] });
+    const { capabilities } = target.self;
+    const leaked = await findLeaked({ target, capabilities, lines: lines(VALUE) });
+    expect(leaked.found).toMatchObject([{ live: true, ids: [2, 3] }]);
+    expect((await planLeaked({ target, capabilities, leaked, includeOwn: false })).tokenIds).toEqual([]);
+  });
+
+  test("the tool's own is kept unless it is meant", async () => {
+    await using at = await incidentFixture('rest');
+    const { target } = at;
+    target.own = [2];
+    target.secrets.set(VALUE, { kind: 'access_token', ids: [2] });
+    const { capabilities } = target.self;
+    const leaked = await findLeaked({ target, capabilities, lines: lines(VALUE) });
+    const plan = (includeOwn: boolean) => planLeaked({ target, capabilities, leaked, includeOwn });
+    expect(await plan(false)).toMatchObject({ tokenIds: [], kept: [{ tokenId: 2 }] });
+    expect(await plan(true)).toMatchObject({ tokenIds: [2], ownTokenIds: [2] });
+  });
+});

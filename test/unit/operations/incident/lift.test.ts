@@ -1,0 +1,219 @@
+import { describe, expect, test } from 'vitest';
+import { TokenctlError } from '../../../../src/domain/errors.ts';
+import { incidentStatus } from '../../../../src/operations/incident/incident-status.ts';
+import { dueIncidents, planLift } from '../../../../src/operations/incident/lift.ts';
+import {
+  noteOffboarding,
+  offboardUsers,
+  planUserOffboarding,
+} from '../../../../src/operations/incident/offboard-user.ts';
+import { extendIncident } from '../../../../src/operations/incident/recorded-incidents.ts';
+import { changeSetting } from '../../../../src/operations/settings/change-setting.ts';
+import { stillClock } from '../../../support/drafts.ts';
+import { EVERY_MEASURE, incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
+import { installed } from '../../../support/memory-target.ts';
+import { token } from '../../../support/tokens.ts';
+
+const BEFORE = { ...installed, ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true };
+const HOUR = 3_600_000;
+
+describe('lifting an incident', () => {
+  test('restores exactly what was there, less what was revoked', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    const report = await at.lift(incident);
+    expect(report).toMatchObject({ result: 'lifted', left: [] });
+    expect(report.steps.map(({ step }) => step)).toEqual(['settings', 'users', 'settings']);
+    expect(at.target.values).toEqual(BEFORE);
+    expect(at.target.people.every(({ isActive }) => isActive)).toBe(true);
+    expect(at.target.alive.size).toBe(0);
+    expect(await at.status()).toEqual([]);
+    expect(await at.status(true)).toMatchObject([{ id: incident, state: 'lifted' }]);
+  });
+
+  test('twice is harmless', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    await at.lift(incident);
+    at.target.values = { ...at.target.values, AUTH_BASIC_ENABLED: false };
+    const entries = (await at.entries()).length;
+    expect(await at.lift(incident)).toMatchObject({ result: 'unchanged', run: null });
+    expect(at.target.values.AUTH_BASIC_ENABLED).toBe(false);
+    expect(await at.entries()).toHaveLength(entries);
+  });
+
+  test('leaves what somebody has changed since, and who is active again or deactivated before', async () => {
+    await using at = await incidentFixture('database');
+    await at.target.setUserActive(3, false);
+    const { incident } = await at.lockDown();
+    const OAUTH2_PROVIDER = { ...installed.OAUTH2_PROVIDER, ...at.target.values.OAUTH2_PROVIDER };
+    at.target.values = {
+      ...at.target.values,
+      OAUTH2_PROVIDER: { ...OAUTH2_PROVIDER, ACCESS_TOKEN_EXPIRE_SECONDS: 600 },
+    };
+    await at.target.setUserActive(2, true);
+    const report = await at.lift(incident);
+    expect(report.left.map(({ name, action }) => [name, action])).toEqual([
+      ['OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS', 'changed'],
+      ['alice', 'as_before'],
+    ]);
+    expect(at.target.values).toEqual({
+      ...BEFORE,
+      OAUTH2_PROVIDER: { ...BEFORE.OAUTH2_PROVIDER, ACCESS_TOKEN_EXPIRE_SECONDS: 600 },
+    });
+    expect(at.target.people.map(({ isActive }) => isActive)).toEqual([true, true, false]);
+  });
+
+  test('leaves who was offboarded since deactivated, and a setting that was changed since, and names the runs', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    const plan = await planUserOffboarding({ ...at.common, users: ['alice'] });
+    const { run } = await offboardUsers({ ...at.common, plan });
+    const change = { ...at.common, operation: 'settings.basic-auth' };
+    await changeSetting({ ...change, change: { AUTH_BASIC_ENABLED: true } });
+    await changeSetting({ ...change, change: { AUTH_BASIC_ENABLED: false } });
+    const report = await at.lift(incident);
+    expect(report.result).toBe('lifted');
+    expect(report.left.map(({ name, action, endedBy }) => [name, action, endedBy?.operation])).toEqual([
+      ['alice', 'ended_since', 'users.offboard'],
+      ['AUTH_BASIC_ENABLED', 'ended_since', 'settings.basic-auth'],
+    ]);
+    expect(report.left[0]?.endedBy?.run).toBe(run);
+    expect(at.target.people.map(({ username, isActive }) => [username, isActive])).toContainEqual([
+      'alice',
+      false,
+    ]);
+    expect(at.target.people.filter(({ isActive }) => isActive)).toHaveLength(at.target.people.length - 1);
+    expect(at.target.values.AUTH_BASIC_ENABLED).toBe(false);
+    expect(await at.status()).toEqual([]);
+  });
+
+  test('leaves who was offboarded since with nothing to do', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    await noteOffboarding({ ...at.common, users: ['alice'] });
+    const { left } = await at.lift(incident);
+    expect(left.map(({ name, action }) => [name, action])).toEqual([['alice', 'ended_since']]);
+  });
+
+  test('waits for the last of two that hold the same, in either order', async () => {
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ] as const) {
+      await using at = await incidentFixture('database');
+      const first = await at.lockDown();
+      const second = await at.lockDown({
+        scope: { kind: 'users', names: ['alice'] },
+        measures: { ...NO_MEASURE, deactivate: true, basicAuthentication: true },
+      });
+      expect(second.incident).not.toBe(first.incident);
+      const ids = [first.incident, second.incident];
+      await at.lift(ids[order[0]] ?? '');
+      expect(at.target.values.AUTH_BASIC_ENABLED).toBe(false);
+      expect(at.target.people[1]?.isActive).toBe(false);
+      expect((await at.status()).map(({ id }) => id)).toEqual([ids[order[1]]]);
+      await at.lift(ids[order[1]] ?? '');
+      expect(at.target.values).toEqual(BEFORE);
+      expect(at.target.people.every(({ isActive }) => isActive)).toBe(true);
+    }
+  });
+
+  test('that is refused half-way is finished by the next run', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    at.target.onUser = () => {
+      throw new TokenctlError('permission_refused', 'No');
+    };
+    expect(await at.lift(incident)).toMatchObject({ result: 'partly' });
+    expect(await at.status()).toMatchObject([{ id: incident, state: 'lifting' }]);
+    at.target.onUser = () => undefined;
+    expect(await at.lift(incident)).toMatchObject({ result: 'lifted' });
+    expect(at.target.values).toEqual(BEFORE);
+    expect(at.target.people.every(({ isActive }) => isActive)).toBe(true);
+  });
+
+  test('knows an incident by the beginning of its id, and no other', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    const plan = await planLift({ ...at.common, incident: incident.slice(0, 7) });
+    expect(plan.incident.id).toBe(incident);
+    await expect(planLift({ ...at.common, incident: 'inc-zzz' })).rejects.toMatchObject({
+      code: 'not_found',
+    });
+  });
+
+  test('is due when its time is over, unless it was extended', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown({ lasts: HOUR });
+    const later = (hours: number) => ({ now: () => new Date(stillClock.now().getTime() + hours * HOUR) });
+    expect(await dueIncidents({ ...at.common, clock: later(0.9) })).toEqual([]);
+    expect(await dueIncidents({ ...at.common, clock: later(1) })).toEqual([incident]);
+    const until = new Date(stillClock.now().getTime() + 3 * HOUR);
+    await extendIncident({ ...at.common, incident, until });
+    expect(await dueIncidents({ ...at.common, clock: later(2) })).toEqual([]);
+    await extendIncident({ ...at.common, incident, until: null });
+    expect(await dueIncidents({ ...at.common, clock: later(100) })).toEqual([]);
+  });
+});
+
+describe('the status of an incident', () => {
+  test('holds, and says of each thing that does not', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    expect(await at.status()).toMatchObject([{ id: incident, state: 'locked', holds: true, aliveCount: 0 }]);
+    at.target.values = { ...at.target.values, AUTH_BASIC_ENABLED: true };
+    await at.target.setUserActive(2, true);
+    const made = token({ id: 77, created: new Date(stillClock.now().getTime() + 1000) });
+    at.target.alive.set(77, made);
+    const [status] = await at.status();
+    expect(status).toMatchObject({ holds: false, aliveCount: 1, alive: [{ id: 77, isNew: true }] });
+    expect(status?.values.filter(({ holds }) => !holds).map(({ name, found }) => [name, found])).toEqual([
+      ['AUTH_BASIC_ENABLED', true],
+      ['alice', true],
+    ]);
+  });
+
+  test('has what is locked down at other addresses, as the log last has it', async () => {
+    await using at = await incidentFixture('database');
+    const here = await at.lockDown();
+    const { address } = at.target.self;
+    at.target.self = { ...at.target.self, address: 'https://elsewhere.example.org', context: 'other' };
+    const there = await at.lockDown({ lasts: HOUR });
+    const lifted = await at.lockDown({ scope: { kind: 'users', names: ['alice'] }, measures: NO_MEASURE });
+    await at.lift(lifted.incident);
+    at.target.self = { ...at.target.self, address, context: 'test' };
+    const clock = { now: () => new Date(stillClock.now().getTime() + 2 * HOUR) };
+    const status = (all: boolean) => incidentStatus({ ...at.common, clock, all });
+    const { incidents, elsewhere } = await status(false);
+    expect(incidents.map(({ id }) => id)).toEqual([here.incident]);
+    expect(elsewhere).toMatchObject([
+      {
+        id: there.incident,
+        address: 'https://elsewhere.example.org',
+        context: 'other',
+        state: 'locked',
+        isOverdue: true,
+      },
+    ]);
+    const all = (await status(true)).elsewhere;
+    expect(all.map(({ id, isOverdue }) => [id, isOverdue])).toEqual([
+      [there.incident, true],
+      [lifted.incident, false],
+    ]);
+    await expect(at.lift(there.incident)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('counts what was interrupted as locked', async () => {
+    await using at = await incidentFixture('database');
+    at.target.onUser = () => {
+      throw new TokenctlError('target_unreachable', 'Gone');
+    };
+    await at.lockDown({ measures: EVERY_MEASURE });
+    const [status] = await at.status();
+    expect(status).toMatchObject({ state: 'partly', holds: false });
+    expect(status?.values.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['AUTH_BASIC_ENABLED', 'alice', 'bob']),
+    );
+  });
+});

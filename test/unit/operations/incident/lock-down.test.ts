@@ -1,0 +1,365 @@
+import { describe, expect, test } from 'vitest';
+import { TokenctlError } from '../../../../src/domain/errors.ts';
+import { lockDown } from '../../../../src/operations/incident/lock-down.ts';
+import { failingFrom } from '../../../support/fixture.ts';
+import { ALL, EVERY_MEASURE, incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
+import { refreshToken } from '../../../support/memory-refresh-tokens.ts';
+import { description, installed, user } from '../../../support/memory-target.ts';
+import { token } from '../../../support/tokens.ts';
+
+describe('a lockdown of everything', () => {
+  test('in a database shuts every door, and clears every room', async () => {
+    await using at = await incidentFixture('database');
+    const report = await at.lockDown({ reason: 'stolen', ticket: 'SEC-1' });
+    expect(report).toMatchObject({ result: 'locked', interrupted: false, stopped: null });
+    expect(report.steps.map(({ step, result }) => [step, result])).toEqual([
+      ['settings', 'done'],
+      ['users', 'done'],
+      ['snapshot', 'done'],
+      ['tokens', 'done'],
+      ['lifetimes', 'done'],
+    ]);
+    expect(report.accessPaths.map(({ path, state }) => [path, state])).toEqual([
+      ['access_tokens', 'closed'],
+      ['authorization_codes', 'closed'],
+      ['refresh_tokens', 'closed'],
+      ['sessions', 'closed'],
+      ['basic_authentication', 'closed'],
+      ['external_tokens', 'closed'],
+      ['users', 'closed'],
+    ]);
+    expect(at.target.alive.size).toBe(0);
+    expect([...at.target.refresh.rows.values()].every(({ revoked }) => revoked !== null)).toBe(true);
+    expect(at.target.people.every(({ isActive }) => isActive === false)).toBe(true);
+    expect(at.target.values).toMatchObject({
+      AUTH_BASIC_ENABLED: false,
+      ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false,
+      OAUTH2_PROVIDER: {
+        ACCESS_TOKEN_EXPIRE_SECONDS: 3600,
+        REFRESH_TOKEN_EXPIRE_SECONDS: 3600,
+        AUTHORIZATION_CODE_EXPIRE_SECONDS: 60,
+      },
+    });
+  });
+
+  test('records each step before and after, with the values from before', async () => {
+    await using at = await incidentFixture('database');
+    const { incident, run } = await at.lockDown({ reason: 'stolen', ticket: 'SEC-1' });
+    const entries = (await at.entries()).filter((entry) => entry.run === run);
+    expect(entries.map(({ kind, data }) => `${kind} ${String(data['step'])}`)).toEqual([
+      'intent operation',
+      ...['settings', 'users', 'snapshot', 'tokens', 'lifetimes'].flatMap((step) => [
+        `intent ${step}`,
+        `outcome ${step}`,
+      ]),
+      'outcome operation',
+    ]);
+    expect(entries[0]?.data).toMatchObject({ incident, reason: 'stolen', ticket: 'SEC-1', scope: ALL });
+    expect(
+      entries.find(({ kind, data }) => kind === 'intent' && data['step'] === 'settings')?.data,
+    ).toMatchObject({
+      locks: [
+        { what: 'setting', name: 'AUTH_BASIC_ENABLED', before: true, locked: false },
+        { what: 'setting', name: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS', before: true, locked: false },
+      ],
+    });
+    expect(entries.at(-1)?.open).toEqual([]);
+  });
+
+  test('writes down what there was, without a secret', async () => {
+    await using at = await incidentFixture('database');
+    await at.lockDown();
+    const [text = ''] = at.files.written.values();
+    const lines = text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const kinds = Map.groupBy(lines, ({ kind }) => kind);
+    expect(kinds.get('access_token')).toHaveLength(5);
+    expect(kinds.get('refresh_token')).toHaveLength(2);
+    expect(kinds.get('user')).toHaveLength(3);
+    expect(kinds.get('settings')).toMatchObject([{ AUTH_BASIC_ENABLED: true }]);
+  });
+
+  test('over REST keeps its own token and user, tries a revoked token, and says what it cannot do', async () => {
+    await using at = await incidentFixture('rest');
+    at.target.own = [3];
+    const report = await at.lockDown();
+    expect(report).toMatchObject({ result: 'locked', kept: [3] });
+    expect([...at.target.alive.keys()]).toEqual([3]);
+    expect(at.target.people.map(({ username, isActive }) => [username, isActive])).toEqual([
+      ['admin', true],
+      ['alice', false],
+      ['bob', false],
+    ]);
+    const paths = Object.fromEntries(report.accessPaths.map(({ path, state }) => [path, state]));
+    expect(report.accessPaths.find(({ path }) => path === 'authorization_codes')).toMatchObject({
+      state: 'not_checked',
+      until: expect.stringMatching(/Z$/),
+    });
+    expect(paths).toMatchObject({
+      revoked_token: 'closed',
+      refresh_tokens: 'not_checked',
+      sessions: 'not_checked',
+      access_tokens: 'closed',
+    });
+  });
+
+  test('tells of a target that accepts a revoked token', async () => {
+    await using at = await incidentFixture('rest');
+    at.target.secrets.set('secret-value', { kind: 'access_token', ids: [3] });
+    at.target.identify = async function* () {
+      yield await Promise.resolve({
+        ...{ index: 0, kind: 'access_token' as const, live: true },
+        ...{ ids: [100], user: null, fingerprint: 'abc' },
+      });
+    };
+    const report = await at.lockDown();
+    expect(report.result).toBe('partly');
+    expect(report.accessPaths).toContainEqual(
+      expect.objectContaining({ path: 'revoked_token', state: 'open' }),
+    );
+  });
+
+  test('is refused to who signs in with a password, before anything is done', async () => {
+    await using at = await incidentFixture('rest');
+    at.target.self = description({ credential: 'password' });
+    await expect(at.lockDown()).rejects.toMatchObject({ code: 'lockout_refused' });
+    expect(await at.entries()).toEqual([]);
+    const measures = { ...EVERY_MEASURE, basicAuthentication: false };
+    expect(await at.lockDown({ measures })).toMatchObject({ result: 'locked' });
+  });
+
+  test('a second time is the same incident, and finds all unchanged', async () => {
+    await using at = await incidentFixture('database');
+    const first = await at.lockDown();
+    const again = await at.lockDown();
+    expect(again.incident).toBe(first.incident);
+    expect(again.steps.map(({ step, result }) => [step, result])).toEqual([
+      ['settings', 'unchanged'],
+      ['users', 'unchanged'],
+      ['snapshot', 'done'],
+      ['lifetimes', 'unchanged'],
+    ]);
+    await at.lift(first.incident);
+    expect(at.target.values).toEqual({ ...installed, ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true });
+  });
+
+  test('that is not counted beforehand does the same', async () => {
+    await using at = await incidentFixture('database');
+    at.target.own = [3];
+    const plan = await at.plan({ count: false });
+    expect(plan).toMatchObject({ counted: false, revocation: { tokenIds: [], kept: [{ tokenId: 3 }] } });
+    const report = await lockDown({ ...at.common, files: at.files, plan });
+    expect(report).toMatchObject({ result: 'locked', kept: [3] });
+    expect([...at.target.alive.keys()]).toEqual([3]);
+  });
+
+  test('planned only changes nothing and records nothing', async () => {
+    await using at = await incidentFixture('database');
+    const plan = await at.plan();
+    expect(plan).toMatchObject({ continues: false, users: { length: 3 }, switches: { length: 2 } });
+    expect(plan.revocation?.tokenIds).toHaveLength(5);
+    expect(await at.entries()).toEqual([]);
+    expect(at.target.alive.size).toBe(5);
+    expect(at.target.values.AUTH_BASIC_ENABLED).toBe(true);
+  });
+});
+
+describe('a lockdown of a part', () => {
+  test('of a user leaves everybody else as they are', async () => {
+    await using at = await incidentFixture('database');
+    at.target.alive.set(9, token({ id: 9, user: { id: 3, username: 'bob' } }));
+    const measures = { ...NO_MEASURE, deactivate: true };
+    const report = await at.lockDown({ scope: { kind: 'users', names: ['alice'] }, measures });
+    expect(report.result).toBe('locked');
+    expect([...at.target.alive.keys()]).toEqual([9]);
+    expect(at.target.people.map(({ isActive }) => isActive)).toEqual([true, false, true]);
+    expect(at.target.values.AUTH_BASIC_ENABLED).toBe(true);
+  });
+
+  test('of an identity provider means the users that it has when their turn comes', async () => {
+    await using at = await incidentFixture('database', 0);
+    at.target.people.push(
+      user(4, 'lena', { externalAccount: 'ldap' }),
+      user(5, 'sam', { externalAccount: 'social' }),
+    );
+    at.target.alive.set(1, token({ id: 1, user: { id: 4, username: 'lena' } }));
+    at.target.alive.set(2, token({ id: 2, user: { id: 5, username: 'sam' } }));
+    at.target.refresh.rows.clear();
+    // An account that the provider makes while the first pass is at work.
+    at.target.onRevoke = () => {
+      if (at.target.people.length < 6) {
+        at.target.people.push(user(6, 'late', { externalAccount: 'ldap' }));
+        at.target.alive.set(3, token({ id: 3, user: { id: 6, username: 'late' } }));
+      }
+      return undefined;
+    };
+    const scope = { kind: 'identity_provider', provider: 'ldap' } as const;
+    const report = await at.lockDown({ scope, measures: NO_MEASURE });
+    expect(report.result).toBe('locked');
+    expect([...at.target.alive.keys()]).toEqual([2]);
+  });
+
+  test('of a provider without users shuts the doors and finds nobody', async () => {
+    await using at = await incidentFixture('rest');
+    const scope = { kind: 'identity_provider', provider: 'enterprise' } as const;
+    const report = await at.lockDown({ scope, measures: { ...NO_MEASURE, externalTokens: true } });
+    expect(report.result).toBe('locked');
+    expect(at.target.alive.size).toBe(5);
+    expect(at.target.values.ALLOW_OAUTH2_FOR_EXTERNAL_USERS).toBe(false);
+  });
+
+  test('of a user that does not exist is refused', async () => {
+    await using at = await incidentFixture('rest');
+    const scope = { kind: 'users', names: ['nobody'] } as const;
+    await expect(at.plan({ scope, measures: NO_MEASURE })).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('a lockdown that meets resistance', () => {
+  test('over REST is in effect only as far as it can be checked, and compares what new tokens get', async () => {
+    await using at = await incidentFixture('rest');
+    const { accessPaths } = await at.lockDown({ measures: { ...EVERY_MEASURE, deactivate: false } });
+    const until = accessPaths.find(({ path }) => path === 'authorization_codes')?.until;
+    const [before] = await at.status();
+    expect(before).toMatchObject({
+      holds: true,
+      codesUntil: until,
+      notChecked: ['authorization_codes', 'refresh_tokens', 'sessions'],
+      lifetimes: { set: 3600, issued: 0, longer: 0 },
+    });
+    const created = new Date(Date.parse(before?.locked ?? '') + 1000);
+    const year = new Date(created.getTime() + 31_536_000_000);
+    at.target.alive.set(70, token({ id: 70, created, expires: year }));
+    expect((await at.status())[0]).toMatchObject({
+      holds: false,
+      lifetimes: { set: 3600, issued: 1, longer: 1 },
+    });
+  });
+
+  test('deletes authorization codes of its users first, and leaves those of others', async () => {
+    await using at = await incidentFixture('database');
+    const code = (id: number, userId: number, username: string) => ({
+      id,
+      user: { id: userId, username },
+      application: { id: 1, name: 'CI' },
+      created: new Date('2026-11-20T09:58:00Z'),
+      expires: new Date('2026-11-20T10:08:00Z'),
+    });
+    at.target.codes.set(31, code(31, 2, 'alice')).set(32, code(32, 3, 'bob'));
+    const scope = { kind: 'users', names: ['alice'] } as const;
+    const report = await at.lockDown({ scope, measures: NO_MEASURE });
+    expect(report.steps.find(({ step }) => step === 'tokens')?.message).toContain(
+      'deleted 1 of 1 authorization codes',
+    );
+    expect([...at.target.codes.keys()]).toEqual([32]);
+    expect(report.accessPaths).toContainEqual({
+      path: 'authorization_codes',
+      state: 'closed',
+      how: 'Verified: none is left.',
+    });
+  });
+
+  test('catches what a refresh mints while the first pass is at work', async () => {
+    await using at = await incidentFixture('database');
+    let minted = 0;
+    at.target.onRevoke = () => {
+      if (minted < 3) {
+        minted += 1;
+        at.target.alive.set(50 + minted, token({ id: 50 + minted, hasRefreshToken: true }));
+        at.target.refresh.rows.set(
+          50 + minted,
+          refreshToken({ id: 50 + minted, accessTokenId: 50 + minted }),
+        );
+      }
+      return undefined;
+    };
+    const report = await at.lockDown();
+    expect(report.result).toBe('locked');
+    expect(at.target.alive.size).toBe(0);
+    expect([...at.target.refresh.rows.values()].filter(({ revoked }) => revoked === null)).toEqual([]);
+  });
+
+  test('goes on where a step is refused, and says so', async () => {
+    await using at = await incidentFixture('database');
+    at.target.onSettings = () => {
+      throw new TokenctlError('permission_refused', 'No');
+    };
+    const report = await at.lockDown();
+    expect(report.result).toBe('partly');
+    expect(report.steps.map(({ step, result }) => [step, result])).toEqual([
+      ['settings', 'failed'],
+      ['users', 'done'],
+      ['snapshot', 'done'],
+      ['tokens', 'done'],
+      ['lifetimes', 'failed'],
+    ]);
+    expect(at.target.alive.size).toBe(0);
+    const [status] = await at.status();
+    expect(status?.values.every(({ what }) => what === 'user')).toBe(true);
+  });
+
+  test('tells of a user that cannot be deactivated', async () => {
+    await using at = await incidentFixture('database');
+    at.target.onUser = (id) => {
+      if (id === 3) throw new TokenctlError('permission_refused', 'No');
+    };
+    const report = await at.lockDown();
+    expect(report.result).toBe('partly');
+    expect(report.steps.find(({ step }) => step === 'users')).toMatchObject({ result: 'partly' });
+    expect(report.accessPaths).toContainEqual(expect.objectContaining({ path: 'users', state: 'open' }));
+  });
+
+  test('tells of settings that are lost', async () => {
+    await using at = await incidentFixture('database');
+    at.target.forgetful = true;
+    const report = await at.lockDown();
+    expect(report.accessPaths).toContainEqual(
+      expect.objectContaining({ path: 'basic_authentication', state: 'open' }),
+    );
+  });
+
+  test('stops where the target cannot be reached, and goes on with the next run', async () => {
+    await using at = await incidentFixture('database');
+    at.target.onUser = () => {
+      throw new TokenctlError('target_unreachable', 'Gone');
+    };
+    const report = await at.lockDown();
+    expect(report).toMatchObject({ result: 'partly', stopped: { code: 'target_unreachable' } });
+    expect(report.steps.map(({ result }) => result)).toEqual([
+      'done',
+      'failed',
+      'not_tried',
+      'not_tried',
+      'not_tried',
+      'not_tried',
+    ]);
+    at.target.onUser = () => undefined;
+    expect(await at.lockDown()).toMatchObject({ result: 'locked', incident: report.incident });
+  });
+
+  test('does nothing where the log cannot be written', async () => {
+    await using at = await incidentFixture('database');
+    await expect(at.lockDown({ log: failingFrom(at.log, 1) })).rejects.toMatchObject({
+      code: 'audit_unavailable',
+    });
+    expect(at.target.alive.size).toBe(5);
+    expect(at.target.values.AUTH_BASIC_ENABLED).toBe(true);
+    expect(at.target.people.every(({ isActive }) => isActive)).toBe(true);
+  });
+
+  test.each([3, 4, 5, 6, 7, 8, 9, 10, 12, 14])(
+    'whose log fails at append %d ends with the same state after the next run',
+    async (attempt) => {
+      await using at = await incidentFixture('database');
+      await expect(at.lockDown({ log: failingFrom(at.log, attempt) })).rejects.toBeInstanceOf(TokenctlError);
+      const again = await at.lockDown();
+      expect(again.result).toBe('locked');
+      expect(at.target.alive.size).toBe(0);
+      await at.lift(again.incident);
+      expect(at.target.values).toEqual({ ...installed, ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true });
+      expect(at.target.people.every(({ isActive }) => isActive)).toBe(true);
+    },
+  );
+});

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { timeline } from '../../../../src/operations/incident/timeline.ts';
+import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
+import { token } from '../../../support/tokens.ts';
+
+const DAY = { since: new Date('2026-11-20T00:00:00Z'), until: new Date('2026-11-21T00:00:00Z') };
+
+async function estate() {
+  const at = await incidentFixture('database', 0);
+  at.target.refresh.rows.clear();
+  const made = { created: new Date('2026-11-20T08:00:00Z'), lastUsed: new Date('2026-11-20T09:30:00Z') };
+  at.target.alive.set(1, token({ id: 1, ...made, expires: new Date('2027-11-20T08:00:00Z') }));
+  const activity = (id: number, hour: string, other: object) => ({
+    id,
+    at: new Date(`2026-11-20T${hour}:00Z`),
+    operation: 'create',
+    actor: { id: 2, username: 'alice' },
+    object: 'o_auth2_access_token',
+    changes: {},
+    ...other,
+  });
+  at.target.stream.push(
+    activity(1, '08:00', { changes: { id: 1 } }),
+    activity(2, '09:00', { operation: 'update', object: 'job_template', changes: { id: 7 } }),
+    activity(3, '09:15', { actor: { id: 3, username: 'bob' }, object: 'job', changes: { id: 8 } }),
+    activity(4, '23:59', { operation: 'delete', actor: null, changes: { id: 1 } }),
+    activity(5, '09:00', { at: new Date('2026-11-19T09:00:00Z') }),
+  );
+  return at;
+}
+
+test('what a user did and what was done about them stands in order, from all three sources', async () => {
+  await using at = await estate();
+  await at.lockDown({ scope: { kind: 'users', names: ['alice'] }, measures: NO_MEASURE });
+  const items = await timeline({ ...at.common, subject: { user: 'alice' }, ...DAY });
+  expect(items.map(({ at: when }) => when.getTime())).toEqual(
+    items.map(({ at: when }) => when.getTime()).sort((a, b) => a - b),
+  );
+  const told = items.map(({ source, who, what }) => `${source} ${who} ${what}`);
+  expect(told.filter((text) => !text.startsWith('audit_log'))).toEqual([
+    'activity_stream alice create o_auth2_access_token 1',
+    'activity_stream alice update job_template 7',
+    'activity_stream null delete o_auth2_access_token 1',
+  ]);
+  expect(told.filter((text) => text.startsWith('audit_log'))).toEqual(
+    expect.arrayContaining([
+      'audit_log root intent incident.lockdown',
+      'audit_log root outcome incident.lockdown',
+      'audit_log root intent tokens.revoke (batch)',
+      'audit_log root outcome tokens.revoke (batch)',
+    ]),
+  );
+});
+
+test('a token tells when it was made and used, and the log what became of it', async () => {
+  await using at = await estate();
+  const before = await timeline({ ...at.common, subject: { tokenId: 1 }, ...DAY });
+  expect(before.map(({ what }) => what)).toEqual([
+    'create o_auth2_access_token 1',
+    'access token 1 created',
+    'access token 1 last used',
+    'delete o_auth2_access_token 1',
+  ]);
+  await at.revokeAll();
+  const after = await timeline({ ...at.common, subject: { tokenId: 1 }, ...DAY });
+  expect(after.map(({ what }) => what)).toEqual([
+    'create o_auth2_access_token 1',
+    'intent tokens.revoke (batch)',
+    'outcome tokens.revoke (batch)',
+    'delete o_auth2_access_token 1',
+  ]);
+});
+
+test('of a user that does not exist is refused', async () => {
+  await using at = await estate();
+  await expect(timeline({ ...at.common, subject: { user: 'nobody' }, ...DAY })).rejects.toMatchObject({
+    code: 'not_found',
+  });
+});

@@ -1,0 +1,116 @@
+import { appendFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { listLog } from '../../../src/operations/audit-log/list-log.ts';
+import { verifyLog } from '../../../src/operations/audit-log/verify-log.ts';
+import { checkTarget } from '../../../src/operations/contexts/check-target.ts';
+import { externalUserNames } from '../../../src/operations/revocation/plan-revocation.ts';
+import { listTokens } from '../../../src/operations/tokens/list-tokens.ts';
+import { draft } from '../../support/drafts.ts';
+import { fixture } from '../../support/fixture.ts';
+import { databaseDescription, description, MemoryTarget, user } from '../../support/memory-target.ts';
+
+async function collected<T>(stream: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of stream) items.push(item);
+  return items;
+}
+
+describe('listTokens', () => {
+  test('streams what is selected', async () => {
+    const tokens = await collected(listTokens({ target: new MemoryTarget(3), selector: { ids: [1, 3] } }));
+    expect(tokens.map(({ id }) => id)).toEqual([1, 3]);
+  });
+
+  test('refuses an unknown user instead of listing nothing', async () => {
+    const work = collected(listTokens({ target: new MemoryTarget(3), selector: { users: ['nobody'] } }));
+    await expect(work).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('checkTarget', () => {
+  async function warnings(other: Parameters<typeof description>[0]) {
+    const target = new MemoryTarget();
+    target.describe = () => Promise.resolve(description(other));
+    return (await checkTarget({ target })).warnings.join('\n');
+  }
+
+  test('has nothing to warn of for a superuser with a token over https', async () => {
+    expect(await warnings({})).toBe('');
+    expect(await warnings({ transport: 'http', address: 'http://127.0.0.1:8052' })).toBe('');
+    expect(await warnings(databaseDescription())).toBe('');
+    const address = 'postgresql://127.0.0.1:5432/awx';
+    expect(await warnings({ ...databaseDescription(), transport: 'plain', address })).toBe('');
+  });
+
+  test.each([
+    [{ transport: 'http', address: 'http://controller.example.org' }, 'not encrypted'],
+    [{ transport: 'https_unverified' }, 'certificate is not verified'],
+    [{ credential: 'password' }, 'basic authentication'],
+    [
+      { identity: { id: 2, username: 'alice', isSuperuser: false, isSystemAuditor: false } },
+      'not a superuser',
+    ],
+    [{ identity: { id: 2, username: 'audrey', isSuperuser: false, isSystemAuditor: true } }, 'auditor'],
+    [{ transport: 'plain', address: 'postgresql://db.example.org:5432/awx' }, 'not encrypted'],
+    [{ transport: 'tls_unverified' }, 'database could be impersonated'],
+  ] as const)('warns with %o', async (other, words) => {
+    expect(await warnings(other)).toContain(words);
+  });
+});
+
+test('checkTarget tells a role’s missing rights by purpose, and nothing of passwords or superusers', async () => {
+  const target = new MemoryTarget();
+  const grant = (what: string) => `GRANT ${what} TO tokenctl`;
+  target.self = {
+    ...databaseDescription(),
+    identity: { id: null, username: 'tokenctl', isSuperuser: false, isSystemAuditor: true },
+    missingRights: [
+      { purpose: 'revoke', grant: grant('DELETE ON main_oauth2accesstoken') },
+      { purpose: 'revoke', grant: grant('INSERT ON main_activitystream') },
+      { purpose: 'settings', grant: grant('UPDATE ON conf_setting') },
+    ],
+  };
+  expect((await checkTarget({ target })).warnings).toEqual([
+    'The role tokenctl cannot revoke tokens.',
+    'The role tokenctl cannot change settings.',
+  ]);
+});
+
+test('externalUserNames names those who come from an identity provider', async () => {
+  const target = new MemoryTarget();
+  target.people.push(
+    user(9, 'zoe', { externalAccount: 'social' }),
+    user(8, 'erin', { externalAccount: 'ldap' }),
+  );
+  expect(await externalUserNames({ target })).toEqual(['erin', 'zoe']);
+});
+
+describe('the log', () => {
+  test('is listed by operation, kind, run, time, and from the end', async () => {
+    await using at = await fixture();
+    for (const operation of ['tokens.revoke', 'settings.basic-auth', 'tokens.create', 'tokensmith.x']) {
+      await at.log.append(draft({ operation }));
+    }
+    const list = async (criteria: object) =>
+      (await collected(listLog({ log: at.log, ...criteria }))).map(({ seq }) => seq);
+    expect(await list({})).toEqual([1, 2, 3, 4]);
+    expect(await list({ operation: 'tokens' })).toEqual([1, 3]);
+    expect(await list({ operation: 'tokens.create' })).toEqual([3]);
+    expect(await list({ last: 2 })).toEqual([3, 4]);
+    expect(await list({ operation: 'tokens', last: 1 })).toEqual([3]);
+    expect(await list({ kind: 'intent' })).toEqual([]);
+    expect(await list({ since: new Date('2026-11-20T10:00:00.001Z') })).toEqual([]);
+    expect(await list({ since: new Date('2026-11-20T10:00:00.000Z') })).toHaveLength(4);
+  });
+
+  test('is verified, and the break named', async () => {
+    await using at = await fixture();
+    await at.log.append(draft());
+    expect(await verifyLog({ log: at.log })).toMatchObject({ entries: 1, tornBytes: 0, head: { size: 1 } });
+    await appendFile(at.path, 'garbage\n');
+    await expect(verifyLog({ log: at.log })).rejects.toMatchObject({
+      code: 'log_broken',
+      details: { line: 2, seq: null, problem: 'unreadable', entries: 1 },
+    });
+  });
+});

@@ -1,0 +1,49 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import type { JobStore } from '../../../src/operations/ports/scheduler.ts';
+import { openFileLedger } from '../../../src/scheduler/ledger/file-ledger.ts';
+import { openPostgresLedger } from '../../../src/scheduler/ledger/postgres-ledger.ts';
+import { openOn } from '../../support/databases.ts';
+import { createDatabase } from '../../support/embedded-postgres.ts';
+
+/** A place for a ledger, which several may have open. */
+export interface LedgerPlace extends AsyncDisposable {
+  open(): Promise<JobStore>;
+}
+
+/** Both kinds of place, each new and empty. */
+export const LEDGERS = [
+  ['PostgreSQL', postgresPlace],
+  ['a file', filePlace],
+] as const;
+
+async function postgresPlace(): Promise<LedgerPlace> {
+  const url = await createDatabase(inject('postgresUrl'));
+  return place(async () => openPostgresLedger({ database: await openOn(url) }));
+}
+
+/** A ledger in a temporary folder. */
+export async function filePlace(): Promise<LedgerPlace> {
+  const folder = await mkdtemp(join(tmpdir(), 'tokenctl-ledger-'));
+  return place(
+    () => openFileLedger(join(folder, 'state', 'ticks.sqlite')),
+    () => rm(folder, { recursive: true, force: true }),
+  );
+}
+
+function place(open: () => Promise<JobStore>, remove = async () => undefined as unknown): LedgerPlace {
+  const opened: JobStore[] = [];
+  return {
+    async open() {
+      const store = await open();
+      opened.push(store);
+      return store;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(opened.map((store) => store.close()));
+      await remove();
+    },
+  };
+}

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Secret } from '../../../../src/domain/secret.ts';
+import type { Target } from '../../../../src/operations/ports/target.ts';
+import { type RunningService, startService } from '../../../../src/service/server.ts';
+import { FakeController, json, pastRoot } from '../../../support/fake-controller.ts';
+import { collected, errorOf, openTestTarget } from '../../../support/test-target.ts';
+
+const PASSWORD = 'secret-admin-password';
+
+describe('the activity stream of a service', () => {
+  let service: RunningService;
+  let target: Target;
+  let gone: number;
+  let alive: number;
+
+  beforeAll(async () => {
+    service = await startService({
+      host: '127.0.0.1',
+      port: 0,
+      database: { folder: null },
+      adminPassword: new Secret(PASSWORD),
+      version: '0.0.0-test',
+      logLevel: 'silent',
+    });
+    const credential = { kind: 'password', username: 'admin', password: new Secret(PASSWORD) } as const;
+    target = openTestTarget(service.url, { credential });
+    const ids: number[] = [];
+    for (const description of ['one', 'two', 'three']) {
+      ids.push((await target.createToken({ scope: 'write', description })).token.id);
+    }
+    [gone = 0, alive = 0] = ids;
+    await collected(target.revoke([gone]));
+    const answer = await fetch(`${service.url}/api/v2/applications/`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`admin:${PASSWORD}`)}` },
+      body: JSON.stringify({
+        name: 'CI',
+        organization: 1,
+        client_type: 'public',
+        authorization_grant_type: 'password',
+      }),
+    });
+    expect(answer.status).toBe(201);
+  });
+
+  afterAll(async () => {
+    await target.close();
+    await service.close();
+  });
+
+  test('shows who changed which token, even after its deletion, and no other token', async () => {
+    const found = await collected(target.activity({ tokenIds: [gone] }));
+    expect(found).toMatchObject([
+      { operation: 'create', object: 'o_auth2_access_token', actor: { username: 'admin' } },
+      { operation: 'delete', changes: { id: gone } },
+    ]);
+    expect(await collected(target.activity({ tokenIds: [alive] }))).toMatchObject([
+      { operation: 'create', changes: { id: alive } },
+    ]);
+    const many = Array.from({ length: 120 }, (_, index) => index + 1000);
+    expect(await collected(target.activity({ tokenIds: [...many, alive] }))).toHaveLength(1);
+    expect(await collected(target.activity({ tokenIds: [] }))).toEqual([]);
+  });
+
+  test('is filtered by actor and time', async () => {
+    const [first] = await collected(target.activity({}));
+    const actor = first?.actor?.id ?? 0;
+    const all = await collected(target.activity({ actorIds: [actor] }));
+    expect(all.length).toBeGreaterThanOrEqual(5);
+    expect(all.map(({ id }) => id)).toEqual(all.map(({ id }) => id).sort((a, b) => a - b));
+    expect(await collected(target.activity({ actorIds: [actor + 1000] }))).toEqual([]);
+    const between = all[1]?.at ?? new Date();
+    const since = await collected(target.activity({ since: between }));
+    const until = await collected(target.activity({ until: between }));
+    expect(since.every(({ at }) => at >= between)).toBe(true);
+    expect(until.every(({ at }) => at < between)).toBe(true);
+    expect(since.length).toBeGreaterThan(0);
+  });
+
+  test('shows the last change of each user who made one', async () => {
+    const all = await collected(target.activity({}));
+    const last = all.findLast(({ actor }) => actor !== null);
+    const actor = last?.actor?.id ?? 0;
+    expect(await target.lastChanges([actor, 4711])).toEqual(new Map([[actor, last?.at]]));
+    expect(await target.lastChanges([])).toEqual(new Map());
+  });
+
+  test('applications are read, all or by name', async () => {
+    const ci = { name: 'CI', clientType: 'public', grantType: 'password', created: expect.any(Date) };
+    expect(await target.applications()).toMatchObject([ci]);
+    expect(await target.applications(['CI', 'XY'])).toMatchObject([ci]);
+    expect(await target.applications(['XY'])).toEqual([]);
+  });
+});
+
+describe('an unreadable activity stream', () => {
+  test.each([
+    [400, 'unsupported'],
+    [403, 'permission_refused'],
+    [404, 'unsupported'],
+  ])('with %i', async (status, code) => {
+    await using fake = await FakeController.start();
+    fake.fault = pastRoot((_, response) => json(response, status, { detail: 'no' }));
+    const target = openTestTarget(fake.address);
+    expect((await errorOf(collected(target.activity({})))).code).toBe(code);
+    expect((await errorOf(target.lastChanges([1]))).code).toBe(code);
+    await target.close();
+  });
+
+  test('with invalid entries', async () => {
+    await using fake = await FakeController.start();
+    fake.fault = pastRoot((_, response) => json(response, 200, { results: [{ id: 'one' }], next: null }));
+    const target = openTestTarget(fake.address);
+    expect((await errorOf(collected(target.activity({})))).code).toBe('target_misbehaved');
+    expect((await errorOf(target.lastChanges([1]))).code).toBe('target_misbehaved');
+    await target.close();
+  });
+
+  test('reads an entry with a deleted actor, and one with invalid changes', async () => {
+    await using fake = await FakeController.start();
+    const entry = { timestamp: '2026-11-20T00:00:00Z', operation: 'delete', object1: 'user' };
+    const results = [
+      { ...entry, id: 1, changes: { a: 1 }, summary_fields: { actor: { id: null, username: 'gone' } } },
+      { ...entry, id: 2, changes: '', summary_fields: {} },
+    ];
+    fake.fault = pastRoot((_, response) => json(response, 200, { results, next: null }));
+    const target = openTestTarget(fake.address);
+    expect(await collected(target.activity({}))).toEqual([
+      {
+        id: 1,
+        at: new Date('2026-11-20T00:00:00Z'),
+        operation: 'delete',
+        object: 'user',
+        actor: null,
+        changes: { a: 1 },
+      },
+      expect.objectContaining({ id: 2, actor: null, changes: {} }),
+    ]);
+    await target.close();
+  });
+});

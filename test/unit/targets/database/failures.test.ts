@@ -1,0 +1,157 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { TokenctlError } from '../../../../src/domain/errors.ts';
+import type { Outcome } from '../../../../src/domain/plan.ts';
+import { Secret } from '../../../../src/domain/secret.ts';
+import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
+import { all, createTestDatabase, roleWith, type TestDatabase } from '../../../support/test-database.ts';
+
+let place: TestDatabase;
+
+beforeAll(async () => {
+  place = await createTestDatabase('service');
+});
+afterAll(() => place.close());
+
+/** Opens a target with another part of the URL; resolves with the error. */
+async function refusal(change: (url: URL) => void): Promise<TokenctlError> {
+  const url = new URL(place.url);
+  change(url);
+  const error: unknown = await openDatabaseTarget({
+    context: 'test',
+    connection: new Secret(url.href),
+  }).catch((reason: unknown) => reason);
+  if (!(error instanceof TokenctlError)) throw error;
+  return error;
+}
+
+/** Closes every connection of every target. To read afterwards, open another target. */
+const cut = () =>
+  place.database.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE application_name = 'tokenctl' AND datname = current_database()`,
+  );
+
+describe('a database that cannot be opened', () => {
+  it('rejects a wrong password or an unknown role without revealing either', async () => {
+    const wrong = await refusal((url) => {
+      url.password = 'secret-and-wrong';
+    });
+    expect(wrong).toMatchObject({ code: 'credentials_refused' });
+    expect(`${wrong.message} ${wrong.hint} ${JSON.stringify(wrong.details)}`).not.toContain('secret');
+    expect(
+      await refusal((url) => {
+        url.username = 'nobody';
+      }),
+    ).toMatchObject({ code: 'credentials_refused' });
+  });
+
+  it('reports a missing password', async () => {
+    const { hostname, port, pathname } = new URL(place.url);
+    const opening = openDatabaseTarget({
+      context: 'test',
+      connection: new Secret(`postgresql://postgres@${hostname}:${port}${pathname}`),
+      environment: { HOME: '/nowhere' },
+    });
+    await expect(opening).rejects.toMatchObject({
+      code: 'credentials_refused',
+      hint: expect.stringContaining('PGPASSWORD'),
+    });
+  });
+
+  it('reports a missing server or database as unreachable', async () => {
+    expect(
+      await refusal((url) => {
+        url.pathname = '/no_such_database';
+      }),
+    ).toMatchObject({ code: 'target_unreachable' });
+    expect(
+      await refusal((url) => {
+        url.port = '1';
+      }),
+    ).toMatchObject({ code: 'target_unreachable' });
+  });
+});
+
+describe('a lost connection', () => {
+  it('between two batches ends the revocation or is replaced, and the reported outcomes are true', async () => {
+    const target = await place.open();
+    const ids = await place.tokens(6000);
+    const outcomes: Outcome[] = [];
+    const revoking = (async () => {
+      for await (const outcome of target.revoke(ids)) {
+        if (outcomes.push(outcome) === 2000) await cut();
+      }
+    })();
+    const failure: unknown = await revoking.then(
+      () => null,
+      (error: unknown) => error,
+    );
+    const left = new Set((await all((await place.open()).tokens({ ids }))).map(({ id }) => id));
+    const revoked = outcomes.filter(({ result }) => result === 'revoked');
+    expect(revoked.every(({ tokenId }) => !left.has(tokenId))).toBe(true);
+    // Whether the cut is noticed before the next batch is sent on that connection is a matter of time.
+    expect([revoked.length, left.size]).toEqual(failure === null ? [6000, 0] : [2000, 4000]);
+    if (failure !== null) expect(failure).toMatchObject({ code: 'target_unreachable' });
+  });
+
+  it('within a batch reports that its tokens may or may not be revoked', async () => {
+    const target = await place.open();
+    const ids = await place.tokens(3);
+    const outcomes: Outcome[] = [];
+    await place.database.transaction(async (transaction) => {
+      await transaction.execute('LOCK TABLE main_activitystream IN ACCESS EXCLUSIVE MODE');
+      const revoking = (async () => {
+        for await (const outcome of target.revoke(ids)) outcomes.push(outcome);
+      })();
+      const failing = expect(revoking).rejects.toMatchObject({
+        code: 'target_unreachable',
+        hint: expect.stringContaining('run the command again'),
+      });
+      await sleep(300);
+      await cut();
+      await failing;
+    });
+    expect(outcomes).toEqual(
+      ids.map((tokenId) => ({
+        tokenId,
+        result: 'failed',
+        reason: 'the connection to the database was lost, so it may or may not be revoked',
+      })),
+    );
+    expect(await all((await place.open()).tokens({ ids }))).toHaveLength(3);
+  });
+
+  it('is reopened for the next query', async () => {
+    const target = await place.open();
+    await cut();
+    await sleep(100);
+    expect(await all(target.users({ names: ['alice'] }))).toHaveLength(1);
+  });
+});
+
+describe('a database that is busy or read-only', () => {
+  it('reports that another transaction holds a lock', async () => {
+    await place.database.transaction(async (transaction) => {
+      await transaction.execute('LOCK TABLE conf_setting IN ACCESS EXCLUSIVE MODE');
+      await expect(place.target.settings.read()).rejects.toMatchObject({ code: 'busy' });
+    });
+  });
+
+  it('reports that the server is read-only', async () => {
+    const url = await roleWith(place, (role) => [
+      `GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`,
+      `ALTER ROLE ${role} SET default_transaction_read_only = on`,
+    ]);
+    const target = await place.open({ url });
+    await expect(all(target.revoke(await place.tokens(1)))).rejects.toMatchObject({
+      code: 'permission_refused',
+      message: expect.stringContaining('standby'),
+    });
+  });
+
+  it('is shown as host, port and database only', async () => {
+    const { address } = await place.target.describe();
+    expect(address).toBe(`postgresql://${new URL(inject('postgresUrl')).host}${new URL(place.url).pathname}`);
+  });
+});

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TokenctlError } from '../../../../src/domain/errors.ts';
+import type { RightsPurpose, Target } from '../../../../src/operations/ports/target.ts';
+import {
+  ALICE,
+  all,
+  createTestDatabase,
+  LAYOUTS,
+  results,
+  roleWith,
+  type TestDatabase,
+} from '../../../support/test-database.ts';
+
+describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
+  let place: TestDatabase;
+
+  beforeAll(async () => {
+    place = await createTestDatabase(layout);
+  });
+  afterAll(() => place.close());
+
+  /** A target with a new role that has exactly the rights listed as missing for these purposes. */
+  async function roleFor(...purposes: RightsPurpose[]): Promise<Target> {
+    const url = await roleWith(place, () => []);
+    const target = await place.open({ url });
+    const { missingRights } = await target.describe();
+    for (const { purpose, grant } of missingRights) {
+      if (purposes.includes(purpose)) await place.database.execute(grant);
+    }
+    return target;
+  }
+
+  it('lists all missing rights for a role without rights', async () => {
+    const { capabilities, identity, missingRights } = await (await roleFor()).describe();
+    expect(new Set(missingRights.map(({ purpose }) => purpose))).toEqual(
+      new Set(['read', 'revoke', 'sessions', 'settings', 'create', 'cleanup', 'users']),
+    );
+    expect(capabilities).toMatchObject({
+      refreshTokens: false,
+      sessions: false,
+      settings: false,
+      createTokens: false,
+      changes: false,
+    });
+    expect(identity).toMatchObject({ isSuperuser: false, isSystemAuditor: false });
+    expect(missingRights).toContainEqual({
+      purpose: 'sessions',
+      grant: `GRANT UPDATE (expire_date), DELETE ON public.django_session TO ${identity.username}`,
+    });
+  });
+
+  it('lists and audits with the rights to read, and changes nothing', async () => {
+    const { tables } = place;
+    const reader = await roleFor('read');
+    const { capabilities, identity, missingRights } = await reader.describe();
+    expect(identity).toMatchObject({ isSuperuser: false, isSystemAuditor: true });
+    expect(capabilities).toMatchObject({
+      refreshTokens: true,
+      sessions: true,
+      settings: true,
+      changes: false,
+    });
+    expect(missingRights.some(({ purpose }) => purpose === 'read')).toBe(false);
+    const [id = 0] = await place.tokens(1);
+    const refreshId = await place.refreshToken(id);
+    await place.session(`reader-${refreshId}`, ALICE);
+    expect(await all(reader.tokens({ ids: [id] }))).toHaveLength(1);
+    expect(await all(reader.refreshTokens({ ids: [refreshId] }))).toHaveLength(1);
+    expect(await all(reader.users())).toHaveLength(7);
+    expect((await reader.applications()).length).toBe(2);
+    expect(await all(reader.activity({}))).toBeDefined();
+    expect(await reader.lastChanges([ALICE])).toBeDefined();
+    expect((await all(reader.sessions({ all: true }))).length).toBeGreaterThan(0);
+    expect(await reader.settings.read()).toMatchObject({ AUTH_BASIC_ENABLED: true });
+    const refused = (what: Promise<unknown>, table: string) =>
+      expect(what).rejects.toMatchObject({
+        code: 'permission_refused',
+        hint: expect.stringContaining(table),
+      });
+    await refused(
+      all(reader.revoke([id], { withRefreshTokens: true })),
+      `DELETE ON public.${tables.accessTokens}`,
+    );
+    await refused(all(reader.revokeRefreshTokens([refreshId])), `public.${tables.refreshTokens}`);
+    await refused(all(reader.deleteRefreshTokens([refreshId])), `public.${tables.refreshTokens}`);
+    const codeId = await place.authorizationCode(10);
+    expect(await all(reader.authorizationCodes({ state: 'live' }))).toMatchObject([{ id: codeId }]);
+    await refused(all(reader.deleteAuthorizationCodes([codeId])), 'DELETE ON public.oauth2_provider_grant');
+    await refused(all(reader.endSessions({ all: true })), 'public.django_session');
+    await refused(reader.settings.write({ AUTH_BASIC_ENABLED: false }), `public.${tables.settings}`);
+    await refused(
+      reader.createToken({ scope: 'read', description: '', user: 'alice' }),
+      `public.${tables.activity}`,
+    );
+    expect(await all(reader.tokens({ ids: [id] }))).toHaveLength(1);
+    expect(await all(reader.refreshTokens({ ids: [refreshId], states: ['live'] }))).toHaveLength(1);
+  });
+
+  it('changes nothing without DELETE, not even refresh tokens or the activity stream', async () => {
+    const { accessTokens, activity } = place.tables;
+    const target = await roleFor('read', 'revoke');
+    const { identity } = await target.describe();
+    await place.database.execute(`REVOKE DELETE ON ${accessTokens} FROM ${identity.username}`);
+    const [id = 0] = await place.tokens(1);
+    const refreshId = await place.refreshToken(id);
+    const entries = () => place.database.query(`SELECT count(*) AS n FROM ${activity}`);
+    const before = await entries();
+    const error: unknown = await all(target.revoke([id], { withRefreshTokens: true })).catch(
+      (reason: unknown) => reason,
+    );
+    if (!(error instanceof TokenctlError)) throw error;
+    expect(error.code).toBe('permission_refused');
+    expect(error.message).toContain(`public.${accessTokens}`);
+    expect(error.hint).toContain(`GRANT DELETE ON public.${accessTokens} TO ${identity.username}`);
+    expect(await all(target.refreshTokens({ ids: [refreshId], states: ['live'] }))).toHaveLength(1);
+    expect(await entries()).toEqual(before);
+  });
+
+  it('does everything with exactly the listed rights', async () => {
+    const target = await roleFor('read', 'revoke', 'sessions', 'settings', 'create', 'cleanup', 'users');
+    const { capabilities, missingRights } = await target.describe();
+    expect(missingRights).toEqual([]);
+    expect(capabilities).toMatchObject({ createTokens: true, changes: true });
+    const { token } = await target.createToken({ scope: 'write', description: '', user: 'alice' });
+    const refreshId = await place.refreshToken(token.id);
+    const orphan = await place.refreshToken(null);
+    expect(await results(target.revoke([token.id], { withRefreshTokens: true }))).toEqual({
+      [token.id]: 'revoked',
+    });
+    expect(await target.setUserActive(ALICE, false)).toBe(true);
+    expect(await target.setUserActive(ALICE, true)).toBe(true);
+    expect(await results(target.revokeRefreshTokens([orphan]))).toEqual({ [orphan]: 'revoked' });
+    const codeId = await place.authorizationCode(10);
+    expect(capabilities.authorizationCodes).toBe(true);
+    expect(await results(target.deleteAuthorizationCodes([codeId]))).toEqual({ [codeId]: 'revoked' });
+    expect(await results(target.deleteRefreshTokens([refreshId, orphan]))).toEqual({
+      [refreshId]: 'revoked',
+      [orphan]: 'revoked',
+    });
+    await place.session('of-the-role', ALICE);
+    expect((await all(target.endSessions({ userIds: [ALICE] }))).length).toBeGreaterThan(0);
+    expect(await target.settings.write({ AUTH_BASIC_ENABLED: false })).toMatchObject({
+      AUTH_BASIC_ENABLED: false,
+    });
+  });
+
+  it('needs the sequences of an old installation', async () => {
+    await place.database.script(
+      `ALTER TABLE ${place.tables.activity} ALTER id DROP IDENTITY;
+       CREATE SEQUENCE old_numbers OWNED BY ${place.tables.activity}.id;
+       ALTER TABLE ${place.tables.activity} ALTER id SET DEFAULT nextval('old_numbers')`,
+    );
+    const { identity, missingRights } = await (await roleFor()).describe();
+    expect(missingRights).toContainEqual({
+      purpose: 'revoke',
+      grant: `GRANT USAGE ON SEQUENCE public.old_numbers TO ${identity.username}`,
+    });
+    expect(
+      missingRights.filter(({ grant }) => grant.includes('SEQUENCE')).map(({ purpose }) => purpose),
+    ).not.toContain('sessions');
+  });
+});

@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  ALICE,
+  all,
+  createTestDatabase,
+  LAYOUTS,
+  LEAVER,
+  type TestDatabase,
+} from '../../../support/test-database.ts';
+
+describe.each(LAYOUTS)('sessions in the tables of the %s', (layout) => {
+  let place: TestDatabase | undefined;
+  const fingerprint = (key: string) => createHash('sha256').update(key).digest('hex').slice(0, 12);
+  const keys = async (from: TestDatabase) =>
+    (
+      await from.database.query<{ session_key: string }>('SELECT session_key FROM django_session ORDER BY 1')
+    ).map(({ session_key }) => session_key);
+
+  beforeEach(async () => {
+    await place?.close();
+    place = await createTestDatabase(layout);
+    await place.session('a1', ALICE);
+    await place.session('a2', ALICE);
+    await place.session('over', ALICE, -1);
+    await place.session('l1', LEAVER);
+    await place.session('unknown', null);
+  });
+  afterAll(() => place?.close());
+
+  const here = (): TestDatabase => {
+    if (place === undefined) throw new Error('there is no place yet');
+    return place;
+  };
+
+  it('are listed by owner, without an owner only with all, and never if expired', async () => {
+    const { target } = here();
+    const sessions = await all(target.sessions({ all: true }));
+    expect(sessions.map((session) => session.fingerprint).sort()).toEqual(
+      ['a1', 'a2', 'l1', 'unknown'].map(fingerprint).sort(),
+    );
+    expect(sessions.find((session) => session.fingerprint === fingerprint('unknown'))).toMatchObject({
+      user: null,
+      created: null,
+    });
+    const [left] = await all(target.sessions({ userIds: [LEAVER] }));
+    expect(left).toMatchObject({ user: { id: LEAVER, username: 'leaver' }, created: expect.any(Date) });
+    expect(JSON.stringify(sessions)).not.toMatch(/secret|"a1"/);
+    expect(await all(target.sessions({ userIds: [] }))).toEqual([]);
+  });
+
+  it('of one user are ended, and no others', async () => {
+    const ended = await all(here().target.endSessions({ userIds: [ALICE] }));
+    expect(ended.map((session) => session.fingerprint).sort()).toEqual(['a1', 'a2'].map(fingerprint).sort());
+    expect(await keys(here())).toEqual(['l1', 'over', 'unknown']);
+    const memberships = await here().database.query(
+      `SELECT session_id FROM ${here().tables.sessionMemberships} ORDER BY 1`,
+    );
+    expect(memberships).toEqual([{ session_id: 'l1' }, { session_id: 'over' }]);
+    expect(await all(here().target.endSessions({ userIds: [ALICE] }))).toEqual([]);
+  });
+
+  it('are all ended in several batches', async () => {
+    await here().database.execute(
+      `INSERT INTO django_session (session_key, session_data, expire_date)
+       SELECT 'many' || n, '', now() + interval '1 hour' FROM generate_series(1, 1200) n`,
+    );
+    expect(await all(here().target.endSessions({ all: true }))).toHaveLength(1204);
+    expect(await keys(here())).toEqual(['over']);
+  });
+
+  it('that are locked are reported after the others have ended', async () => {
+    const { database, target } = here();
+    await database.transaction(async (transaction) => {
+      await transaction.query("SELECT FROM django_session WHERE session_key = 'a2' FOR UPDATE");
+      const ended: string[] = [];
+      const ending = (async () => {
+        for await (const session of target.endSessions({ userIds: [ALICE, LEAVER] }))
+          ended.push(session.fingerprint);
+      })();
+      await expect(ending).rejects.toMatchObject({ code: 'partly_done', details: { left: 1 } });
+      expect(ended.sort()).toEqual(['a1', 'l1'].map(fingerprint).sort());
+    });
+    expect(await keys(here())).toEqual(['a2', 'over', 'unknown']);
+  });
+});
