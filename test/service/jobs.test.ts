@@ -90,18 +90,17 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     const { id } = await launch(odd);
     expect(await ended(admin, id)).toMatchObject({ status: 'successful', limit: odd });
     expect(await stdout(id)).toContain(`argument: --limit=${odd}\n`);
-    for (const limit of [
-      '@/etc/passwd',
-      'web,@/etc/passwd',
-      'a\nb',
-      'a\0b',
-      'x'.repeat(1025),
-      7.5,
-      null,
-      {},
-    ]) {
+    for (const limit of ['@/etc/passwd', 'web,@/etc/passwd', 'a\nb', 'a\0b', 'x'.repeat(1025), ['web']]) {
       const answer = await admin.post(`/api/v2/job_templates/${template.id}/launch/`, { limit });
-      expect([limit, answer.status]).toEqual([limit, limit === 7.5 ? 201 : 400]);
+      expect([limit, answer.status]).toEqual([limit, 400]);
+    }
+    for (const [limit, read] of [
+      [7.5, '7.5'],
+      [null, ''],
+      [{}, ''],
+    ] as const) {
+      const answer = await admin.post(`/api/v2/job_templates/${template.id}/launch/`, { limit });
+      expect([limit, answer.status, answer.json['limit']]).toEqual([limit, 201, read]);
     }
   });
 

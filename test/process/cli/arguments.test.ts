@@ -95,7 +95,7 @@ describe('what cannot be meant ends with 2, and says what might be', () => {
     [
       'the name of another cookie',
       ['service', 'start', '--session-cookie-name', 'csrftoken'],
-      /csrftoken is another cookie/,
+      /csrftoken is the name of another cookie/,
       undefined,
     ],
     [

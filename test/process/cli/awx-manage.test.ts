@@ -132,7 +132,7 @@ describe('create_oauth2_token', () => {
     expect(made.stdout).toBe(`${row?.fingerprint}\n`);
     expect(made.stderr).toBe(`The token is in ${output}, which only you can read.\n`);
     const again = await run(['create_oauth2_token', '--user', user.name, '--output', output]);
-    expect(again).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('exists already') });
+    expect(again).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('already exists') });
   });
 
   test.each([

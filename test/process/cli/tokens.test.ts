@@ -106,7 +106,7 @@ describe('tokens create', () => {
       join(folder, 'admin.password'),
       '--yes',
     ]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('exists already')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('already exists')]);
     const dryRun = ['tokens', 'create', '--scope', 'read', '--dry-run', '--output'];
     for (const taken of [join(folder, 'admin.password'), join(folder, 'nowhere', 'x')]) {
       expect((await run([...dryRun, taken])).code).toBe(2);
