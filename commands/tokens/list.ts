@@ -24,12 +24,12 @@ closed, the output is incomplete; stderr has the error.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensList);
     const { listTokens } = await import('../../src/operations/tokens/list-tokens.ts');
-    const { noteLimit } = await import('../../src/cli/token-audit/limit-note.ts');
+    const { notingLimit } = await import('../../src/cli/token-audit/limit-note.ts');
     const { tokenListing } = await import('../../src/reports/tables/token-view.ts');
     const selector = selectorOrAllFrom(flags, (await this.runtime(flags)).clock.now());
     return await this.inContexts(flags, null, async ({ runtime }) => {
-      await noteLimit(runtime);
-      return tokenListing(listTokens({ target: await runtime.target(), selector }));
+      const tokens = listTokens({ target: await runtime.target(), selector });
+      return tokenListing(notingLimit(runtime, tokens));
     });
   }
 }

@@ -76,7 +76,6 @@ export async function auditFlow(options: AuditFlowOptions): Promise<Result> {
   const { flags, format } = options;
   requireTogether(flags, format);
   const target = await options.runtime.target();
-  await noteLimit(options.runtime);
   const baseline = flags.baseline === undefined ? undefined : await readBaseline(flags.baseline);
   const written = baselineToWrite(options);
   try {
@@ -89,6 +88,7 @@ export async function auditFlow(options: AuditFlowOptions): Promise<Result> {
       onKey: written && ((key) => written.write(`${key}\n`)),
       statistics: format === 'html',
     });
+    await noteLimit(options.runtime);
     return await presented(audit, { ...options, written });
   } catch (error) {
     written?.discard();
