@@ -180,7 +180,9 @@ export async function staysAlive(
       why: 'Revoking tokens does not end browser sessions.',
       remedy: recognized.hasSessionOwners
         ? sessionsRemedy(selection, place)
-        : 'No table holds the owners of sessions, so that no command ends only these.',
+        : selection.kind === 'all'
+          ? 'No table holds the owners of sessions. To log out all users, run `DELETE FROM django_session` in this database.'
+          : 'No table holds the owners of sessions, so that no command ends only these.',
     });
   }
   if ((await readSettings()).AUTH_BASIC_ENABLED) {

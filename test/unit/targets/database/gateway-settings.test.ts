@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RemedySelection } from '../../../../src/domain/remedies.ts';
 import { planRevocation } from '../../../../src/operations/revocation/plan-revocation.ts';
 import { stillClock } from '../../../support/drafts.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
@@ -148,14 +149,19 @@ describe('a gateway without the owners of sessions', () => {
   it('gives remedies for sessions that work there', async () => {
     const target = await place.open();
     const reach = { refreshTokens: true, authorizationCodes: true, sessions: false };
-    const alive = await target.staysAlive({
-      selection: { kind: 'all' as const, names: [], owners: [] },
-      tokensWithRefreshToken: 0,
-      reach,
-    });
-    const { remedy } = alive.find(({ what }) => what === 'sessions') ?? {};
-    expect(remedy).toMatch(/log out all users.*`DELETE FROM django_session`/);
-    expect(remedy).not.toMatch(/--with-sessions|sessions expire/);
+    const remedyFor = async (selection: RemedySelection) => {
+      const alive = await target.staysAlive({ selection, tokensWithRefreshToken: 0, reach });
+      return alive.find(({ what }) => what === 'sessions')?.remedy;
+    };
+    const remedies = [
+      await remedyFor({ kind: 'all', names: [], owners: [] }),
+      await remedyFor({ kind: 'users', names: ['ann'], owners: ['ann'] }),
+    ];
+    expect(remedies).toEqual([
+      expect.stringMatching(/log out all users.*`DELETE FROM django_session`/),
+      'No table holds the owners of sessions, so that no command ends only these.',
+    ]);
+    expect(remedies.join()).not.toMatch(/--with-sessions|sessions expire/);
     const planned = planRevocation({
       target,
       selector: { all: true },
