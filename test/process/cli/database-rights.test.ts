@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, inject, test } from 'vitest';
 import type { Database } from '../../../src/db/database.ts';
 import { openOn } from '../../support/databases.ts';
-import { DOCUMENTED_GRANTS as documented } from '../../support/documented-grants.ts';
+import { DOCUMENTED_GRANTS as documented, SERVICE_GRANTS } from '../../support/documented-grants.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { databaseEstate } from './database-estate.ts';
 
@@ -19,8 +19,6 @@ const HEADINGS = {
   'Deactivating users': 'users',
 } as const;
 
-const OF_THE_SERVICE = 'GRANT SELECT (user_id, role) ON service_role TO ROLE';
-
 /** The purposes for which a role of this database lacks rights. */
 async function lacking(url: string): Promise<ReadonlySet<string>> {
   const { stdout } = await home(url).run(['context', 'check', '--json']);
@@ -30,10 +28,11 @@ async function lacking(url: string): Promise<ReadonlySet<string>> {
 
 test('the documentation has statements for every purpose', () => {
   expect([...documented.keys()]).toEqual(Object.keys(HEADINGS));
+  expect(SERVICE_GRANTS).toHaveLength(2);
 });
 
 describe('a role with exactly the documented grants', () => {
-  const reading = [...(documented.get('Reading') ?? []), OF_THE_SERVICE];
+  const reading = [...(documented.get('Reading') ?? []), ...SERVICE_GRANTS];
 
   test('for reading lacks nothing to read, and everything else', async () => {
     const { read: _read, ...others } = Object.fromEntries(
@@ -50,7 +49,7 @@ describe('a role with exactly the documented grants', () => {
 });
 
 describe('a role with the documented grants can do what they are for', () => {
-  const reading = [...(documented.get('Reading') ?? []), OF_THE_SERVICE];
+  const reading = [...(documented.get('Reading') ?? []), ...SERVICE_GRANTS];
 
   test.each([
     [

@@ -172,7 +172,12 @@ export function targetContract(
       tokensWithRefreshToken: 1,
       reach,
     });
-    expect(alive.map(({ what }) => what)).toEqual(['refresh_tokens', 'sessions', 'basic_authentication']);
+    expect(alive.map(({ what }) => what)).toEqual([
+      'refresh_tokens',
+      'authorization_codes',
+      'sessions',
+      'basic_authentication',
+    ]);
   });
 
   describe.runIf(can.refreshTokens)('refresh tokens', () => {

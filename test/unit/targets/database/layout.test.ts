@@ -43,6 +43,7 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
         batchSize: expect.any(Number),
       },
       missingRights: [],
+      visibility: { kind: 'all' },
       ...(layout === 'gateway' && { tokensInClear: false }),
     });
     expect(JSON.stringify(description)).not.toContain(password);
