@@ -133,19 +133,27 @@ interface Ending {
   readonly left: string;
   /** Whether anything failed, or was found by the verification. */
   readonly open: boolean;
+  /** What to do about what is open, where running the command again does not finish it. */
+  readonly hint?: string;
 }
 
 const GO_ON = 'Run the same command again to finish.';
 
 /** The failure of an operation that did not finish; undefined if it did. */
-export function unfinishedWork({ interrupted, stopped, left, open }: Ending): TokenctlError | undefined {
+export function unfinishedWork({
+  interrupted,
+  stopped,
+  left,
+  open,
+  hint,
+}: Ending): TokenctlError | undefined {
   if (interrupted) return new TokenctlError('interrupted', `Interrupted: ${left}`, { hint: GO_ON });
   if (stopped !== null) {
     return new TokenctlError('partly_done', `Stopped: ${stopped.message}. ${left}`, {
       hint: stopped.hint ?? GO_ON,
     });
   }
-  return open ? new TokenctlError('partly_done', left, { hint: GO_ON }) : undefined;
+  return open ? new TokenctlError('partly_done', left, { hint: hint ?? GO_ON }) : undefined;
 }
 
 /** A failure with the message and exit code (1) of an awx-manage command, for scripts that check them. */

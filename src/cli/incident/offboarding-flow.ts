@@ -87,6 +87,7 @@ function offboardingPlanResult(
       stopped: null,
       left: `Some access of ${users.join(', ')} may be left`,
       open: accessPaths.some(({ state }) => state !== 'closed'),
+      ...hintFor(accessPaths),
     }),
   });
 }
@@ -105,7 +106,7 @@ const STAYS_ACTIVE =
   'Not deactivated: this target cannot deactivate users. Use a database context or the identity provider.';
 
 function offboardingResult(done: UserOffboardingReport): Report {
-  const { interrupted, stopped, result, users } = done;
+  const { interrupted, stopped, result, users, steps, accessPaths } = done;
   return report({
     json: done,
     text: () => resultText(done),
@@ -114,8 +115,16 @@ function offboardingResult(done: UserOffboardingReport): Report {
       stopped,
       left: `Some access of ${users.join(', ')} may be left`,
       open: result === 'partly',
+      ...(steps.every((step) => step.result === 'done') && hintFor(accessPaths)),
     }),
   });
+}
+
+/** What to do if nothing but unchecked access paths is left: the same command cannot check them either. */
+function hintFor(accessPaths: readonly AccessPath[]): { readonly hint?: string } {
+  const left = accessPaths.filter(({ state }) => state !== 'closed');
+  if (left.length === 0 || left.some(({ state }) => state === 'open')) return {};
+  return { hint: 'Run the same command with a database context, or do what is listed under "Stays alive".' };
 }
 
 /** What is true of the access of users, as far as it was checked. */

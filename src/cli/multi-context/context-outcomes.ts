@@ -38,9 +38,10 @@ export function multiContextFailure(
   { contexts, changes }: MultiContextRun,
 ): TokenctlError | undefined {
   const everywhere = errors.size === contexts.length;
+  const isFound = !everywhere || [...errors.values()].some(isPartlyDone);
   const failures = contexts
     .map((context) => ({ context, error: errors.get(context) }))
-    .filter(({ error }) => error !== undefined && (everywhere || !isNotFound(error)))
+    .filter(({ error }) => error !== undefined && !(isFound && isNotFound(error)))
     .map(({ context, error }) => ({ context, error, failure: failureOf(error) }));
   if (failures.length === 0) return undefined;
   const codes = new Set(
@@ -69,6 +70,11 @@ function isNotFound(error: unknown): boolean {
   return (
     error instanceof TokenctlError && error.code === 'not_found' && error.details?.['kind'] !== undefined
   );
+}
+
+/** Whether a command began in a context, so that what it names exists there. */
+function isPartlyDone(error: unknown): boolean {
+  return error instanceof TokenctlError && error.code === 'partly_done';
 }
 
 /** The heading above one context's part of a text. */

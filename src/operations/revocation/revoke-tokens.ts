@@ -73,8 +73,8 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   }
 
   const madeSince = await countMadeSince(work, { plan, selector: options.selector });
-  const verification = verificationOf(plan, { ...read, sessions, interrupted: work.interrupted });
   const untried = tally.access.notTried + tally.refresh.notTried + tally.codes.notTried;
+  const verification = verificationOf(plan, { ...read, sessions, untried, interrupted: work.interrupted });
   const unfinished = untried > 0 || ending?.complete === false;
   const report: RevocationReport = {
     ...tally.access.counts(),
@@ -169,14 +169,25 @@ function refreshTokensOf(
 
 function verificationOf(
   plan: RevocationPlan,
-  read: ReadAgain & { readonly sessions: EndedSessions | null; readonly interrupted: boolean },
+  read: ReadAgain & {
+    readonly sessions: EndedSessions | null;
+    /** Planned tokens and codes whose turn did not come: nothing reads them again. */
+    readonly untried: number;
+    readonly interrupted: boolean;
+  },
 ): Verification {
-  const { alive, refreshAlive, sessions, interrupted } = read;
+  const { alive, refreshAlive, sessions, untried, interrupted } = read;
   const found = (alive?.length ?? 0) + (refreshAlive?.length ?? 0) + (sessions?.stillAlive ?? 0);
   if (found > 0) return { result: 'still_alive' };
-  if (alive === null || refreshAlive === null) {
+  if (alive === null || refreshAlive === null || sessions?.stillAlive === null) {
     const why = interrupted ? 'Interrupted before reading again' : 'The target could not be read';
     return { result: 'not_checked', why };
+  }
+  if (untried > 0) {
+    return {
+      result: 'not_checked',
+      why: interrupted ? 'Interrupted before all was tried' : 'Not all was tried',
+    };
   }
   return plan.notSeen === null ? { result: 'checked' } : { result: 'not_checked', why: plan.notSeen };
 }

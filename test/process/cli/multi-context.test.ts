@@ -217,16 +217,28 @@ describe('changing', () => {
     await place.run(['tokens', 'revoke', '--user', 'bob', '--context', 'east', '--yes']);
   });
 
-  test('a user whom only some of the contexts have is offboarded there, and missing nowhere', async () => {
+  test('a user whom only some of the contexts have is offboarded there: REST leaves paths unchecked', async () => {
     const place = eight();
     await services()[1]?.addUser('carol');
     await services()[1]?.makeTokens('carol', 2);
     const some = await place.json(['users', 'offboard', 'carol', '--context', 'east', '--yes']);
-    expect(some.code).toBe(0);
+    expect(some.code).toBe(5);
     expect(outcomes(some.value)).toEqual([
       ['s1', 'not_found'],
-      ['s2', 'done'],
+      ['s2', 'partly_done'],
     ]);
+    const { accessPaths } = some.value.contexts[1].result;
+    expect(accessPaths.map(({ path, state }: { path: string; state: string }) => [path, state])).toEqual([
+      ['access_tokens', 'closed'],
+      ['authorization_codes', 'not_checked'],
+      ['refresh_tokens', 'not_checked'],
+      ['sessions', 'not_checked'],
+      ['users', 'closed'],
+    ]);
+    const again = await place.run(['users', 'offboard', 'carol', '--context', 'east', '--yes']);
+    expect(again.code).toBe(5);
+    expect(again.stderr).toContain('Not completed in 1 of 2 contexts:\n  s2: Some access of carol');
+    expect(again.stderr).not.toContain('No user named');
     const none = await place.run(['users', 'offboard', 'nobody', '--context', 'east', '--yes']);
     expect(none.code).toBe(2);
   });

@@ -47,8 +47,17 @@ describe('checkTarget', () => {
     [{ transport: 'https_unverified' }, 'certificate is not verified'],
     [{ credential: 'password' }, 'basic authentication'],
     [
-      { identity: { id: 2, username: 'alice', isSuperuser: false, isSystemAuditor: false } },
-      'not a superuser',
+      {
+        identity: { id: 2, username: 'alice', isSuperuser: false, isSystemAuditor: false },
+        visibility: {
+          kind: 'part',
+          tokens: 'its own tokens',
+          users: 'itself',
+          applications: 'its own applications',
+          organizations: [],
+        },
+      },
+      'alice sees only its own tokens, and no settings.',
     ],
     [{ identity: { id: 2, username: 'audrey', isSuperuser: false, isSystemAuditor: true } }, 'auditor'],
     [{ transport: 'plain', address: 'postgresql://db.example.org:5432/awx' }, 'not encrypted'],

@@ -317,6 +317,22 @@ describe('revoking with refresh tokens and sessions', () => {
     });
   });
 
+  test('is not verified where sessions cannot be read again', async () => {
+    await using at = await estate();
+    const { sessions } = at.target;
+    at.target.sessions = (selector) => {
+      if (at.target.alive.size === 0) throw new TokenctlError('target_unreachable', 'Gone away');
+      return sessions.call(at.target, selector);
+    };
+    expect(await at.revokeAll({ withSessions: true })).toMatchObject({
+      revoked: 3,
+      verified: false,
+      verification: { result: 'not_checked', why: 'The target could not be read' },
+      stopped: { message: 'Gone away' },
+      sessions: { ended: 4, stillAlive: null },
+    });
+  });
+
   test('stops where sessions cannot be ended, and records how many were', async () => {
     await using at = await estate();
     at.target.logins.onEnd = ({ user }) => {
@@ -347,8 +363,9 @@ describe('revoking with refresh tokens and sessions', () => {
       interrupted: true,
       revoked: 0,
       notTried: 3,
+      verification: { result: 'not_checked', why: 'Interrupted before reading again' },
       refreshTokens: { revoked: 1 },
-      sessions: { ended: 0, stillAlive: 4 },
+      sessions: { ended: 0, stillAlive: null },
     });
     expect((await at.entries()).at(-1)?.open).toEqual([]);
     expect(at.target.alive.size).toBe(3);

@@ -137,7 +137,10 @@ describe('revokeTokens', () => {
     expect(report.revoked % 50).toBe(0);
     expect(report.revoked).toBeGreaterThanOrEqual(150);
     expect(report.notTried).toBe(1000 - report.revoked);
-    expect(report).toMatchObject({ verified: true, stillAlive: [] });
+    expect(report).toMatchObject({
+      verified: false,
+      verification: { result: 'not_checked', why: 'Interrupted before reading again' },
+    });
     expect((await at.entries()).at(-1)).toMatchObject({ open: [], data: { interrupted: true } });
   });
 
@@ -171,6 +174,24 @@ describe('the caller’s own credential', () => {
     const report = await at.revokeAll({ includeOwn: true });
     expect(order.slice(-2)).toEqual([4, 6]);
     expect(report).toMatchObject({ revoked: 10, notTried: 0, verified: true, stopped: null });
+  });
+
+  test('is not verified where a signal came before its turn', async () => {
+    await using at = await fixture(10);
+    at.target.own = [4, 6];
+    const signal = new AbortController();
+    at.target.onRevoke = (id) => {
+      if (id === 4) signal.abort();
+      return undefined;
+    };
+    const report = await at.revokeAll({ includeOwn: true, signal: signal.signal });
+    expect(report).toMatchObject({
+      revoked: 9,
+      notTried: 1,
+      interrupted: true,
+      verified: false,
+      verification: { result: 'not_checked', why: 'Interrupted before all was tried' },
+    });
   });
 
   test('is known to be revoked by being refused afterwards, and not because nothing was read', async () => {
@@ -216,7 +237,7 @@ describe('the caller’s own credential', () => {
     expect(report).toMatchObject({
       revoked: 9,
       notTried: 1,
-      verified: true,
+      verified: false,
       stopped: { code: 'credentials_refused' },
     });
   });

@@ -257,6 +257,7 @@ describe('a lockdown that meets resistance', () => {
     expect(report.accessPaths).toContainEqual({
       path: 'authorization_codes',
       state: 'closed',
+      basis: 'checked',
       how: 'Verified: none is left.',
     });
   });
