@@ -25,7 +25,7 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: join(tmpdir(), 'tokenctl-test-compile-cache') },
     provide: { serviceDatabases: ['PostgreSQL'] },
     projects: [
-      project('unit'),
+      project('unit', { isolate: false }),
       project('service'),
       project('process'),
       project('browser'),
