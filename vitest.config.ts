@@ -37,7 +37,8 @@ export default defineConfig({
         testTimeout: 300_000,
         hookTimeout: 300_000,
       }),
-      project('peers', { testTimeout: 300_000, hookTimeout: 300_000 }),
+      // One peer at a time: each is a PostgreSQL server and web workers of its own.
+      project('peers', { testTimeout: 300_000, hookTimeout: 300_000, fileParallelism: false }),
     ],
   },
 });
