@@ -38,9 +38,29 @@ describePeer('awx', 'the drop-ins beside the management commands', (peer) => {
     ['create_oauth2_token --user bob'],
     ['create_oauth2_token --user socialite'],
     ['create_oauth2_token --user nosuch'],
+    ['create_oauth2_token'],
   ])('%s', async (command) => {
     const [theirs, ours] = await runBoth(peer(), command.split(' '));
     expect(ours).toEqual(theirs);
+  });
+
+  test('cleanup_tokens deletes what the management command does, and more only as documented', async () => {
+    const [theirs, ours] = await runBoth(peer(), ['cleanup_tokens']);
+    const kept = new Map(
+      (
+        await peer().sql('SELECT id::int, expires < now() AS expired FROM main_oauth2accesstoken', [], THEIRS)
+      ).map((row) => [row['id'], row['expired']]),
+    );
+    const removed = (effect: Effect, table: string): readonly unknown[] => effect.removed[table] ?? [];
+    expect(ours.code).toBe(theirs.code);
+    expect(removed(ours, 'main_oauth2accesstoken')).toEqual(
+      expect.arrayContaining([...removed(theirs, 'main_oauth2accesstoken')]),
+    );
+    const more = removed(ours, 'main_oauth2accesstoken').filter((id) => kept.has(id));
+    expect(more.length).toBeGreaterThan(0);
+    expect(more.every((id) => kept.get(id) === true)).toBe(true);
+    expect(removed(theirs, 'oauth2_provider_refreshtoken')).toEqual([]);
+    expect(removed(ours, 'oauth2_provider_refreshtoken')).toHaveLength(3);
   });
 });
 
