@@ -1,7 +1,7 @@
+import { limitText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import type { Selector } from '../domain/selector.ts';
-import { limitText } from '../domain/visibility.ts';
 import type { Target } from './ports/target.ts';
 
 /**

@@ -1,6 +1,6 @@
+import { limitText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Selector } from '../domain/selector.ts';
-import { limitText } from '../domain/visibility.ts';
 import type { TargetDescription } from './ports/target.ts';
 
 /** Who the caller is, and what the account sees. */

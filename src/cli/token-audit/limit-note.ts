@@ -1,5 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { limitText } from '../../domain/visibility.ts';
+import { limitText } from '../../domain/claims.ts';
 import { printable } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
 

@@ -1,4 +1,4 @@
-import { limitText } from '../../domain/visibility.ts';
+import { limitText } from '../../domain/claims.ts';
 import type { RightsPurpose, Target, TargetDescription } from '../ports/target.ts';
 
 /** A target as found, with what the caller ought to know about working on it. */

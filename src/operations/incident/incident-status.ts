@@ -1,6 +1,6 @@
+import { limitText } from '../../domain/claims.ts';
 import type { Incident, LockValue } from '../../domain/incident/incident.ts';
 import { type Hold, IncidentHistory } from '../../domain/incident/incident-history.ts';
-import { limitText } from '../../domain/visibility.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { AuthenticationSettings, Target, TargetDescription } from '../ports/target.ts';

@@ -7,7 +7,7 @@ import type { AuditLog } from '../ports/audit-log.ts';
 /**
  * Reads the incidents out of the audit log, which is the only place where they are kept.
  *
- * @returns The book of each target that has any, by its address.
+ * @returns The incident history of each target that has incidents, by its address.
  * @throws TokenctlError `log_broken`, `audit_unavailable` where it cannot be read.
  */
 export async function readIncidentHistories(

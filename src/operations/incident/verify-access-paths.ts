@@ -1,4 +1,4 @@
-import type { Claim } from '../../domain/claim.ts';
+import type { Claim } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
 import type { Secret } from '../../domain/secret.ts';

@@ -1,3 +1,4 @@
+import type { Visibility } from '../../domain/claims.ts';
 import type { Outcome, Reach, StaysAlive } from '../../domain/plan.ts';
 import type { RemedySelection } from '../../domain/remedies.ts';
 import type { Secret } from '../../domain/secret.ts';
@@ -13,7 +14,6 @@ import type {
   User,
   UserReference,
 } from '../../domain/token.ts';
-import type { Visibility } from '../../domain/visibility.ts';
 
 /** What a token is created with. */
 export interface TokenRequest {

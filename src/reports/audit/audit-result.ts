@@ -132,7 +132,7 @@ function summaryText(summary: AuditSummary, policy: Policy): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** How many findings each rule has that has any, the most severe rules first. */
+/** The number of findings of each rule that has findings, the most severe rules first. */
 function ruleLines({ byRule, severities: here }: AuditSummary, policy: Policy): string[] {
   const rows = ruleNames
     .map((rule) => ({ rule, severity: here?.[rule] ?? policy[rule].severity, count: byRule[rule] ?? 0 }))

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { User } from '../../domain/token.ts';
-import type { Visibility } from '../../domain/visibility.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import type { Api, Dialect } from './api.ts';
 import type { HttpResponse } from './connection.ts';

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import type { Visibility } from '../../domain/claims.ts';
 import type { StaysAlive } from '../../domain/plan.ts';
 import {
   authorizationCodesRemedy,
@@ -6,7 +7,6 @@ import {
   refreshTokensRemedy,
   sessionsRemedy,
 } from '../../domain/remedies.ts';
-import type { Visibility } from '../../domain/visibility.ts';
 import type {
   AuthenticationSettings,
   MissingRight,
