@@ -146,7 +146,9 @@ describe('a connection that is lost', () => {
     await log.append(draft({ kind: 'intent' }));
     const admin = await openOn(url);
     await admin.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted`,
+      `SELECT pg_terminate_backend(pid) FROM pg_locks
+       WHERE locktype = 'advisory' AND granted
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     );
     await expect.poll(() => other.abandonedIntents()).toHaveLength(1);
     await log.append(draft());
