@@ -20,6 +20,8 @@ if (major < REQUIRED[0] || (major === REQUIRED[0] && minor < REQUIRED[1])) {
   );
 } else {
   module.enableCompileCache();
+  // Stacks then name the source files instead of the bundles; reading the source maps takes time.
+  process.setSourceMapsEnabled(process.env['TOKENCTL_DEBUG'] === '1');
   const { main } = await import('../dist/src/cli/main.js');
   await main(process.argv.slice(2), import.meta.url);
 }
