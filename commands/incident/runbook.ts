@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { runbooks } from '../../src/cli/incident/runbook.ts';
+import { runbookResult, runbooks } from '../../src/cli/incident/runbook.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Prints a runbook. */
@@ -19,7 +19,6 @@ With --json, prints name and text; without a name, runbooks.`;
 
   async run(): Promise<Result> {
     const { args } = await this.input(IncidentRunbook);
-    const { runbookResult } = await import('../../src/cli/incident/runbook.ts');
     return await runbookResult(this.config.root, args.name);
   }
 }

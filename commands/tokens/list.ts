@@ -24,7 +24,7 @@ closed, the output is incomplete; stderr has the error.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensList);
     const { listTokens } = await import('../../src/operations/tokens/list-tokens.ts');
-    const { notingLimit } = await import('../../src/cli/token-audit/limit-note.ts');
+    const { notingLimit } = await import('../../src/cli/output/streams.ts');
     const { tokenListing } = await import('../../src/reports/tables/token-view.ts');
     const selector = selectorOrAllFrom(flags, (await this.runtime(flags)).clock.now());
     return await this.inContexts(flags, null, async ({ runtime }) => {

@@ -28,7 +28,7 @@ run, actor, result) and notTold (what, why).`;
     const runtime = await this.runtime(flags);
     const { traceToken } = await import('../../src/operations/token-audit/trace-token.ts');
     const { traceResult } = await import('../../src/cli/token-audit/trace-result.ts');
-    const { noteLimit } = await import('../../src/cli/token-audit/limit-note.ts');
+    const { noteLimit } = await import('../../src/cli/output/streams.ts');
     await noteLimit(runtime);
     const trace = await traceToken({
       target: await runtime.target(),

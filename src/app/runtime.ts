@@ -17,7 +17,7 @@ import {
   openLogKeys,
   withConfiguredSink,
 } from './open-audit-log.ts';
-import { type Component, type OpenedTarget, openTarget } from './open-target.ts';
+import { type Component, dryRun, type OpenedTarget, openTarget } from './open-target.ts';
 import { catchSignals, type SignalTrap } from './signals.ts';
 
 /** What an operation that changes something needs besides its own arguments. */
@@ -197,7 +197,6 @@ function runtimeIn(
       };
     },
     async dryRun() {
-      const { dryRun } = await import('../targets/dry-run.ts');
       const basics = await changeBasics();
       return { ...basics, target: dryRun(basics.target), log: dryRunAuditLog(clock) };
     },

@@ -8,7 +8,7 @@ import type { Confirmation } from './confirmation.ts';
 import type { AccountFlags } from './flags.ts';
 import type { ContextRun } from './multi-context/multi-context-flow.ts';
 import type { Format } from './output/present.ts';
-import { surviveStreamErrors, wantsJson, writeNotice } from './output/streams.ts';
+import { progressLine, surviveStreamErrors, wantsJson, writeNotice } from './output/streams.ts';
 
 /** The flags of every command that reads the configuration. */
 const globalFlags = {
@@ -81,7 +81,6 @@ export abstract class TokenctlCommand extends Command {
   /** The runtime of this command: configuration, target, audit log, clock and signals, created on first use. */
   protected async runtime(flags: Input<typeof TokenctlCommand>['flags']): Promise<Runtime> {
     const { createRuntime } = await import('../app/runtime.ts');
-    const { progressLine } = await import('./output/progress.ts');
     this.#runtime ??= createRuntime({
       flags: {
         context: flags.context,

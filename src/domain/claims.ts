@@ -24,6 +24,12 @@ export function limitText(
   return visibility.kind === 'all' ? null : `${identity.username} sees only ${visibility[what]}`;
 }
 
+/** That a list or report leaves out what the account does not see, as a sentence without a full stop; null if it sees all. */
+export function incompleteText(viewer: Parameters<typeof limitText>[0]): string | null {
+  const limit = limitText(viewer);
+  return limit === null ? null : `Not all tokens are included: ${limit}`;
+}
+
 /**
  * A statement about the target, with what it rests on: `checked` was read or tried after the act by an account that sees
  * everything the statement is about; `known` is what a controller of this version does; anything else is not claimed.

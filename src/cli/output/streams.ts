@@ -1,7 +1,10 @@
+import type { Progress, ProgressView, Runtime } from '../../app/runtime.ts';
+import { incompleteText } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { numberText, printable } from '../../reports/tables/text.ts';
 
 /** Clears the current line of a terminal. */
-export const EMPTY_LINE = '\r\u001b[2K';
+const EMPTY_LINE = '\r\u001b[2K';
 
 /**
  * Writes text to a stream and waits until it is taken, so that a long list does not fill the memory.
@@ -49,4 +52,97 @@ export function writeNotice(line: string): void {
 export function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf('--');
   return (end === -1 ? argv : argv.slice(0, end)).includes('--json');
+}
+
+/** The minimum time between two redraws. */
+const REDRAW_INTERVAL_MS = 100;
+
+/** Shows the progress on one line of stderr; nothing if stderr is not a terminal. */
+export function progressLine(verb: string, now: () => number = () => performance.now()): ProgressView {
+  if (process.stderr.isTTY !== true) return { step: () => undefined, end: () => undefined };
+  const started = now();
+  let drawn = Number.NEGATIVE_INFINITY;
+  let last: Progress | undefined;
+  const draw = (progress: Progress, ending: string) => {
+    drawn = now();
+    // Read each time, because the window may be resized. A terminal of unknown size reports 0 columns.
+    const columns = process.stderr.columns || Number.POSITIVE_INFINITY;
+    const text = progressText(progress, { verb, seconds: (drawn - started) / 1000, columns });
+    process.stderr.write(`${EMPTY_LINE}${text}${ending}`);
+  };
+  return {
+    step(progress) {
+      last = progress;
+      if (now() - drawn >= REDRAW_INTERVAL_MS) draw(progress, '');
+    },
+    end() {
+      if (last !== undefined) draw(last, '\n');
+    },
+  };
+}
+
+/** The parts of a progress line other than the counts. */
+export interface ProgressFrame {
+  /** The activity: `Revoking`. */
+  readonly verb: string;
+  /** The elapsed time. */
+  readonly seconds: number;
+  /** The width of the terminal. A longer line would wrap and could not be redrawn. */
+  readonly columns: number;
+}
+
+const MAX_BAR = 24;
+const MIN_BAR = 6;
+/** The rate is shown after this many seconds. */
+const RATE_AFTER_SECONDS = 0.5;
+
+/** The progress on one line. On a narrow terminal it drops the rate first, then the bar, then the end of the text. */
+export function progressText(progress: Progress, { verb, seconds, columns }: ProgressFrame): string {
+  // Leave the last column free: some terminals wrap when it is filled.
+  const room = columns - 1;
+  const counts = countsText(progress);
+  const rate =
+    seconds > RATE_AFTER_SECONDS ? `, ${numberText(Math.round(progress.done / seconds))} per second` : '';
+  const whole = `${verb} ${barText(progress, MAX_BAR)} ${counts}${rate}`;
+  if (whole.length <= room) return whole;
+  const bar = Math.min(MAX_BAR, room - verb.length - counts.length - 2);
+  if (bar >= MIN_BAR) return `${verb} ${barText(progress, bar)} ${counts}`;
+  return `${verb} ${counts}`.slice(0, Math.max(0, room));
+}
+
+function countsText({ done, total, failed }: Progress): string {
+  const failures = failed === 0 ? '' : `, ${numberText(failed)} failed`;
+  return `${numberText(done)} of ${numberText(total)}${failures}`;
+}
+
+function barText({ done, total }: Progress, length: number): string {
+  const filled = total === 0 ? length : Math.floor((length * done) / total);
+  return '█'.repeat(filled) + '░'.repeat(length - filled);
+}
+
+/**
+ * Says on stderr what a list or a report leaves out because the account sees only part. A list in JSON is an array and has
+ * no place for it.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function noteLimit(runtime: Runtime): Promise<void> {
+  const text = incompleteText(await runtime.description());
+  if (text !== null) writeNotice(`${printable.value(text)}.`);
+}
+
+/**
+ * Says it before the first item, or after an empty list. A list that cannot be read ends with its error alone, which
+ * says what is missing.
+ *
+ * @throws TokenctlError whatever the items or the target throw.
+ */
+export async function* notingLimit<T>(runtime: Runtime, items: AsyncIterable<T>): AsyncGenerator<T> {
+  let isNoted = false;
+  for await (const item of items) {
+    if (!isNoted) await noteLimit(runtime);
+    isNoted = true;
+    yield item;
+  }
+  if (!isNoted) await noteLimit(runtime);
 }

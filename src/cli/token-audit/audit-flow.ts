@@ -26,7 +26,7 @@ import {
 } from '../../reports/report-file.ts';
 import { type Report, type Result, report, type Screen } from '../../reports/tables/result.ts';
 import { wrapped } from '../../reports/tables/text.ts';
-import { noteLimit } from './limit-note.ts';
+import { noteLimit } from '../output/streams.ts';
 
 /** The flags that say by what tokens are judged, beside the configuration. */
 export interface PolicyFlags {

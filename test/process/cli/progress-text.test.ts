@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { progressText } from '../../../src/cli/output/progress.ts';
+import { progressText } from '../../../src/cli/output/streams.ts';
 
 const progress = { done: 1234, total: 4000, failed: 7 };
 const frame = { verb: 'Revoking', seconds: 2 };

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { dryRun } from '../../../src/app/open-target.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { TargetDescription } from '../../../src/operations/ports/target.ts';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../../src/operations/revocation/revoke-tokens.ts';
-import { dryRun } from '../../../src/targets/dry-run.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { databaseFixture, failingFrom, fixture } from '../../support/fixture.ts';
 import { refreshToken } from '../../support/memory-refresh-tokens.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { withRequiredSink } from '../../../src/app/open-audit-log.ts';
 import { jsonLinesFormat, openSink } from '../../../src/audit-log/export/open-sink.ts';
 import { syslogFormat } from '../../../src/audit-log/export/syslog.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
-import { withRequiredSink } from '../../../src/operations/journal/required-sink.ts';
 import type { Entry } from '../../../src/operations/ports/audit-log.ts';
 import type { LogSink } from '../../../src/operations/ports/log-sink.ts';
 import { fixture } from '../../support/fixture.ts';

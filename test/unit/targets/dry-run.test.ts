@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dryRun } from '../../../src/targets/dry-run.ts';
+import { dryRun } from '../../../src/app/open-target.ts';
 import { refreshToken } from '../../support/memory-refresh-tokens.ts';
 import { session } from '../../support/memory-sessions.ts';
 import { databaseDescription, MemoryTarget } from '../../support/memory-target.ts';
