@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { auditLogFile, type Configuration } from '../config/configuration.ts';
 import { absolutePath, type Environment, stateFolder } from '../config/paths.ts';
 import type { AuditLogSettings } from '../config/schema.ts';
 import { databaseConnection, databaseName, readSecret } from '../config/secrets.ts';
@@ -21,12 +22,13 @@ interface AuditLogOptions {
  * @throws TokenctlError `configuration`
  */
 export async function openAuditLog(
-  { auditLog: { file, database } }: Configuration,
+  { auditLog }: Configuration,
   { environment, clock, runs }: AuditLogOptions,
 ): Promise<AuditLog> {
+  const { database } = auditLog;
   if (database === undefined) {
     const { openFileLog } = await import('../audit-log/file-log.ts');
-    return openFileLog({ path: file, clock });
+    return openFileLog({ path: auditLogFile(auditLog), clock });
   }
   const url = databaseConnection(database, environment);
   const { openPostgresLog } = await import('../audit-log/postgres-log.ts');
@@ -106,9 +108,10 @@ export async function withConfiguredSink(
 /** The log's key: where the configuration says, else beside the log's file, else in the state folder. */
 export async function openLogKeys(settings: AuditLogSettings, environment: Environment): Promise<LogKeys> {
   const { openKeyFiles } = await import('../audit-log/key-files.ts');
-  const { database, file, key } = settings;
-  const log = database === undefined ? file : join(stateFolder(environment), 'audit');
-  return openKeyFiles(key ?? `${log}.key`);
+  const { database, key } = settings;
+  if (key !== undefined) return openKeyFiles(key);
+  const log = database === undefined ? auditLogFile(settings) : join(stateFolder(environment), 'audit');
+  return openKeyFiles(`${log}.key`);
 }
 
 /** The log of a dry run: it accepts entries and stores none. Use it only with a target that changes nothing. */

@@ -11,9 +11,15 @@ import {
   mergeLayers,
   parseConfiguration,
 } from './layers.ts';
-import { absolutePath, type Environment, stateFolder } from './paths.ts';
+import { absolutePath, type Environment, stateFolderIfKnown } from './paths.ts';
 import { type PolicySettings, policySchema } from './policy.ts';
-import { configurationSchema, DATABASE_FILE_CONTEXT, ENVIRONMENT_CONTEXT, type Settings } from './schema.ts';
+import {
+  type AuditLogSettings,
+  configurationSchema,
+  DATABASE_FILE_CONTEXT,
+  ENVIRONMENT_CONTEXT,
+  type Settings,
+} from './schema.ts';
 import { invalidSettings, plainIssue } from './setting-errors.ts';
 
 /** The global flags that are settings. */
@@ -27,7 +33,8 @@ export interface SettingFlags {
 
 /** The settings of a run, and the configuration file that `context add` writes to. */
 export interface Configuration extends Settings {
-  readonly file: string;
+  /** Null if the environment names no folder for it. */
+  readonly file: string | null;
   /** Whether the file, the environment or a flag sets the place of the audit log. */
   readonly auditLogNamed: boolean;
   /** The context that the environment selects. It overrides the file's current context. */
@@ -44,7 +51,7 @@ export function loadConfiguration(flags: SettingFlags, environment: Environment)
   const file = configurationFile(flags.config, environment);
   const fromEnvironment = environmentLayer(environment);
   const given = [
-    withoutReservedName(fileLayer(file, environment)),
+    ...(file === null ? [] : [withoutReservedName(fileLayer(file, environment))]),
     fromEnvironment,
     flagsLayer(flags, environment),
   ];
@@ -54,15 +61,45 @@ export function loadConfiguration(flags: SettingFlags, environment: Environment)
   if (checked.data.currentContext === ENVIRONMENT_CONTEXT) refuseTwoControllers(fromEnvironment.conflicting);
   return deepFreeze({
     ...checked.data,
-    file: file.path,
+    file: file?.path ?? null,
     auditLogNamed: given.some(setsAuditLog),
     environmentContext: fromEnvironment.values.currentContext,
   });
 }
 
+/**
+ * The path of the configuration file, for a command that writes it.
+ *
+ * @throws TokenctlError `configuration` if the environment names no folder for it
+ */
+export function writableFile({ file }: Configuration): string {
+  if (file !== null) return file;
+  throw new TokenctlError(
+    'configuration',
+    'No configuration file: none of TOKENCTL_CONFIG, XDG_CONFIG_HOME and HOME is set',
+    { hint: 'Name a file with --config, or set one of these variables.' },
+  );
+}
+
+/**
+ * The path of an audit log that is kept in a file.
+ *
+ * @throws TokenctlError `configuration` if no setting names it and the environment names no folder for it
+ */
+export function auditLogFile({ file }: AuditLogSettings): string {
+  if (file !== undefined) return file;
+  throw new TokenctlError(
+    'configuration',
+    'No folder for the audit log: neither XDG_STATE_HOME nor HOME is set',
+    { hint: 'Set XDG_STATE_HOME to a folder that this user can write, or name a file with --log-file.' },
+  );
+}
+
 function defaultsLayer(environment: Environment): Layer {
+  const folder = stateFolderIfKnown(environment);
+  const auditLog = folder === null ? {} : { file: join(folder, 'audit.jsonl') };
   return {
-    values: { contexts: {}, auditLog: { file: join(stateFolder(environment), 'audit.jsonl') }, policy: {} },
+    values: { contexts: {}, auditLog, policy: {} },
     locate: () => 'the defaults',
   };
 }

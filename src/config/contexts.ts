@@ -2,7 +2,7 @@ import { Document, isScalar, isSeq } from 'yaml';
 import { TokenctlError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import type { Secret } from '../domain/secret.ts';
-import type { Configuration } from './configuration.ts';
+import { type Configuration, writableFile } from './configuration.ts';
 import { parseConfiguration, readConfiguration } from './layers.ts';
 import { type Environment, replaceFile } from './paths.ts';
 import {
@@ -166,7 +166,7 @@ export function useContext(configuration: Configuration, name: string): void {
   const { [ENVIRONMENT_CONTEXT]: _, ...inFile } = configuration.contexts;
   if (namesSeveral(configuration, name)) throw severalContexts(name);
   if (!Object.hasOwn(inFile, name)) throw noSuchContext(name, Object.keys(inFile));
-  editFile(configuration.file, (document) => document.set('currentContext', name));
+  editFile(writableFile(configuration), (document) => document.set('currentContext', name));
 }
 
 function noSuchContext(name: string, known: readonly string[]): TokenctlError {

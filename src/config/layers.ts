@@ -137,12 +137,18 @@ interface ConfigurationFile {
   readonly named: boolean;
 }
 
-/** The file of `--config`, else of TOKENCTL_CONFIG, else `tokenctl.yaml` in the XDG folder. */
-export function configurationFile(flag: string | undefined, environment: Environment): ConfigurationFile {
+/**
+ * The file of `--config`, else of TOKENCTL_CONFIG, else `tokenctl.yaml` in the XDG folder; null if the environment
+ * names no such folder.
+ */
+export function configurationFile(
+  flag: string | undefined,
+  environment: Environment,
+): ConfigurationFile | null {
   const named = flag ?? (environment['TOKENCTL_CONFIG'] || undefined);
-  return named === undefined
-    ? { path: join(configFolder(environment), 'tokenctl.yaml'), named: false }
-    : { path: absolutePath(named, process.cwd(), environment), named: true };
+  if (named !== undefined) return { path: absolutePath(named, process.cwd(), environment), named: true };
+  const folder = configFolder(environment);
+  return folder === null ? null : { path: join(folder, 'tokenctl.yaml'), named: false };
 }
 
 /**

@@ -1,5 +1,4 @@
 import { mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
 
@@ -8,14 +7,30 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PROGRAM = 'tokenctl';
 
-/** The folder for configuration and secrets (XDG Base Directory Specification). */
-export function configFolder(environment: Environment): string {
-  return join(xdgBase(environment, 'XDG_CONFIG_HOME', '.config'), PROGRAM);
+/**
+ * The folder for configuration and secrets (XDG Base Directory Specification); null if the environment names neither
+ * XDG_CONFIG_HOME nor HOME. `bin/tokenctl.js` sets HOME where the user's entry in the password database has it.
+ */
+export function configFolder(environment: Environment): string | null {
+  return programFolder(environment, 'XDG_CONFIG_HOME', '.config');
 }
 
-/** The folder for what must outlive a run but is no configuration: the audit log. */
+/** As {@link stateFolder}, with null instead of the error. */
+export function stateFolderIfKnown(environment: Environment): string | null {
+  return programFolder(environment, 'XDG_STATE_HOME', '.local/state');
+}
+
+/**
+ * The folder for what must outlive a run but is no configuration: the audit log, the job ledger, incidents.
+ *
+ * @throws TokenctlError `configuration` if the environment names neither XDG_STATE_HOME nor HOME
+ */
 export function stateFolder(environment: Environment): string {
-  return join(xdgBase(environment, 'XDG_STATE_HOME', '.local/state'), PROGRAM);
+  const folder = stateFolderIfKnown(environment);
+  if (folder !== null) return folder;
+  throw new TokenctlError('configuration', 'No state folder: neither XDG_STATE_HOME nor HOME is set', {
+    hint: 'Set XDG_STATE_HOME to a folder that this user can write.',
+  });
 }
 
 /** A path as people write it: `~/` is the home folder, and what is relative starts at `base`. */
@@ -24,13 +39,10 @@ export function absolutePath(path: string, base: string, environment: Environmen
 }
 
 /** The specification has relative values ignored. */
-function xdgBase(environment: Environment, variable: string, fallback: string): string {
-  const value = environment[variable];
-  return value !== undefined && isAbsolute(value) ? value : join(home(environment), fallback);
-}
-
-function home(environment: Environment): string {
-  return environment['HOME'] || homedir();
+function programFolder(environment: Environment, variable: string, inHome: string): string | null {
+  const base = environment[variable];
+  if (base !== undefined && isAbsolute(base)) return join(base, PROGRAM);
+  return environment['HOME'] ? join(environment['HOME'], inHome, PROGRAM) : null;
 }
 
 /**

@@ -141,8 +141,9 @@ const auditLogSchema = z
     required: required.optional(),
   })
   .transform(({ file, database, ...rest }, { addIssue }) => {
-    if (file !== undefined && database === undefined) return { file, database: undefined, ...rest };
-    if (database !== undefined && file === undefined) return { database, file: undefined, ...rest };
+    // Neither is set where the environment names no folder for the default file.
+    if (database === undefined) return { file, database, ...rest };
+    if (file === undefined) return { database, file, ...rest };
     addIssue('has both a file and a database: keep one');
     return z.NEVER;
   });

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
-import { homedir, userInfo } from 'node:os';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
 import {
   type Environment,
+  inHome,
   type Keywords,
   passwordFrom,
   readConnectionString,
@@ -104,8 +105,9 @@ export function readConnection(connection: Secret, environment: Environment): Co
   const database = value('dbname') ?? user;
   const host = value('host') ?? hostAddress ?? localHost();
   const port = portOf(value('port'));
-  const passfile = value('passfile') ?? join(environment['HOME'] || homedir(), '.pgpass');
-  const password = value('password') ?? passwordFrom(passfile, { host, port, database, user });
+  const passfile = value('passfile') ?? inHome('.pgpass', environment);
+  const password =
+    value('password') ?? (passfile === null ? null : passwordFrom(passfile, { host, port, database, user }));
   const seconds = Number(value('connect_timeout') ?? 0);
   return {
     host,
@@ -127,10 +129,10 @@ function tlsOf(value: (keyword: string) => string | undefined, environment: Envi
       hint: 'Use disable, allow, prefer, require, verify-ca or verify-full.',
     });
   }
-  const own = join(environment['HOME'] || homedir(), '.postgresql', 'root.crt');
+  const own = inHome('.postgresql/root.crt', environment);
   return {
     mode,
-    rootCertificate: value('sslrootcert') ?? (existsSync(own) ? own : undefined),
+    rootCertificate: value('sslrootcert') ?? (own !== null && existsSync(own) ? own : undefined),
     certificate: value('sslcert'),
     key: value('sslkey'),
   };

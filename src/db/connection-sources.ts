@@ -1,5 +1,4 @@
 import { readFileSync, statSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
@@ -95,6 +94,11 @@ function severalHosts(): TokenctlError {
   });
 }
 
+/** A file of the home folder; null without HOME. */
+export function inHome(path: string, environment: Environment): string | null {
+  return environment['HOME'] ? join(environment['HOME'], path) : null;
+}
+
 /** Where Debian's packages look; elsewhere PGSYSCONFDIR says it. */
 const SYSTEM_FOLDER = '/etc/postgresql-common';
 
@@ -107,9 +111,9 @@ const SYSTEM_FOLDER = '/etc/postgresql-common';
  */
 export function readService(name: string, environment: Environment): Keywords {
   const files = [
-    environment['PGSERVICEFILE'] || join(environment['HOME'] || homedir(), '.pg_service.conf'),
+    environment['PGSERVICEFILE'] || inHome('.pg_service.conf', environment),
     join(environment['PGSYSCONFDIR'] || SYSTEM_FOLDER, 'pg_service.conf'),
-  ];
+  ].filter((file) => file !== null);
   for (const file of files) {
     const text = textOf(file);
     const service = text === null ? null : sectionOf(text, name, file);

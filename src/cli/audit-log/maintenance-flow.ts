@@ -1,5 +1,6 @@
 import { lstatSync } from 'node:fs';
 import type { Runtime } from '../../app/runtime.ts';
+import { auditLogFile } from '../../config/configuration.ts';
 import { databaseName } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { pruneLog, rotateLog } from '../../operations/audit-log/rotate-log.ts';
@@ -44,9 +45,10 @@ async function trustedKeys(runtime: Runtime, key: string | undefined): Promise<r
 
 function placeOf({ configuration: { auditLog, auditLogNamed } }: Runtime): LogPlace {
   if (auditLog.database !== undefined) return { kind: 'database', name: databaseName(auditLog.database) };
-  const isThere = exists(auditLog.file);
-  if (!isThere && auditLogNamed) throw missing(auditLog.file);
-  return { kind: 'file', name: auditLog.file, exists: isThere };
+  const file = auditLogFile(auditLog);
+  const isThere = exists(file);
+  if (!isThere && auditLogNamed) throw missing(file);
+  return { kind: 'file', name: file, exists: isThere };
 }
 
 /** Whether the path exists. The log itself reports all other problems. */

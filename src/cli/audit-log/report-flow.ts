@@ -1,4 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
+import { auditLogFile } from '../../config/configuration.ts';
 import { databaseName } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type LogReport, reportLog } from '../../operations/audit-log/report-log.ts';
@@ -41,7 +42,9 @@ export async function reportFlow({ runtime, flags, json, version }: ReportReques
   }
   const { auditLog } = runtime.configuration;
   const place =
-    auditLog.database === undefined ? auditLog.file : `the database ${databaseName(auditLog.database)}`;
+    auditLog.database === undefined
+      ? auditLogFile(auditLog)
+      : `the database ${databaseName(auditLog.database)}`;
   const made = await reportLog({ log: await runtime.auditLog(), since, until });
   const frame = { since, until, made: now, version, place };
   const document = json ? jsonOf(made, frame) : documentOf(made, frame, flags.format);

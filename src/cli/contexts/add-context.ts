@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import type { Configuration } from '../../config/configuration.ts';
+import { type Configuration, writableFile } from '../../config/configuration.ts';
 import {
   addContext,
   checkedContext,
@@ -42,7 +42,7 @@ export interface ContextRequest {
  */
 export async function contextFlow(request: ContextRequest): Promise<Report> {
   const { configuration, name, flags } = request;
-  const { file } = configuration;
+  const file = writableFile(configuration);
   const groups = flags.group ?? [];
   requireFreeName(configuration, name, flags.replace === true);
   requireGroupNames(configuration, { context: name, groups });
@@ -90,7 +90,7 @@ async function withCredential<Outline extends object>(
     flags,
     context: name,
     username: flags.username,
-    configurationFile: configuration.file,
+    configurationFile: writableFile(configuration),
     environment,
   });
   return { ...outline, ...credential };

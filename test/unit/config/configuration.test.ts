@@ -2,7 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { loadConfiguration, type SettingFlags } from '../../../src/config/configuration.ts';
+import {
+  auditLogFile,
+  loadConfiguration,
+  type SettingFlags,
+  writableFile,
+} from '../../../src/config/configuration.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 
 /** Loads the configuration with this text as its file; without one there is no file. */
@@ -55,6 +60,16 @@ describe('the layers', () => {
     );
     const { home, settings } = load(undefined, { env: { XDG_STATE_HOME: 'state' } });
     expect(settings().auditLog.file).toBe(join(home, '.local/state/tokenctl/audit.jsonl'));
+  });
+
+  test('without HOME, only what needs a folder is refused, with the variables to set', () => {
+    const settings = loadConfiguration({}, { CONTROLLER_HOST: 'controller.example.org' });
+    expect(settings).toMatchObject({ file: null, currentContext: 'environment' });
+    expect(() => auditLogFile(settings.auditLog)).toThrow(/neither XDG_STATE_HOME nor HOME is set/);
+    expect(() => writableFile(settings)).toThrow(/none of TOKENCTL_CONFIG, XDG_CONFIG_HOME and HOME is set/);
+    expect(() => loadConfiguration({ config: '~/a.yaml' }, {})).toThrow(/path ~\/a.yaml: HOME is not set/);
+    const { auditLog } = loadConfiguration({}, { XDG_STATE_HOME: '/state', HOME: '' });
+    expect(auditLogFile(auditLog)).toBe('/state/tokenctl/audit.jsonl');
   });
 
   test('the file goes over the defaults, its paths from its own folder', () => {

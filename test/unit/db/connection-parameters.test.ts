@@ -139,4 +139,11 @@ describe('a connection', () => {
     const open = home({ '.pgpass': [lines, 0o644] });
     expect(password('postgresql://bob@anywhere/any', { HOME: open })).toBeUndefined();
   });
+
+  it('needs no home folder', () => {
+    expect(read('postgresql://bob@db.example/awx', {})).toMatchObject({ user: 'bob', password: undefined });
+    expect(() => read('service=mine', { PGSYSCONFDIR: '/nowhere' })).toThrow(
+      expect.objectContaining({ hint: 'Define it in /nowhere/pg_service.conf.' }),
+    );
+  });
 });
