@@ -1,7 +1,7 @@
-import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Environment, stateFolder } from '../config/paths.ts';
-import { readSecret } from '../config/secrets.ts';
+import { readSecret, readSecretFile } from '../config/secrets.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
 import { type RunningService, type ServiceOptions, startService } from '../service/server.ts';
@@ -187,8 +187,6 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 const SECRET_KEY = 'TOKENCTL_SERVICE_SECRET_KEY';
-/** The mode bits of group and others. */
-const GROUP_OR_OTHERS = 0o077;
 
 /**
  * The single sign-on settings that the environment fixes: each from the variable of its name, or from the file in
@@ -223,20 +221,16 @@ function given(
   const value = environment[name];
   if (value) return value;
   const path = environment[`${name}_FILE`];
-  return path ? contentOf(path, secret) : null;
+  return path ? contentOf(path, { secret, environment }) : null;
 }
 
-function contentOf(path: string, secret: boolean): string {
+function contentOf(
+  path: string,
+  { secret, environment }: { readonly secret: boolean; readonly environment: Environment },
+): string {
   try {
-    const mode = statSync(path).mode & 0o777;
-    if (secret && process.platform !== 'win32' && (mode & GROUP_OR_OTHERS) !== 0) {
-      throw new TokenctlError(
-        'configuration',
-        `Other users can read the secret file ${path} (mode ${mode.toString(8).padStart(4, '0')})`,
-        { hint: `Run: chmod 600 '${path}'. Replace the secret if another user may have read it.` },
-      );
-    }
-    return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    const text = secret ? readSecretFile(path, environment) : readFileSync(path, 'utf8');
+    return text.replace(/\r?\n$/, '');
   } catch (cause) {
     if (cause instanceof TokenctlError) throw cause;
     throw new TokenctlError('configuration', `${path} cannot be read`, { cause });

@@ -33,9 +33,33 @@ export function stateFolder(environment: Environment): string {
   });
 }
 
-/** A path as people write it: `~/` is the home folder, and what is relative starts at `base`. */
+/** The folder of a service's credentials, which systemd names after the unit: each unit has another one. */
+const CREDENTIALS = '$CREDENTIALS_DIRECTORY/';
+
+/**
+ * A path as people write it: `~/` is the home folder, `$CREDENTIALS_DIRECTORY/` the folder of credentials that systemd
+ * gives a service, and what is relative starts at `base`.
+ *
+ * @throws TokenctlError `configuration` if HOME or CREDENTIALS_DIRECTORY is needed and not set
+ */
 export function absolutePath(path: string, base: string, environment: Environment): string {
-  return path.startsWith('~/') ? join(home(environment), path.slice(2)) : resolve(base, path);
+  if (path.startsWith('~/')) {
+    const home = environment['HOME'];
+    if (home) return join(home, path.slice(2));
+    throw new TokenctlError('configuration', `No home folder for the path ${path}: HOME is not set`, {
+      hint: 'Set HOME, or write the path in full.',
+    });
+  }
+  if (path.startsWith(CREDENTIALS)) {
+    const folder = environment['CREDENTIALS_DIRECTORY'];
+    if (folder) return join(folder, path.slice(CREDENTIALS.length));
+    throw new TokenctlError(
+      'configuration',
+      `No folder for the path ${path}: CREDENTIALS_DIRECTORY is not set`,
+      { hint: 'Start the program from a systemd unit with LoadCredential=, or write the path in full.' },
+    );
+  }
+  return resolve(base, path);
 }
 
 /** The specification has relative values ignored. */

@@ -1,5 +1,5 @@
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
 import { type Environment, replaceFile } from './paths.ts';
@@ -7,6 +7,9 @@ import type { DatabaseSetting, SecretReference } from './value-schemas.ts';
 
 /** Bits of a mode that let anybody but the owner in. */
 const GROUP_OR_OTHERS = 0o077;
+/** The same, but for reading by the group. */
+const MORE_THAN_GROUP_READ = 0o037;
+const ROOT = 0;
 
 /**
  * Reads a secret from where the configuration says it is. A line feed at its end is not part of it.
@@ -14,7 +17,7 @@ const GROUP_OR_OTHERS = 0o077;
  * @throws TokenctlError `configuration` if it is missing, or if others can read its file
  */
 export function readSecret(reference: SecretReference, environment: Environment): Secret {
-  return 'env' in reference ? secretOf(environment, reference.env) : secretIn(reference.file);
+  return 'env' in reference ? secretOf(environment, reference.env) : secretIn(reference.file, environment);
 }
 
 /** The first line feed ends it: a file made by an editor or `echo` has one. */
@@ -36,31 +39,53 @@ function secretOf(environment: Environment, name: string): Secret {
   );
 }
 
-function secretIn(path: string): Secret {
+function secretIn(path: string, environment: Environment): Secret {
+  return secretFrom(readSecretFile(path, environment), `The secret file ${path}`);
+}
+
+/**
+ * Reads the text of a secret file.
+ *
+ * @throws TokenctlError `configuration` if it is missing, is not a file, or if others can read it
+ */
+export function readSecretFile(path: string, environment: Environment): string {
   const descriptor = openSecret(path);
   try {
     // Check the opened file, not the path, which could change in between.
     const status = fstatSync(descriptor);
     if (!status.isFile()) throw new TokenctlError('configuration', `The secret file ${path} is not a file.`);
-    if (process.platform !== 'win32' && (status.mode & GROUP_OR_OTHERS) !== 0) {
+    if (isShared(path, status, environment)) {
       const mode = (status.mode & 0o777).toString(8).padStart(4, '0');
       throw new TokenctlError(
         'configuration',
         `Other users can read the secret file ${path} (mode ${mode})`,
-        {
-          hint: `chmod 600 '${path}', and replace the secret if others may have read it.`,
-        },
+        { hint: `Run: chmod 600 '${path}'. Replace the secret if another user may have read it.` },
       );
     }
-    return secretFrom(readFileSync(descriptor, 'utf8'), `The secret file ${path}`);
+    return readFileSync(descriptor, 'utf8');
   } finally {
     closeSync(descriptor);
   }
 }
 
+/**
+ * Whether users other than the owner can read a secret file. A file of root in the folder of $CREDENTIALS_DIRECTORY may
+ * be readable by its group: systemd keeps a service's credentials there with mode 0440, where the group's bits are the
+ * mask of an access control list that names the service's user only, in a folder that no other user can enter
+ * (https://systemd.io/CREDENTIALS).
+ */
+function isShared(path: string, status: Stats, environment: Environment): boolean {
+  if (process.platform === 'win32') return false;
+  const credentials = environment['CREDENTIALS_DIRECTORY'];
+  const isCredential =
+    credentials !== undefined && dirname(resolve(path)) === resolve(credentials) && status.uid === ROOT;
+  return (status.mode & (isCredential ? MORE_THAN_GROUP_READ : GROUP_OR_OTHERS)) !== 0;
+}
+
 function openSecret(path: string): number {
   try {
-    return openSync(path, 'r');
+    // Opening a named pipe would wait for a writer. Windows has no such flag.
+    return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;

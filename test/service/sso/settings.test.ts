@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -264,6 +265,14 @@ describe('settings from the environment', () => {
     }
     expect(givenSecretKey({ TOKENCTL_SERVICE_SECRET_KEY_FILE: file })?.reveal()).toBe('from-a-file');
     expect(givenSecretKey({})).toBeNull();
+  });
+
+  it.skipIf(process.platform === 'win32')('refuses a named pipe as a secret file at once', () => {
+    const pipe = join(folder, 'pipe');
+    expect(spawnSync('sh', ['-c', 'mkfifo -m 600 "$0"', pipe]).status).toBe(0);
+    expect(() => givenSecretKey({ TOKENCTL_SERVICE_SECRET_KEY_FILE: pipe })).toThrow(
+      expect.objectContaining({ code: 'configuration', message: `The secret file ${pipe} is not a file.` }),
+    );
   });
 
   it('go before those that are stored, and cannot be changed over the API', async () => {

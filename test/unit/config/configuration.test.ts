@@ -72,6 +72,16 @@ describe('the layers', () => {
     expect(auditLogFile(auditLog)).toBe('/state/tokenctl/audit.jsonl');
   });
 
+  test('a path can start at the folder of the credentials that systemd gives the unit', () => {
+    const text =
+      'contexts: { lab: { url: "https://lab.example.org", token: { file: $CREDENTIALS_DIRECTORY/lab } } }';
+    const { settings } = load(text, { env: { CREDENTIALS_DIRECTORY: '/run/credentials/sweep.service' } });
+    expect(settings().contexts['lab']).toMatchObject({
+      token: { file: '/run/credentials/sweep.service/lab' },
+    });
+    expect(problem(text).message).toMatch(/\$CREDENTIALS_DIRECTORY\/lab: CREDENTIALS_DIRECTORY is not set/);
+  });
+
   test('the file goes over the defaults, its paths from its own folder', () => {
     const { home, settings } = load(file);
     expect(settings().auditLog.file).toBe(join(home, 'from-file.jsonl'));

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -31,6 +31,24 @@ describe('a secret in a file', () => {
         hint: expect.stringContaining(`chmod 600 '${file}'`),
       }),
     );
+  });
+
+  test('a credential of systemd may be readable by its group, if root owns it', () => {
+    const isRoot = process.getuid?.() === 0;
+    const file = secretFile('s3cr3t', 0o440);
+    const environment = { CREDENTIALS_DIRECTORY: folder };
+    const read = (env: Record<string, string>) => readSecret({ file }, env).reveal();
+    if (isRoot) expect(read(environment)).toBe('s3cr3t');
+    else expect(() => read(environment)).toThrow(/Other users can read/);
+    expect(() => read({})).toThrow(/Other users can read/);
+    expect(() => read({ CREDENTIALS_DIRECTORY: join(folder, '..') })).toThrow(/Other users can read/);
+    for (const mode of [0o444, 0o460, 0o450]) {
+      chmodSync(file, mode);
+      expect(() => read(environment)).toThrow(/Other users can read/);
+    }
+    chmodSync(file, 0o440);
+    if (isRoot) chownSync(file, 1000, 1000);
+    expect(() => read(environment)).toThrow(/Other users can read/);
   });
 
   test.each([
