@@ -1,5 +1,5 @@
 /** The parts of a command's manifest that its reference is made from. */
-interface ManifestCommand {
+export interface ManifestCommand {
   readonly id: string;
   readonly summary?: string;
   readonly description?: string;
@@ -18,7 +18,8 @@ interface ManifestCommand {
   readonly flags: Readonly<Record<string, ManifestFlag>>;
 }
 
-interface ManifestFlag {
+/** The parts of a flag's manifest that its reference is made from. */
+export interface ManifestFlag {
   readonly name: string;
   readonly char?: string;
   readonly type: 'boolean' | 'option';
@@ -81,7 +82,7 @@ function flagName({ name, char, type, helpValue, options, allowNo }: ManifestFla
   const value =
     type === 'boolean'
       ? ''
-      : ` ${[helpValue ?? (options === undefined ? 'VALUE' : options.join('\\|'))].flat().join(' ')}`;
+      : ` ${[helpValue ?? options?.join('|') ?? 'VALUE'].flat().join(' ').replaceAll('|', '\\|')}`;
   const long = `--${allowNo ? '[no-]' : ''}${name}${value}`;
   return char === undefined ? `\`${long}\`` : `\`-${char}\`, \`${long}\``;
 }

@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { NODE } from './node-runtime.ts';
+import { root } from './program-tree.ts';
+
+interface Component {
+  readonly 'bom-ref': string;
+  readonly name: string;
+  readonly version: string;
+  readonly properties?: readonly { readonly name: string; readonly value: string }[];
+}
+
+interface Dependency {
+  readonly ref: string;
+  readonly dependsOn?: readonly string[];
+}
+
+interface BillOfMaterials {
+  readonly components: readonly Component[];
+  readonly dependencies: readonly Dependency[];
+}
+
+/**
+ * The software bill of materials in CycloneDX: production dependencies, the packages whose code is bundled into dist/,
+ * and the Node.js of the archives. `npm sbom` knows bundled packages only as dependencies of development.
+ */
+export function billOfMaterials(): string {
+  const options = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only'];
+  const output = execFileSync('npm', options, {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const all = JSON.parse(output) as BillOfMaterials;
+  const bundled = bundledPackages();
+  const components = all.components.filter(
+    (component) => !isForDevelopment(component) || bundled.has(`${component.name} ${component.version}`),
+  );
+  const refs = new Set(components.map((component) => component['bom-ref']));
+  const dependencies = all.dependencies
+    .filter(({ ref }, index) => index === 0 || refs.has(ref))
+    .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter((each) => refs.has(each)) }));
+  const node = {
+    'bom-ref': `node@${NODE.version}`,
+    type: 'application',
+    name: 'node',
+    version: NODE.version,
+    scope: 'required',
+    purl: `pkg:generic/node@${NODE.version}`,
+    licenses: [{ license: { id: 'MIT' } }],
+  };
+  return `${JSON.stringify({ ...all, components: [...components, node], dependencies }, null, 2)}\n`;
+}
+
+function isForDevelopment({ properties = [] }: Component): boolean {
+  return properties.some(({ name, value }) => name === 'cdx:npm:package:development' && value === 'true');
+}
+
+/** `NAME VERSION` of each package in the bundles, as the build lists them with their licences. */
+function bundledPackages(): ReadonlySet<string> {
+  const text = readFileSync(join(root, 'dist/third-party-licenses.txt'), 'utf8');
+  const headings = text.split(/^-{80}\n\n/m).map((part) => /^(\S+ \S+) \(/.exec(part)?.[1]);
+  return new Set(headings.filter((heading) => heading !== undefined));
+}

@@ -1,0 +1,101 @@
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { PROCESSORS, type Processor } from './node-runtime.ts';
+import { packageVersion, root } from './program-tree.ts';
+
+/** Where the program is in the package. */
+const PROGRAM = 'usr/lib/tokenctl';
+const UNITS = ['tokenctl-jobs.service', 'tokenctl-sweep.service', 'tokenctl-sweep.timer'];
+
+/**
+ * Makes a Debian package of an unpacked archive: the program in /usr/lib/tokenctl, `tokenctl` in /usr/bin, the systemd
+ * units, the manual page and the completions. The units are not enabled: they need a configuration.
+ *
+ * @param unpacked the folder of the archive; it is left as it is
+ * @param file the package to write
+ */
+export function writeDebianPackage(
+  file: string,
+  {
+    unpacked,
+    processor,
+    folder,
+  }: { readonly unpacked: string; readonly processor: Processor; readonly folder: string },
+): void {
+  cpSync(unpacked, join(folder, PROGRAM), { recursive: true });
+  move(folder, `${PROGRAM}/share/bash-completion`, 'usr/share/bash-completion');
+  move(folder, `${PROGRAM}/share/fish`, 'usr/share/fish');
+  move(folder, `${PROGRAM}/share/zsh/site-functions`, 'usr/share/zsh/vendor-completions');
+  move(folder, `${PROGRAM}/share/man`, 'usr/share/man');
+  rmSync(join(folder, PROGRAM, 'share'), { recursive: true });
+  mkdirSync(join(folder, 'usr/bin'), { recursive: true });
+  symlinkSync('../lib/tokenctl/bin/tokenctl', join(folder, 'usr/bin/tokenctl'));
+  for (const unit of UNITS)
+    copy(join(root, 'deploy/systemd', unit), join(folder, 'usr/lib/systemd/system', unit));
+  const documents = join(folder, 'usr/share/doc/tokenctl');
+  copy(join(root, 'deploy/crontab'), join(documents, 'examples/crontab'));
+  copy(join(root, 'LICENSE'), join(documents, 'copyright'));
+  compress(join(folder, 'usr/share/man/man1/tokenctl.1'));
+  copy(join(root, 'CHANGELOG.md'), join(documents, 'changelog'));
+  compress(join(documents, 'changelog'));
+  mkdirSync(join(folder, 'etc/tokenctl'), { recursive: true, mode: 0o755 });
+  mkdirSync(join(folder, 'etc/tokenctl/secrets'), { mode: 0o700 });
+  mkdirSync(join(folder, 'DEBIAN'));
+  writeFileSync(join(folder, 'DEBIAN/control'), control(folder, processor));
+  for (const [name, script] of Object.entries(SCRIPTS)) {
+    writeFileSync(join(folder, 'DEBIAN', name), `#!/bin/sh\nset -e\n${script}`, { mode: 0o755 });
+  }
+  execFileSync('dpkg-deb', ['--build', '--root-owner-group', '-Zxz', folder, file], { stdio: 'inherit' });
+}
+
+function control(folder: string, processor: Processor): string {
+  const bytes = globSync('**/*', { cwd: folder })
+    .map((file) => statSync(join(folder, file)))
+    .reduce((sum, status) => sum + (status.isFile() ? status.size : 0), 0);
+  return `Package: tokenctl
+Version: ${packageVersion()}
+Architecture: ${PROCESSORS[processor]}
+Maintainer: The tokenctl maintainers
+Installed-Size: ${Math.ceil(bytes / 1024)}
+Depends: libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 5)
+Section: admin
+Priority: optional
+Description: admin and ops toolkit for the OAuth2 tokens of automation controllers
+ Lists, audits and revokes the OAuth2 tokens of AWX and Ansible Automation Platform,
+ contains incidents, and keeps a tamper-evident audit log. Brings its own Node.js.
+`;
+}
+
+/** Units are stopped before their files go; systemd reads the units again after each change. */
+const SCRIPTS: Readonly<Record<string, string>> = {
+  postinst: `if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi\n`,
+  prerm: `if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
+  systemctl disable --now ${UNITS.filter((unit) => unit !== 'tokenctl-sweep.service').join(' ')}
+fi
+`,
+  postrm: `if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi\n`,
+};
+
+function copy(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true });
+  cpSync(from, to);
+}
+
+function move(folder: string, from: string, to: string): void {
+  mkdirSync(dirname(join(folder, to)), { recursive: true });
+  renameSync(join(folder, from), join(folder, to));
+}
+
+function compress(file: string): void {
+  execFileSync('gzip', ['-9n', file]);
+}

@@ -1,0 +1,39 @@
+import { execFileSync } from 'node:child_process';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { packageVersion } from '../../../scripts/release/program-tree.ts';
+import { shellFiles } from '../../../scripts/release/shell-files.ts';
+import { temporaryFolder } from '../cli/program.ts';
+
+const deploy = fileURLToPath(new URL('../../../deploy', import.meta.url));
+const textOf = (file: string) => readFileSync(join(deploy, file), 'utf8');
+
+test('the manifests name the image of this version', () => {
+  const images = globSync('kubernetes/*.yaml', { cwd: deploy }).flatMap((file) =>
+    [...textOf(file).matchAll(/image: \S+:(\S+)/g)].map(([, tag]) => tag),
+  );
+  expect(images).toEqual([packageVersion(), packageVersion()]);
+});
+
+test('units and crontab start the program where the Debian package installs it', () => {
+  const commands = ['systemd/tokenctl-jobs.service', 'systemd/tokenctl-sweep.service', 'crontab'].flatMap(
+    (file) => [...textOf(file).matchAll(/(?:ExecStart=|\* +)(\/\S+)/g)].map(([, path]) => path),
+  );
+  expect(commands).toHaveLength(6);
+  expect(new Set(commands)).toEqual(new Set(['/usr/bin/tokenctl']));
+});
+
+test.each([
+  [['tokens', 'li'], ['list']],
+  [['tokens', 'list', '--us'], ['--user']],
+  [['tokens', 'audit', '--fail-on', 'h'], ['high']],
+  [['incident', 'runbook', 'st'], ['stolen-token']],
+])('bash completes %j', (words, expected) => {
+  const completion = join(temporaryFolder(), 'completion');
+  writeFileSync(completion, shellFiles().get('bash-completion/completions/tokenctl') ?? '');
+  const script = `. "$0"; COMP_WORDS=(tokenctl "$@"); COMP_CWORD=$#; _tokenctl; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const output = execFileSync('bash', ['-c', script, completion, ...words], { encoding: 'utf8' });
+  expect(output.trim().split('\n')).toEqual(expected);
+});
