@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
+import { prepareEmbedded } from '../support/embedded-template.ts';
 import { fakeAnsible } from '../support/fake-ansible.ts';
 import { ADMIN, type Body, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
 
@@ -281,6 +282,7 @@ describe('jobs of a service that ends', () => {
   it('end in error at the next start after it was killed', async () => {
     // With PostgreSQL another service may still run the job; a data folder belongs to one.
     const folder = mkdtempSync(join(tmpdir(), 'tokenctl-data-'));
+    await prepareEmbedded(folder);
     const options = { database: { folder }, searchPath: fakeAnsible() };
     const first = await startTestService('the embedded database', options);
     await first.database.execute(

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import { PASSWORD_ITERATIONS } from '../../src/service/auth/secret-hashes.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
+import { prepareEmbedded } from '../support/embedded-template.ts';
 import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
 
 const SERVER = fileURLToPath(new URL('../../src/service/server.ts', import.meta.url));
@@ -64,6 +65,7 @@ describe('the start of the service', () => {
 
   it('is refused for a data folder that another process has open, until that one is killed', async () => {
     const database = { folder: join(folder, 'shared') };
+    await prepareEmbedded(database.folder);
     const script = `
       const { startService } = await import(${JSON.stringify(SERVER)});
       await startService({ host: '127.0.0.1', port: 0, database: ${JSON.stringify(database)}, version: '0', logLevel: 'silent' });
@@ -88,6 +90,7 @@ describe('the start of the service', () => {
   it('reports a port in use, and releases the data folder', async () => {
     const one = await startTestService('PostgreSQL');
     const database = { folder: join(folder, 'free') };
+    await prepareEmbedded(database.folder);
     const port = Number(new URL(one.url).port);
     const clash = startTestService('the embedded database', { database, port });
     await expect(clash).rejects.toMatchObject({

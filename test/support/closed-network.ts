@@ -4,7 +4,7 @@ import net from 'node:net';
 const connect = net.Socket.prototype.connect;
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1|\[::1\])$/;
 
-net.Socket.prototype.connect = function guarded(this: net.Socket, ...args: unknown[]): net.Socket {
+function guarded(this: net.Socket, ...args: unknown[]): net.Socket {
   const [first] = args;
   const options = Array.isArray(first) ? (first[0] as unknown) : first;
   const host =
@@ -13,4 +13,7 @@ net.Socket.prototype.connect = function guarded(this: net.Socket, ...args: unkno
     throw new Error(`a test tried to connect to ${host}`);
   }
   return Reflect.apply(connect, this, args) as net.Socket;
-};
+}
+
+// Files that share a process share this as well.
+if (connect.name !== guarded.name) net.Socket.prototype.connect = guarded;

@@ -1,14 +1,14 @@
 import { inject } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
-import { openEmbedded } from '../../src/db/embedded.ts';
 import { openPostgres } from '../../src/db/postgres.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import { createDatabase } from './embedded-postgres.ts';
+import { openPrepared } from './embedded-template.ts';
 
 /** Opens a new, empty database of either kind. */
 export const EMPTY_DATABASES = [
   ['PostgreSQL', async (): Promise<Database> => openOn(await createDatabase(inject('postgresUrl')))],
-  ['the embedded database', (): Promise<Database> => openEmbedded(null)],
+  ['the embedded database', (): Promise<Database> => openPrepared()],
 ] as const;
 
 /** Opens a PostgreSQL database by its URL. */

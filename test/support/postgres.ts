@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { createDatabase, startPostgres } from './embedded-postgres.ts';
@@ -10,8 +13,14 @@ declare module 'vitest' {
     postgresUrl: string;
     /** A database there that the service has migrated and filled as on its first start. */
     serviceTemplate: string;
+    /** A folder for the template of the embedded databases. */
+    embeddedTemplate: string;
     /** The databases that the tests of the service run on. */
     serviceDatabases: readonly DatabaseKind[];
+    /** How many tokens the test of the policy's rules audits. */
+    auditedTokens: number;
+    /** How many malformed requests the service gets. */
+    malformedRequests: number;
   }
 }
 
@@ -24,7 +33,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await fillServiceTemplate(await createDatabase(url, { name: template }));
   project.provide('postgresUrl', url);
   project.provide('serviceTemplate', template);
+  const embedded = mkdtempSync(join(tmpdir(), 'tokenctl-embedded-templates-'));
+  project.provide('embeddedTemplate', embedded);
   return async () => {
+    rmSync(embedded, { recursive: true });
     if (server !== null) return server.stop();
     const client = new pg.Client({ connectionString: url });
     await client.connect();

@@ -4,8 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { estate, type Home } from './estate.ts';
 
-// More than the batches that are in flight at once.
-const TOKENS = 4000;
+// Twice the three batches of 250 that are in flight at once.
+const TOKENS = 1500;
 const { home } = estate({ users: 40, tokens: TOKENS });
 const REVOKE_ALL = ['tokens', 'revoke', '--all', '--yes', '--json'];
 
@@ -26,7 +26,7 @@ test('signals finish the batches in flight; a kill does not, and either way the 
 
   const interrupted = await revoking(here);
   interrupted.kill('SIGINT');
-  await pause(50);
+  await interrupted.says(/Stopping: /);
   interrupted.kill('SIGTERM');
   const first = await interrupted.ended;
   expect(first.code).toBe(130);

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,6 +29,8 @@ export interface Running {
   readonly kill: (signal: NodeJS.Signals) => void;
   /** Reads no further, as `head` does. */
   readonly stopReading: () => void;
+  /** Resolves once stderr matches; rejects if the run ends before. */
+  readonly says: (pattern: RegExp) => Promise<void>;
   readonly ended: Promise<Run>;
 }
 
@@ -108,7 +111,15 @@ export function startTokenctl(args: readonly string[], { env = {}, input = '' }:
   const ended = new Promise<Run>((resolve, reject) => {
     child.on('error', reject).on('close', (code) => resolve({ stdout, stderr, code }));
   });
-  return { kill: (signal) => child.kill(signal), stopReading: () => child.stdout.destroy(), ended };
+  const says = async (pattern: RegExp) => {
+    while (!pattern.test(stderr)) {
+      const next = once(child.stderr, 'data').then(() => null);
+      const run = await Promise.race([next, ended]);
+      if (run !== null && !pattern.test(run.stderr))
+        throw new Error(`Ended without ${pattern}: ${run.stderr}`);
+    }
+  };
+  return { kill: (signal) => child.kill(signal), stopReading: () => child.stdout.destroy(), says, ended };
 }
 
 /** A folder of this test's own, removed when the test ends. */

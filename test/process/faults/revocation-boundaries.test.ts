@@ -2,66 +2,101 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, expect, inject, test } from 'vitest';
+import { describe, inject, test, vi } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
+import type { RevocationReport } from '../../../src/operations/revocation/revocation-report.ts';
+import { bundledProgram } from '../../support/bundled-program.ts';
 import { makeTables } from '../../support/controller-tables.ts';
 import { openOn } from '../../support/databases.ts';
-import { stillClock, temporaryFolder } from '../../support/drafts.ts';
+import { temporaryFolder } from '../../support/drafts.ts';
 import { KILL_POINTS } from '../../support/dying.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
-import { FakeController } from '../../support/fake-controller.ts';
+import { FakeController, fakeToken } from '../../support/fake-controller.ts';
 import { entriesOf } from '../../support/fixture.ts';
+import { roleWith } from '../../support/test-database.ts';
 import { addTokens, fillEstate } from '../../support/token-estate.ts';
+import { openPlace, revokeAll } from './revocation-work.ts';
 
-const PROGRAM = join(import.meta.dirname, 'revocation-process.ts');
+const program = bundledProgram(join(import.meta.dirname, 'revocation-process.ts'));
+const clock = { now: () => new Date() };
 /** Three batches. */
-const TOKENS = 6;
+const [TOKENS, BATCH_SIZE] = [6, 2];
+const IDS = Array.from({ length: TOKENS }, (_, index) => index + 1);
 
-/** A controller with tokens: its address or its database's URL, and the ids of the tokens that are there. */
+/** A controller. */
 interface Estate extends AsyncDisposable {
+  /** Its address or its database's URL, for the process that is killed. */
   readonly place: string;
+  /** Makes the tokens of {@link IDS}, where none are left. */
+  refill(): Promise<void>;
+  /** The ids of the tokens that are left, once the controller has noticed that the killed process is gone. */
   left(): Promise<readonly number[]>;
+  /** Revokes what is left, in this process. */
+  finish(path: string): Promise<RevocationReport>;
 }
 
 async function overRest(): Promise<Estate> {
-  const fake = await FakeController.start(TOKENS);
+  const fake = await FakeController.start();
   return {
     place: fake.address,
-    left: async () => {
-      await expect.poll(() => fake.connections()).toBe(0);
+    async refill() {
+      for (const id of IDS) fake.tokens.set(id, fakeToken(id));
+      await Promise.resolve();
+    },
+    async left() {
+      await until(async () => (await fake.connections()) === 0);
       return [...fake.tokens.keys()];
+    },
+    async finish(path) {
+      const target = await openPlace(fake.address);
+      const report = await revokeAll({ target, log: openFileLog({ path, clock }), batchSize: BATCH_SIZE });
+      await target.close();
+      return report;
     },
     [Symbol.asyncDispose]: () => fake[Symbol.asyncDispose](),
   };
 }
 
 async function inTheDatabase(): Promise<Estate> {
-  const place = await createDatabase(inject('postgresUrl'));
-  const database = await openOn(place);
+  const url = await createDatabase(inject('postgresUrl'));
+  const database = await openOn(url);
   await makeTables(database);
   await fillEstate(database, { tokens: 0, users: 2, applications: 1 });
-  await addTokens(database, { first: 1, last: TOKENS, users: 2, applications: 1 });
-  const busy = async () => {
-    const [row] = await database.query<{ busy: number }>(
-      "SELECT count(*)::int AS busy FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'tokenctl'",
-    );
-    return row?.busy;
-  };
+  // The process that is killed has a role of its own: that is how the server names its connections.
+  const place = await roleWith({ database, url }, (role) => [`ALTER ROLE ${role} SUPERUSER`]);
+  const role = new URL(place).username;
+  const target = await openPlace(url);
+  const isIdle = async () =>
+    (await database.query('SELECT FROM pg_stat_activity WHERE usename = $1', [role])).length === 0;
   return {
     place,
-    left: async () => {
-      // The server has noticed that the killed process is gone: what it was doing is done or undone.
-      await expect.poll(busy, { interval: 5 }).toBe(0);
-      const rows = await database.query<{ id: number }>('SELECT id FROM main_oauth2accesstoken');
+    refill: () => addTokens(database, { first: 1, last: TOKENS, users: 2, applications: 1 }),
+    async left() {
+      await until(isIdle);
+      const rows = await database.query<{ id: number }>('SELECT id FROM main_oauth2accesstoken ORDER BY id');
+      // Refresh tokens of an earlier point would have the ids of the next.
+      if (rows.length === 0) await database.execute('DELETE FROM oauth2_provider_refreshtoken');
       return rows.map(({ id }) => id);
     },
-    [Symbol.asyncDispose]: () => database.close(),
+    finish: (path) => revokeAll({ target, log: openFileLog({ path, clock }), batchSize: BATCH_SIZE }),
+    async [Symbol.asyncDispose]() {
+      await target.close();
+      await database.close();
+    },
   };
 }
 
-/** Runs a revocation to its end; resolves with its report, empty where it died. */
-async function revocation(...args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+/** Resolves once the condition holds. */
+function until(holds: () => Promise<boolean>): Promise<true> {
+  const check = async () =>
+    (await holds()) || Promise.reject(new Error('The killed process is still connected'));
+  return vi.waitFor(check, { interval: 5, timeout: 10_000 }) as Promise<true>;
+}
+
+/** Runs a revocation in a process, which dies at a point; resolves with its report, empty where it died. */
+async function revocation(place: string, path: string, ...point: readonly string[]): Promise<string> {
+  const args = [program.path(), place, path, String(BATCH_SIZE), ...point];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [printed] = await Promise.all([text(child.stdout), once(child, 'close')]);
   return printed;
 }
@@ -78,26 +113,31 @@ describe.each([
   ['over REST', overRest],
   ['in the database', inTheDatabase],
 ] as const)('a revocation %s', (_name, estate) => {
-  test.each(KILL_POINTS)('killed at every point %s is finished by the next run', async (kind) => {
-    let deaths = 0;
-    for (let point = 1; ; point += 1) {
-      await using folder = await temporaryFolder();
+  // At the same time, each on a controller of its own.
+  test.concurrent.for(KILL_POINTS)(
+    'killed at every point %s is finished by the next run',
+    async (kind, { expect }) => {
       await using at = await estate();
-      const all = await at.left();
-      const path = join(folder.path, 'audit.jsonl');
-      if ((await revocation(at.place, path, kind, String(point))) !== '') break;
-      deaths += 1;
-      const left = await at.left();
-      const log = openFileLog({ path, clock: stillClock });
-      const named = intended(await entriesOf(log));
-      expect(all.filter((id) => !left.includes(id) && !named.has(id))).toEqual([]);
-      const report = JSON.parse(await revocation(at.place, path));
-      expect(report).toMatchObject({ revoked: left.length, failed: [], stillAlive: [], verified: true });
-      expect(await at.left()).toEqual([]);
-      expect((await entriesOf(log)).at(-1)?.open ?? []).toEqual([]);
-      expect(await log.verify()).toMatchObject({ break: null, tornBytes: 0 });
-    }
-    // At least the entries of three batches, or the tokens.
-    expect(deaths).toBeGreaterThanOrEqual(TOKENS);
-  });
+      let deaths = 0;
+      for (let point = 1; ; point += 1) {
+        await using folder = await temporaryFolder();
+        await at.refill();
+        expect(await at.left()).toEqual(IDS);
+        const path = join(folder.path, 'audit.jsonl');
+        if ((await revocation(at.place, path, kind, String(point))) !== '') break;
+        deaths += 1;
+        const left = await at.left();
+        const log = openFileLog({ path, clock });
+        const named = intended(await entriesOf(log));
+        expect(IDS.filter((id) => !left.includes(id) && !named.has(id))).toEqual([]);
+        const report = await at.finish(path);
+        expect(report).toMatchObject({ revoked: left.length, failed: [], stillAlive: [], verified: true });
+        expect(await at.left()).toEqual([]);
+        expect((await entriesOf(log)).at(-1)?.open ?? []).toEqual([]);
+        expect(await log.verify()).toMatchObject({ break: null, tornBytes: 0 });
+      }
+      // At least the entries of three batches, or the tokens.
+      expect(deaths).toBeGreaterThanOrEqual(TOKENS);
+    },
+  );
 });

@@ -3,14 +3,17 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
+import { bundledProgram } from '../../support/bundled-program.ts';
 import { stillClock, temporaryFolder } from '../../support/drafts.ts';
 import { FakeController } from '../../support/fake-controller.ts';
 import { entriesOf } from '../../support/fixture.ts';
 
-const PROGRAM = join(import.meta.dirname, 'revoke-process.ts');
+const program = bundledProgram(join(import.meta.dirname, 'revocation-process.ts'));
 
 function revoking(address: string, path: string) {
-  const child = spawn(process.execPath, [PROGRAM, address, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [program.path(), address, path, '100'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let said = '';
   child.stdout.on('data', (chunk: Buffer) => {
     said += chunk.toString();

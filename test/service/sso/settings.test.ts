@@ -7,6 +7,7 @@ import { fixedSettings, givenSecretKey } from '../../../src/app/run-service.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { SecretBox } from '../../../src/service/settings/secrets.ts';
+import { prepareEmbedded } from '../../support/embedded-template.ts';
 import { Client, DATABASES, SECRET_KEY, startTestService } from '../../support/service.ts';
 import { makeKeyPair } from '../../support/sso/saml-identity-provider.ts';
 import { adminOf, expectRefused, set } from '../../support/sso/world.ts';
@@ -191,6 +192,7 @@ describe('the key of secrets', () => {
   it('is made once in the data folder, for its owner only; another key opens nothing, and that is said', async () => {
     const start = (secretKey?: Secret) =>
       startTestService('the embedded database', { database: { folder }, ...(secretKey && { secretKey }) });
+    await prepareEmbedded(folder);
     let service = await start();
     await set(service, 'github', { SOCIAL_AUTH_GITHUB_KEY: 'k', [SECRET]: 's' });
     await service.close();
@@ -226,7 +228,7 @@ describe('the key of secrets', () => {
 
   it('is not a short one', async () => {
     const short = { secretKey: new Secret('short') };
-    await expect(startTestService('the embedded database', short)).rejects.toMatchObject({
+    await expect(startTestService('PostgreSQL', short)).rejects.toMatchObject({
       code: 'configuration',
     });
   });

@@ -5,11 +5,11 @@ import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { openPostgresLog } from '../../../src/audit-log/postgres-log.ts';
 import { AUDIT_SCHEMA } from '../../../src/audit-log/postgres-queries.ts';
 import type { Database } from '../../../src/db/database.ts';
-import { openEmbedded } from '../../../src/db/embedded.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 import { openOn } from '../../support/databases.ts';
 import { draft, stillClock, temporaryFolder } from '../../support/drafts.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
+import { openPrepared } from '../../support/embedded-template.ts';
 import { refusal } from '../../support/logs.ts';
 
 let url: string;
@@ -182,7 +182,8 @@ describe('a database', () => {
   });
 
   test('that does not sync to the disk is refused', async () => {
-    const error = await refusal(logOn(() => openEmbedded(null)).append(draft()));
+    const embedded = await openPrepared();
+    const error = await refusal(logOn(() => Promise.resolve(embedded)).append(draft()));
     expect(error).toMatchObject({
       code: 'audit_unavailable',
       message: expect.stringContaining('does not sync'),

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../../../../src/domain/secret.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
-import { type RunningService, startService } from '../../../../src/service/server.ts';
+import type { RunningService } from '../../../../src/service/server.ts';
 import { FakeController, json, pastRoot } from '../../../support/fake-controller.ts';
+import { ADMIN, basic, startTestService } from '../../../support/service.ts';
 import { collected, errorOf, openTestTarget } from '../../../support/test-target.ts';
-
-const PASSWORD = 'secret-admin-password';
 
 describe('the activity stream of a service', () => {
   let service: RunningService;
@@ -14,15 +13,9 @@ describe('the activity stream of a service', () => {
   let alive: number;
 
   beforeAll(async () => {
-    service = await startService({
-      host: '127.0.0.1',
-      port: 0,
-      database: { folder: null },
-      adminPassword: new Secret(PASSWORD),
-      version: '0.0.0-test',
-      logLevel: 'silent',
-    });
-    const credential = { kind: 'password', username: 'admin', password: new Secret(PASSWORD) } as const;
+    service = await startTestService('PostgreSQL');
+    const { username, password } = ADMIN;
+    const credential = { kind: 'password', username, password: new Secret(password) } as const;
     target = openTestTarget(service.url, { credential });
     const ids: number[] = [];
     for (const description of ['one', 'two', 'three']) {
@@ -32,7 +25,7 @@ describe('the activity stream of a service', () => {
     await collected(target.revoke([gone]));
     const answer = await fetch(`${service.url}/api/v2/applications/`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`admin:${PASSWORD}`)}` },
+      headers: { 'content-type': 'application/json', ...basic(username, password) },
       body: JSON.stringify({
         name: 'CI',
         organization: 1,

@@ -189,7 +189,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     const ids = await place.tokens(40);
     const referred = ids[17] ?? 0;
     await query('INSERT INTO of_our_own VALUES ($1)', referred);
-    const patient = await place.open({ lockRetryMs: 8000 });
+    const patient = await place.open({ lockRetryMs: 2500 });
     const outcomes = await all(patient.revoke(ids));
     expect(outcomes.filter(({ result }) => result === 'failed')).toEqual([
       { tokenId: referred, result: 'failed', reason: 'another table of the database refers to it' },
