@@ -106,6 +106,9 @@ const DAY = 24 * HOUR;
 /** Units of an age in milliseconds. There is no month, because its length varies. */
 const units: Readonly<Record<string, number>> = { m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY, y: 365 * DAY };
 
+/** The longest age, as long as a controller's tokens live by default. Dates end long before the largest number. */
+const MAX_AGE_YEARS = 1000;
+
 const AGE = /^(\d{1,6})([mhdwy])$/;
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
@@ -119,6 +122,9 @@ const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\
 export function parseAge(text: string): number {
   const [, digits, unit] = AGE.exec(text) ?? [];
   const age = Number(digits) * (units[unit ?? ''] ?? Number.NaN);
+  if (age > MAX_AGE_YEARS * 365 * DAY) {
+    throw new TokenctlError('usage', `Invalid age "${text}": the maximum is ${MAX_AGE_YEARS}y.`);
+  }
   if (age > 0) return age;
   throw new TokenctlError(
     'usage',

@@ -2,10 +2,14 @@ import { z } from 'zod';
 import { type RuleName, ruleNames } from '../domain/policy/policy.ts';
 import { severities } from '../domain/policy/rule.ts';
 import { policySchema } from './policy.ts';
-import { databaseSetting, duration, secretReference } from './value-schemas.ts';
+import { databaseSetting, duration, MAX_AGE, secretReference } from './value-schemas.ts';
 
 const file = z.strictObject({ file: z.string().min(1) }).transform(({ file }) => file);
 const whole = (what: string) => z.number().int().min(1, `must be a whole number of ${what} above 0`);
+const days = z
+  .number()
+  .positive('must be a number of days above 0')
+  .max(36_500, 'must be at most 36500 days');
 const percent = z.number().min(0, 'must be from 0 to 100').max(100, 'must be from 0 to 100');
 const rule = z.enum(ruleNames as readonly [RuleName, ...RuleName[]]);
 
@@ -13,7 +17,7 @@ const rule = z.enum(ruleNames as readonly [RuleName, ...RuleName[]]);
 const revocationSweep = z.strictObject({
   rules: z.array(rule).min(1),
   policy: policySchema.optional(),
-  keepIfYounger: duration.default(7 * 86_400),
+  keepIfYounger: duration({ max: MAX_AGE }).default(7 * 86_400),
   atMost: whole('tokens').default(500),
   stopAbovePercent: percent.default(20),
   accessOnly: z.boolean().default(false),
@@ -30,7 +34,7 @@ const tokenAudit = z.strictObject({
 });
 
 const tokenCleanup = z.strictObject({
-  keepRevokedFor: duration.default(30 * 86_400),
+  keepRevokedFor: duration({ max: MAX_AGE }).default(30 * 86_400),
   atMost: whole('rows').default(100_000),
 });
 
@@ -73,7 +77,7 @@ const offboarding = z
 
 const expiryNotices = z.strictObject({
   /** Days before the expiry. */
-  thresholds: z.array(z.number().positive('must be a number of days above 0')).min(1).default([30, 7, 1]),
+  thresholds: z.array(days).min(1).default([30, 7, 1]),
   /** Names of `scheduler.notify`; all of them where not given. */
   to: z.array(z.string().min(1)).min(1).optional(),
 });
@@ -110,19 +114,19 @@ const common = {
   timeZone: z.string().min(1).default('UTC'),
   /** Where it runs: each context has ticks of its own. */
   contexts: z.array(z.string().min(1)).min(1).optional(),
-  timeout: duration.default(3600),
-  jitter: duration.default(0),
+  timeout: duration({ min: '1s', max: '7d' }).default(3600),
+  jitter: duration({ max: '7d' }).default(0),
   /** What to do with missed ticks. */
   missed: z
     .strictObject({
       run: z.enum(['all', 'last', 'none']).default('last'),
-      within: duration.default(7 * 86_400),
+      within: duration({ max: MAX_AGE }).default(7 * 86_400),
     })
     .default({ run: 'last', within: 7 * 86_400 }),
   onFailure: z
     .strictObject({
       retries: z.number().int().min(0).max(20).default(3),
-      retryAfter: duration.default(60),
+      retryAfter: duration({ max: '1d' }).default(60),
       notify: z.boolean().default(true),
     })
     .default({ retries: 3, retryAfter: 60, notify: true }),
@@ -223,13 +227,13 @@ export const schedulerSchema = z
     /** The address they are on; anything but loopback is for a container whose network is its own. */
     healthAddress: z.string().min(1).default('127.0.0.1'),
     /** For how long a claim holds without being renewed. */
-    lease: duration.default(60),
+    lease: duration({ min: '1s', max: '1d' }).default(60),
     /** How long runs in progress may take to end when the scheduler stops. */
-    grace: duration.default(60),
+    grace: duration({ max: '1d' }).default(60),
     /** Who is told what happened, by a name. `at` is how grave it must be. */
     notify: z.record(z.string().min(1), recipient).default({}),
     /** For how many days the history is kept. */
-    keepDays: z.number().int().positive().default(400),
+    keepDays: z.number().int().positive().max(36_500, 'must be at most 36500').default(400),
   })
   .prefault({});
 

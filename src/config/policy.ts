@@ -46,7 +46,14 @@ const rule = z.strictObject({
   exceptions: z.array(exception).optional(),
 });
 
-const positive = (what: string) => z.number().positive(`must be a number of ${what} above 0`).optional();
+/** A thousand years of days: dates end long before the largest number. */
+const MAX_AGE = 365_000;
+const positive = (what: string) =>
+  z
+    .number()
+    .positive(`must be a number of ${what} above 0`)
+    .max(MAX_AGE, `must be at most ${MAX_AGE} ${what}`)
+    .optional();
 const whole = (what: string) =>
   z.number().int().positive(`must be a whole number of ${what} above 0`).optional();
 

@@ -115,7 +115,7 @@ const required = z
     format: z.enum(exportFormats).default('jsonl'),
     caFile: z.string().min(1).optional(),
     token: secretReference.optional(),
-    timeout: duration.default(5),
+    timeout: duration({ min: '1s', max: '10m' }).default(5),
   })
   .transform(({ to, file, ...rest }, { addIssue }) => {
     const place = to ?? file;

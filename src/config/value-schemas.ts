@@ -4,14 +4,30 @@ const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 const pattern = /^(\d+)([smhd])$/;
 const problem = 'must be a length of time: 30s, 10m, 12h or 7d';
 
-/** A length of time in a configuration, as `90s`, `10m`, `12h` or `7d`; in seconds once it was read. */
-export const duration = z
-  .string({ error: problem })
-  .regex(pattern, problem)
-  .transform((text) => {
-    const [, number, unit] = pattern.exec(text) ?? [];
-    return Number(number) * SECONDS[unit as keyof typeof SECONDS];
-  });
+/** The longest age that a configuration may name. */
+export const MAX_AGE = '3650d';
+
+/**
+ * A length of time in a configuration, as `90s`, `10m`, `12h` or `7d`; in seconds once it was read. The maximum of what is
+ * waited for is below 24 days: a timer of Node.js that is set for longer ends at once.
+ */
+export function duration({ min = '0s', max }: { readonly min?: string; readonly max: string }) {
+  const [least, most] = [secondsIn(min), secondsIn(max)];
+  return z
+    .string({ error: problem })
+    .regex(pattern, problem)
+    .transform((text, { addIssue }) => {
+      const seconds = secondsIn(text);
+      if (seconds < least) addIssue(`must be at least ${min}, not "${text}"`);
+      if (seconds > most) addIssue(`must be at most ${max}, not "${text}"`);
+      return seconds;
+    });
+}
+
+function secondsIn(text: string): number {
+  const [, number, unit] = pattern.exec(text) ?? [];
+  return Number(number) * SECONDS[unit as keyof typeof SECONDS];
+}
 
 const file = z.strictObject({ file: z.string().min(1) });
 const env = z.strictObject({ env: z.string().min(1) });

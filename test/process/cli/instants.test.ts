@@ -21,6 +21,10 @@ describe('an age', () => {
       expect(() => parseAge(text)).toThrow(/Invalid age .* 90d/);
     },
   );
+
+  test.each(['1001y', '999999y', '365001d'])('"%s" is refused: dates end before that', (text) => {
+    expect(() => parseAge(text)).toThrow(`Invalid age "${text}": the maximum is 1000y.`);
+  });
 });
 
 describe('a moment', () => {

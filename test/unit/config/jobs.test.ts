@@ -29,6 +29,18 @@ describe('the jobs section', () => {
   });
 
   it.each([
+    ['25d', { timeout: '25d' }, 'must be at most 7d, not "25d"'],
+    ['0s', { timeout: '0s' }, 'must be at least 1s, not "0s"'],
+    ['8d of jitter', { jitter: '8d' }, 'must be at most 7d, not "8d"'],
+    ['a retry after 2d', { onFailure: { retryAfter: '2d' } }, 'must be at most 1d, not "2d"'],
+    ['ticks of 11 years', { missed: { within: '4015d' } }, 'must be at most 3650d, not "4015d"'],
+    ['more than a number holds', { timeout: `${'9'.repeat(400)}d` }, 'must be at most 7d'],
+  ])('refuses %s, with the value', (_what, settings, message) => {
+    const { error } = jobsSchema.safeParse({ sweep: { ...sweep, ...settings } });
+    expect(error?.issues[0]?.message).toContain(message);
+  });
+
+  it.each([
     ['a name that ledger and metrics cannot hold', { 'A b': sweep }],
     ['a kind that does not exist', { sweep: { ...sweep, job: 'sweep' } }],
     ['a sweep without rules', { sweep: { ...sweep, parameters: { rules: [] } } }],
@@ -55,6 +67,15 @@ describe('the jobs section', () => {
 });
 
 describe('the scheduler section', () => {
+  it.each([
+    [{ lease: '0s' }, 'must be at least 1s'],
+    [{ lease: '2d' }, 'must be at most 1d'],
+    [{ grace: '25d' }, 'must be at most 1d'],
+    [{ keepDays: 4_000_000 }, 'must be at most 36500'],
+  ])('refuses %o, with the maximum', (settings, message) => {
+    expect(schedulerSchema.safeParse(settings).error?.issues[0]?.message).toContain(message);
+  });
+
   it('can be left out', () => {
     expect(schedulerSchema.parse(undefined)).toEqual({
       healthPort: 9464,
