@@ -28,9 +28,14 @@ function tokenJson(id: number): object {
 
 function listed(query: URLSearchParams): object {
   const after = Number(query.get('id__gt') ?? 0);
+  const last = Number(query.get('id__lte') ?? Number.POSITIVE_INFINITY);
   const only = query.get('id__in')?.split(',').map(Number);
-  const ids = [...(only ?? alive)].filter((id) => id > after && alive.has(id)).slice(0, 200);
-  return { count: ids.length, next: null, previous: null, results: ids.map(tokenJson) };
+  const ids = [...(only ?? alive)].filter((id) => id > after && id <= last && alive.has(id));
+  if (query.get('order_by') === '-id') ids.reverse();
+  const results = ids.slice(0, Number(query.get('page_size') ?? 25)).map(tokenJson);
+  return query.has('count_disabled')
+    ? { results }
+    : { count: ids.length, next: null, previous: null, results };
 }
 
 const fixed: Readonly<Record<string, object>> = {

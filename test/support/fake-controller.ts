@@ -110,7 +110,7 @@ export class FakeController implements AsyncDisposable {
       '/api/v2/me/': () => ({ results: [user(1, 'admin')] }),
       '/api/v2/users/': () => page(query, [user(1, 'admin'), user(2, 'alice'), user(3, 'bob')]),
       '/api/v2/settings/authentication/': () => this.settings,
-      '/api/v2/tokens/': () => page(query, this.#named(query).map(body)),
+      '/api/v2/tokens/': () => page(query, this.#named(query).map(tokenJson)),
     };
   }
 
@@ -166,10 +166,13 @@ function page(query: URLSearchParams, items: readonly { readonly id: number }[])
       (names === null || ('username' in item && names.includes(String(item.username)))),
   );
   if (query.get('order_by') === '-id') left.reverse();
-  return { next: left.length > size ? '/more' : null, previous: null, results: left.slice(0, size) };
+  const results = left.slice(0, size);
+  if (query.has('count_disabled')) return { results };
+  return { count: left.length, next: left.length > size ? '/more' : null, previous: null, results };
 }
 
-function body(token: FakeToken) {
+/** A token as the API shows it. */
+export function tokenJson(token: FakeToken) {
   const userId = { admin: 1, alice: 2 }[token.username] ?? 3;
   return {
     id: token.id,

@@ -439,7 +439,11 @@ async function pageOf(database: Database, list: List, query: Record<string, stri
     values,
   );
   const results = rows.slice(0, limit).map((row) => list.show?.(row) ?? row);
-  return { next: rows.length > limit ? '/more' : null, previous: null, results };
+  const [total] = await database.query<{ count: number }>(
+    `SELECT count(*) AS count FROM (${list.sql} WHERE ${every.join(' AND ')}) listed`,
+    values,
+  );
+  return { count: total?.count, next: rows.length > limit ? '/more' : null, previous: null, results };
 }
 
 function tokenJson({

@@ -3,7 +3,13 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type Dispatcher, Pool } from 'undici';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
-import { networkError, OversizedResponse, withRetries } from './network-errors.ts';
+import {
+  InterimResponses,
+  networkError,
+  OversizedResponse,
+  SlowResponse,
+  withRetries,
+} from './network-errors.ts';
 
 /** How tokenctl authenticates to a controller. */
 export type Credential =
@@ -48,6 +54,11 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const RESPONSE_TIMEOUT_MS = 60_000;
 /** The largest body that is accepted, in bytes: a page of 200 tokens is a few hundred thousand. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
+/** How long a body may take at most, in milliseconds, and a second more for each so many bytes of it. */
+const BODY_GRACE_MS = 30_000;
+const MIN_BYTES_PER_SECOND = 1024;
+/** How many responses with a status below 200 are accepted before the response itself. */
+const MAX_INTERIM_RESPONSES = 10;
 
 /** A pool of connections to one controller that sends the credential with every request. */
 export class Connection {
@@ -56,6 +67,7 @@ export class Connection {
   readonly #verifyTls: boolean;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #pool: Pool;
+  readonly #bodyGraceMs: number;
   #hasResponded = false;
   #requestsInFlight = 0;
 
@@ -70,6 +82,7 @@ export class Connection {
       authorization: authorizationHeader(options.credential),
     };
     const timeoutMs = options.timeoutMs ?? RESPONSE_TIMEOUT_MS;
+    this.#bodyGraceMs = Math.min(timeoutMs, BODY_GRACE_MS);
     this.#pool = new Pool(this.#url.origin, {
       connections: CONNECTIONS,
       pipelining: PIPELINING,
@@ -147,30 +160,49 @@ export class Connection {
         // By default a DELETE would block its connection until the response arrives.
         blocking: false,
       },
-      new ResponseHandler({ resolve, reject }),
+      new ResponseHandler({ resolve, reject, bodyGraceMs: this.#bodyGraceMs }),
     );
     return promise;
   }
 }
 
-/** Collects one response. */
+/** What a response ends with, and how long its body may take. */
+interface ResponseOptions {
+  readonly resolve: (response: HttpResponse) => void;
+  readonly reject: (error: unknown) => void;
+  readonly bodyGraceMs: number;
+}
+
+/** Collects one response. One that comes too slowly is given up on: the pool's timeout only limits the time between bytes. */
 class ResponseHandler implements Dispatcher.DispatchHandler {
-  readonly #settle: { resolve: (response: HttpResponse) => void; reject: (error: unknown) => void };
+  readonly #options: ResponseOptions;
   readonly #chunks: Buffer[] = [];
   #length = 0;
+  #interim = 0;
+  #deadline: NodeJS.Timeout | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
 
-  constructor(settle: { resolve: (response: HttpResponse) => void; reject: (error: unknown) => void }) {
-    this.#settle = settle;
+  constructor(options: ResponseOptions) {
+    this.#options = options;
   }
 
   /** Its presence tells undici that the handler uses the current interface. */
   onRequestStart(): void {}
 
-  onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    if (status < 200) {
+      this.#interim += 1;
+      if (this.#interim > MAX_INTERIM_RESPONSES) controller.abort(new InterimResponses());
+      return;
+    }
     this.#status = status;
     this.#headers = headers;
+    this.#expectBody(controller, performance.now(), this.#options.bodyGraceMs);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -182,11 +214,23 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     const [first, ...rest] = this.#chunks;
     const body = first !== undefined && rest.length === 0 ? first : Buffer.concat(this.#chunks);
-    this.#settle.resolve({ status: this.#status, headers: this.#headers, body });
+    clearTimeout(this.#deadline);
+    this.#options.resolve({ status: this.#status, headers: this.#headers, body });
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    this.#settle.reject(error);
+    clearTimeout(this.#deadline);
+    this.#options.reject(error);
+  }
+
+  /** Gives up on the body after some time, or waits longer if enough of it has arrived. */
+  #expectBody(controller: Dispatcher.DispatchController, started: number, waitMs: number): void {
+    this.#deadline = setTimeout(() => {
+      const allowed = this.#options.bodyGraceMs + (this.#length / MIN_BYTES_PER_SECOND) * 1000;
+      const left = started + allowed - performance.now();
+      if (left > 0) this.#expectBody(controller, started, left);
+      else controller.abort(new SlowResponse(this.#length, (performance.now() - started) / 1000));
+    }, waitMs);
   }
 }
 

@@ -3,10 +3,13 @@ import type { Selector } from '../../domain/selector.ts';
 import type { Activity } from '../../domain/token.ts';
 import type { ActivitySelector, UserSelector } from '../../operations/ports/target.ts';
 import type { Api, Query, Reader } from './api.ts';
+import type { HttpResponse } from './connection.ts';
 import { parseJson, type Responder } from './responses.ts';
 
 /** The largest page size of a controller and of a gateway. */
 const PAGE_SIZE = 200;
+/** The longest list that is read: twenty times the largest one that was tried. */
+const MAX_ITEMS = 20_000_000;
 /** The longest list of values in one query, in characters: proxies reject URLs above 4 to 8 KiB. */
 const MAX_LIST_LENGTH = 3000;
 
@@ -23,7 +26,8 @@ export interface Listing<Item extends { readonly id: number }> {
  * Streams the items of several queries, one query after the other; each query ascending by id. Each page asks for the
  * items after the last id of the previous page: with numbered pages, items that are deleted meanwhile would hide others.
  * What is added meanwhile is not read: on a gateway each request with a token of the scope write adds an entry to the
- * activity stream, so that reading it until nothing is left would never end.
+ * activity stream, so that reading it until nothing is left would never end. No more is read than was announced at the
+ * start, so that a server that sends pages for ever does not fill the memory.
  *
  * @throws TokenctlError as requests do; `unsupported` if a filter is rejected.
  */
@@ -40,19 +44,23 @@ async function* listPages<Item extends { readonly id: number }>(
   query: Query,
   listing: Listing<Item>,
 ): AsyncIterable<Item> {
-  const { path, what, read } = listing;
-  let last: number | null = null;
-  for (let after = 0; ; ) {
-    const page = queryString([
-      ...query,
+  const { what, read } = listing;
+  let end: ListEnd | null = null;
+  let items = 0;
+  for (let after = 0, pages = 1; ; pages += 1) {
+    const range: Query = [
       ['id__gt', String(after)],
-      ...(last === null ? [] : [['id__lte', String(last)] as const]),
+      ...(end === null ? [] : [['id__lte', String(end.last)] as const]),
       ['order_by', 'id'],
       ['page_size', String(PAGE_SIZE)],
       ['count_disabled', '1'],
-    ]);
-    const response = await api.send({ method: 'GET', path: `${path}?${page}` });
-    const { results, isLast } = readPage(parseJson(response, api, what));
+    ];
+    const named = pages === 1 ? what : `page ${pages} of ${what}`;
+    const { results, isLast } = readPage(
+      await getPage(api, [...query, ...range], { ...listing, what: named }),
+    );
+    items += results.length;
+    if (end !== null) requireAnnounced(api, { end, items, pages, what });
     for (const result of results) {
       const item = read(result);
       // If ids did not ascend, the next page would start before this one: an endless loop.
@@ -61,20 +69,83 @@ async function* listPages<Item extends { readonly id: number }>(
       yield item;
     }
     if (isLast) return;
-    last ??= await largestId(api, query, listing);
-    if (last === null || after >= last) return;
+    end ??= await readEnd(api, query, { listing, pageSize: results.length });
+    if (end === null || after >= end.last) return;
   }
 }
 
-/** The largest id that a query has now: where a list of several pages ends. Null if nothing is left of it. */
-async function largestId<Item extends { readonly id: number }>(
+/** Requests a page. An error of the network says which page it was. */
+async function getPage(
   api: Api,
   query: Query,
-  { path, what, read }: Listing<Item>,
-): Promise<number | null> {
-  const page = queryString([...query, ['order_by', '-id'], ['page_size', '1'], ['count_disabled', '1']]);
-  const response = await api.send({ method: 'GET', path: `${path}?${page}` });
-  return firstItem(parseJson(response, api, what), { from: api, what, read })?.id ?? null;
+  { path, what }: Pick<Listing<{ readonly id: number }>, 'path' | 'what'>,
+): Promise<unknown> {
+  let response: HttpResponse;
+  try {
+    response = await api.send({ method: 'GET', path: `${path}?${queryString(query)}` });
+  } catch (error) {
+    if (!(error instanceof TokenctlError)) throw error;
+    const { code, message, hint, cause } = error;
+    throw new TokenctlError(code, `${message} (${what})`, { ...(hint !== undefined && { hint }), cause });
+  }
+  return parseJson(response, api, what);
+}
+
+/** Where a list of several pages ends, as announced after its first page. */
+interface ListEnd {
+  /** Its largest id. */
+  readonly last: number;
+  readonly count: number;
+  /** How many items a page has. */
+  readonly pageSize: number;
+}
+
+/** The end that a query has now. Null if nothing is left of it. */
+async function readEnd<Item extends { readonly id: number }>(
+  api: Api,
+  query: Query,
+  { listing, pageSize }: { readonly listing: Listing<Item>; readonly pageSize: number },
+): Promise<ListEnd | null> {
+  const { what, read } = listing;
+  const body = await getPage(api, [...query, ['order_by', '-id'], ['page_size', '1']], listing);
+  const last = firstItem(body, { from: api, what, read })?.id ?? null;
+  if (last === null) return null;
+  const count = typeof body === 'object' && body !== null && 'count' in body ? body.count : null;
+  if (!Number.isSafeInteger(count)) throw unexpectedShapeError(api, what);
+  if (Number(count) > MAX_ITEMS) {
+    throw new TokenctlError(
+      'target_misbehaved',
+      `${api.address} announced ${amount(Number(count))} items for ${what}; the maximum is ${amount(MAX_ITEMS)}`,
+      { hint: 'Select fewer, for example by user or by age.' },
+    );
+  }
+  return { last, count: Number(count), pageSize };
+}
+
+/**
+ * Refuses more items or pages than were announced. Some more are accepted: items may be changed meanwhile so that a filter
+ * selects them.
+ */
+function requireAnnounced(
+  { address }: Responder,
+  list: { readonly end: ListEnd; readonly items: number; readonly pages: number; readonly what: string },
+): void {
+  const { end, items, pages, what } = list;
+  const maxItems = Math.ceil(end.count * 1.1) + 2 * PAGE_SIZE;
+  const maxPages = Math.ceil(maxItems / end.pageSize) + 1;
+  if (items <= maxItems && pages <= maxPages) return;
+  const tooMany =
+    items > maxItems
+      ? `more than the ${amount(end.count)} items it announced for ${what}`
+      : `more pages than the ${amount(end.count)} items need that it announced for ${what}`;
+  throw new TokenctlError('target_misbehaved', `${address} sent ${tooMany}; gave up at page ${pages}`, {
+    hint: 'Run `tokenctl context check` to see what answers at this address.',
+    details: { page: pages, announced: end.count },
+  });
+}
+
+function amount(count: number): string {
+  return count.toLocaleString('en-US');
 }
 
 /**

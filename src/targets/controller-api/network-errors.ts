@@ -7,6 +7,20 @@ export class OversizedResponse extends Error {
   override readonly name = 'OversizedResponse';
 }
 
+/** A response whose body comes too slowly. */
+export class SlowResponse extends Error {
+  override readonly name = 'SlowResponse';
+
+  constructor(bytes: number, seconds: number) {
+    super(`${bytes} ${bytes === 1 ? 'byte' : 'bytes'} in ${Math.round(seconds)} s`);
+  }
+}
+
+/** A response that consists of interim responses (RFC 9110 §15.2). */
+export class InterimResponses extends Error {
+  override readonly name = 'InterimResponses';
+}
+
 const MAX_ATTEMPTS = 6;
 /** The first delay; each further one is twice as long. */
 const FIRST_DELAY_MS = 200;
@@ -73,13 +87,20 @@ function parseRetryAfter(retryAfter: string, now: number): number {
 /** Explains why a controller could not be reached. The message contains the address, never the credential. */
 export function networkError(cause: unknown, origin: string): TokenctlError {
   if (cause instanceof TokenctlError) return cause;
-  if (cause instanceof OversizedResponse) {
+  if (cause instanceof OversizedResponse || cause instanceof InterimResponses) {
+    const what =
+      cause instanceof OversizedResponse
+        ? 'a response that is too large for a controller'
+        : 'interim responses only, and no response';
+    return new TokenctlError('target_misbehaved', `${origin} sent ${what}`, {
+      hint: 'Check which server answers at this address.',
+    });
+  }
+  if (cause instanceof SlowResponse) {
     return new TokenctlError(
-      'target_misbehaved',
-      `${origin} sent a response that is too large for a controller`,
-      {
-        hint: 'Check which server answers at this address.',
-      },
+      'target_unreachable',
+      `${new URL(origin).host} sends its response too slowly: ${cause.message}`,
+      { hint: 'Check the health of the controller and the network, and try again.' },
     );
   }
   const code = codeOf(cause);

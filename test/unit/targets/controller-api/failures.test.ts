@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -135,6 +136,74 @@ describe('unexpected responses', () => {
       code: 'target_misbehaved',
       message: expect.stringContaining('too large'),
     });
+  });
+});
+
+/** A server that sends one more byte every 20 ms, for two seconds at most. */
+function dripping(response: ServerResponse, head: string): true {
+  const { socket } = response;
+  socket?.write(head);
+  let left = 100;
+  const timer = setInterval(() => {
+    left -= 1;
+    if (left === 0) clearInterval(timer);
+    if (left === 0 || socket?.destroyed === true) socket?.destroy();
+    else socket?.write(' ');
+  }, 20);
+  socket?.on('close', () => clearInterval(timer));
+  return true;
+}
+
+describe('a response that comes byte by byte', () => {
+  test.each([
+    ['in its body', 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4096\r\n\r\n'],
+    ['in its headers', 'HTTP/1.1 200 OK\r\nx-slow: '],
+  ])('%s is given up on, however long it goes on', async (_, head) => {
+    const started = performance.now();
+    const { error } = await failing((_request, response) => dripping(response, head), { timeoutMs: 300 });
+    expect(error).toMatchObject({
+      code: 'target_unreachable',
+      message: expect.stringMatching(/did not respond in time|sends its response too slowly/),
+    });
+    expect(performance.now() - started).toBeLessThan(1500);
+  });
+
+  test('names the rate, and leaves a response alone that is merely long', async () => {
+    const body = JSON.stringify({ current_version: '/api/v2/', padding: 'x'.repeat(60_000) });
+    await using fake = await FakeController.start();
+    fake.fault = (request, response) => {
+      if (request.url !== '/api/') return false;
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const parts = body.match(/.{1,6100}/g) ?? [];
+      const timer = setInterval(() => {
+        const part = parts.shift();
+        if (part === undefined) clearInterval(timer);
+        if (part === undefined) response.end();
+        else response.write(part);
+      }, 60);
+      return true;
+    };
+    const target = openTestTarget(fake.address, { timeoutMs: 300 });
+    expect((await target.describe()).version).toBe('24.6.1');
+    await target.close();
+  });
+
+  test('is given up on if it consists of interim responses', async () => {
+    const { error, requests } = await failing(
+      (_request, response) => {
+        const { socket } = response;
+        let left = 100;
+        const timer = setInterval(() => {
+          left -= 1;
+          if (left === 0 || socket?.destroyed === true) clearInterval(timer);
+          else socket?.write('HTTP/1.1 102 Processing\r\n\r\n');
+        }, 20);
+        return true;
+      },
+      { timeoutMs: 300 },
+    );
+    expect(error.code).toBe('target_misbehaved');
+    expect(requests).toBe(1);
   });
 });
 

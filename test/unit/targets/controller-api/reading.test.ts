@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FakeController, fakeToken, json, pastRoot } from '../../../support/fake-controller.ts';
+import { FakeController, fakeToken, json, pastRoot, tokenJson } from '../../../support/fake-controller.ts';
 import { bearer, collected, errorOf, openTestTarget } from '../../../support/test-target.ts';
 
 describe('tokens', () => {
@@ -12,7 +12,7 @@ describe('tokens', () => {
       'GET /api/',
       'GET /api/v2/tokens/?id__gt=0&order_by=id&page_size=200&count_disabled=1',
       // What is added meanwhile is left out: the list ends where it ended then.
-      'GET /api/v2/tokens/?order_by=-id&page_size=1&count_disabled=1',
+      'GET /api/v2/tokens/?order_by=-id&page_size=1',
       'GET /api/v2/tokens/?id__gt=200&id__lte=450&order_by=id&page_size=200&count_disabled=1',
       'GET /api/v2/tokens/?id__gt=400&id__lte=450&order_by=id&page_size=200&count_disabled=1',
     ]);
@@ -61,6 +61,65 @@ describe('tokens', () => {
     fake.fault = pastRoot((_request, response) => json(response, 200, page));
     const target = openTestTarget(fake.address);
     expect((await errorOf(collected(target.tokens({ all: true })))).code).toBe('target_misbehaved');
+    await target.close();
+  });
+
+  test.each([
+    [
+      'that never ends',
+      { count: 1000 },
+      'sent more than the 1,000 items it announced for the list of tokens; gave up at page 8',
+    ],
+    [
+      'of ever shorter pages',
+      { count: 1000, size: 1 },
+      'sent more pages than the 1,000 items need that it announced for the list of tokens; gave up at page 10',
+    ],
+    [
+      'of an absurd length',
+      { count: 1e12 },
+      'announced 1,000,000,000,000 items for the list of tokens; the maximum is 20,000,000',
+    ],
+    ['of unknown length', {}, 'in a format that no controller or gateway uses'],
+  ])(
+    'gives up on a list %s',
+    async (_, { count, size = 200 }: { count?: number; size?: number }, message) => {
+      await using fake = await FakeController.start();
+      let pages = 0;
+      fake.fault = pastRoot((request, response) => {
+        const query = new URL(request.url ?? '/', 'http://fake').searchParams;
+        if (query.get('order_by') === '-id') {
+          return json(response, 200, { count, results: [tokenJson(fakeToken(1e15))] });
+        }
+        pages += 1;
+        const after = Number(query.get('id__gt'));
+        const length = pages === 1 ? 200 : pages < 100 ? size : 0;
+        const ids = Array.from({ length }, (_each, index) => after + index + 1);
+        return json(response, 200, { results: ids.map((id) => tokenJson(fakeToken(id))) });
+      });
+      const target = openTestTarget(fake.address);
+      const error = await errorOf(collected(target.tokens({ all: true })));
+      expect(error).toMatchObject({ code: 'target_misbehaved', hint: expect.any(String) });
+      expect(error.message).toBe(
+        message.startsWith('in a')
+          ? `${fake.address} sent the list of tokens ${message}`
+          : `${fake.address} ${message}`,
+      );
+      await target.close();
+    },
+  );
+
+  test('say at which page a list could not be read further', async () => {
+    await using fake = await FakeController.start(600);
+    fake.fault = pastRoot(
+      (request, response) => request.url?.includes('id__gt=400') === true && json(response, 500, {}),
+    );
+    const target = openTestTarget(fake.address);
+    const error = await errorOf(collected(target.tokens({ all: true })));
+    expect(error).toMatchObject({
+      code: 'target_misbehaved',
+      message: `${fake.address} failed to return page 3 of the list of tokens (HTTP 500)`,
+    });
     await target.close();
   });
 
