@@ -147,7 +147,7 @@ class PostgresLog implements AuditLog {
       return await this.#commit(database, drafts);
     } catch (error) {
       if (!isSchemaMissing(error)) throw error;
-      await createAuditSchema(database);
+      await createAuditSchema(database, this.#timeoutMs);
       return await this.#commit(database, drafts);
     }
   }

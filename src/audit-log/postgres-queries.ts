@@ -1,3 +1,4 @@
+import { lockWithin } from '../db/advisory-locks.ts';
 import type { Database, Queryable } from '../db/database.ts';
 import type { EntrySelection } from '../operations/ports/audit-log.ts';
 import type { LinkResult } from './chain.ts';
@@ -25,17 +26,15 @@ END $$`,
   'ALTER TABLE tokenctl_audit.entry ENABLE ALWAYS TRIGGER refuse',
 ];
 
-/** The key of the advisory lock for creating the schema. Any number; different from `APPEND_LOCK`. */
-const SCHEMA_LOCK = 7_305_114_202;
-
 /**
  * Creates the schema if it is missing.
  *
+ * @param timeoutMs How long to wait for another process that creates it. Any statement may take twice that.
  * @throws The error of the database, for example for a missing permission.
  */
-export function createAuditSchema(database: Database): Promise<void> {
+export function createAuditSchema(database: Database, timeoutMs: number): Promise<void> {
   return database.transaction(async (transaction) => {
-    await transaction.execute('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK]);
+    await lockWithin(transaction, 'auditLogSchema', timeoutMs);
     const [found] = await transaction.query<{ schema: boolean; table: boolean }>(
       `SELECT to_regnamespace('tokenctl_audit') IS NOT NULL AS schema,
         to_regclass('tokenctl_audit.entry') IS NOT NULL AS table`,
@@ -53,9 +52,6 @@ export interface StoredLine {
   readonly line: string;
 }
 
-/** The key of the advisory lock that all appends share. Any number. */
-const APPEND_LOCK = 7_305_114_203;
-
 const PAGE_SIZE = 500;
 
 /**
@@ -65,16 +61,12 @@ const PAGE_SIZE = 500;
  * @param timeoutMs The timeout for the lock. Any statement may take twice that.
  */
 export async function lockForAppend(transaction: Queryable, timeoutMs: number): Promise<void> {
-  const wait = Math.ceil(timeoutMs);
   await transaction.execute('SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE');
   await transaction.execute(
-    `SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true),
-      set_config('idle_in_transaction_session_timeout', $2, true),
-      set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+    `SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit')
         WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`,
-    [String(wait), String(2 * wait)],
   );
-  await transaction.execute('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
+  await lockWithin(transaction, 'auditLogAppend', timeoutMs);
 }
 
 /** The row with the highest number; null for an empty log. */

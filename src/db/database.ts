@@ -22,8 +22,16 @@ export interface Queryable {
 /** A database: PostgreSQL, or the embedded one. Both give the same results. */
 export interface Database extends Queryable {
   readonly kind: 'postgresql' | 'embedded';
-  /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
-  transaction<T>(work: (transaction: Queryable) => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` in one transaction: committed when it returns, rolled back when it throws.
+   *
+   * @param options `responseTimeout`: how long a server may take to answer one statement, in milliseconds, where that differs
+   *   from other transactions.
+   */
+  transaction<T>(
+    work: (transaction: Queryable) => Promise<T>,
+    options?: { readonly responseTimeout?: number },
+  ): Promise<T>;
   /** Runs a script of several statements without parameters, as migrations are. */
   script(sql: string): Promise<void>;
   /** How its connections are used at present, where it has several. */

@@ -1,4 +1,5 @@
 import { TokenctlError } from '../domain/errors.ts';
+import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import type { Database, Queryable } from './database.ts';
 
 /** One step of a schema: forward only, never changed once released. */
@@ -9,8 +10,8 @@ export interface Migration {
   readonly sql: string;
 }
 
-/** Any number: everybody who migrates takes the same lock. */
-const ADVISORY_LOCK = 7_305_114_201;
+/** A migration of a large table may take hours. */
+export const MIGRATION = { responseTimeout: 86_400_000 } as const;
 
 /**
  * Brings a database to the newest of the given migrations: all that are missing, in order, in one
@@ -23,14 +24,14 @@ export function migrate(database: Database, migrations: readonly Migration[]): P
   return database.transaction(async (transaction) => {
     await lockMigrations(transaction);
     return applyMissing(transaction, migrations);
-  });
+  }, MIGRATION);
 }
 
 /** Takes the migration lock, after waiting for a migration in progress, until the transaction ends. */
 export async function lockMigrations(transaction: Queryable): Promise<void> {
   // A migration of a large table, or of another process first, may take longer than any request.
   await transaction.execute('SET LOCAL statement_timeout = 0');
-  await transaction.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCK]);
+  await transaction.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.serviceMigration]);
 }
 
 /**

@@ -1,3 +1,5 @@
+import { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
@@ -22,12 +24,25 @@ export interface PostgresOptions {
   readonly lockTimeout?: number;
   /** Milliseconds after which the server ends a session that idles in a transaction; never where not given. */
   readonly idleInTransactionTimeout?: number;
+  /**
+   * Milliseconds to wait for the answer to a statement. The server's own limits do not help if the server is silent, as with a
+   * stopped machine or a broken network. Default: 5 s more than `statementTimeout`, or 60 s.
+   */
+  readonly responseTimeout?: number;
   /** Settings of the session, by name. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** How statements travel; `local` is a socket of this machine. */
 type Transport = TlsAttempt['transport'] | 'local';
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const RESPONSE_TIMEOUT_MS = 60_000;
+/** How much longer than the server's own limit its answer may take, in milliseconds. */
+const RESPONSE_MARGIN_MS = 5_000;
+const KEEP_ALIVE_AFTER_MS = 30_000;
+/** How long connections may take to close, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 500;
 
 const INT8 = 20;
 const INT8_ARRAY = 1016;
@@ -52,25 +67,65 @@ const types: pg.CustomTypesConfig = {
 async function openPool(
   options: PostgresOptions,
   parameters: ConnectionParameters,
-): Promise<{ pool: pg.Pool; transport: Transport }> {
+): Promise<{ connections: Connections; transport: Transport }> {
   const isLocal = parameters.host.startsWith('/');
   const attempts = isLocal
     ? [{ transport: 'local', ssl: false } as const]
     : tlsAttempts(parameters.tls, parameters.host);
   for (const [index, { transport, ssl }] of attempts.entries()) {
-    const pool = new pg.Pool({ ...poolConfig(options, parameters), ssl });
-    // A connection that breaks while idle is replaced at the next query; without a listener it would end the process.
-    pool.on('error', () => undefined);
+    const connections = new Connections({ ...poolConfig(options, parameters), ssl });
     try {
-      await pool.query('SELECT 1');
-      return { pool, transport };
-    } catch (cause) {
-      await pool.end();
+      await queryable(connections.pool, connectTimeoutOf(parameters)).query('SELECT 1');
+      return { connections, transport };
+    } catch (error) {
+      await connections.close();
+      const cause = error instanceof TokenctlError && error.cause !== undefined ? error.cause : error;
       if (index + 1 < attempts.length && mayPassOtherwise(cause)) continue;
       throw notOpened(cause, parameters);
     }
   }
   throw new Error('there is always one way to try');
+}
+
+/** A pool of connections that can be closed even if the server does not answer. */
+class Connections {
+  readonly pool: pg.Pool;
+  readonly #sockets = new Set<Socket>();
+  #closed: Promise<void> | null = null;
+
+  constructor(config: pg.PoolConfig) {
+    const stream = () => {
+      const socket = new Socket();
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+      return socket;
+    };
+    this.pool = new pg.Pool({ ...config, stream });
+    // A connection that breaks while idle is replaced at the next query; without a listener it would end the process.
+    this.pool.on('error', () => undefined);
+  }
+
+  /** Says goodbye to the server, and cuts the connections that it does not close. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    const ended = this.pool.end();
+    await Promise.race([ended, sleep(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
+    for (const socket of this.#sockets) socket.destroy();
+    await ended;
+  }
+}
+
+function connectTimeoutOf({ connectTimeout }: ConnectionParameters): number {
+  return connectTimeout ?? CONNECT_TIMEOUT_MS;
+}
+
+function responseTimeoutOf({ responseTimeout, statementTimeout }: PostgresOptions): number {
+  if (responseTimeout !== undefined) return responseTimeout;
+  return statementTimeout === undefined ? RESPONSE_TIMEOUT_MS : statementTimeout + RESPONSE_MARGIN_MS;
 }
 
 function poolConfig(options: PostgresOptions, parameters: ConnectionParameters): pg.PoolConfig {
@@ -95,7 +150,9 @@ function poolConfig(options: PostgresOptions, parameters: ConnectionParameters):
     },
     max: options.connections ?? 10,
     application_name: options.applicationName,
-    connectionTimeoutMillis: parameters.connectTimeout ?? 10_000,
+    connectionTimeoutMillis: connectTimeoutOf(parameters),
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     types,
     ...(serverOptions.length > 0 && { options: serverOptions.join(' ') }),
     ...(statementTimeout !== undefined && { statement_timeout: statementTimeout }),
@@ -147,24 +204,37 @@ export interface PostgresDatabase extends Database {
   readonly transport: Transport;
 }
 
-function queryable(client: pg.Pool | pg.PoolClient): Queryable {
+/** Runs statements. Each fails if the server takes longer than this to answer. */
+function queryable(client: pg.Pool | pg.PoolClient, responseTimeout: number): Queryable {
+  const limit = { query_timeout: responseTimeout };
   return {
     async query<R extends object>(text: string, values: readonly unknown[] = [], name?: string) {
-      const statement = { text, values: [...values], ...(name !== undefined && { name }) };
-      return (await connected(client.query<R & pg.QueryResultRow>(statement))).rows;
+      const statement = { text, values: [...values], ...limit, ...(name !== undefined && { name }) };
+      return (await connected(client.query<R & pg.QueryResultRow>(statement), responseTimeout)).rows;
     },
-    async execute(sql, values = []) {
-      return (await connected(client.query(sql, [...values]))).rowCount ?? 0;
+    async execute(text, values = []) {
+      const statement = { text, values: [...values], ...limit };
+      return (await connected(client.query(statement), responseTimeout)).rowCount ?? 0;
     },
   };
 }
 
+/** The driver's message for a statement without an answer. */
+const NO_ANSWER = 'Query read timeout';
+
 /** The server's answer. A lost connection becomes `database_unreachable`. */
-async function connected<T>(answer: Promise<T>): Promise<T> {
+async function connected<T>(answer: Promise<T>, responseTimeout: number): Promise<T> {
   try {
     return await answer;
   } catch (cause) {
     if (!isLost(cause)) throw cause;
+    if (cause instanceof Error && cause.message === NO_ANSWER) {
+      throw new TokenctlError(
+        'database_unreachable',
+        `The database did not answer for ${responseTimeout / 1000} seconds`,
+        { cause, hint: 'Check the database server and the network, and try again.' },
+      );
+    }
     throw new TokenctlError(
       'database_unreachable',
       `The connection to the database was lost: ${reasonOf(cause)}`,
@@ -192,14 +262,17 @@ function isLost(error: unknown): boolean {
  */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresDatabase> {
   const parameters = readConnection(options.url, options.environment ?? process.env);
-  const { pool, transport } = await openPool(options, parameters);
+  const { connections, transport } = await openPool(options, parameters);
+  const { pool } = connections;
+  const usualTimeout = responseTimeoutOf(options);
   return {
     kind: 'postgresql',
     address: addressOf(parameters),
     transport,
-    ...queryable(pool),
-    async transaction(work) {
-      const client = await connected(pool.connect());
+    ...queryable(pool, usualTimeout),
+    async transaction(work, { responseTimeout = usualTimeout } = {}) {
+      const client = await connected(pool.connect(), connectTimeoutOf(parameters));
+      const transaction = queryable(client, responseTimeout);
       let broken: Error | undefined;
       const noteBroken = (error: Error) => {
         broken = error;
@@ -207,12 +280,14 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
       // The pool listens to idle connections only: one that breaks while it is lent out would end the process.
       client.on('error', noteBroken);
       try {
-        await connected(client.query('BEGIN'));
-        const result = await work(queryable(client));
-        await connected(client.query('COMMIT'));
+        await transaction.execute('BEGIN');
+        const result = await work(transaction);
+        await transaction.execute('COMMIT');
         return result;
       } catch (error) {
-        await client.query('ROLLBACK').catch(noteBroken);
+        // A server that did not answer would not answer this either. The closed connection rolls back.
+        if (isUnanswered(error)) noteBroken(error);
+        else await transaction.execute('ROLLBACK').catch(noteBroken);
         throw error;
       } finally {
         client.off('error', noteBroken);
@@ -223,8 +298,12 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
       await pool.query(sql);
     },
     connections: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
-    close: () => pool.end(),
+    close: () => connections.close(),
   };
+}
+
+function isUnanswered(error: unknown): error is Error {
+  return error instanceof TokenctlError && error.cause instanceof Error && error.cause.message === NO_ANSWER;
 }
 
 function addressOf({ host, port, database }: ConnectionParameters): string {

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Database, Queryable } from '../db/database.ts';
 import { openEmbedded } from '../db/embedded.ts';
-import { applyMissing, lockMigrations, type Migration } from '../db/migrate.ts';
+import { applyMissing, lockMigrations, MIGRATION, type Migration } from '../db/migrate.ts';
 import { openPostgres } from '../db/postgres.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
@@ -39,7 +39,7 @@ export async function openDatabase(place: Place): Promise<Database> {
     await database.transaction(async (transaction) => {
       await lockMigrations(transaction);
       await applyMissing(transaction, migrations);
-    });
+    }, MIGRATION);
     return database;
   } catch (error) {
     await database.close();

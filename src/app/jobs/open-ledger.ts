@@ -5,6 +5,8 @@ import { type Environment, stateFolder } from '../../config/paths.ts';
 import { databaseConnection } from '../../config/secrets.ts';
 import type { JobStore, SchedulerClock } from '../../operations/ports/scheduler.ts';
 
+/** How long the ledger may take to answer, in milliseconds: a fraction of a lease. */
+const RESPONSE_TIMEOUT_MS = 15_000;
 /** A connection for each lane that looks at the ledger at the same time. */
 const CONNECTIONS = 8;
 
@@ -28,6 +30,7 @@ export async function openLedger({ scheduler }: Configuration, environment: Envi
       environment,
       connections: CONNECTIONS,
       applicationName: 'tokenctl scheduler',
+      responseTimeout: RESPONSE_TIMEOUT_MS,
     }),
   });
 }

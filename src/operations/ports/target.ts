@@ -85,7 +85,8 @@ export interface Target {
    * token that is gone already is `unchanged`. With `withRefreshTokens` the refresh token beside each is
    * revoked first (capability `refreshTokens`); without it, that one lives on. It throws only when no further token can be tried
    * (credentials refused, unreachable); what was yielded before holds. Once `signal` is aborted, a target that sends a
-   * request for each token begins no further one: the tokens that were not begun have no outcome.
+   * request for each token begins no further one: the tokens that were not begun have no outcome. An answer that does not come
+   * within a second after that is no longer awaited: the outcome is `failed`, with an unknown result.
    */
   revoke(
     tokenIds: readonly number[],

@@ -1,10 +1,9 @@
+import { lockWithin } from '../../db/advisory-locks.ts';
 import type { Database } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { JobStore } from '../../operations/ports/scheduler.ts';
 import { CREATE_SCHEMA, createTables, Ledger } from './ledger.ts';
 
-/** The advisory lock of schema creation; an arbitrary number. */
-const SCHEMA_LOCK = 7_305_114_203;
 const TIMEOUT_MS = 10_000;
 const NOW = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)';
 
@@ -21,11 +20,11 @@ export interface PostgresLedgerOptions {
  * is missing. Leases use the server's clock.
  *
  * @throws TokenctlError `database_unreachable`, `configuration` if the ledger is newer than the program,
- * `permission_refused` if the role may not create the schema.
+ * `permission_refused` if the role may not create the schema, `busy` if another process does not finish creating it.
  */
 export async function openPostgresLedger(options: PostgresLedgerOptions): Promise<JobStore> {
   const { database, timeoutMs = TIMEOUT_MS } = options;
-  await prepare(database);
+  await withTimeout(prepare(database, timeoutMs), 3 * timeoutMs);
   return new Ledger({
     now: NOW,
     transaction: (work) => withTimeout(database.transaction(work), timeoutMs),
@@ -33,10 +32,10 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
   });
 }
 
-async function prepare(database: Database): Promise<void> {
+async function prepare(database: Database, timeoutMs: number): Promise<void> {
   try {
     await database.transaction(async (transaction) => {
-      await transaction.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK]);
+      await lockWithin(transaction, 'ledgerSchema', timeoutMs);
       const [found] = await transaction.query<{ schema: boolean; table: boolean }>(
         `SELECT to_regnamespace('tokenctl_scheduler') IS NOT NULL AS schema,
            to_regclass('tokenctl_scheduler.version') IS NOT NULL AS table`,
@@ -50,7 +49,13 @@ async function prepare(database: Database): Promise<void> {
       });
     });
   } catch (cause) {
-    if (!isInsufficientPrivilege(cause)) throw cause;
+    const state = cause instanceof Error && 'code' in cause ? cause.code : null;
+    if (state === LOCK_NOT_AVAILABLE || state === QUERY_CANCELED) {
+      const message = `Another process did not finish creating the scheduler's tables within ${timeoutMs / 1000} seconds`;
+      const hint = 'Look for an advisory lock in pg_locks, and end the process that holds it.';
+      throw new TokenctlError('busy', message, { hint, cause });
+    }
+    if (state !== INSUFFICIENT_PRIVILEGE) throw cause;
     throw new TokenctlError(
       'permission_refused',
       'The database role may not use the schema tokenctl_scheduler',
@@ -62,10 +67,9 @@ async function prepare(database: Database): Promise<void> {
   }
 }
 
-/** SQLSTATE 42501. */
-function isInsufficientPrivilege(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '42501';
-}
+const INSUFFICIENT_PRIVILEGE = '42501';
+const LOCK_NOT_AVAILABLE = '55P03';
+const QUERY_CANCELED = '57014';
 
 /** A server may stop answering without closing the connection. */
 async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T> {

@@ -132,12 +132,13 @@ class DatabaseTarget implements Target {
 
   revoke(
     tokenIds: readonly number[],
-    options: { readonly withRefreshTokens?: boolean } = {},
+    options: { readonly withRefreshTokens?: boolean; readonly signal?: AbortSignal } = {},
   ): AsyncIterable<Outcome> {
     return revokeAccessTokens(this.#connection, {
       ids: tokenIds,
       withRefreshTokens: options.withRefreshTokens === true,
       lockRetryMs: this.#lockRetryMs,
+      signal: options.signal,
     });
   }
 

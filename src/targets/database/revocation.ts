@@ -14,6 +14,7 @@ interface RevocationOptions {
   readonly ids: readonly number[];
   /** How long to retry tokens that other transactions lock, in milliseconds. */
   readonly lockRetryMs: number;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Revokes access tokens, optionally with their refresh tokens, and yields the outcome of each. */
@@ -70,9 +71,9 @@ export async function* processRows(
     readonly findRemaining: (database: Queryable, ids: readonly number[]) => Promise<readonly number[]>;
   },
 ): AsyncGenerator<Outcome, void> {
-  const { ids, lockRetryMs, purpose, process, findRemaining } = options;
+  const { ids, lockRetryMs, signal, purpose, process, findRemaining } = options;
   const { unprocessed, failure } = yield* processInBatches<number, Outcome>({
-    ...{ connection, purpose, lockRetryMs, findRemaining },
+    ...{ connection, purpose, lockRetryMs, signal, findRemaining },
     items: ids,
     batchSize: BATCH_SIZE,
     process: async (database, batch) =>
@@ -81,21 +82,17 @@ export async function* processRows(
   });
   for (const { item, reason } of unprocessed) yield { tokenId: item, result: 'failed', reason };
   if (failure === null) return;
-  if (isConnectionLost(failure.error)) yield* failure.inFlight.map(unknownOutcome);
-  throw failure.error;
+  const { error, inFlight } = failure;
+  if (isUnanswered(error)) {
+    const reason = `no response, so it may or may not be revoked: ${error.message}`;
+    yield* inFlight.map((tokenId): Outcome => ({ tokenId, result: 'failed', reason }));
+  }
+  throw error;
 }
 
 /** Then it is unknown whether the last transaction was committed. */
-function isConnectionLost(error: unknown): boolean {
+function isUnanswered(error: unknown): error is TokenctlError {
   return error instanceof TokenctlError && error.code === 'target_unreachable';
-}
-
-function unknownOutcome(tokenId: number): Outcome {
-  return {
-    tokenId,
-    result: 'failed',
-    reason: 'the connection to the database was lost, so it may or may not be revoked',
-  };
 }
 
 /** The refresh tokens in the CTE `selected` that are revoked together with their access tokens. */
