@@ -1,3 +1,4 @@
+import { chmod, readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Database, Queryable } from './database.ts';
@@ -22,11 +23,12 @@ function queryable(connection: Connection): Queryable {
 /**
  * Opens the embedded database (PGlite: PostgreSQL in this process) in a folder of its own, which is made
  * if need be and locked against a second process: two of them would lose rows without a word. Nothing is
- * fsynced: it is for trying, for tests and for small installations.
+ * fsynced: it is for trying, for tests and for small installations. The folder gets mode 0700, and the database files
+ * mode 0600.
  *
  * @param folder Where its files live; null keeps everything in memory.
  * @throws TokenctlError `busy` where another process has it open, `database_unreachable` where it cannot
- *   be opened.
+ *   be opened, `configuration` for a folder with other files, or one that other users can write to.
  */
 export async function openEmbedded(folder: string | null): Promise<Database> {
   const { PGlite } = await import('@electric-sql/pglite');
@@ -55,6 +57,7 @@ export async function openEmbedded(folder: string | null): Promise<Database> {
     async close() {
       try {
         await engine.close();
+        if (folder !== null) await restrictFiles(join(folder, 'pgdata'));
       } finally {
         release();
       }
@@ -65,9 +68,17 @@ export async function openEmbedded(folder: string | null): Promise<Database> {
 async function lockFolder(folder: string): Promise<() => void> {
   try {
     await makeFolder(resolve(folder));
+    await requireOwnFolder(folder);
+    await restrictFolder(folder);
     const held = tryLock(join(folder, 'lock'));
-    if (held !== null) return () => held.release();
+    if (held !== null) {
+      await chmod(join(folder, 'lock'), 0o600);
+      await makeFolder(join(resolve(folder), 'pgdata'));
+      await restrictFiles(join(folder, 'pgdata'));
+      return () => held.release();
+    }
   } catch (cause) {
+    if (cause instanceof TokenctlError) throw cause;
     throw new TokenctlError('database_unreachable', `The data folder ${folder} cannot be written`, {
       cause,
       hint: 'Choose another folder, or make it writable for this user.',
@@ -76,4 +87,48 @@ async function lockFolder(folder: string): Promise<() => void> {
   throw new TokenctlError('busy', `The data folder ${folder} is in use by another process`, {
     hint: 'Stop the other one, or choose another folder.',
   });
+}
+
+/**
+ * Refuses a folder with files of others: one that is neither empty nor has a lock and a database. Before the database
+ * is created, the lock is the only file. `pgdata` alone may be the cluster of a PostgreSQL server, whose container image
+ * puts it there.
+ */
+async function requireOwnFolder(folder: string): Promise<void> {
+  // The root of a file system of its own has `lost+found`.
+  const names = (await readdir(folder)).filter((name) => name !== 'lost+found');
+  const isOwn = names.includes('lock') && (names.length === 1 || names.includes('pgdata'));
+  if (names.length === 0 || isOwn) return;
+  throw new TokenctlError('configuration', `The data folder ${folder} has other files in it`, {
+    hint: 'Name a folder that is empty or does not exist.',
+  });
+}
+
+const OTHERS_WRITE = 0o002;
+
+/**
+ * Sets mode 0700. Refuses a folder that every user can write to: its files may be theirs. A folder of another owner,
+ * such as a volume that a group may use, stays as it is.
+ */
+async function restrictFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const { mode, uid } = await stat(folder);
+  if ((mode & OTHERS_WRITE) !== 0) {
+    throw new TokenctlError(
+      'configuration',
+      `Other users can write to the data folder ${folder} (mode ${(mode & 0o7777).toString(8).padStart(4, '0')})`,
+      { hint: `Choose another folder, or run: chmod 700 '${folder}'.` },
+    );
+  }
+  if (uid === process.getuid?.()) await chmod(folder, 0o700);
+}
+
+/** Sets mode 0700 for folders and 0600 for files: PGlite creates its files with mode 0666, whatever the umask. */
+async function restrictFiles(folder: string): Promise<void> {
+  await chmod(folder, 0o700);
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isDirectory()) await chmod(path, 0o700);
+    else if (entry.isFile()) await chmod(path, 0o600);
+  }
 }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -85,6 +85,54 @@ describe('the start of the service', () => {
       adminPassword: new Secret('unused'),
     });
     await service.close();
+  });
+
+  it.each([{ files: ['notes.txt'] }, { files: ['pgdata'] }, { files: ['lock', 'notes.txt'] }])(
+    'is refused for a data folder with $files of others, and leaves it as it is',
+    async ({ files }) => {
+      const others = await mkdtemp(join(folder, 'others-'));
+      for (const file of files) await writeFile(join(others, file), '');
+      const start = startTestService('the embedded database', { database: { folder: others } });
+      await expect(start).rejects.toMatchObject({
+        code: 'configuration',
+        message: expect.stringContaining(`The data folder ${others} has other files in it`),
+      });
+      expect((await readdir(others)).sort()).toEqual(files);
+    },
+  );
+
+  it('makes an existing data folder and all database files accessible to its owner only', async () => {
+    const data = join(folder, 'open');
+    await prepareEmbedded(data);
+    const names = (await readdir(data, { recursive: true })).map((name) => join(data, name));
+    for (const path of [data, ...names]) await chmod(path, (await stat(path)).isDirectory() ? 0o755 : 0o666);
+    const service = await startTestService('the embedded database', { database: { folder: data } });
+    await service.database.script(
+      'CREATE TABLE created_later (id int); INSERT INTO created_later VALUES (1)',
+    );
+    expect((await stat(data)).mode & 0o777).toBe(0o700);
+    await service.close();
+    const files = await readdir(join(data, 'pgdata'), { recursive: true });
+    const kept = ['lock', 'pgdata', ...files.map((name) => join('pgdata', name))].map((name) =>
+      join(data, name),
+    );
+    expect(kept.length).toBeGreaterThan(900);
+    const open = await Promise.all(kept.map(async (path) => ((await stat(path)).mode & 0o077 ? [path] : [])));
+    expect(open.flat()).toEqual([]);
+  });
+
+  it('is refused for a data folder that every user can write to', async () => {
+    const data = join(folder, 'writable');
+    await mkdir(data);
+    await chmod(data, 0o777);
+    await expect(
+      startTestService('the embedded database', { database: { folder: data } }),
+    ).rejects.toMatchObject({
+      code: 'configuration',
+      message: `Other users can write to the data folder ${data} (mode 0777)`,
+      hint: expect.stringContaining(`chmod 700 '${data}'`),
+    });
+    expect(await readdir(data)).toEqual([]);
   });
 
   it('reports a port in use, and releases the data folder', async () => {
