@@ -32,12 +32,21 @@ function sendFault(
   const known =
     error instanceof TokenctlError ? null : (frameworkFailure(error, request) ?? sqlFailure(error));
   if (known !== null) return reply.code(known.status).send(known.body);
+  if (isDiskFull(error)) {
+    request.log.error({ err: error }, 'the disk of the database is full');
+    return reply.code(507).send({ detail: 'The database has no disk space left. Nothing was saved.' });
+  }
   if (error instanceof TokenctlError && error.code === 'database_unreachable') {
     request.log.error({ err: error }, 'the database is unavailable');
     return reply.code(503).send({ detail: 'The database is unavailable. Try again later.' });
   }
   request.log.error({ err: error }, 'internal error');
   return reply.code(500).send({ detail: `A server error has occurred. Its id is ${request.id}.` });
+}
+
+/** SQLSTATE disk_full, of the database itself or as the cause of its unavailability. */
+function isDiskFull(error: Error): boolean {
+  return [error, error.cause].some((one) => one instanceof Error && 'code' in one && one.code === '53100');
 }
 
 function frameworkFailure(error: FastifyError, request: FastifyRequest): RequestFailure | null {

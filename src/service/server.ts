@@ -81,46 +81,50 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   requireEncryption(options);
   const now = options.now ?? (() => new Date());
   const log = serviceLog(options.logLevel ?? 'info');
-  const database = await openDatabase(options.database);
+  const opened: (() => unknown)[] = [];
+  const closeOpened = async () => {
+    for (const close of opened.splice(0).reverse()) await close();
+  };
   try {
+    const database = await openDatabase(options.database);
+    opened.push(() => database.close());
     const generatedAdminPassword = await firstStart(database, options, now);
     const projects = await openProjects({
       projects: options.projects,
       data: 'folder' in options.database ? options.database.folder : null,
     });
+    opened.push(() => projects.release());
     const searchPath = options.searchPath ?? process.env['PATH'] ?? '';
     const jobs = new JobRunner({ database, log, now, projects: projects.path, searchPath });
+    opened.push(() => jobs.stop());
     const secrets = new SecretBox(await secretKey(options.secretKey, options.database));
     const service = context(options, { database, log, now, jobs, secrets });
     const app = await buildApp(service);
     const connections = trackConnections(app.server);
+    opened.push(() => {
+      const ended = app.close();
+      connections.drain(DRAIN_TIMEOUT_MS);
+      return ended;
+    });
     await app.listen({ host: options.host, port: options.port }).catch((cause: unknown) => {
       throw listenFailure(options, cause);
     });
     await jobs.begin();
     const cleanup = setInterval(() => deleteExpired(service), CLEANUP_INTERVAL_MS).unref();
+    opened.push(() => clearInterval(cleanup));
     const address = app.server.address();
     let closed: Promise<void> | undefined;
-    const close = async () => {
-      clearInterval(cleanup);
-      const ended = app.close();
-      connections.drain(DRAIN_TIMEOUT_MS);
-      await ended;
-      await jobs.stop();
-      await projects.release();
-      await database.close();
-    };
     return {
       url: baseUrl(options, typeof address === 'object' && address !== null ? address.port : options.port),
       generatedAdminPassword,
       database,
       close() {
-        closed ??= close();
+        closed ??= closeOpened();
         return closed;
       },
     };
   } catch (error) {
-    await database.close();
+    await closeOpened();
     throw error;
   }
 }

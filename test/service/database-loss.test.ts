@@ -1,9 +1,15 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
+
+const SERVER = new URL('../../src/service/server.ts', import.meta.url).href;
+const SECRET = new URL('../../src/domain/secret.ts', import.meta.url).href;
 
 /** A way to a server that can be cut, and opened again. */
 class Wire {
@@ -97,5 +103,45 @@ describe('a service that loses its PostgreSQL database', () => {
               (SELECT count(*) FROM main_activitystream_o_auth2_access_token) AS entries`,
     );
     expect(row?.tokens).toBe(row?.entries);
+  });
+});
+
+describe('a service whose database has no disk space left', () => {
+  it('answers a write with 507, says so in its log, and answers reads', async () => {
+    const script = `
+      const { startService } = await import(${JSON.stringify(SERVER)});
+      const { Secret } = await import(${JSON.stringify(SECRET)});
+      const service = await startService({ host: '127.0.0.1', port: 0, version: '0', logLevel: 'error',
+        database: { url: new Secret(process.env.URL) }, adminPassword: new Secret(process.env.PASSWORD) });
+      process.stdout.write(service.url + '\\n');`;
+    const database = await createDatabase(inject('postgresUrl'));
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      env: { ...process.env, URL: database, PASSWORD: ADMIN.password },
+    });
+    try {
+      let log = '';
+      child.stderr.setEncoding('utf8').on('data', (part) => {
+        log += part;
+      });
+      const [url] = await once(child.stdout.setEncoding('utf8'), 'data');
+      const admin = new Client(String(url).trim(), basic(ADMIN.username, ADMIN.password));
+      await admin.get('/api/v2/me/');
+      const sql = new pg.Client({ connectionString: database });
+      await sql.connect();
+      // As PostgreSQL answers if it cannot extend a file.
+      await sql.query(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
+        CREATE TRIGGER full_disk BEFORE INSERT ON main_oauth2accesstoken FOR EACH ROW EXECUTE FUNCTION full_disk()`);
+      await sql.end();
+      const answer = await admin.post('/api/v2/tokens/', { description: 'x' });
+      expect([answer.status, answer.json]).toEqual([
+        507,
+        { detail: 'The database has no disk space left. Nothing was saved.' },
+      ]);
+      expect((await admin.get('/api/v2/tokens/')).status).toBe(200);
+      expect(log).toContain('the disk of the database is full');
+    } finally {
+      child.kill();
+    }
   });
 });

@@ -311,6 +311,15 @@ describe.each(DATABASES)('malformed requests on %s', (kind) => {
     expect((await new Client(service.url, headers).get('/api/v2/me/')).status).toBe(200);
   });
 
+  it('with more than 5 regular expressions are refused', async () => {
+    const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    const filters = (count: number) =>
+      Array.from({ length: count }, (_, n) => `or__username__regex=${n}`).join('&');
+    expect((await admin.get(`/api/v2/users/?${filters(5)}`)).status).toBe(200);
+    const answer = await admin.get(`/api/v2/users/?${filters(6)}`);
+    expect([answer.status, answer.json]).toEqual([400, { detail: 'More than 5 regular expressions.' }]);
+  });
+
   it('with deep or odd values in every field at once are refused, not a fault', async () => {
     const client = new Client(service.url, headers);
     // Made here, because the random requests before may have deleted what was there.

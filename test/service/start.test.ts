@@ -149,6 +149,16 @@ describe('the start of the service', () => {
     await (await startTestService('the embedded database', { database })).close();
   });
 
+  it('stops listening if the job runner cannot begin', async () => {
+    const database = { url: new Secret(await createDatabase(inject('postgresUrl'))) };
+    const first = await startTestService('PostgreSQL', { database });
+    const port = Number(new URL(first.url).port);
+    await first.database.script('ALTER TABLE service_job RENAME COLUMN status TO state');
+    await first.close();
+    await expect(startTestService('PostgreSQL', { database, port })).rejects.toMatchObject({ code: '42703' });
+    await expect(new Client(first.url).get('/api/v2/ping/')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
   it('works for two services on one new PostgreSQL database at once', async () => {
     const database = { url: new Secret(await createDatabase(inject('postgresUrl'))) };
     const services = await Promise.all([1, 2, 3].map(() => startTestService('PostgreSQL', { database })));

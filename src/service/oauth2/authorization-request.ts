@@ -122,7 +122,8 @@ function redirectUriOf(client: ClientRecord, asked: string | undefined): string 
   const registered = client.redirect_uris.split(/\s+/).filter((uri) => uri !== '' && !uri.includes('#'));
   if (asked === undefined) return registered.length === 1 ? (registered[0] ?? null) : null;
   if (registered.includes(asked)) return asked;
-  if (client.client_type !== 'public' || !LOOPBACK_PORT.test(asked)) return null;
+  // The pattern also matches ports above 65535, which no URL can have.
+  if (client.client_type !== 'public' || !LOOPBACK_PORT.test(asked) || !URL.canParse(asked)) return null;
   const withoutPort = (uri: string) => uri.replace(LOOPBACK_PORT, '$1');
   return registered.some((uri) => withoutPort(uri) === withoutPort(asked)) ? asked : null;
 }

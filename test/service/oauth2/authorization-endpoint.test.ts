@@ -37,6 +37,23 @@ describe.each(DATABASES)('the authorization endpoint on %s', (kind) => {
     expect(refused.headers['content-security-policy']).toContain("form-action 'self';");
   });
 
+  it('answers a loopback redirect URI whose port is out of range as one that is not registered', async () => {
+    const native = await server.register('Native', {
+      client_type: 'public',
+      redirect_uris: 'http://127.0.0.1/cb',
+    });
+    const browser = new Client(server.service.url);
+    const status = async (port: number) => {
+      const path = `/api/o/authorize/?response_type=code&client_id=${native.clientId}&redirect_uri=http://127.0.0.1:${port}/cb`;
+      const page = await browser.get(`/api/login/?next=${encodeURIComponent(path)}`);
+      return [page.status, page.headers['content-security-policy']];
+    };
+    expect(await status(65535)).toEqual([200, expect.stringContaining("'self' http://127.0.0.1:65535;")]);
+    for (const port of [65536, 99999]) {
+      expect(await status(port)).toEqual([200, expect.stringContaining("form-action 'self';")]);
+    }
+  });
+
   it('asks the user, on a page that no other site can frame or script', async () => {
     const page = await server.authorize(codeRequest(app));
     expect(page.status).toBe(200);
