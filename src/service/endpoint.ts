@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import { authenticate, type Caller, isSafe } from './auth/authenticate.ts';
 import type { ServiceContext } from './context.ts';
-import { forbidden, RequestFailure, unauthenticated } from './failure.ts';
+import { forbidden, notFound, RequestFailure, unauthenticated } from './failure.ts';
 import type { Field, FieldSet } from './listing/fields.ts';
+import { lastValue } from './listing/filters.ts';
 import { parseTarget } from './request.ts';
 
 /** An authenticated request to an endpoint. */
@@ -30,6 +31,8 @@ export interface Endpoint {
   readonly description: string;
   /** The fields of the resource, for OPTIONS. */
   readonly fields?: FieldSet;
+  /** `own` if it reads the parameter `format` itself; else it answers JSON and refuses other formats. */
+  readonly formats?: 'own';
   /** The `actions` of OPTIONS if they are not derived from `fields`. */
   readonly describe?: (exchange: Exchange) => Record<string, unknown>;
   readonly handlers: Partial<Readonly<Record<Method, Handler>>>;
@@ -79,6 +82,7 @@ export function serveEndpoint(app: FastifyInstance, service: ServiceContext, end
     onRequest: async (request, reply) => {
       reply.header('Allow', allow);
       requireAcceptable(request);
+      if (endpoint.formats !== 'own') requireFormat(request);
     },
     handler: async (request, reply) => {
       const caller = await authenticate(service, request, reply);
@@ -117,6 +121,7 @@ export function servePublic(
     onRequest: async (request, reply) => {
       reply.header('Allow', 'GET, HEAD, OPTIONS');
       requireAcceptable(request);
+      requireFormat(request);
     },
     handler: async (request, reply) => {
       if (!isSafe(request.method)) throw methodNotAllowed(request.method);
@@ -149,6 +154,12 @@ function requireAcceptable(request: FastifyRequest): void {
   if (accept !== undefined && accept !== '' && !JSON_TYPES.test(accept)) {
     throw new RequestFailure(406, { detail: 'Could not satisfy the request Accept header.' });
   }
+}
+
+/** Refuses a `format` that the controller does not have either. `api` is its page for browsers; here it is JSON, too. */
+function requireFormat(request: FastifyRequest): void {
+  const format = lastValue(new URLSearchParams(parseTarget(request.url).query), 'format');
+  if (format !== null && !['', 'json', 'api'].includes(format)) throw notFound();
 }
 
 function requireScope(request: FastifyRequest, caller: Caller): void {

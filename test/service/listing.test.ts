@@ -12,12 +12,14 @@ describe.each(DATABASES)('lists on %s', (kind) => {
     service = await startTestService(kind);
     admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     await service.database.script(`
-      INSERT INTO auth_user (id, username, password, email) VALUES (5, 'ann', '!', 'ann@example.org');
+      INSERT INTO auth_user (id, username, password, email) VALUES (5, 'ann', '!', 'ann@example.org'), (6, 'none', '!', '');
+      INSERT INTO main_profile (user_id, ldap_dn) VALUES (6, 'cn=none');
       INSERT INTO main_oauth2accesstoken (token, expires, scope, description, user_id, created, last_used) VALUES
         ('a', '2030-01-01', 'read', 'alpha', 1, '2020-01-01', NULL),
         ('b', '2031-01-01', 'write', 'Beta', 1, '2021-01-01', '2024-06-01'),
         ('c', '2032-01-01', 'write', '100% gamma?', 5, '2022-01-01', '2025-06-01'),
-        ('d', '2033-01-01', 'read write', 'delta_x', 5, '2023-01-01', NULL);
+        ('d', '2033-01-01', 'read write', 'delta_x', 5, '2023-01-01', NULL),
+        ('e', '2033-01-01', 'read', 'of none', 6, '2021-07-01', NULL);
       INSERT INTO main_oauth2accesstoken (token, expires, scope, description, user_id)
         SELECT 'many' || n, '2040-01-01', 'read', 'many', 5 FROM generate_series(1, 250) n;`);
   });
@@ -57,8 +59,54 @@ describe.each(DATABASES)('lists on %s', (kind) => {
     ['application__isnull=false', []],
     ['application__name=x', []],
     ['chain__user=1&chain__scope=write', ['Beta']],
+    // As seen on a controller 24.6.1: names may be `none` and `null`, relations take them for no object.
+    ['user__username=none', ['of none']],
+    ['user__username=null', []],
+    ['application=none&user=6', ['of none']],
+    ['user__profile__ldap_dn=cn%3Dnone', ['of none']],
+    ['user=6&type=o_auth2_access_token', ['of none']],
+    ['user=6&type=user', []],
+    ['user=1&order_by=id&order_by=-id', ['Beta', 'alpha']],
+    ['user=1&order=-id', ['Beta', 'alpha']],
+    ['user=1&page=1&page_size=1&page_size=2', ['alpha', 'Beta']],
+    ['user=1&host_filter=x&limit=1&no_truncate=1&validate=1', ['alpha', 'Beta']],
   ])('answer %s', async (query, expected) => {
     expect(await names(`${query}&count_disabled=1`)).toEqual(expected);
+  });
+
+  it.each([
+    ['user=1&page=&page_size=1', ['alpha']],
+    ['user=1&page=2&page=1&page_size=1', ['alpha']],
+    ['user=1&page=last&page_size=1', ['Beta']],
+    ['user=1&page=2&page_size=1', ['Beta']],
+  ])('answer the page of %s', async (query, expected) => {
+    expect(await names(query)).toEqual(expected);
+  });
+
+  it.each([
+    ['tokens/1/?scope=read', 200],
+    ['tokens/1/?scope=write', 404],
+    ['tokens/1/?page=7&search=nothing', 200],
+    ['tokens/1/?nothing=1', 400],
+    ['tokens/1/?format=yaml', 404],
+    ['users/5/?username=ann', 200],
+    ['users/5/?username=none', 404],
+    ['organizations/1/?name=x', 404],
+    ['tokens/?count_disabled=1&page=2&page_size=1', 404],
+    ['tokens/?page=2.0&page_size=1', 404],
+    ['tokens/?format=yaml', 404],
+    ['ping/?format=xml', 404],
+    ['tokens/?format=json', 200],
+    ['teams/', 200],
+  ])('answer %s with %i', async (path, status) => {
+    expect((await admin.get(`/api/v2/${path}`)).status).toBe(status);
+  });
+
+  it('changes nothing that the filters leave out', async () => {
+    expect((await admin.delete('/api/v2/tokens/1/?scope=write')).status).toBe(404);
+    expect((await admin.delete('/api/v2/users/5/?username=none')).status).toBe(404);
+    expect((await admin.get('/api/v2/tokens/1/')).status).toBe(200);
+    expect((await admin.get('/api/v2/users/5/')).status).toBe(200);
   });
 
   it.each([

@@ -13,8 +13,11 @@ export function allOf(one: Condition, other: (first: number) => Condition): Cond
   return { sql: `(${one.sql}) AND (${second.sql})`, values: [...one.values, ...second.values] };
 }
 
-/** Query parameters that are not filters. */
-const RESERVED = new Set(['page', 'page_size', 'order_by', 'count_disabled', 'format', 'search']);
+/** Query parameters that are not filters. The last four have a meaning on some of the controller's endpoints only. */
+const RESERVED = new Set([
+  ...['page', 'page_size', 'order_by', 'order', 'count_disabled', 'format', 'search', 'type'],
+  ...['host_filter', 'limit', 'no_truncate', 'validate'],
+]);
 
 const MAX_FILTERS = 100;
 const MAX_WORDS = 100;
@@ -38,9 +41,10 @@ type Filter = { readonly negated: boolean; readonly alternative: boolean } & (
 export function compileFilters(set: FieldSet, query: URLSearchParams, first: number): Condition {
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${first - 1 + values.push(value)}`;
-  const every: string[] = [];
+  const type = lastValue(query, 'type');
+  const every: string[] = type === null || type.split(',').includes(set.type) ? [] : ['FALSE'];
   const any: string[] = [];
-  const filters = [...query].filter(([name]) => !RESERVED.has(name));
+  const filters = filterEntries(query);
   if (filters.length > MAX_FILTERS) throw badRequest(`More than ${MAX_FILTERS} filters.`);
   let expressions = 0;
   for (const [name, value] of filters) {
@@ -60,10 +64,23 @@ export function compileFilters(set: FieldSet, query: URLSearchParams, first: num
   return { sql: every.join(' AND '), values };
 }
 
+/** The parameters of a query string that are filters. */
+export function filterEntries(query: URLSearchParams): readonly (readonly [name: string, value: string])[] {
+  return [...query].filter(([name]) => !RESERVED.has(name));
+}
+
+/** The last value of a parameter, which is the one that counts on the controller; null without one. */
+export function lastValue(query: URLSearchParams, name: string): string | null {
+  return query.getAll(name).at(-1) ?? null;
+}
+
 /** Compiles `order_by` (fields separated by commas, `-` for descending); the set's own order without one. */
 export function compileOrder(set: FieldSet, query: URLSearchParams): string {
-  const asked = query.getAll('order_by').flatMap((value) => value.split(','));
-  const names = asked.map((name) => name.trim()).filter((name) => name !== '');
+  const [, asked = ''] = [...query].findLast(([name]) => name === 'order_by' || name === 'order') ?? [];
+  const names = asked
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
   const terms = (names.length > 0 ? names : set.order).map((name) => {
     const descending = name.startsWith('-');
     const { field, rest } = resolve(set, (descending ? name.slice(1) : name).split('__'), name);
@@ -184,7 +201,7 @@ function compileLookup(request: LookupRequest): string {
   }
   switch (lookup) {
     case 'exact':
-      return isNull(value) ? `${column} IS NULL` : `${column} = ${parameter(typed(request, value))}`;
+      return isNull(request) ? `${column} IS NULL` : `${column} = ${parameter(typed(request, value))}`;
     case 'isnull':
       return boolean(request, value) ? `${column} IS NULL` : `${column} IS NOT NULL`;
     case 'in':
@@ -249,8 +266,10 @@ function instant(request: LookupRequest, value: string): Date {
   return date;
 }
 
-function isNull(value: string): boolean {
-  return ['null', 'none'].includes(value.toLowerCase());
+/** Relations take `null` and `none`. Elsewhere both are values: users may have these names. */
+function isNull({ field, value }: LookupRequest): boolean {
+  const isRelation = field.type === 'id' || field.type === 'field';
+  return isRelation && ['null', 'none'].includes(value.toLowerCase());
 }
 
 function escapeLike(text: string): string {

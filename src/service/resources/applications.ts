@@ -4,7 +4,7 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
 import type { Condition } from '../listing/filters.ts';
-import { list } from '../listing/listing.ts';
+import { list, requireMatch } from '../listing/listing.ts';
 import {
   APPLICATION_COLUMNS,
   APPLICATION_FROM,
@@ -46,10 +46,10 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     fields,
     handlers: {
       GET: async (exchange) =>
-        shown(exchange, { application: await seenApplication(exchange), secret: null }),
+        shown(exchange, { application: await matchingApplication(exchange), secret: null }),
       PUT: (exchange) => change(exchange, true),
       PATCH: (exchange) => change(exchange, false),
-      DELETE: async (exchange) => removeApplication(exchange, (await seenApplication(exchange)).id),
+      DELETE: async (exchange) => removeApplication(exchange, (await matchingApplication(exchange)).id),
     },
   });
   serveEndpoint(app, service, {
@@ -113,6 +113,16 @@ export async function seenApplication(exchange: Exchange): Promise<ApplicationRe
   return application;
 }
 
+/** The same, if the filters of the query string hold for the application. */
+async function matchingApplication(exchange: Exchange): Promise<ApplicationRecord> {
+  const { service, request } = exchange;
+  const application = await seenApplication(exchange);
+  const visible = { sql: 'a.id = $1', values: [application.id] };
+  const rows = { fields: applicationFields(service), from: APPLICATION_FROM, visible };
+  await requireMatch(service.database, request.url, rows);
+  return application;
+}
+
 async function applicationId({ service, params, request }: Exchange): Promise<number> {
   const { id = '' } = params;
   if (/^\d+$/.test(id)) return pathId(id);
@@ -142,7 +152,7 @@ async function create(exchange: Exchange, organization?: number): Promise<unknow
 }
 
 async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
-  const { id } = await seenApplication(exchange);
+  const { id } = await matchingApplication(exchange);
   return shown(exchange, await changeApplication(exchange, id, replace));
 }
 

@@ -214,6 +214,7 @@ export function serveJobOutput(app: FastifyInstance, service: ServiceContext): v
   serveEndpoint(app, service, {
     path: '/api/v2/jobs/:id(^\\d+$)/stdout/',
     name: 'Output of a job',
+    formats: 'own',
     description: 'The output so far. `format` is txt, txt_download, ansi, ansi_download, json or html.',
     handlers: { GET: show },
   });

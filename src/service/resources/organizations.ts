@@ -7,7 +7,7 @@ import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
-import { list } from '../listing/listing.ts';
+import { list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { recordApplicationDeletions, recordTokenDeletions } from '../store/activity.ts';
 import {
@@ -43,7 +43,7 @@ export function serveOrganizations(app: FastifyInstance, service: ServiceContext
     description: 'One organization, by id or by name. DELETE also deletes its applications and their tokens.',
     fields: organizationFields,
     handlers: {
-      GET: async (exchange) => organizationJson(await seenOrganization(exchange), exchange.caller, true),
+      GET: async (exchange) => organizationJson(await matchingOrganization(exchange), exchange.caller, true),
       PUT: (exchange) => change(exchange, true),
       PATCH: (exchange) => change(exchange, false),
       DELETE: remove,
@@ -73,6 +73,15 @@ export async function seenOrganization(exchange: Exchange): Promise<Organization
   return organization;
 }
 
+/** The same, if the filters of the query string hold for the organization. */
+async function matchingOrganization(exchange: Exchange): Promise<OrganizationRecord> {
+  const organization = await seenOrganization(exchange);
+  const visible = { sql: 'o.id = $1', values: [organization.id] };
+  const rows = { fields: organizationFields, from: ORGANIZATION_FROM, visible };
+  await requireMatch(exchange.service.database, exchange.request.url, rows);
+  return organization;
+}
+
 async function organizationId({ service, params, request }: Exchange): Promise<number> {
   const { id = '' } = params;
   if (/^\d+$/.test(id)) return pathId(id);
@@ -90,12 +99,12 @@ async function create(exchange: Exchange): Promise<unknown> {
 }
 
 async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
-  const { id } = await seenOrganization(exchange);
+  const { id } = await matchingOrganization(exchange);
   return organizationJson(await changeOrganization(exchange, id, replace), exchange.caller, true);
 }
 
 async function remove(exchange: Exchange): Promise<undefined> {
-  const { id } = await seenOrganization(exchange);
+  const { id } = await matchingOrganization(exchange);
   return removeOrganization(exchange, id);
 }
 

@@ -66,6 +66,12 @@ export function userRelation(alias: string): Relation {
   };
 }
 
+/** A relation to what the controller keeps of a user beside the account, by the alias of the user's table. */
+export function profileRelation(alias: string): Relation {
+  const column = `COALESCE((SELECT p.ldap_dn FROM main_profile p WHERE p.user_id = ${alias}.id), '')`;
+  return { searchFields: [], fields: { ldap_dn: { type: 'string', label: 'LDAP DN', column } } };
+}
+
 /**
  * Adds an entry on a change by the caller to the activity stream, in the transaction of the change.
  *

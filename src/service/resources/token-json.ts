@@ -1,7 +1,7 @@
 import type { FieldSet } from '../listing/fields.ts';
 import { scopeProblem } from '../oauth2/oauth-request.ts';
 import type { TokenRecord } from '../store/tokens.ts';
-import { leadingFields, MASK, namedRelation, userRelation } from './resource.ts';
+import { leadingFields, MASK, namedRelation, profileRelation, userRelation } from './resource.ts';
 
 /** The token values that the creating response shows. */
 export interface IssuedValues {
@@ -135,6 +135,7 @@ export const tokenFields: FieldSet = {
         is_active: { type: 'boolean', label: 'Active', column: 'u.is_active' },
         last_login: { type: 'datetime', label: 'Last login', column: 'u.last_login' },
       },
+      relations: { profile: profileRelation('u') },
     },
   },
   searchFields: ['description'],

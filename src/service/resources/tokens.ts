@@ -13,7 +13,7 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid, notFound } from '../failure.ts';
 import type { Condition } from '../listing/filters.ts';
-import { list } from '../listing/listing.ts';
+import { type Listing, list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { findApplication } from '../store/applications.ts';
@@ -63,9 +63,13 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
  * Lists the tokens that meet a condition. Filters reach into the application of a token only if the caller may
  * see it: the owner of a token may not.
  */
-export function listTokens({ service, request, caller }: Exchange, visible: Condition): Promise<unknown> {
+export function listTokens(exchange: Exchange, visible: Condition): Promise<unknown> {
+  return list(exchange.service.database, exchange.request.url, tokenListing(exchange, visible));
+}
+
+function tokenListing({ caller }: Exchange, visible: Condition): Listing<TokenRecord> {
   const seen = visibleApplications(caller.user, visible.values.length + 1, 'g');
-  return list<TokenRecord>(service.database, request.url, {
+  return {
     fields: tokenFields,
     columns: TOKEN_COLUMNS,
     from: `${TOKEN_FROM}
@@ -73,13 +77,16 @@ export function listTokens({ service, request, caller }: Exchange, visible: Cond
       LEFT JOIN main_organization o ON o.id = g.organization_id`,
     visible: { sql: visible.sql, values: [...visible.values, ...seen.values] },
     render: (token) => tokenJson(token),
-  });
+  };
 }
 
-async function seen({ service, caller, params }: Exchange): Promise<TokenRecord> {
+async function seen(exchange: Exchange): Promise<TokenRecord> {
+  const { service, caller, params, request } = exchange;
   const token = await findToken(service.database, pathId(params['id']));
   if (token === null) throw notFound();
   if (!canSeeToken(caller.user, token)) throw forbidden();
+  const listing = tokenListing(exchange, { sql: 't.id = $1', values: [token.id] });
+  await requireMatch(service.database, request.url, listing);
   return token;
 }
 
@@ -94,6 +101,7 @@ async function changeable({ caller, params }: Exchange, transaction: Queryable):
 /** Changes scope and description. Other fields are read-only and ignored. */
 async function change(exchange: Exchange, method: 'PUT' | 'PATCH'): Promise<unknown> {
   const { service, request } = exchange;
+  if (request.url.includes('?')) await seen(exchange);
   const body = jsonObject(request);
   return service.database.transaction(async (transaction) => {
     const before = await changeable(exchange, transaction);
@@ -118,7 +126,8 @@ async function change(exchange: Exchange, method: 'PUT' | 'PATCH'): Promise<unkn
 }
 
 async function revoke(exchange: Exchange): Promise<undefined> {
-  const { service } = exchange;
+  const { service, request } = exchange;
+  if (request.url.includes('?')) await seen(exchange);
   await service.database.transaction(async (transaction) => {
     const token = await changeable(exchange, transaction);
     if (!(await deleteToken(transaction, token.id))) throw notFound();

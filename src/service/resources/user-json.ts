@@ -3,7 +3,7 @@ import type { Caller } from '../auth/authenticate.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import type { UserRecord } from '../store/users.ts';
 import { namedSegment } from './request-values.ts';
-import { leadingFields } from './resource.ts';
+import { leadingFields, profileRelation } from './resource.ts';
 
 /** A user as the API shows it to a caller. A masked password shows that the account is local. */
 export function userJson(user: UserRecord, caller: Caller, detail = false): Record<string, unknown> {
@@ -144,7 +144,7 @@ export const userFields: FieldSet = {
     },
     date_joined: { type: 'datetime', label: 'Date joined', column: 'u.date_joined', hidden: true },
   },
-  relations: {},
+  relations: { profile: profileRelation('u') },
   searchFields: ['username', 'first_name', 'last_name', 'email'],
   order: ['username'],
 };

@@ -4,7 +4,7 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
 import type { Condition } from '../listing/filters.ts';
-import { list } from '../listing/listing.ts';
+import { list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { keepDeletedActor, recordTokenDeletions } from '../store/activity.ts';
 import { deleteUser, findUser, findUserByName, USER_COLUMNS, type UserRecord } from '../store/users.ts';
@@ -39,7 +39,7 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
     description: 'One user, by id or by name. A new password or a deactivation ends all sessions.',
     fields: userFields,
     handlers: {
-      GET: async (exchange) => userJson(await seenUser(exchange), exchange.caller, true),
+      GET: async (exchange) => userJson(await matchingUser(exchange), exchange.caller, true),
       PUT: (exchange) => change(exchange, true),
       PATCH: (exchange) => change(exchange, false),
       DELETE: remove,
@@ -141,8 +141,17 @@ export async function seenUser(exchange: Exchange): Promise<UserRecord> {
   return user;
 }
 
+/** The same, if the filters of the query string hold for the user. */
+async function matchingUser(exchange: Exchange): Promise<UserRecord> {
+  const user = await seenUser(exchange);
+  const visible = { sql: 'u.id = $1', values: [user.id] };
+  const rows = { fields: userFields, from: 'auth_user u', visible };
+  await requireMatch(exchange.service.database, exchange.request.url, rows);
+  return user;
+}
+
 async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
-  const { id } = await seenUser(exchange);
+  const { id } = await matchingUser(exchange);
   await changeUser(exchange, { id, body: jsonObject(exchange.request), replace });
   const changed = await findUser(exchange.service.database, id);
   if (changed === null) throw notFound();
@@ -151,7 +160,7 @@ async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
 
 async function remove(exchange: Exchange): Promise<undefined> {
   const { service, caller } = exchange;
-  const { id } = await seenUser(exchange);
+  const { id } = await matchingUser(exchange);
   await service.database.transaction(async (transaction) => {
     const { caller: deleter, user } = await lockUser(transaction, { caller: caller.user, id });
     if (!canDeleteUser(deleter, user)) throw forbidden();
