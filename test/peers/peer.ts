@@ -288,6 +288,27 @@ export class Peer {
   }
 }
 
+/** Runs the awx CLI as `admin` against a controller, and gives what it printed and its exit code. */
+export async function awxCli(
+  { url, password }: { readonly url: string; readonly password: string },
+  args: readonly string[],
+): Promise<{ readonly stdout: string; readonly code: number }> {
+  const env = {
+    ...process.env,
+    CONTROLLER_HOST: url,
+    CONTROLLER_USERNAME: 'admin',
+    CONTROLLER_PASSWORD: password,
+  };
+  try {
+    const { stdout } = await run(join(PEERS, 'awx'), [...args], { env, timeout: REQUEST_TIMEOUT_MS });
+    return { stdout, code: 0 };
+  } catch (error) {
+    const failed = error as { code: unknown; stdout: string };
+    if (typeof failed.code !== 'number') throw error;
+    return { stdout: failed.stdout, code: failed.code };
+  }
+}
+
 /**
  * Describes tests on a peer of their own, which runs while they do. Where the peers cannot run, the tests are skipped
  * and stderr says why.

@@ -24,9 +24,13 @@ export function serveLogin(app: FastifyInstance, service: ServiceContext): void 
   app.get('/api/login/', { config: { describes: LOGIN } }, (request, reply) =>
     showLogin(service, request, reply),
   );
-  app.post('/api/login/', { config: { describes: LOGIN } }, (request, reply) =>
-    logIn(service, request, reply),
-  );
+  app.route({
+    // The controller reads PUT as POST.
+    method: ['POST', 'PUT'],
+    url: '/api/login/',
+    config: { describes: LOGIN },
+    handler: (request, reply) => logIn(service, request, reply),
+  });
   app.route({
     method: ['GET', 'POST'],
     // HEAD is safe (RFC 9110 section 9.2.1): it must not end a session.
@@ -35,8 +39,17 @@ export function serveLogin(app: FastifyInstance, service: ServiceContext): void 
     config: { describes: LOGOUT },
     handler: (request, reply) => logOut(service, request, reply),
   });
+  describeMethods(app, '/api/login/', 'GET, POST, PUT, HEAD, OPTIONS');
+  describeMethods(app, '/api/logout/', 'GET, POST, OPTIONS');
   redirectWithoutSlash(app, '/api/login/');
   redirectWithoutSlash(app, '/api/logout/');
+}
+
+/** Answers OPTIONS with the methods, as the controller does. */
+function describeMethods(app: FastifyInstance, url: string, allow: string): void {
+  app.options(url, { config: { describes: OPTIONS } }, (_request, reply) =>
+    reply.headers({ Allow: allow, 'Cache-Control': NO_STORE }).type('text/html; charset=utf-8').send(''),
+  );
 }
 
 async function showLogin(
@@ -234,6 +247,12 @@ const LOGOUT: RouteDescription = {
   anonymous: true,
   form: { csrfmiddlewaretoken: { description: 'The value of the CSRF cookie.', required: true } },
   answers: { 302: 'Logged out.', 403: 'The CSRF token is missing or wrong.' },
+};
+
+const OPTIONS: RouteDescription = {
+  summary: 'The methods',
+  anonymous: true,
+  answers: { 200: 'The header Allow names them.' },
 };
 
 const START: RouteDescription = {

@@ -2,7 +2,7 @@ import type { Queryable } from '../../db/database.ts';
 import { administersOrganization } from '../access.ts';
 import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import type { Exchange } from '../endpoint.ts';
-import { forbidden, invalid, notFound } from '../failure.ts';
+import { badRequest, forbidden, invalid, notFound } from '../failure.ts';
 import { jsonObject } from '../request.ts';
 import { recordTokenDeletions } from '../store/activity.ts';
 import {
@@ -180,6 +180,14 @@ async function readApplication(
   const { authorization_grant_type } =
     before ??
     readFields(declared, body, { current: { authorization_grant_type: '' }, method: 'POST', problems });
+  // The controller reads the organization before it checks the other fields, except for superusers.
+  if (
+    !caller.is_superuser &&
+    problems['organization'] !== undefined &&
+    (body['organization'] ?? null) !== null
+  ) {
+    throw badRequest('Bad data found in the field organization.');
+  }
   // Only superusers learn whether it exists. For others, a missing one is refused like a foreign one.
   if (organization !== null && caller.is_superuser && organization !== before?.organization_id) {
     const found = await findOrganization(service.database, organization);

@@ -6,7 +6,7 @@ import { issuerOf } from '../oauth2/metadata.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { loginProviders } from '../sso/configuration.ts';
 
-/** `/api/`, `/api/v2/`, `/api/v2/ping/`, `/api/v2/auth/` and `/api/v2/config/`. */
+/** `/api/`, `/api/v2/`, `/api/v2/ping/`, `/api/v2/auth/`, `/api/v2/config/`, and the collections that are empty. */
 export function serveRoots(app: FastifyInstance, service: ServiceContext): void {
   servePublic(app, {
     path: '/api/',
@@ -61,7 +61,19 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
       GET: () => Promise.resolve({ time_zone: 'UTC', version: service.version, eula: '' }),
     },
   });
+  for (const name of EMPTY) {
+    serveEndpoint(app, service, {
+      path: `/api/v2/${name}/`,
+      name: `${name[0]?.toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`,
+      description:
+        'This service has none. The collection is here for clients that ask every controller for it.',
+      handlers: { GET: () => Promise.resolve({ count: 0, next: null, previous: null, results: [] }) },
+    });
+  }
 }
+
+/** Collections of the controller that the awx CLI asks for before every command on users, and that are empty here. */
+const EMPTY = ['teams', 'projects', 'workflow_job_templates', 'instance_groups'];
 
 const COLLECTIONS = [
   'ping',
@@ -79,6 +91,7 @@ const COLLECTIONS = [
   'jobs',
   'metrics',
   'activity_stream',
+  ...EMPTY,
 ];
 
 /** The collections by name. The controller calls its inventories `inventory` here and nowhere else. */

@@ -158,6 +158,11 @@ async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
   return userJson(changed, exchange.caller, true);
 }
 
+/** What the controller records of a deleted user. */
+function deletedFacts({ id, username, first_name, last_name, email, is_superuser }: UserRecord) {
+  return { id, username, first_name, last_name, email, is_superuser, password: 'hidden' };
+}
+
 async function remove(exchange: Exchange): Promise<undefined> {
   const { service, caller } = exchange;
   const { id } = await matchingUser(exchange);
@@ -170,7 +175,7 @@ async function remove(exchange: Exchange): Promise<undefined> {
     if (!(await deleteUser(transaction, user.id))) throw notFound();
     await logChange(exchange, transaction, {
       operation: 'delete',
-      changes: { id: user.id, username: user.username, password: 'hidden' },
+      changes: deletedFacts(user),
       object1: 'user',
     });
   });

@@ -7,12 +7,19 @@ import { describe, expect, inject, it } from 'vitest';
 import { Secret } from '../../../src/domain/secret.ts';
 import { type RunningService, startService } from '../../../src/service/server.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
+import { DATABASES } from '../../support/service.ts';
 import { withIssuer } from './issuer.ts';
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
 const REPLAY = path('../../../../shared/conformance/replay.mjs');
 
-/** All flows of the recording. */
+/** A recording: its exchanges, the stated differences, and all its flows. */
+interface Recording {
+  readonly exchanges: string;
+  readonly differences: string;
+  readonly flows: readonly string[];
+}
+
 const FLOWS = [
   'initial',
   'setup',
@@ -59,25 +66,43 @@ function startLikeRecorded(database: { url: Secret } | { folder: null }): Promis
   });
 }
 
-/** What differs on purpose: as stated for an exchange, else as stated for all redirects. */
-function statedDifferences(issuer: string): object {
-  const stated = JSON.parse(readFileSync(path('differences.json'), 'utf8')) as Readonly<
-    Record<string, object>
-  >;
-  const general = withIssuer(path('../../../../shared/conformance/exchanges.jsonl'), issuer);
-  return { ...general, ...stated };
+const RECORDINGS = {
+  first: {
+    exchanges: path('../../../../shared/conformance/exchanges.jsonl'),
+    differences: path('differences.json'),
+    flows: FLOWS,
+  },
+  more: {
+    exchanges: path('../../../../shared/conformance/exchanges-more.jsonl'),
+    differences: path('differences-more.json'),
+    flows: [
+      ...['initial', 'setup', 'login', 'precedence', 'create', 'filters', 'detail', 'applications'],
+      ...['o/token', 'authorize', 'scope', 'settings', 'closing'],
+    ],
+  },
+} satisfies Readonly<Record<string, Recording>>;
+
+/** What differs on purpose: as stated for an exchange, else as stated for all redirects. `ISSUER` is the service. */
+function statedDifferences({ exchanges, differences }: Recording, issuer: string): object {
+  const text = readFileSync(differences, 'utf8').replaceAll('ISSUER', encodeURIComponent(issuer));
+  const stated = JSON.parse(text) as Readonly<Record<string, object>>;
+  return { ...withIssuer(exchanges, issuer), ...stated };
 }
 
-async function replay(service: RunningService, databaseUrl: string | null): Promise<readonly string[]> {
+async function replay(
+  recording: Recording,
+  service: RunningService,
+  databaseUrl: string | null,
+): Promise<readonly string[]> {
   const sql = `${process.execPath} ${path('run-sql.ts')}`;
   const folder = mkdtempSync(join(tmpdir(), 'tokenctl-conformance-'));
   const differences = join(folder, 'differences.json');
-  writeFileSync(differences, JSON.stringify(statedDifferences(service.url)));
+  writeFileSync(differences, JSON.stringify(statedDifferences(recording, service.url)));
   const child = spawn(
     process.execPath,
     [
       REPLAY,
-      ...['--base', service.url, '--flow', FLOWS.join(',')],
+      ...['--base', service.url, '--exchanges', recording.exchanges, '--flow', recording.flows.join(',')],
       ...['--differences', differences],
       ...(databaseUrl === null ? [] : ['--sql-via', sql]),
     ],
@@ -91,25 +116,33 @@ async function replay(service: RunningService, databaseUrl: string | null): Prom
   return failures;
 }
 
-describe.skipIf(!existsSync(REPLAY))('the recorded exchanges of a real controller', () => {
-  it('are answered alike on PostgreSQL', { timeout: 180_000 }, async () => {
-    const url = await createDatabase(inject('postgresUrl'));
-    const service = await startLikeRecorded({ url: new Secret(url) });
-    try {
-      expect(await replay(service, url)).toEqual([]);
-    } finally {
-      await service.close();
-    }
-  });
+describe.skipIf(!existsSync(REPLAY))('exchanges recorded from a real controller', () => {
+  it.skipIf(!DATABASES.includes('PostgreSQL')).each(Object.entries(RECORDINGS))(
+    '%s: are answered alike on PostgreSQL',
+    { timeout: 240_000 },
+    async (_, recording) => {
+      const url = await createDatabase(inject('postgresUrl'));
+      const service = await startLikeRecorded({ url: new Secret(url) });
+      try {
+        expect(await replay(recording, service, url)).toEqual([]);
+      } finally {
+        await service.close();
+      }
+    },
+  );
 
-  it('are answered alike on the embedded database, where no SQL step is needed', {
-    timeout: 180_000,
-  }, async () => {
-    const service = await startLikeRecorded({ folder: null });
-    try {
-      expect(await replay(service, null)).toEqual([]);
-    } finally {
-      await service.close();
-    }
-  });
+  it.skipIf(!DATABASES.includes('the embedded database'))(
+    'are answered alike on the embedded database, where no SQL step is needed',
+    {
+      timeout: 240_000,
+    },
+    async () => {
+      const service = await startLikeRecorded({ folder: null });
+      try {
+        expect(await replay(RECORDINGS.first, service, null)).toEqual([]);
+      } finally {
+        await service.close();
+      }
+    },
+  );
 });

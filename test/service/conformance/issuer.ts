@@ -11,8 +11,8 @@ export interface HeaderDifference {
   readonly headers: Readonly<Record<string, unknown>>;
 }
 
-/** The recorded clients' redirect URI. */
-const CLIENT = 'http://127.0.0.1:9999/';
+/** An address of a client, with an authorization response. The recorded controller's own begin with `/` or `{{origin}}`. */
+const AUTHORIZATION_RESPONSE = /^https?:\/\/[^?#]*\?([^#]*&)?(code|error)=/;
 
 /**
  * Expects `iss` (RFC 9207) in every recorded redirect to a client: the recorded address, and the issuer after
@@ -28,7 +28,7 @@ export function withIssuer(recording: string, issuer: string): Readonly<Record<s
   const expected = exchanges.flatMap((line) => {
     const { id, expect } = JSON.parse(line) as Exchange;
     const location = expect?.headers?.['Location'];
-    if (typeof location !== 'string' || !location.startsWith(CLIENT)) return [];
+    if (typeof location !== 'string' || !AUTHORIZATION_RESPONSE.test(location)) return [];
     const headers = { ...expect?.headers, Location: `${location}&iss=${encodeURIComponent(issuer)}` };
     return [[id, { headers }] as const];
   });
