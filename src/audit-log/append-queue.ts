@@ -31,7 +31,7 @@ export class AppendQueue {
   /**
    * Appends an entry together with all other pending ones.
    *
-   * @throws TokenctlError `audit_unavailable` for data that is not plain JSON, or if the write fails.
+   * @throws TokenctlError `audit_unavailable` for data that is not plain JSON, or if the write fails; `intent_closed`.
    */
   append(draft: EntryDraft): Promise<Entry> {
     const { promise, resolve, reject } = Promise.withResolvers<Entry>();
@@ -53,7 +53,7 @@ export class AppendQueue {
         const links = await this.#options.write(group.map(({ draft }) => draft));
         links.forEach((link, index) => {
           if ('entry' in link) group[index]?.resolve(link.entry);
-          else group[index]?.reject(this.#notPlainJson(link.error));
+          else group[index]?.reject(this.#draftRefused(link.error));
         });
       } catch (cause) {
         const error = this.#options.failure(cause);
@@ -63,7 +63,8 @@ export class AppendQueue {
     this.#flushing = null;
   }
 
-  #notPlainJson(cause: unknown): TokenctlError {
+  #draftRefused(cause: unknown): TokenctlError {
+    if (cause instanceof TokenctlError) return cause;
     return new TokenctlError(
       'audit_unavailable',
       `Could not write the audit log ${this.#options.name}: the entry is not plain JSON`,

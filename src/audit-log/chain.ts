@@ -3,7 +3,7 @@ import canonicalize from 'canonicalize';
 import type { Entry, EntryDraft, Head } from '../operations/ports/audit-log.ts';
 import type { Clock } from '../operations/ports/scheduler.ts';
 import { parseEntry } from './entry.ts';
-import { logRefused } from './failures.ts';
+import { intentClosed, logRefused } from './failures.ts';
 
 /** The `previous` of the first entry: 64 zeros. */
 const NO_HASH = '0'.repeat(64);
@@ -43,20 +43,23 @@ export function linkEntry(draft: EntryDraft, { head, open, at }: ChainState & { 
   return { entry: JSON.parse(line) as Entry, line, head: { size: seq, hash: hashOf(line) } };
 }
 
-/** A linked draft, or the error for a draft that JSON cannot hold. */
+/** A linked draft, or the error for a draft that cannot be appended. */
 export type LinkResult = Link | { readonly error: unknown };
 
 /**
- * Links several drafts to a chain. A draft that JSON cannot hold is left out.
+ * Links several drafts to a chain. A draft that JSON cannot hold is left out, and so is a second outcome of an intent:
+ * two processes that reconcile after a crash find the same open intents.
  *
  * @returns One result per draft, in their order, and the state of the chain after them.
  */
 export function linkGroup(
   drafts: readonly EntryDraft[],
-  { state, clock }: { readonly state: ChainState; readonly clock: Clock },
+  { name, state, clock }: { readonly name: string; readonly state: ChainState; readonly clock: Clock },
 ): { readonly links: readonly LinkResult[]; readonly state: ChainState } {
   let { head, open } = state;
   const links = drafts.map((draft): LinkResult => {
+    const { closes } = draft;
+    if (closes !== undefined && !open.includes(closes)) return { error: intentClosed(name, closes) };
     try {
       const link = linkEntry(draft, { head, open, at: clock.now() });
       ({ head } = link);

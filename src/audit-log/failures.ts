@@ -27,6 +27,18 @@ export function logRefused(name: string, why: string, hint: string): TokenctlErr
   return new TokenctlError('audit_unavailable', `Refused to use the audit log ${name}: ${why}`, { hint });
 }
 
+/** The error for a second outcome of an intent. */
+export function intentClosed(name: string, intent: number): TokenctlError {
+  return new TokenctlError(
+    'intent_closed',
+    `Intent ${intent} already has an outcome in the audit log ${name}`,
+    {
+      hint: 'Run the command again. It reads the target, and finishes what is left.',
+      details: { intent },
+    },
+  );
+}
+
 /** The error for a line, counted from 1, that is not an entry; with its file if the log has several. */
 export function invalidLine(
   name: string,

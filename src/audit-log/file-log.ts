@@ -203,7 +203,7 @@ async function appendGroup(options: AppendOptions): Promise<AppendResult> {
   const { end, torn } = await findEnd(options);
   if (torn.length > 0) await file.truncate(end.size);
   const drafts = torn.length > 0 ? [repairNote(torn, options.drafts), ...options.drafts] : options.drafts;
-  const { links, state } = linkGroup(drafts, { state: end, clock });
+  const { links, state } = linkGroup(drafts, { name: options.path, state: end, clock });
   const text = links.map((link) => ('line' in link ? `${link.line}\n` : '')).join('');
   const bytes = Buffer.from(text);
   await writeDurably(file, bytes, end.size);

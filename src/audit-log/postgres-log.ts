@@ -157,7 +157,7 @@ class PostgresLog implements AuditLog {
     return database.transaction(async (transaction) => {
       await lockForAppend(transaction, this.#timeoutMs);
       const state = this.#stateAfter(await lastRow(transaction));
-      const { links } = linkGroup(drafts, { state, clock: this.#clock });
+      const { links } = linkGroup(drafts, { name: this.#name, state, clock: this.#clock });
       await insertLinks(transaction, links);
       return links;
     });

@@ -32,6 +32,8 @@ export type TokenctlErrorCode =
   | 'audit_unavailable'
   /** A change was made but its outcome could not be recorded; the next run reconciles it. */
   | 'outcome_unrecorded'
+  /** The audit log has an outcome of this intent already. */
+  | 'intent_closed'
   /** The hash chain of the audit log is broken. */
   | 'log_broken'
   /** Some of the work was done; the report says what is left. */

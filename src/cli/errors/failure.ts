@@ -112,6 +112,7 @@ const byErrorCode: Readonly<Record<TokenctlErrorCode, number>> = {
   partly_done: exitCodes.partlyDone,
   audit_unavailable: exitCodes.auditLog,
   outcome_unrecorded: exitCodes.auditLog,
+  intent_closed: exitCodes.auditLog,
   log_broken: exitCodes.auditLog,
   target_unreachable: exitCodes.unreachable,
   target_misbehaved: exitCodes.unreachable,

@@ -90,7 +90,10 @@ export class Journal {
 export function outcomeUnrecorded(cause: unknown, details: Readonly<Record<string, unknown>>): TokenctlError {
   const why = cause instanceof TokenctlError ? `: ${cause.message}` : '';
   return new TokenctlError('outcome_unrecorded', `The outcome could not be recorded in the audit log${why}`, {
-    hint: 'Make the audit log writable, then run the command again. It finishes the work and records the outcome.',
+    hint:
+      cause instanceof TokenctlError && cause.code === 'intent_closed' && cause.hint !== undefined
+        ? cause.hint
+        : 'Make the audit log writable, then run the command again. It finishes the work and records the outcome.',
     details,
     cause,
   });

@@ -1,4 +1,5 @@
 import type { RefreshTokenState } from '../../domain/token.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planSessions } from '../sessions/sessions.ts';
@@ -16,7 +17,7 @@ interface ReconcileOptions {
  * Closes what runs on the same target left open when they were killed: each of their intents gets an
  * outcome that says what can still be found out, marked `reconciled`.
  *
- * @returns How many intents were closed.
+ * @returns How many intents were closed. Those that another process closed meanwhile are not counted.
  * @throws TokenctlError `audit_unavailable`, and whatever the target throws.
  */
 export async function reconcile(options: ReconcileOptions): Promise<number> {
@@ -24,20 +25,19 @@ export async function reconcile(options: ReconcileOptions): Promise<number> {
   const abandoned = (await log.abandonedIntents()).filter(
     (intent) => intent.target['address'] === description.address,
   );
+  let closed = 0;
   for (const intent of abandoned) {
     const { operation, run, target } = intent;
     const data = { reconciled: true, ...(await findOut(intent, options.target)) };
-    await log.append({
-      kind: 'outcome',
-      operation,
-      run,
-      actor: options.actor,
-      target,
-      data,
-      closes: intent.seq,
-    });
+    const outcome = { operation, run, actor: options.actor, target, data, closes: intent.seq };
+    try {
+      await log.append({ kind: 'outcome', ...outcome });
+      closed += 1;
+    } catch (error) {
+      if (!(error instanceof TokenctlError) || error.code !== 'intent_closed') throw error;
+    }
   }
-  return abandoned.length;
+  return closed;
 }
 
 /** Determines what became of an intent without an outcome, as far as the target still shows it. */

@@ -171,6 +171,8 @@ export class RunTally {
   #close(entry: Entry): void {
     const { data, closes = 0 } = entry;
     const intent = this.#open.get(closes);
+    // Versions before 0.2.0 could record a second outcome of an intent. The first one counts.
+    if (intent === undefined && closes >= this.#first.seq) return;
     this.#open.delete(closes);
     const { step, result } = data;
     if (closes === this.#first.seq) this.#closing = data;

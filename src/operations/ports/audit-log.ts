@@ -105,7 +105,8 @@ export interface Pruning {
 
 /**
  * The audit log. `append` returns only when the entry is on stable storage, and throws
- * `TokenctlError` (`audit_unavailable`) otherwise: await it before making a change.
+ * `TokenctlError` (`audit_unavailable`) otherwise: await it before making a change. An intent has one outcome: a
+ * second one is refused (`intent_closed`), whichever process appends it.
  */
 export interface AuditLog {
   append(draft: EntryDraft): Promise<Entry>;

@@ -17,6 +17,7 @@ const promised: Record<TokenctlErrorCode, number> = {
   partly_done: 5,
   audit_unavailable: 6,
   outcome_unrecorded: 6,
+  intent_closed: 6,
   log_broken: 6,
   target_unreachable: 7,
   target_misbehaved: 7,

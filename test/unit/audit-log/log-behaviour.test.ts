@@ -52,6 +52,20 @@ describe.each(EMPTY_LOGS)('an audit log in %s', (_kind, open) => {
     expect(await at.log.verify()).toMatchObject({ entries: 2, break: null });
   });
 
+  test('takes one outcome of an intent, and refuses a second one under the lock', async () => {
+    await using at = await open();
+    const { seq } = await at.log.append(draft({ kind: 'intent' }));
+    const closing = draft({ kind: 'outcome', closes: seq });
+    const others = [at.another(), at.another(), at.log];
+    const results = await Promise.allSettled(others.map((log) => log.append(closing)));
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await refusal(at.log.append(closing))).toMatchObject({
+      code: 'intent_closed',
+      message: `Intent ${seq} already has an outcome in the audit log ${at.name}`,
+    });
+    expect(await sequence(at.log)).toEqual([1, 2]);
+  });
+
   test('does not build on a last line that is no entry', async () => {
     await using at = await open();
     await at.log.append(draft());

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { openFileLog } from '../../../src/audit-log/file-log.ts';
+import { Journal } from '../../../src/operations/journal/journal.ts';
 import { reconcile } from '../../../src/operations/journal/reconcile.ts';
-import { draft } from '../../support/drafts.ts';
-import { databaseFixture, fixture } from '../../support/fixture.ts';
+import { draft, stillClock } from '../../support/drafts.ts';
+import { databaseFixture, failingFrom, fixture } from '../../support/fixture.ts';
+import { refusal } from '../../support/logs.ts';
 import { refreshToken } from '../../support/memory-refresh-tokens.ts';
 import { session } from '../../support/memory-sessions.ts';
 import { description } from '../../support/memory-target.ts';
@@ -85,6 +88,38 @@ describe('reconcile', () => {
     await at.log.append(draft({ kind: 'intent', target: here, run }));
     expect(await reconcile(at.common)).toBe(0);
     expect((await at.entries()).at(-1)?.open).toEqual([1, 2]);
+  });
+
+  test('closes an intent once, however many processes reconcile at the same time', async () => {
+    await using at = await fixture(2);
+    const tokens = [{ user: 'alice', ids: [1, 2, 8, 9] }];
+    const intent = await at.log.append(
+      draft({ kind: 'intent', target: here, data: { step: 'batch', tokens } }),
+    );
+    const logs = [1, 2, 3, 4].map(() => openFileLog({ path: at.path, clock: stillClock }));
+    // All of them have read the open intents before the first one closes any.
+    const begun = Promise.all(logs.map((log) => log.abandonedIntents()));
+    const closed = await Promise.all(
+      logs.map((each, index) => {
+        const log = failingFrom(each, Number.POSITIVE_INFINITY);
+        const abandonedIntents = () => begun.then((read) => read[index] ?? []);
+        return reconcile({ ...at.common, log: { ...log, abandonedIntents } });
+      }),
+    );
+    expect(closed.sort()).toEqual([0, 0, 0, 1]);
+    expect((await at.entries()).filter(({ closes }) => closes === intent.seq)).toHaveLength(1);
+  });
+
+  test('refuses to record the outcome of an intent that another process closed', async () => {
+    await using at = await fixture(1);
+    const journal = new Journal({ ...at.common, operation: 'tokens.revoke' });
+    const intent = await journal.intent({ step: 'batch', tokens: [{ user: 'alice', ids: [1] }] });
+    expect(await reconcile(at.common)).toBe(1);
+    expect(await refusal(journal.outcome(intent, { step: 'batch', revoked: [1] }))).toMatchObject({
+      code: 'outcome_unrecorded',
+      message: expect.stringContaining(`Intent ${intent.seq} already has an outcome`),
+      hint: expect.stringContaining('Run the command again'),
+    });
   });
 
   test('survives an intent whose data are of another shape', async () => {

@@ -1,4 +1,4 @@
-import { appendFile } from 'node:fs/promises';
+import { appendFile, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { type LogReport, reportLog } from '../../../src/operations/audit-log/report-log.ts';
@@ -8,6 +8,7 @@ import { htmlOf, markdownOf } from '../../../src/reports/log-report-formats.ts';
 import { draft } from '../../support/drafts.ts';
 import { HOSTILE, richLog } from '../../support/export-estate.ts';
 import { fixture } from '../../support/fixture.ts';
+import { chainOf } from '../audit-log/chains.ts';
 
 async function runsOf(report: LogReport): Promise<RunAccount[]> {
   const runs: RunAccount[] = [];
@@ -94,6 +95,28 @@ describe('reportLog', () => {
       ['before', 'noted'],
       ['across', 'done'],
     ]);
+  });
+
+  test('counts an intent once that an older version closed twice', async () => {
+    await using at = await fixture();
+    const batch = { step: 'batch', tokens: [{ user: 'alice', ids: [1, 2] }] };
+    const data = { reconciled: true, step: 'batch', gone: [1, 2], alive: [] };
+    const lines = chainOf([
+      draft({ run: 'killed', kind: 'intent', data: batch }),
+      draft({ run: 'killed', kind: 'outcome', closes: 1, data }),
+      draft({ run: 'killed', kind: 'outcome', closes: 1, data }),
+      draft({ run: 'finished', kind: 'intent', data: batch }),
+      draft({ run: 'finished', kind: 'outcome', closes: 4, data: { step: 'batch', revoked: [1, 2] } }),
+      draft({ run: 'finished', kind: 'outcome', closes: 4, data }),
+    ]);
+    await writeFile(at.path, `${lines.join('\n')}\n`);
+    const report = await reportLog({ log: at.log });
+    expect(report.verification.break).toBeNull();
+    expect((await runsOf(report)).map(({ run, state, counts }) => [run, state, counts.revoked])).toEqual([
+      ['killed', 'interrupted', 2],
+      ['finished', 'done', 2],
+    ]);
+    expect(report.totals).toMatchObject({ counts: { revoked: 4 }, interrupted: 1 });
   });
 
   test('lists open intents', async () => {
