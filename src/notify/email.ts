@@ -60,6 +60,15 @@ export function openEmail(options: EmailOptions): Notifier {
 
 function failure(host: string, cause: unknown): TokenctlError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+  const reply = cause instanceof Error && 'responseCode' in cause ? Number(cause.responseCode) : null;
+  // RFC 5321 §4.2.1: 4yz is a transient refusal, such as greylisting.
+  if (reply !== null && reply >= 400 && reply < 500) {
+    return new TokenctlError(
+      'target_unreachable',
+      `The mail server at ${host} does not accept the message now (${reply})`,
+      { cause },
+    );
+  }
   if (code === 'EAUTH') {
     return new TokenctlError('permission_refused', `The mail server at ${host} refused the credentials`, {
       cause,

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { TokenctlError } from '../domain/errors.ts';
 import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 
 /** Where notices are sent, and what happens with the results. */
@@ -16,7 +17,10 @@ const PAUSES_MS: readonly number[] = [30_000, 120_000, 600_000, 1_800_000, 4_800
 /** The length of the queue. Further notices are dropped. */
 const MAX_WAITING = 1000;
 
-/** Sends notices in the background. Failures are reported to `onResult` only. */
+/**
+ * Sends notices in the background, in order. One that was refused for good is dropped, so that the next ones do not wait for
+ * it. Failures are reported to `onResult` only.
+ */
 export class NoticeQueue {
   readonly #options: NoticeQueueOptions;
   readonly #waiting: Notice[] = [];
@@ -65,6 +69,7 @@ export class NoticeQueue {
         return null;
       } catch (error) {
         failure = error;
+        if (!(error instanceof TokenctlError) || error.code !== 'target_unreachable') break;
       }
     }
     return failure;

@@ -105,12 +105,15 @@ function plain({ id, type, at, data }: Notice): unknown {
 function failureFor(status: number, host: string): Failure | null {
   if (status >= 200 && status < 300) return null;
   const refused = status === 401 || status === 403;
+  // RFC 9110 §15.5.9 and RFC 6585 §4: the same request may be accepted later.
+  const isTemporary = status === 408 || status === 429 || status >= 500;
+  const code = refused ? 'permission_refused' : 'target_misbehaved';
   const error = new TokenctlError(
-    refused ? 'permission_refused' : 'target_misbehaved',
+    isTemporary ? 'target_unreachable' : code,
     `The webhook at ${host} answered ${status}`,
     refused ? { hint: 'Check the address and the signing secret.' } : {},
   );
-  return { error, isTemporary: status === 429 || status >= 500 };
+  return { error, isTemporary };
 }
 
 /** The timestamp is that of this attempt, because receivers refuse old ones. */

@@ -15,7 +15,8 @@ export interface Notifier {
   /**
    * Sends it, and returns when it was accepted. Takes a bounded time.
    *
-   * @throws TokenctlError `target_unreachable`, `target_misbehaved` or `permission_refused` where it was not.
+   * @throws TokenctlError `target_unreachable` if a later attempt may succeed, `target_misbehaved` or `permission_refused`
+   * if the notice was refused for good.
    */
   send(notice: Notice): Promise<void>;
   /** Closes connections. */

@@ -61,6 +61,32 @@ describe('notices in the background', () => {
     await queue.close();
   });
 
+  it('are dropped at once if they are refused for good, and the next one is sent', async () => {
+    const taken: string[] = [];
+    const results: unknown[] = [];
+    const notifier: Notifier = {
+      name: 'test',
+      async send({ id }) {
+        if (id === 'refused') throw new TokenctlError('target_misbehaved', 'The webhook answered 400');
+        taken.push(id);
+      },
+      close: async () => undefined,
+    };
+    const queue = new NoticeQueue({
+      notifier,
+      pauses: [3_600_000],
+      onResult: (result, error) => results.push([result, error instanceof Error && error.message]),
+    });
+    queue.tell({ ...notice, id: 'refused' });
+    queue.tell({ ...notice, id: 'next' });
+    await expect.poll(() => taken, { timeout: 2000 }).toEqual(['next']);
+    expect(results).toEqual([
+      ['abandoned', 'The webhook answered 400'],
+      ['delivered', false],
+    ]);
+    await queue.close();
+  });
+
   it('do not keep the scheduler from ending', async () => {
     const results: string[] = [];
     const queue = new NoticeQueue({
@@ -125,6 +151,17 @@ describe('a notice by e-mail', () => {
     expect(server.lines.join('\n')).not.toContain('hunter2');
   });
 
+  it.each([
+    ['a temporary refusal (greylisting)', '450 4.2.0 try later', 'target_unreachable'],
+    ['a permanent refusal', '550 5.1.1 no such user', 'target_misbehaved'],
+  ])('tells %s of the recipient apart', async (_what, answer, code) => {
+    await using server = await mailServer({ RCPT: answer });
+    const from = { from: 'tokenctl@example.org', to: ['ops@example.org'], allowPlain: true };
+    const email = openEmail({ server: new Secret(server.url), ...from });
+    await expect(email.send(notice)).rejects.toMatchObject({ code });
+    await email.close();
+  });
+
   it('takes no other address than that of a mail server', () => {
     const options = { from: 'a@example.org', to: ['b@example.org'] };
     expect(() => openEmail({ server: new Secret('https://example.org'), ...options })).toThrow(
@@ -133,13 +170,15 @@ describe('a notice by e-mail', () => {
   });
 });
 
-/** A mail server (RFC 5321) that offers nothing, takes everything, and remembers each line. */
-async function mailServer(): Promise<AsyncDisposable & { readonly url: string; readonly lines: string[] }> {
+/** A mail server (RFC 5321) that offers nothing, takes everything else, and remembers each line. */
+async function mailServer(
+  refusals: Readonly<Record<string, string>> = {},
+): Promise<AsyncDisposable & { readonly url: string; readonly lines: string[] }> {
   const lines: string[] = [];
   const sockets = new Set<Socket>();
   const server = createTcpServer((socket) => {
     sockets.add(socket);
-    const answer = dialogue(lines);
+    const answer = dialogue(lines, refusals);
     socket.on('error', () => undefined);
     socket.write('220 test\r\n');
     socket.setEncoding('utf8').on('data', (text: string) => {
@@ -160,12 +199,14 @@ async function mailServer(): Promise<AsyncDisposable & { readonly url: string; r
 }
 
 /** What is said to a line: nothing while a message comes. */
-function dialogue(lines: string[]): (line: string) => string {
+function dialogue(lines: string[], refusals: Readonly<Record<string, string>>): (line: string) => string {
   let inMessage = false;
   return (line) => {
     lines.push(line);
     if (inMessage && line !== '.') return '';
     inMessage = line === 'DATA';
+    const refusal = refusals[line.slice(0, 4)];
+    if (refusal !== undefined) return `${refusal}\r\n`;
     if (inMessage) return '354 go on\r\n';
     if (line === 'STARTTLS') return '502 not here\r\n';
     return line === 'QUIT' ? '221 bye\r\n' : '250 fine\r\n';

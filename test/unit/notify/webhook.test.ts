@@ -82,7 +82,7 @@ describe('what goes wrong', () => {
 
   test('is given up after the last attempt', async () => {
     const { posts, url } = await receiver(503, 503, 503, 200);
-    await expect(webhook(url).send(notice)).rejects.toMatchObject({ code: 'target_misbehaved' });
+    await expect(webhook(url).send(notice)).rejects.toMatchObject({ code: 'target_unreachable' });
     expect(posts).toHaveLength(3);
   });
 
