@@ -12,7 +12,14 @@ export type EventStatus = 'intended' | 'done' | 'unchanged' | 'failed' | 'not_tr
 
 /** The object of an event. */
 export interface EventSubject {
-  readonly kind: 'access token' | 'refresh token' | 'session' | 'user' | 'settings' | 'operation';
+  readonly kind:
+    | 'access token'
+    | 'refresh token'
+    | 'authorization code'
+    | 'session'
+    | 'user'
+    | 'settings'
+    | 'operation';
   /** The id in the controller; the fingerprint of a session; the run of an operation. */
   readonly id?: string;
   readonly name?: string;
@@ -36,11 +43,12 @@ interface LogEvent {
   readonly after?: Readonly<Record<string, unknown>>;
 }
 
-type Kind = Extract<EventSubject['kind'], 'access token' | 'refresh token'>;
+type Kind = Extract<EventSubject['kind'], 'access token' | 'refresh token' | 'authorization code'>;
 
 /** The kind of token in the batches of a step; undefined if the step is not a batch. */
 function batchKind(step: unknown): Kind | undefined {
   if (step === 'batch') return 'access token';
+  if (step === 'authorization_codes') return 'authorization code';
   return step === 'refresh_tokens' || step === 'refresh_token_rows' ? 'refresh token' : undefined;
 }
 
@@ -72,7 +80,13 @@ function* batchOutcomes({ data }: Entry, kind: Kind, intent: Entry | undefined):
   yield* done(data, event);
   for (const id of numbersIn(data['unchanged'])) yield event(id, 'unchanged', 'did not exist any more');
   for (const { id, reason } of objectsIn(data['failed'])) {
-    if (typeof id === 'number') yield event(id, 'failed', 'could not be revoked', textOf(reason));
+    if (typeof id === 'number')
+      yield event(
+        id,
+        'failed',
+        kind === 'authorization code' ? 'could not be deleted' : 'could not be revoked',
+        textOf(reason),
+      );
   }
   for (const id of numbersIn(data['notTried'])) yield event(id, 'not_tried', 'was not tried');
   if (data['reconciled'] !== true) return;

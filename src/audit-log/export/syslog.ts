@@ -154,10 +154,15 @@ function labelled(key: string, label: string, value: string | undefined): Record
 
 /** Escapes a header field: backslashes and pipes; line breaks become spaces. */
 function headerField(text: string): string {
-  return text.replace(/[\\|]/g, '\\$&').replace(/[\r\n]+/g, ' ');
+  return withoutControls(text.replace(/[\\|]/g, '\\$&').replace(/[\r\n]+/g, ' '));
 }
 
 /** Escapes an extension value: backslashes, equals signs and line breaks. */
 function extensionValue(text: string): string {
-  return text.replace(/[\\=]/g, '\\$&').replace(/\r/g, '\\r').replace(/\n/g, '\\n');
+  return withoutControls(text.replace(/[\\=]/g, '\\$&').replace(/\r/g, '\\r').replace(/\n/g, '\\n'));
+}
+
+/** CEF has no escape for other control characters, which could command the terminal of a reader: they become `?`. */
+function withoutControls(text: string): string {
+  return text.replace(/\p{Cc}/gu, '?');
 }

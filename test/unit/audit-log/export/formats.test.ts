@@ -43,7 +43,7 @@ describe.each(formats)('%s', (_name, format) => {
     expect(found.length).toBeGreaterThan(25);
     for (const { records } of found) {
       expect(records.length).toBeGreaterThan(0);
-      for (const record of records) expect(record).not.toMatch(/[\r\n\0]/);
+      for (const record of records) expect(record).not.toMatch(/\p{Cc}/u);
     }
   });
 
@@ -233,17 +233,20 @@ describe('ECS', () => {
 });
 
 describe('CEF', () => {
+  /** The format has no escape for control characters other than line breaks. */
+  const PRINTABLE = HOSTILE.replaceAll('\u0001', '?').replaceAll('\u001b', '?');
+
   test('reads back as it was meant, whatever names hold', async () => {
     for (const line of await records(cefFormat({ version, inSyslog: false }))) {
       const [head, severity, extension] = parsed(line);
       expect(head.slice(0, 4)).toEqual(['CEF:0', 'tokenctl', 'tokenctl', version]);
       expect(Number(severity)).toBeLessThanOrEqual(10);
-      if (extension.get('suser') === 'carol') expect(extension.get('shost')).toBe(HOSTILE);
+      if (extension.get('suser') === 'carol') expect(extension.get('shost')).toBe(PRINTABLE);
       const mine = extension.get('cs2Label');
       if (mine !== undefined) expect([mine, extension.get('cs2')]).toEqual(['ticket', 'SEC-7']);
       expect(extension.get('cn1Label')).toBe('sequence');
       const reason = extension.get('reason');
-      if (reason !== undefined) expect(reason).toBe(HOSTILE);
+      if (reason !== undefined) expect(reason).toBe(PRINTABLE);
     }
   });
 
@@ -343,5 +346,27 @@ test('an outcome of thousands of tokens is as many records of bounded size', asy
       expect(record).toContain('abcdefabcdef');
     }
     expect([...format.records(intent, { opening })]).toHaveLength(1);
+  }
+});
+
+test('a batch of authorization codes is told as such, one record for each', async () => {
+  await using at = await richLog();
+  const { address } = at.target.self;
+  const common = { operation: 'tokens.revoke', run: 'r', actor: {}, target: { address } };
+  const step = 'authorization_codes';
+  const opening = await at.log.append({ ...common, kind: 'intent', data: { step: 'operation' } });
+  const intent = await at.log.append({ ...common, kind: 'intent', data: { step, ids: [7, 8] } });
+  const outcome = await at.log.append({
+    ...common,
+    kind: 'outcome',
+    closes: intent.seq,
+    data: { step, deleted: [7], unchanged: [8], failed: [], notTried: [] },
+  });
+  for (const [name, format] of formats.slice(0, 5)) {
+    const intended = [...format.records(intent, { opening })].join('\n');
+    expect([name, intended]).toEqual([name, expect.stringContaining('2 authorization codes')]);
+    const found = [...format.records(outcome, { intent, opening })];
+    expect([name, found.length]).toEqual([name, 2]);
+    expect(found[0]).toContain('Authorization code 7 was deleted');
   }
 });
