@@ -274,6 +274,7 @@ export function description(other: Partial<TargetDescription> = {}): TargetDescr
     address: 'https://controller.example.org',
     dialect: 'controller',
     version: '24.6.1',
+    installUuid: null,
     identity: { id: 1, username: 'admin', isSuperuser: true, isSystemAuditor: false },
     visibility: { kind: 'all' },
     credential: 'token',

@@ -1,7 +1,7 @@
 import type { Incident, LockValue } from '../../domain/incident/incident.ts';
 import type { Hold } from '../../domain/incident/incident-history.ts';
 import { numberSince } from '../audit-log/list-log.ts';
-import { Journal, listOf, objectOf } from '../journal/journal.ts';
+import { isSameController, Journal, listOf, objectOf } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
@@ -261,7 +261,7 @@ async function laterRuns(options: {
   const open = new Map<number, readonly Hold[]>();
   for await (const entry of log.entries(await numberSince(log, new Date(first)))) {
     const { seq, kind, at, operation, run, actor, target, data, closes } = entry;
-    if (target['address'] !== description.address) continue;
+    if (!isSameController(target, description)) continue;
     if (kind === 'outcome') {
       const refused = data['result'] === 'refused' ? (open.get(closes ?? 0) ?? []) : [];
       for (const hold of refused.filter((each) => later.get(each)?.run === run)) later.delete(hold);

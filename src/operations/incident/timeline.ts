@@ -1,6 +1,7 @@
 import type { Activity, RefreshToken, Token } from '../../domain/token.ts';
 import { numberSince } from '../audit-log/list-log.ts';
 import { intendedIds } from '../journal/batches.ts';
+import { isSameController } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
@@ -84,7 +85,7 @@ async function entriesAbout(options: TimelineOptions): Promise<Entry[]> {
   const found: Entry[] = [];
   const open = new Set<number>();
   for await (const entry of log.entries(await numberSince(log, since))) {
-    if (entry.target['address'] !== description.address) continue;
+    if (!isSameController(entry.target, description)) continue;
     const isMeant = isAbout(entry, subject) || (entry.closes !== undefined && open.has(entry.closes));
     if (!isMeant) continue;
     if (entry.kind === 'intent') open.add(entry.seq);

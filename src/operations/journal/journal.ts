@@ -81,9 +81,28 @@ export class Journal {
 
   #draft(kind: EntryDraft['kind'], data: EntryDraft['data']): EntryDraft {
     const { actor, operation, description } = this.#options;
-    const { context, address } = description;
-    return { kind, operation, run: this.run, actor, target: { context, address }, data };
+    return { kind, operation, run: this.run, actor, target: entryTarget(description), data };
   }
+}
+
+/** The target of an entry. */
+export function entryTarget(
+  description: Pick<TargetDescription, 'context' | 'address' | 'installUuid'>,
+): Entry['target'] {
+  const { context, address, installUuid } = description;
+  return { context, address, ...(installUuid !== null && { installUuid }) };
+}
+
+/**
+ * Whether an entry is about the controller of a description: it has the same address, or the same INSTALL_UUID at another
+ * one (REST and database). Entries of tokenctl 0.1.0 have the address only.
+ */
+export function isSameController(
+  target: Entry['target'],
+  { address, installUuid }: Pick<TargetDescription, 'address' | 'installUuid'>,
+): boolean {
+  if (target['address'] === address) return true;
+  return installUuid !== null && target['installUuid'] === installUuid;
 }
 
 /** Something was done (or may have been), and the audit log could not be told. */

@@ -233,6 +233,11 @@ export interface TargetDescription {
    * the platform had a gateway live on at its controller.
    */
   readonly components?: readonly ('gateway' | 'controller')[];
+  /**
+   * The INSTALL_UUID of a controller: the same over REST and in its database, so that the audit log can tell that two
+   * addresses are one controller. Null where none is stated, as by a gateway.
+   */
+  readonly installUuid: string | null;
   /** The product version that the target states; null where it states none, as tables do not. */
   readonly version: string | null;
   /**

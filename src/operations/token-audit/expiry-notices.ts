@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { TokenctlError } from '../../domain/errors.ts';
 import { DAY } from '../../domain/policy/rule.ts';
 import type { Token } from '../../domain/token.ts';
-import { outcomeUnrecorded } from '../journal/journal.ts';
+import { entryTarget, outcomeUnrecorded } from '../journal/journal.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Notice, Notifier } from '../ports/notifier.ts';
 import type { Clock } from '../ports/scheduler.ts';
@@ -178,7 +178,7 @@ async function record(told: {
     expires: token.expires.toISOString(),
     to,
   };
-  const target = { context: description.context, address: description.address };
+  const target = entryTarget(description);
   try {
     await log.append({ kind: 'note', operation: NOTICE_OPERATION, run, actor, target, data });
   } catch (cause) {

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Activity, Token, UserReference } from '../../domain/token.ts';
-import { listOf, objectOf } from '../journal/journal.ts';
+import { isSameController, listOf, objectOf } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { isRefusal } from './audit-facts.ts';
@@ -138,13 +138,13 @@ const SINGLE = ['token', 'tokenId'];
  */
 async function entriesOfToken(options: {
   readonly log: Pick<AuditLog, 'entries'>;
-  readonly description: Pick<TargetDescription, 'address'>;
+  readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
   readonly tokenId: number;
 }): Promise<EntryOfToken[]> {
   const { log, description, tokenId } = options;
   const found: EntryOfToken[] = [];
   for await (const { seq, at, kind, operation, run, actor, target, data } of log.entries()) {
-    if (target['address'] !== description.address || !namesToken(data, tokenId)) continue;
+    if (!isSameController(target, description) || !namesToken(data, tokenId)) continue;
     const result = RESULTS.find((name) => lists(data[name], tokenId)) ?? null;
     found.push({ seq, at, kind, operation, run, actor, result: kind === 'outcome' ? result : null });
   }

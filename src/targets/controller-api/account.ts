@@ -11,7 +11,10 @@ import { isJson, notAControllerError, parseJson } from './responses.ts';
 /** Each token takes one request: enough of them to keep the connections busy while the audit log is written. */
 const BATCH_SIZE = 250;
 
-const ping = z.object({ version: z.string() });
+/** The header by which a controller of AWX or the automation platform states what it is; other services have none. */
+export const PRODUCT_HEADER = 'x-api-product-name';
+
+const ping = z.object({ version: z.string().nullish(), install_uuid: z.string().min(1).nullish() });
 const me = z.object({ results: z.tuple([z.unknown()]) });
 const options = z.object({ actions: z.record(z.string(), z.unknown()) });
 
@@ -25,11 +28,13 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
   const get = async (path: string, what: string) => {
     const response = await api.send({ method: 'GET', path });
     if (response.status === 404) throw notAControllerError(api, what);
-    return parseJson(response, api, what);
+    return { body: parseJson(response, api, what), headers: response.headers };
   };
   // Early gateways state no version.
-  const version = ping.safeParse(await get('ping/', 'its version')).data?.version ?? null;
-  const caller = readMe(await get('me/', 'the current user'), dialect);
+  const pinged = await get('ping/', 'its version');
+  const stated = ping.safeParse(pinged.body).data;
+  const isProduct = pinged.headers[PRODUCT_HEADER] !== undefined;
+  const caller = readMe((await get('me/', 'the current user')).body, dialect);
   if (caller === null) {
     throw new TokenctlError('target_misbehaved', `${api.address} does not respond like a ${dialect.name}`, {
       hint: 'Check host, port and path of the address.',
@@ -46,7 +51,8 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
     address: api.address,
     dialect: dialect.name,
     ...(components !== undefined && { components }),
-    version,
+    version: stated?.version ?? null,
+    installUuid: stated?.install_uuid ?? null,
     identity: { id, username, isSuperuser, isSystemAuditor },
     visibility,
     credential: api.credential.kind,

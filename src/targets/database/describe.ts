@@ -43,12 +43,15 @@ export async function describeDatabase(connection: Connection, context: string):
     layout === 'gateway' && mayRead(missing, accessTokens, refreshTokens)
       ? await connection.read(hasTokensInClear)
       : undefined;
+  const installUuid =
+    layout !== 'gateway' && mayRead(missing, settings) ? await connection.read(readInstallUuid) : null;
   const may = (purpose: RightsPurpose) => missing.every((right) => right.purpose !== purpose);
   return {
     context,
     address,
     dialect: layout,
     version,
+    installUuid,
     identity: { id: null, username: role, isSuperuser: may('revoke'), isSystemAuditor: may('read') },
     visibility: visibilityOf(layout, missing, filtered),
     credential: 'database_role',
@@ -134,6 +137,15 @@ async function readVersion(database: Queryable): Promise<string | null> {
      WHERE i.node_type IN ('control', 'hybrid') AND i.version <> ''`,
   );
   return rows.length === 1 ? (rows[0]?.version ?? null) : null;
+}
+
+/** A controller stores it as JSON text. */
+async function readInstallUuid(database: Queryable): Promise<string | null> {
+  const rows = await database.query<{ value: unknown }>(
+    "SELECT s.value FROM conf_setting s WHERE s.key = 'INSTALL_UUID' AND s.user_id IS NULL ORDER BY s.id LIMIT 1",
+  );
+  const value = rows[0]?.value;
+  return typeof value === 'string' && value !== '' ? value : null;
 }
 
 function mayRead(missing: readonly MissingRight[], ...tables: string[]): boolean {

@@ -96,6 +96,20 @@ describe('lifting an incident', () => {
     expect(left.map(({ name, action }) => [name, action])).toEqual([['alice', 'ended_since']]);
   });
 
+  test.each([
+    ['of the same controller', 'one', true],
+    ['of another controller', 'other', false],
+  ])('sees an offboarding at another address %s', async (_what, installUuid, isSeen) => {
+    await using at = await incidentFixture('database');
+    at.target.self = { ...at.target.self, installUuid: 'one' };
+    const here = { ...at.common, description: at.target.self };
+    const { incident } = await at.lockDown({ description: here.description });
+    const rest = { ...here.description, address: 'https://same.example.org', installUuid };
+    await noteOffboarding({ ...here, description: rest, users: ['alice'] });
+    const { items } = await planLift({ ...here, incident });
+    expect(items.find(({ name }) => name === 'alice')?.action).toBe(isSeen ? 'ended_since' : 'restore');
+  });
+
   test('waits for the last of two that hold the same, in either order', async () => {
     for (const order of [
       [0, 1],

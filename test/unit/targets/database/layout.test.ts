@@ -23,6 +23,7 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
       address: `postgresql://${host}${pathname}`,
       dialect: layout,
       version: null,
+      installUuid: null,
       identity: { id: null, username: 'postgres', isSuperuser: true, isSystemAuditor: true },
       credential: 'database_role',
       transport: 'plain',
