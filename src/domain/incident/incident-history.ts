@@ -15,22 +15,57 @@ export interface Hold {
   readonly lock: Omit<Lock, 'before' | 'locked'>;
   readonly before: LockValue;
   readonly locked: LockValue;
-  /** Ids of the incidents, in the order in which they came to hold it. */
+  /** The incidents, in the order in which they came to hold it: their ids, ` at ` and the address for those of another address. */
   readonly holders: readonly string[];
   /** When the first of them came to hold it (RFC 3339). */
   readonly since: string;
 }
 
+/** An incident as a holder: one that several contexts share has the same id at each address. */
+interface Holder {
+  readonly id: string;
+  readonly address: string;
+}
+
+type StoredHold = Omit<Hold, 'holders'> & { readonly holders: readonly Holder[] };
+
+/** What the incidents of one controller hold, at all its addresses, by what they set. */
+export class ControllerHolds {
+  readonly byKey = new Map<string, StoredHold>();
+
+  /** Takes over the holds of an address that turns out to belong to this controller. */
+  absorb(other: ControllerHolds): void {
+    for (const [key, hold] of other.byKey) {
+      const known = this.byKey.get(key);
+      const first = known !== undefined && known.since <= hold.since ? known : hold;
+      this.byKey.set(key, { ...first, holders: [...(known?.holders ?? []), ...hold.holders] });
+    }
+  }
+}
+
 /**
  * The incidents of one target, built from its entries in the audit log: add every entry in order, then
- * ask. An intent counts as done until its outcome says that the target refused: nothing that may be locked is
+ * ask. What they hold is shared with the other addresses of the same controller. An intent counts as done until its outcome says that the target refused: nothing that may be locked is
  * forgotten because a process was killed.
  */
 export class IncidentHistory {
   readonly #incidents = new Map<string, Incident>();
-  readonly #holds = new Map<string, Hold>();
+  readonly #address: string;
+  #holds: ControllerHolds;
   /** What each intent came to hold anew, by its number. */
   readonly #claimed = new Map<number, readonly string[]>();
+
+  constructor(address = '', holds = new ControllerHolds()) {
+    this.#address = address;
+    this.#holds = holds;
+  }
+
+  /** Shares its holds with the other addresses of its controller. */
+  join(holds: ControllerHolds): void {
+    if (holds === this.#holds) return;
+    holds.absorb(this.#holds);
+    this.#holds = holds;
+  }
 
   add(entry: IncidentEntry): void {
     if (!isIncidentEntry(entry)) return;
@@ -58,12 +93,28 @@ export class IncidentHistory {
 
   /** What an incident holds, in the order in which it was locked. */
   heldBy(incident: string): readonly Hold[] {
-    return [...this.#holds.values()].filter(({ holders }) => holders.includes(incident));
+    return [...this.#holds.byKey.values()]
+      .filter((hold) => this.#isHeld(hold, incident))
+      .map((hold) => this.#shown(hold));
   }
 
   /** What holds this; null where no incident does. */
   holdOn(lock: Hold['lock']): Hold | null {
-    return this.#holds.get(lockKey(lock)) ?? null;
+    const hold = this.#holds.byKey.get(lockKey(lock));
+    return hold === undefined ? null : this.#shown(hold);
+  }
+
+  #isHeld({ holders }: StoredHold, incident: string): boolean {
+    return holders.some((each) => this.#is(each, incident));
+  }
+
+  #is({ id, address }: Holder, incident: string): boolean {
+    return id === incident && address === this.#address;
+  }
+
+  #shown(hold: StoredHold): Hold {
+    const name = ({ id, address }: Holder) => (address === this.#address ? id : `${id} at ${address}`);
+    return { ...hold, holders: hold.holders.map(name) };
   }
 
   #note(id: string, entry: IncidentEntry): void {
@@ -103,30 +154,31 @@ export class IncidentHistory {
    */
   #claim(incident: string, at: string, { before, locked, ...lock }: Lock): boolean {
     const key = lockKey(lock);
-    const hold = this.#holds.get(key);
-    const isHolder = hold?.holders.includes(incident) === true;
+    const hold = this.#holds.byKey.get(key);
+    const isHolder = hold !== undefined && this.#isHeld(hold, incident);
     const asLeft = hold !== undefined && (isHolder || isDeepStrictEqual(before, hold.locked));
-    this.#holds.set(key, {
+    const holder = { id: incident, address: this.#address };
+    this.#holds.byKey.set(key, {
       lock,
       before: asLeft ? hold.before : before,
       locked,
       since: asLeft ? hold.since : at,
-      holders: isHolder ? hold.holders : [...(hold?.holders ?? []), incident],
+      holders: isHolder ? hold.holders : [...(hold?.holders ?? []), holder],
     });
     return !isHolder;
   }
 
   #release(incident: string, key: string): void {
-    const hold = this.#holds.get(key);
-    const holders = hold?.holders.filter((each) => each !== incident) ?? [];
-    if (hold === undefined || holders.length === 0) this.#holds.delete(key);
-    else this.#holds.set(key, { ...hold, holders });
+    const hold = this.#holds.byKey.get(key);
+    const holders = hold?.holders.filter((each) => !this.#is(each, incident)) ?? [];
+    if (hold === undefined || holders.length === 0) this.#holds.byKey.delete(key);
+    else this.#holds.byKey.set(key, { ...hold, holders });
   }
 
   #lift(incident: Incident, { kind, at, actor, data }: IncidentEntry): void {
     if (data['step'] !== 'operation') return;
     const isLifted = kind === 'outcome' && data['result'] === 'lifted';
-    if (isLifted) for (const key of this.#holds.keys()) this.#release(incident.id, key);
+    if (isLifted) for (const key of this.#holds.byKey.keys()) this.#release(incident.id, key);
     const ending = isLifted
       ? { state: 'lifted' as const, lifted: { at, by: actor } }
       : { state: 'lifting' as const };

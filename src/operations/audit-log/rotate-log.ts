@@ -35,7 +35,9 @@ export async function pruneLog({
   before,
 }: RotateLogOptions & { readonly before: Date }): Promise<Pruning | null> {
   if (log.prune === undefined) throw notAFile();
-  const incidents = [...(await readIncidentHistories(log)).values()].flatMap((history) => history.incidents);
+  const incidents = [...(await readIncidentHistories(log)).all.values()].flatMap(
+    (history) => history.incidents,
+  );
   const needed = neededSince(incidents);
   const earliest = needed === null ? before : new Date(Math.min(before.getTime(), Date.parse(needed)));
   return await log.prune(earliest, { actor, run: randomUUID() });

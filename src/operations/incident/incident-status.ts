@@ -1,6 +1,6 @@
 import { limitText } from '../../domain/claims.ts';
-import type { Incident, LockValue } from '../../domain/incident/incident.ts';
-import { type Hold, IncidentHistory } from '../../domain/incident/incident-history.ts';
+import { type Incident, type LockValue, lockKey } from '../../domain/incident/incident.ts';
+import type { Hold, IncidentHistory } from '../../domain/incident/incident-history.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { AuthenticationSettings, Target, TargetDescription } from '../ports/target.ts';
@@ -19,7 +19,7 @@ export interface HeldValue {
   /** What it is; null where it cannot be read, or is gone. */
   readonly found: LockValue | null;
   readonly holds: boolean;
-  /** Ids of all incidents that hold it. */
+  /** Ids of all incidents that hold it, with ` at ` and the address for those of another address of the controller. */
   readonly incidents: readonly string[];
 }
 
@@ -99,7 +99,7 @@ export async function incidentStatus(options: {
 }): Promise<Incidents> {
   const { target, description, log, clock, all } = options;
   const histories = await readIncidentHistories(log);
-  const history = histories.get(description.address) ?? new IncidentHistory();
+  const history = histories.at(description);
   const limit = limitText(description);
   const values = limit === null ? await heldValues(target, history) : [];
   const found: IncidentStatus[] = [];
@@ -120,7 +120,7 @@ export async function incidentStatus(options: {
       notSeen: isOpen ? limit : null,
     });
   }
-  const elsewhere = [...histories]
+  const elsewhere = [...histories.all]
     .filter(([address]) => address !== description.address)
     .flatMap(([address, other]) =>
       meant(other, all).map((incident) => ({
@@ -158,13 +158,12 @@ export function isDue({ until }: Pick<Incident, 'until'>, now: Date): boolean {
 
 /** Everything that incidents hold, with what it is now. */
 async function heldValues(target: Target, history: IncidentHistory): Promise<readonly HeldValue[]> {
-  const holds = new Set(history.open.flatMap(({ id }) => history.heldBy(id)));
-  const settings = [...holds].some(({ lock }) => lock.what === 'setting')
-    ? await target.settings.read()
-    : null;
-  const names = [...holds].flatMap(({ lock }) => (lock.what === 'user' ? [lock.name] : []));
+  const found = history.open.flatMap(({ id }) => history.heldBy(id));
+  const holds = [...new Map(found.map((hold) => [lockKey(hold.lock), hold])).values()];
+  const settings = holds.some(({ lock }) => lock.what === 'setting') ? await target.settings.read() : null;
+  const names = holds.flatMap(({ lock }) => (lock.what === 'user' ? [lock.name] : []));
   const active = await activeUsers(target, names);
-  return Array.from(holds, ({ lock, before, locked, holders }) => {
+  return holds.map(({ lock, before, locked, holders }) => {
     const found = foundOf(lock, { settings, active });
     return { ...lock, before, locked, found, holds: found === locked, incidents: holders };
   });

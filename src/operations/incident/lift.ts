@@ -168,7 +168,7 @@ export interface LiftItem {
   readonly action: 'restore' | 'as_before' | 'kept' | 'changed' | 'ended_since' | 'gone';
   /** The last run that offboarded the user or set the setting since it was locked; null if there is none. */
   readonly endedBy: LaterRun | null;
-  /** Ids of the other incidents that hold it. */
+  /** Ids of the other incidents that hold it, with ` at ` and the address for those of another address of the controller. */
   readonly others: readonly string[];
 }
 
@@ -202,7 +202,7 @@ export async function planLift(options: {
 }): Promise<LiftPlan> {
   const { description, log } = options;
   requireFullView(description, 'Lifting an incident');
-  const history = await readIncidentHistory({ log, address: description.address });
+  const history = await readIncidentHistory({ log, description });
   const incident = requireIncident(history, options.incident);
   const holds = history.heldBy(incident.id).toReversed();
   return { incident, items: await itemsOf({ ...options, holds, incident: incident.id }) };
@@ -219,7 +219,7 @@ export async function dueIncidents(options: {
   readonly clock: Clock;
 }): Promise<readonly string[]> {
   const { description, log, clock } = options;
-  const history = await readIncidentHistory({ log, address: description.address });
+  const history = await readIncidentHistory({ log, description });
   return history.open.filter((incident) => isDue(incident, clock.now())).map(({ id }) => id);
 }
 

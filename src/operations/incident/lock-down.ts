@@ -85,7 +85,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   });
   await take('users', 'Deactivating users', async () => {
     if (!measures.deactivate) return [];
-    const history = await readIncidentHistory({ log: options.log, address: options.description.address });
+    const history = await readIncidentHistory(options);
     const { locks: users } = await userLocks({ ...options, scope, measures, history });
     return [await setUsers(work, { users, active: false, common: { incident }, key: 'locks' })];
   });

@@ -8,7 +8,7 @@ import {
   type LockdownScope,
   type Measures,
 } from '../../domain/incident/incident.ts';
-import { IncidentHistory } from '../../domain/incident/incident-history.ts';
+import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { selectionOf } from '../../domain/remedies.ts';
@@ -89,7 +89,7 @@ export async function planLockdown(options: PlanLockdownOptions): Promise<Lockdo
   await resolveScope(options);
   if (measures.basicAuthentication) refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
   const histories = await readIncidentHistories(options.log);
-  const history = histories.get(description.address) ?? new IncidentHistory();
+  const history = histories.at(description);
   const same = history.open.find((incident) => isSame(incident, { scope, measures }));
   const { switches, lifetimes } = await settingLocks(target, measures);
   const { locks: users, kept: usersKept } = await userLocks({
@@ -103,7 +103,7 @@ export async function planLockdown(options: PlanLockdownOptions): Promise<Lockdo
   const counted = options.count !== false || same?.state === 'locked';
   const revocation = selector === null ? null : await (counted ? counting : notCounting)(options, selector);
   return {
-    incident: same?.id ?? freeId(history, sharedIdOf(options, [...histories.values()])),
+    incident: same?.id ?? freeId(history, sharedIdOf(options, [...histories.all.values()])),
     continues: same !== undefined,
     scope,
     measures,

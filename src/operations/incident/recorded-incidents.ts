@@ -1,39 +1,63 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Incident, incidentOperations } from '../../domain/incident/incident.ts';
-import { IncidentHistory } from '../../domain/incident/incident-history.ts';
+import { ControllerHolds, IncidentHistory } from '../../domain/incident/incident-history.ts';
 import { Journal, type JournalOptions } from '../journal/journal.ts';
-import type { AuditLog } from '../ports/audit-log.ts';
+import type { AuditLog, Entry } from '../ports/audit-log.ts';
+import type { TargetDescription } from '../ports/target.ts';
+
+/** A target as far as it names a controller. */
+type Place = Pick<TargetDescription, 'address' | 'installUuid'>;
+
+/** The incident histories of all targets that the audit log has. */
+export class IncidentHistories {
+  readonly #byAddress = new Map<string, IncidentHistory>();
+  readonly #byInstall = new Map<string, ControllerHolds>();
+
+  /** Each target that has incidents, by its address. */
+  get all(): ReadonlyMap<string, IncidentHistory> {
+    return this.#byAddress;
+  }
+
+  /** The history of a target. What it holds is shared by all addresses of one controller. */
+  at({ address, installUuid }: Place): IncidentHistory {
+    const history = this.#byAddress.get(address) ?? new IncidentHistory(address);
+    if (installUuid !== null) {
+      const holds = this.#byInstall.get(installUuid) ?? new ControllerHolds();
+      this.#byInstall.set(installUuid, holds);
+      history.join(holds);
+    }
+    return history;
+  }
+
+  add(entry: Entry): void {
+    const { address = '', installUuid = null } = entry.target;
+    const history = this.at({ address, installUuid });
+    this.#byAddress.set(address, history);
+    history.add(entry);
+  }
+}
 
 /**
  * Reads the incidents out of the audit log, which is the only place where they are kept.
  *
- * @returns The incident history of each target that has incidents, by its address.
  * @throws TokenctlError `log_broken`, `audit_unavailable` where it cannot be read.
  */
-export async function readIncidentHistories(
-  log: Pick<AuditLog, 'entries'>,
-): Promise<ReadonlyMap<string, IncidentHistory>> {
-  const histories = new Map<string, IncidentHistory>();
-  for await (const entry of log.entries(1, { operations: incidentOperations })) {
-    const address = entry.target['address'] ?? '';
-    const history = histories.get(address) ?? new IncidentHistory();
-    histories.set(address, history);
-    history.add(entry);
-  }
+export async function readIncidentHistories(log: Pick<AuditLog, 'entries'>): Promise<IncidentHistories> {
+  const histories = new IncidentHistories();
+  for await (const entry of log.entries(1, { operations: incidentOperations })) histories.add(entry);
   return histories;
 }
 
 /**
  * Reads the incidents of one target out of the audit log.
  *
- * @param options `address` as of the target's description.
  * @throws TokenctlError as {@link readIncidentHistories}.
  */
 export async function readIncidentHistory(options: {
   readonly log: Pick<AuditLog, 'entries'>;
-  readonly address: string;
+  readonly description: Place;
 }): Promise<IncidentHistory> {
-  return (await readIncidentHistories(options.log)).get(options.address) ?? new IncidentHistory();
+  return (await readIncidentHistories(options.log)).at(options.description);
 }
 
 /**
@@ -50,7 +74,7 @@ export async function extendIncident(
   },
 ): Promise<string> {
   const { log, until } = options;
-  const history = await readIncidentHistory({ log, address: options.description.address });
+  const history = await readIncidentHistory({ log, description: options.description });
   const { id, state } = requireIncident(history, options.incident);
   if (state === 'lifted') {
     throw new TokenctlError('usage', `${id} was already lifted`, {
@@ -67,9 +91,14 @@ export async function extendIncident(
 /**
  * The open or lifted incident of an id, or of the beginning of one where that is one incident's only.
  *
- * @throws TokenctlError `not_found`.
+ * @throws TokenctlError `not_found`, `usage` for an empty id.
  */
 export function requireIncident(history: IncidentHistory, id: string): Incident {
+  if (id === '') {
+    throw new TokenctlError('usage', 'The incident id is empty', {
+      hint: 'Give the id of an incident: `tokenctl incident status` lists them.',
+    });
+  }
   const found = history.incidents.filter((incident) => incident.id.startsWith(id));
   const exact = found.find((incident) => incident.id === id) ?? (found.length === 1 ? found[0] : undefined);
   if (exact !== undefined) return exact;

@@ -110,6 +110,13 @@ describe('lifting an incident', () => {
     expect(items.find(({ name }) => name === 'alice')?.action).toBe(isSeen ? 'ended_since' : 'restore');
   });
 
+  test('takes no empty id, although every id begins with it', async () => {
+    await using at = await incidentFixture('database');
+    await at.lockDown();
+    await expect(at.lift('')).rejects.toMatchObject({ code: 'usage', message: 'The incident id is empty' });
+    expect(await at.status()).toMatchObject([{ state: 'locked' }]);
+  });
+
   test('waits for the last of two that hold the same, in either order', async () => {
     for (const order of [
       [0, 1],
@@ -130,6 +137,41 @@ describe('lifting an incident', () => {
       await at.lift(ids[order[1]] ?? '');
       expect(at.target.values).toEqual(BEFORE);
       expect(at.target.people.every(({ isActive }) => isActive)).toBe(true);
+    }
+  });
+
+  test('waits for the last of two that hold the same at two addresses of one controller', async () => {
+    for (const order of [
+      [0, 1],
+      [1, 0],
+    ] as const) {
+      await using at = await incidentFixture('database');
+      const installUuid = '0d4a9b3c-0000-4000-8000-000000000001';
+      const places = [
+        { ...at.target.self, installUuid },
+        { ...at.target.self, installUuid, address: 'https://controller.example.org', context: 'other' },
+      ] as const;
+      const ids: string[] = [];
+      for (const place of places) {
+        at.target.self = place;
+        ids.push((await at.lockDown({ measures: { ...NO_MEASURE, basicAuthentication: true } })).incident);
+      }
+      const [first, last] = order;
+      at.target.self = places[first];
+      expect(await at.status()).toMatchObject([
+        {
+          id: ids[first],
+          values: [{ incidents: expect.arrayContaining([`${ids[last]} at ${places[last].address}`]) }],
+        },
+      ]);
+      expect((await at.lift(ids[first] ?? '')).left).toMatchObject([
+        { name: 'AUTH_BASIC_ENABLED', action: 'kept', others: [`${ids[last]} at ${places[last].address}`] },
+      ]);
+      expect(at.target.values.AUTH_BASIC_ENABLED).toBe(false);
+      at.target.self = places[last];
+      expect(await at.status()).toMatchObject([{ id: ids[last], holds: true }]);
+      expect(await at.lift(ids[last] ?? '')).toMatchObject({ result: 'lifted', left: [] });
+      expect(at.target.values.AUTH_BASIC_ENABLED).toBe(true);
     }
   });
 
