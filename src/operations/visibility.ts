@@ -1,7 +1,7 @@
 import { limitText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import type { Selector } from '../domain/selector.ts';
-import type { TargetDescription } from './ports/target.ts';
+import { formatAlternatives, type Selector } from '../domain/selector.ts';
+import type { RightsPurpose, TargetDescription } from './ports/target.ts';
 
 /** Who the caller is, and what the account sees. */
 export type Viewer = Pick<TargetDescription, 'identity' | 'visibility' | 'credential'>;
@@ -36,6 +36,37 @@ export function requireFullView(viewer: Viewer, what: string): void {
   );
 }
 
+/** What each kind of right allows, as the end of a sentence. */
+export const RIGHTS_TEXT: Readonly<Record<RightsPurpose, string>> = {
+  read: 'read all tables that it needs',
+  revoke: 'revoke tokens',
+  sessions: 'end sessions',
+  settings: 'change settings',
+  create: 'create tokens',
+  cleanup: 'clean up',
+  users: 'deactivate users',
+};
+
+/**
+ * Refuses what the role of a database may not finish, before anything is written: running it again would change nothing.
+ *
+ * @param needs The refused operation, as the beginning of a sentence, and what it is to be allowed to do.
+ * @throws TokenctlError `permission_refused`
+ */
+export function requireRights(
+  { context, identity, credential, missingRights }: TargetDescription,
+  needs: { readonly what: string; readonly purposes: readonly RightsPurpose[] },
+): void {
+  if (credential !== 'database_role') return;
+  const lacking = needs.purposes.filter((each) => missingRights.some(({ purpose }) => purpose === each));
+  if (lacking.length === 0) return;
+  throw new TokenctlError(
+    'permission_refused',
+    `${needs.what} needs rights that the role ${identity.username} lacks: it may not ${formatAlternatives(lacking.map((purpose) => RIGHTS_TEXT[purpose]))}`,
+    { hint: `Run \`tokenctl context check --context ${context}\`, and grant the rights that it lists.` },
+  );
+}
+
 /**
  * Refuses a change of what is not the caller's own by a system auditor, who sees everything and may change nothing of
  * other users.
@@ -49,4 +80,22 @@ export function requireMayChange({ identity, credential }: Viewer): void {
     `${identity.username} is a system auditor, which may change nothing but its own tokens`,
     { hint: ANOTHER_ACCOUNT },
   );
+}
+
+/**
+ * What a dry run adds to its plan if the account would be refused without `--dry-run`.
+ *
+ * @param check The check of the real run.
+ * @returns Undefined if the check passes.
+ * @throws Whatever the check throws, unless it is `permission_refused`.
+ */
+export function refusalAhead(check: () => void): TokenctlError | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof TokenctlError) || error.code !== 'permission_refused') throw error;
+    const { code, message, hint } = error;
+    return new TokenctlError(code, `Without --dry-run, this is refused: ${message}`, { hint });
+  }
 }

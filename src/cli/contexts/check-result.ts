@@ -1,5 +1,6 @@
 import type { CheckedTarget } from '../../operations/contexts/check-target.ts';
 import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
+import { RIGHTS_TEXT } from '../../operations/visibility.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { printable } from '../../reports/tables/text.ts';
 
@@ -93,15 +94,7 @@ function abilities({ capabilities, identity, missingRights, credential }: Checke
   };
 }
 
-const PURPOSES: Readonly<Record<RightsPurpose, string>> = {
-  read: 'read',
-  revoke: 'revoke tokens',
-  sessions: 'end sessions',
-  settings: 'change settings',
-  create: 'create tokens',
-  cleanup: 'clean up',
-  users: 'deactivate users',
-};
+const PURPOSES: Readonly<Record<RightsPurpose, string>> = { ...RIGHTS_TEXT, read: 'read' };
 
 /** The missing grants by purpose, for the database administrator. */
 function missingLines(missing: readonly MissingRight[]): string[] {

@@ -9,7 +9,7 @@ import {
   planLeaked,
 } from '../../operations/revocation/find-leaked.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
-import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
+import { revocationRefusal, revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';

@@ -7,7 +7,7 @@ import { incidentStatus } from '../../operations/incident/incident-status.ts';
 import { type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
 import { type LockdownPlan, newIncidentId, planLockdown } from '../../operations/incident/plan-lockdown.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { requireMayChange } from '../../operations/visibility.ts';
+import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
@@ -49,7 +49,11 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
   const text = lockdownPlanText(plan, description);
   if (flags['dry-run'] === true) {
     await tellOfDue(runtime);
-    return report({ json: { dryRun: true, plan }, text: () => `${text}\nDry run. Nothing was changed.\n` });
+    return report({
+      json: { dryRun: true, plan },
+      text: () => `${text}\nDry run. Nothing was changed.\n`,
+      failure: refusalAhead(() => requireMayChange(description)),
+    });
   }
   if (flags.for === undefined && (await holdsAlready(runtime, plan))) {
     await tellOfDue(runtime);

@@ -9,7 +9,7 @@ import {
 } from '../../operations/incident/offboard-user.ts';
 import type { AccessPath } from '../../operations/incident/verify-access-paths.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { requireMayChange } from '../../operations/visibility.ts';
+import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
@@ -69,6 +69,7 @@ function offboardingPlanResult(
     return report({
       json: { dryRun, plan, accessPaths },
       text: () => `${text}\nDry run. Nothing was changed.\n`,
+      failure: refusalAhead(() => requireMayChange(description)),
     });
   }
   const { users, revocation } = plan;

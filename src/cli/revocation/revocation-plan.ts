@@ -1,6 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan, StaysAlive, Tally } from '../../domain/plan.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import { revocationRefusal } from '../../operations/revocation/revoke-tokens.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, numberText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Question } from '../confirmation.ts';
@@ -192,12 +193,15 @@ export function planResult(plan: RevocationPlan, description: TargetDescription,
   return report({
     json: { dryRun, plan: planToJson(plan) },
     text: () => planText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
-    failure:
-      plan.notSeen === null
-        ? undefined
-        : new TokenctlError('partly_done', `The plan is incomplete: ${plan.notSeen}`, {
-            hint: "Use a superuser's account, or a database context.",
-          }),
+    failure: (dryRun ? revocationRefusal(plan, description) : undefined) ?? incomplete(plan),
+  });
+}
+
+/** The failure if the plan may have only part of the selection. */
+function incomplete({ notSeen }: RevocationPlan): TokenctlError | undefined {
+  if (notSeen === null) return undefined;
+  return new TokenctlError('partly_done', `The plan is incomplete: ${notSeen}`, {
+    hint: "Use a superuser's account, or a database context.",
   });
 }
 

@@ -9,7 +9,7 @@ import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { datedFrom, type RevocationListeners } from '../revocation/revocation-report.ts';
-import { requireFullView } from '../visibility.ts';
+import { requireFullView, requireRights } from '../visibility.ts';
 import { revokeAllAccess } from './revoke-all-access.ts';
 import { readUsers } from './scope-selection.ts';
 import { setUsers, type UsersStep } from './set-users.ts';
@@ -72,6 +72,10 @@ export async function planUserOffboarding(options: {
   const { target, description, users } = options;
   const { capabilities, identity } = description;
   requireFullView(description, 'An offboarding');
+  requireRights(description, {
+    what: 'An offboarding',
+    purposes: ['revoke', ...(capabilities.sessions ? (['sessions'] as const) : [])],
+  });
   if (identity.id !== null && users.includes(identity.username)) {
     throw new TokenctlError('lockout_refused', `tokenctl signs in as ${identity.username}`, {
       hint: 'Use another account.',

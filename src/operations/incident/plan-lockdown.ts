@@ -15,11 +15,11 @@ import { selectionOf } from '../../domain/remedies.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { RightsPurpose, Target, TargetDescription } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { refuseLockout } from '../settings/change-setting.ts';
-import { requireFullView } from '../visibility.ts';
+import { requireFullView, requireRights } from '../visibility.ts';
 import { lifetimeLocks, switchLocks } from './lock-settings.ts';
 import { type ManualStep, manualSteps } from './manual-steps.ts';
 import { readIncidentHistories } from './recorded-incidents.ts';
@@ -86,7 +86,7 @@ export interface LockdownPlan {
 export async function planLockdown(options: PlanLockdownOptions): Promise<LockdownPlan> {
   const { target, description, scope, measures, lasts, clock } = options;
   requireFullView(description, 'A lockdown');
-  await resolveScope(options);
+  requireRights(description, { what: 'A lockdown', purposes: purposesOf(options) });
   if (measures.basicAuthentication) refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
   const histories = await readIncidentHistories(options.log);
   const history = histories.at(description);
@@ -117,6 +117,17 @@ export async function planLockdown(options: PlanLockdownOptions): Promise<Lockdo
     revocation,
     manualSteps: manualSteps({ scope, measures, description, lifetimes, revocation }),
   };
+}
+
+/** What the role of a database must be allowed to do; that it may deactivate users is checked with them. */
+function purposesOf({ description, scope, measures }: PlanLockdownOptions): readonly RightsPurpose[] {
+  const sessions = description.capabilities.sessions && scope.kind !== 'applications';
+  const settings = measures.basicAuthentication || measures.externalTokens || measures.lifetimes;
+  return [
+    'revoke',
+    ...(sessions ? (['sessions'] as const) : []),
+    ...(settings ? (['settings'] as const) : []),
+  ];
 }
 
 /** Makes sure that every name exists, those of users to keep active included, whether or not tokens are counted. */

@@ -7,7 +7,7 @@ import { type Change, OperationRun } from '../journal/operation-run.ts';
 import { findLiveRefreshTokens, reconcile, stillAlive } from '../journal/reconcile.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { type EndedSessions, endSessions, verifySessions } from '../sessions/end-sessions.ts';
-import { requireMayChange } from '../visibility.ts';
+import { refusalAhead, requireMayChange, requireRights } from '../visibility.ts';
 import {
   closingOf,
   countMadeSince,
@@ -199,6 +199,28 @@ function verificationOf(
  */
 export function requireMayRevoke(plan: RevocationPlan, description: TargetDescription): void {
   if (plan.owners.some((owner) => owner !== description.identity.username)) requireMayChange(description);
+}
+
+/**
+ * The refusal that carrying out a plan would meet, for its dry run.
+ *
+ * @returns Undefined if nothing is known that would refuse it, or if there is nothing to revoke.
+ */
+export function revocationRefusal(
+  plan: RevocationPlan,
+  description: TargetDescription,
+): TokenctlError | undefined {
+  const { tokenIds, refreshTokenIds, authorizationCodeIds } = plan;
+  const sessions = plan.sessions?.count ?? 0;
+  const tokens = tokenIds.length + refreshTokenIds.length + authorizationCodeIds.length;
+  return refusalAhead(() => {
+    requireMayRevoke(plan, description);
+    const purposes = [
+      ...(tokens > 0 ? (['revoke'] as const) : []),
+      ...(sessions > 0 ? (['sessions'] as const) : []),
+    ];
+    requireRights(description, { what: 'A revocation', purposes });
+  });
 }
 
 /** What reading again showed of tokens that were tried. */

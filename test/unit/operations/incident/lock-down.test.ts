@@ -130,6 +130,23 @@ describe('a lockdown of everything', () => {
     expect(await at.lockDown({ measures })).toMatchObject({ result: 'locked' });
   });
 
+  test.each([
+    ['revoke', 'revoke tokens'],
+    ['sessions', 'end sessions'],
+    ['settings', 'change settings'],
+  ] as const)(
+    'is refused to a role without the rights to %s, before anything is done',
+    async (purpose, what) => {
+      await using at = await incidentFixture('database');
+      at.target.self = { ...at.target.self, missingRights: [{ purpose, grant: 'GRANT …' }] };
+      await expect(at.lockDown()).rejects.toMatchObject({
+        code: 'permission_refused',
+        message: expect.stringContaining(`it may not ${what}`),
+      });
+      expect(await at.entries()).toEqual([]);
+    },
+  );
+
   test('a second time is the same incident, and finds all unchanged', async () => {
     await using at = await incidentFixture('database');
     const first = await at.lockDown();
