@@ -134,6 +134,11 @@ function resultText(done: LockdownReport, { selection }: LockdownPlan): string {
   return `${lines.join('\n')}\n`;
 }
 
+function goneLines(usersGone: readonly string[]): string[] {
+  if (usersGone.length === 0) return [];
+  return [`Not found any more: ${usersGone.map(printable.value).join(', ')}.`];
+}
+
 function keptLines(kept: readonly number[]): string[] {
   if (kept.length === 0) return [];
   return [
@@ -300,12 +305,13 @@ function namesText(users: readonly Lock[]): string {
   return names.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-function ownLines({ revocation, usersKept }: LockdownPlan): string[] {
+function ownLines({ revocation, usersKept, usersGone }: LockdownPlan): string[] {
   const lines = [
     ...(revocation?.kept ?? []).map(
       ({ tokenId }) => `Kept: token ${tokenId}, which may be the credential of this context.`,
     ),
     ...(usersKept.length > 0 ? [`Kept active: ${usersKept.map(printable.value).join(', ')}.`] : []),
+    ...goneLines(usersGone),
   ];
   return lines.length === 0 ? [] : ['', ...lines];
 }

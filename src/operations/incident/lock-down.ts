@@ -13,7 +13,7 @@ import { selectorOf } from './scope-selection.ts';
 import { setUsers } from './set-users.ts';
 import { type SnapshotFiles, takeSnapshot } from './snapshot.ts';
 import { type StepReport, stage } from './step.ts';
-import { type AccessPath, verifyAccessPaths } from './verify-access-paths.ts';
+import { type AccessPath, missingUsersPath, setSwitches, verifyAccessPaths } from './verify-access-paths.ts';
 
 /** What to lock down, and who says so. */
 export interface LockDownOptions extends Change, RevocationListeners {
@@ -115,12 +115,13 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   let accessPaths: readonly AccessPath[] = [];
   await take('verify', 'Verifying that every way in is closed', async () => {
     const { capabilities } = options.description;
-    accessPaths = await verifyAccessPaths(work, plan, {
+    const found = await verifyAccessPaths(work, plan, {
       capabilities,
       ownTokens: await target.ownTokenIds(),
       now: clock.now(),
       codeLifetime: codeLifetimeBefore(plan),
     });
+    accessPaths = [...found, ...missingUsersPath(plan.usersGone)];
     return [];
   });
 

@@ -20,6 +20,10 @@ export function manualSteps(options: {
   /** What is locked of the lifetimes: nothing where they are no settings. */
   readonly lifetimes: readonly Lock[];
   readonly revocation: RevocationPlan | null;
+  /** Names of users that do not exist any more. */
+  readonly usersGone: readonly string[];
+  /** Names of users that are meant and stay active. */
+  readonly usersKept: readonly string[];
 }): readonly ManualStep[] {
   const { scope, measures, description, revocation } = options;
   const { capabilities } = description;
@@ -35,6 +39,7 @@ export function manualSteps(options: {
     }));
   return [
     ...left,
+    ...options.usersGone.map(missingUser),
     ...(scope.kind === 'applications' ? [application(description)] : []),
     ...(scope.kind !== 'applications' && !measures.deactivate
       ? [passwords(capabilities.deactivateUsers)]
@@ -53,6 +58,14 @@ const NAMES = {
   basic_authentication: 'basic authentication',
   own_token: 'your own token',
 } as const;
+
+function missingUser(name: string): ManualStep {
+  return {
+    what: name,
+    why: 'No user has this name any more: the user was deleted or renamed.',
+    remedy: 'If it was renamed, lock down the new name.',
+  };
+}
 
 function application({ address, dialect }: TargetDescription): ManualStep {
   const page = `${address}/${dialect === 'gateway' ? 'access' : '#'}/applications`;

@@ -65,6 +65,8 @@ export interface LockdownPlan {
   readonly users: readonly Lock[];
   /** Names of users that are meant and stay active. */
   readonly usersKept: readonly string[];
+  /** Names of users of an open incident that do not exist any more. */
+  readonly usersGone: readonly string[];
   /** What is set last. */
   readonly lifetimes: readonly Lock[];
   /** Whether `revocation` has what would be revoked; otherwise only what is kept, and what stays alive. */
@@ -91,6 +93,9 @@ export async function planLockdown(options: PlanLockdownOptions): Promise<Lockdo
   const histories = await readIncidentHistories(options.log);
   const history = histories.at(description);
   const same = history.open.find((incident) => isSame(incident, { scope, measures }));
+  // The names of an open incident were resolved when it began: a user that was deleted since must not keep it unfinished.
+  const usersGone = same === undefined ? [] : await missingUsers(options);
+  if (same === undefined) await resolveScope(options);
   const { switches, lifetimes } = await settingLocks(target, measures);
   const { locks: users, kept: usersKept } = await userLocks({
     target,
@@ -112,10 +117,11 @@ export async function planLockdown(options: PlanLockdownOptions): Promise<Lockdo
     switches,
     users,
     usersKept,
+    usersGone,
     lifetimes,
     counted,
     revocation,
-    manualSteps: manualSteps({ scope, measures, description, lifetimes, revocation }),
+    manualSteps: manualSteps({ scope, measures, description, lifetimes, revocation, usersGone, usersKept }),
   };
 }
 
@@ -137,6 +143,12 @@ async function resolveScope({ target, scope, measures }: PlanLockdownOptions): P
     ...(users.length > 0 && { users }),
     ...(scope.kind === 'applications' && { applications: scope.names }),
   });
+}
+
+async function missingUsers({ target, scope }: PlanLockdownOptions): Promise<readonly string[]> {
+  if (scope.kind !== 'users') return [];
+  const there = new Set((await usersOf(scope, target)).map(({ username }) => username));
+  return scope.names.filter((name) => !there.has(name));
 }
 
 function counting(options: PlanLockdownOptions, selector: Selector): Promise<RevocationPlan> {

@@ -2,17 +2,15 @@ import type { LockdownScope } from '../../domain/incident/incident.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { User } from '../../domain/token.ts';
 import type { Target, UserSelector } from '../ports/target.ts';
-import { resolveNames } from '../resolve-names.ts';
 
 /**
  * The users that a scope means now: those of an identity provider may be others in a minute, since it makes
- * accounts. None for applications.
+ * accounts. None for applications; named users that do not exist are left out.
  *
- * @throws TokenctlError `not_found` for a user that does not exist, and whatever the target throws.
+ * @throws TokenctlError whatever the target throws.
  */
 export async function usersOf(scope: LockdownScope, target: Target): Promise<readonly KnownUser[]> {
   if (scope.kind === 'applications') return [];
-  if (scope.kind === 'users') await resolveNames(target, { users: scope.names });
   const users = await readUsers(target, scope.kind === 'users' ? { names: scope.names } : {});
   return users.filter((user) => isMeant(user, scope));
 }
@@ -26,10 +24,10 @@ export async function selectorOf(scope: LockdownScope, target: Target): Promise<
   switch (scope.kind) {
     case 'all':
       return { all: true };
-    case 'users':
-      return { users: scope.names };
     case 'applications':
       return { applications: scope.names };
+    // The tokens of a deleted user are deleted with it.
+    case 'users':
     case 'identity_provider': {
       const users = (await usersOf(scope, target)).map(({ username }) => username);
       return users.length === 0 ? null : { users };

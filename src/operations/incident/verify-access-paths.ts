@@ -68,6 +68,13 @@ export async function checkAccessPaths(checks: Checks, closed: ClosedPaths): Pro
   ];
 }
 
+/** Users of a lockdown that do not exist any more; empty without any. */
+export function missingUsersPath(names: readonly string[]): readonly AccessPath[] {
+  if (names.length === 0) return [];
+  const how = `${names.join(', ')} no longer ${names.length === 1 ? 'exists' : 'exist'}: deleted, which also deletes the tokens, or renamed.`;
+  return [notChecked('users', how)];
+}
+
 /**
  * Checks the ways in as {@link checkAccessPaths} does. Where tokens are identified by trying, it also has a token made,
  * revokes it for the incident and presents it.

@@ -381,3 +381,34 @@ describe('a lockdown that meets resistance', () => {
     },
   );
 });
+
+describe('a lockdown of a user who was deleted since', () => {
+  const scope = { kind: 'users', names: ['alice', 'bob'] } as const;
+
+  test('can be finished, and says that nobody can tell a deleted user from a renamed one', async () => {
+    await using at = await incidentFixture('database');
+    const first = await at.lockDown({ scope, measures: NO_MEASURE });
+    at.target.people.splice(
+      at.target.people.findIndex(({ username }) => username === 'bob'),
+      1,
+    );
+    at.target.alive.set(50, token({ id: 50, user: { id: 2, username: 'alice' } }));
+    const again = await at.lockDown({ scope, measures: NO_MEASURE });
+    expect(again).toMatchObject({ incident: first.incident, result: 'locked' });
+    expect(at.target.alive.has(50)).toBe(false);
+    expect(again.accessPaths).toContainEqual({
+      path: 'users',
+      state: 'not_checked',
+      basis: 'not_checked',
+      how: 'bob no longer exists: deleted, which also deletes the tokens, or renamed.',
+    });
+    expect(again.manualSteps.map(({ what }) => what)).toContain('bob');
+  });
+
+  test('is refused as a new one', async () => {
+    await using at = await incidentFixture('database');
+    const names = ['alice', 'nosuch'];
+    const refused = at.lockDown({ scope: { kind: 'users', names }, measures: NO_MEASURE });
+    await expect(refused).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
