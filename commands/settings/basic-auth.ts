@@ -11,7 +11,7 @@ export default class SettingsBasicAuth extends TokenctlCommand {
     `Basic authentication sends a user name and password with each request. Turning it off is refused if this context \
 itself uses a password: create a token first with tokens create. Existing sessions and tokens stay valid.
 
-With --json, prints setting and enabled. For on and off, also changed, dryRun and holds (at_once, \
+With --json, prints setting and enabled. For on and off, also changed, dryRun and holds (at_once, within_seconds, \
 within_a_minute or within_five_minutes).`;
 
   static override examples = [

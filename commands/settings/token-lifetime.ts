@@ -11,7 +11,7 @@ export default class SettingsTokenLifetime extends TokenctlCommand {
 that are not given stay unchanged. Existing access tokens keep their expiry date.
 
 With --json, prints setting and lifetimes (in seconds, under the controller's names). After a change, also \
-changed, dryRun, holds (at_once or within_a_minute) and applicationTokens (after_restart: a controller 24.6.1 \
+changed, dryRun, holds (at_once, within_seconds or within_a_minute) and applicationTokens (after_restart: a controller 24.6.1 \
 issues application tokens with the old lifetimes until its web services restart).`;
 
   static override examples = [

@@ -60,6 +60,7 @@ export function lifetimeCautionText(dialect: TargetDescription['dialect']): stri
 
 const LINES: Readonly<Record<SettingsHold, string>> = {
   at_once: '',
+  within_seconds: 'The other workers of a running controller apply the change within five seconds.\n',
   within_a_minute: 'A running controller applies the change within a minute.\n',
   within_five_minutes:
     'A running gateway applies the change when its settings cache expires, by default within five minutes.\n',

@@ -120,6 +120,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
       ownTokens: await target.ownTokenIds(),
       now: clock.now(),
       codeLifetime: codeLifetimeBefore(plan),
+      switchesSet: await switchesSetBy(options),
     });
     accessPaths = [...found, ...missingUsersPath(plan.usersGone)];
     return [];
@@ -149,6 +150,13 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
 function codeLifetimeBefore({ lifetimes }: LockdownPlan): number | undefined {
   const lock = lifetimes.find(({ name }) => name.endsWith('.AUTHORIZATION_CODE_EXPIRE_SECONDS'));
   return typeof lock?.before === 'number' ? lock.before : undefined;
+}
+
+/** When the switches of the plan were set: in this run, or by an open incident. */
+async function switchesSetBy({ plan, log, description, clock }: LockDownOptions) {
+  const set = setSwitches(await readIncidentHistory({ log, description }), plan.incident);
+  for (const { name, before, locked } of plan.switches) if (before !== locked) set.set(name, clock.now());
+  return set;
 }
 
 /** The settings, or why they cannot be read: they are for the snapshot, which does without. */

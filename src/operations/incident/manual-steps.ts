@@ -113,6 +113,15 @@ function localAccounts({ dialect }: TargetDescription): readonly ManualStep[] {
 /** Until a setting holds that was written, tokens are issued as before. */
 function delay(holds: TargetDescription['capabilities']['settingsHold']): readonly ManualStep[] {
   if (holds === 'at_once') return [];
+  if (holds === 'within_seconds') {
+    return [
+      {
+        what: 'the next five seconds',
+        why: 'The other workers of a running controller take up to five seconds to apply new settings.',
+        remedy: 'Run the same command again after five seconds.',
+      },
+    ];
+  }
   const isGateway = holds === 'within_five_minutes';
   return [
     {

@@ -1,6 +1,7 @@
 import type { Claim } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
+import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
 import type { AuthenticationSettings, Capabilities, Target } from '../ports/target.ts';
@@ -22,7 +23,10 @@ type PathName =
 /** Whether one way in is closed, and what that rests on. */
 export type AccessPath = Claim<'closed' | 'open'> & {
   readonly path: PathName;
-  /** When (RFC 3339) the last one that was issued before has expired; only of codes and sessions that are not checked. */
+  /**
+   * When (RFC 3339) it is closed by itself; only of what is not checked: codes and sessions from before have expired, a
+   * setting is applied.
+   */
   readonly until?: string;
 };
 
@@ -43,6 +47,8 @@ interface Checks {
   readonly now: Date;
   /** The lifetime of authorization codes before it was shortened, in seconds. */
   readonly codeLifetime?: number | undefined;
+  /** When an incident set these switches, by name; those that no incident changed are left out. */
+  readonly switchesSet?: ReadonlyMap<string, Date>;
 }
 
 /**
@@ -217,20 +223,49 @@ async function cachedSessions(target: Target, now: Date): Promise<AccessPath> {
   };
 }
 
-async function switches(target: Target, { switches: locks }: ClosedPaths): Promise<readonly AccessPath[]> {
+/** How long a running server may go on with the settings as they were before, in milliseconds. */
+const SETTINGS_HOLD_MS: Readonly<Record<Capabilities['settingsHold'], number>> = {
+  at_once: 0,
+  within_seconds: 5000,
+  within_a_minute: 60_000,
+  within_five_minutes: 300_000,
+};
+
+/** When a running server applies settings that were written at this time at the latest; null if it does already. */
+export function appliedAt(
+  set: Date | null,
+  { capabilities, now }: Pick<Checks, 'capabilities' | 'now'>,
+): Date | null {
+  const hold = SETTINGS_HOLD_MS[capabilities.settingsHold];
+  // A switch is set after the run began, so that its time is later than the run's `now`.
+  if (set === null || hold === 0) return null;
+  const applied = set.getTime() + hold;
+  return applied > now.getTime() ? new Date(applied) : null;
+}
+
+/** When the switches that an incident holds were set, by name; those that were so before are left out. */
+export function setSwitches(history: IncidentHistory, incident: string): Map<string, Date> {
+  const changed = history.heldBy(incident).filter(({ before, locked }) => before !== locked);
+  return new Map(changed.map(({ lock, since }) => [lock.name, new Date(since)]));
+}
+
+async function switches(checks: Checks, { switches: locks }: ClosedPaths): Promise<readonly AccessPath[]> {
   if (locks.length === 0) return [];
-  const settings = await target.settings.read();
+  const settings = await checks.target.settings.read();
   return locks.map(({ name }) => {
+    const until = appliedAt(checks.switchesSet?.get(name) ?? null, checks)?.toISOString();
     const isBasic = name === 'AUTH_BASIC_ENABLED';
+    const path = isBasic ? 'basic_authentication' : 'external_tokens';
+    const isOff = settingNamed(settings, name) === false;
+    if (isOff && until !== undefined) {
+      const how = `${name} is off when read again. A running server may not have applied it until ${until.slice(0, 19)}Z.`;
+      return { path, state: 'not_checked', basis: 'not_checked', how, until };
+    }
     const untried = isBasic ? ' A login was not tried: no password is available.' : '';
-    return checked(
-      isBasic ? 'basic_authentication' : 'external_tokens',
-      settingNamed(settings, name) === false ? 0 : 1,
-      {
-        closed: `Verified: ${name} is off.${untried}`,
-        open: `${name} is on.`,
-      },
-    );
+    return checked(path, isOff ? 0 : 1, {
+      closed: `Verified: ${name} is off.${untried}`,
+      open: `${name} is on.`,
+    });
   });
 }
 

@@ -189,10 +189,11 @@ export interface Capabilities {
   /** Settings can be read and, with the rights, written. */
   readonly settings: boolean;
   /**
-   * How soon a changed setting holds: a controller reads its table again after up to a minute. A gateway keeps
-   * what it read in a cache, five minutes where nothing else is set, which only its API refreshes.
+   * How soon a changed setting holds. Over its API, the worker of a controller that answered has it at once, the others
+   * within five seconds; a table is read again after up to a minute. A gateway keeps what it read in a cache, five
+   * minutes where nothing else is set, which only its API refreshes.
    */
-  readonly settingsHold: 'at_once' | 'within_a_minute' | 'within_five_minutes';
+  readonly settingsHold: 'at_once' | 'within_seconds' | 'within_a_minute' | 'within_five_minutes';
   /** Tokens can be created: for the caller, or with a database for any user. */
   readonly createTokens: boolean;
   /** Users can be deactivated, and activated again. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { lockDown } from '../../../../src/operations/incident/lock-down.ts';
+import { stillClock } from '../../../support/drafts.ts';
 import { failingFrom } from '../../../support/fixture.ts';
 import { ALL, EVERY_MEASURE, incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { refreshToken } from '../../../support/memory-refresh-tokens.ts';
@@ -128,6 +129,31 @@ describe('a lockdown of everything', () => {
     expect(await at.entries()).toEqual([]);
     const measures = { ...EVERY_MEASURE, basicAuthentication: false };
     expect(await at.lockDown({ measures })).toMatchObject({ result: 'locked' });
+  });
+
+  test('does not call a way in closed that a running server may not have closed yet', async () => {
+    await using at = await incidentFixture('database');
+    const { capabilities } = at.target.self;
+    const cached = { ...capabilities, settingsHold: 'within_a_minute' as const };
+    at.target.self = { ...at.target.self, capabilities: cached };
+    const later = (seconds: number) => ({
+      ...stillClock,
+      now: () => new Date(stillClock.now().getTime() + seconds * 1000),
+    });
+    const stateOf = async (clock = stillClock) => {
+      const { accessPaths } = await at.lockDown({ clock });
+      return accessPaths.find(({ path }) => path === 'basic_authentication');
+    };
+    const until = later(60).now().toISOString();
+    expect(await stateOf()).toMatchObject({ state: 'not_checked', until });
+    expect(await at.status()).toMatchObject([
+      { holds: true, notChecked: ['basic_authentication', 'external_tokens'] },
+    ]);
+    expect(await stateOf(later(59))).toMatchObject({ state: 'not_checked' });
+    const other = { scope: { kind: 'users', names: ['bob'] } as const, measures: EVERY_MEASURE };
+    const { accessPaths } = await at.lockDown({ ...other, clock: later(10) });
+    expect(accessPaths.find(({ path }) => path === 'basic_authentication')).toMatchObject({ until });
+    expect(await stateOf(later(61))).toMatchObject({ state: 'closed' });
   });
 
   test.each([
