@@ -16,7 +16,8 @@ own incidents.
 With --json, prints incidents and elsewhere. Each incident has id, scope, measures, selection, since, by, \
 context, reason, ticket, until, state (unfinished, locked, partly, lifting, lifted), locked, lifted, snapshot \
 (file, sha256), kept, isOverdue, values (what, name, userId, before, locked, found, holds, incidents), \
-aliveCount, alive (id, user, created, isNew) and holds. An item of elsewhere has id to isOverdue, and address.
+aliveCount, alive (id, user, created, isNew), openPaths (path, state, how), notChecked (names of access paths) and \
+holds. An item of elsewhere has id to isOverdue, and address.
 
 With --check, exit code 3 means that an open incident is not in effect, overdue or unfinished.`;
 

@@ -48,7 +48,7 @@ export type TokenctlErrorCode =
 /** The optional parts of a {@link TokenctlError}. */
 export interface TokenctlErrorOptions {
   /** How to fix it, as an imperative sentence; may name a command. */
-  hint?: string;
+  hint?: string | undefined;
   /** The original error. Never shown to users: it may contain sensitive data. */
   cause?: unknown;
   /** Machine-readable facts for `--json`: plain JSON, never a secret. */

@@ -4,7 +4,7 @@ import type { Stopped } from '../../operations/journal/operation-run.ts';
 import { usageMistake } from './usage-errors.ts';
 
 /** The fields of an error that are shown to the user; all others are dropped. */
-interface Failure {
+export interface Failure {
   /** The prefix of the message in text mode. */
   readonly label: string;
   readonly exit: number;
@@ -135,7 +135,7 @@ interface Ending {
   /** Whether anything failed, or was found by the verification. */
   readonly open: boolean;
   /** What to do about what is open, where running the command again does not finish it. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
 }
 
 const GO_ON = 'Run the same command again to finish.';

@@ -54,6 +54,49 @@ export function accessPathLines(paths: readonly AccessPath[]): string[] {
   ];
 }
 
+/** Names of the access paths that were not checked, as a phrase; empty if all were. */
+export function uncheckedText(paths: readonly Pick<AccessPath, 'path' | 'state'>[]): string {
+  const unchecked = paths.filter(({ state }) => state === 'not_checked');
+  return unchecked.map(({ path }) => pathName(path).toLowerCase()).join(', ');
+}
+
+/**
+ * What to do about access paths that the same command, run again, would find as they are: those that the context cannot
+ * check and users that it cannot deactivate.
+ *
+ * @param listedUnder The heading above what can be done instead.
+ * @returns Undefined if running the same command again may close a path.
+ */
+export function hintForPaths(
+  paths: readonly AccessPath[],
+  options: {
+    readonly description: Pick<TargetDescription, 'credential' | 'databaseContext'>;
+    readonly staysActive?: boolean;
+    readonly listedUnder: string;
+  },
+): string | undefined {
+  const { description, staysActive = false, listedUnder } = options;
+  const left = paths.filter(({ state }) => state !== 'closed');
+  const isStuck = ({ path, state }: AccessPath) =>
+    state === 'not_checked' || (path === 'users' && staysActive);
+  if (left.length === 0 || !left.every(isStuck)) return undefined;
+  if (description.credential !== 'database_role') {
+    const { databaseContext } = description;
+    const context = databaseContext === undefined ? 'a database context' : `--context ${databaseContext}`;
+    return `Run the same command with ${context}, or do what is listed under "${listedUnder}".`;
+  }
+  const [until] = left.flatMap((each) => each.until ?? []);
+  return until === undefined
+    ? `Do what is listed under "${listedUnder}".`
+    : `Run the same command again after ${nextMinute(until)}, or do what is listed under "${listedUnder}".`;
+}
+
+/** The first full minute that is not before an instant. */
+function nextMinute(instant: string): string {
+  const minute = 60_000;
+  return `${new Date(Math.ceil(Date.parse(instant) / minute) * minute).toISOString().slice(0, 16)}Z`;
+}
+
 /** The manual actions under a heading; empty without any. */
 export function manualStepLines(manualSteps: readonly ManualStep[]): string[] {
   if (manualSteps.length === 0) return [];

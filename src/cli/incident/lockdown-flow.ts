@@ -3,9 +3,10 @@ import type { Runtime } from '../../app/runtime.ts';
 import { stateFolder } from '../../config/paths.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Lock, LockdownScope, Measures, Provider } from '../../domain/incident/incident.ts';
-import { incidentStatus } from '../../operations/incident/incident-status.ts';
+import { type IncidentStatus, incidentStatus } from '../../operations/incident/incident-status.ts';
 import { type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
 import { type LockdownPlan, newIncidentId, planLockdown } from '../../operations/incident/plan-lockdown.ts';
+import type { AccessPath } from '../../operations/incident/verify-access-paths.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
@@ -14,7 +15,14 @@ import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { amountsOf, isNothing } from '../revocation/revocation-plan.ts';
-import { accessPathLines, manualStepLines, stepLines, tellOfDue } from './incident-text.ts';
+import {
+  accessPathLines,
+  hintForPaths,
+  manualStepLines,
+  stepLines,
+  tellOfDue,
+  uncheckedText,
+} from './incident-text.ts';
 import { snapshotFiles } from './snapshot-file.ts';
 
 export interface LockdownRequest {
@@ -55,9 +63,10 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
       failure: refusalAhead(() => requireMayChange(description)),
     });
   }
-  if (flags.for === undefined && (await holdsAlready(runtime, plan))) {
+  const held = flags.for === undefined ? await heldIncident(runtime, plan) : null;
+  if (held !== null) {
     await tellOfDue(runtime);
-    return heldResult(plan);
+    return heldResult(plan, held, description);
   }
   requireMayChange(description);
   await confirmation.confirm({ plan: text, act: `lock down ${plan.selection}`, type: plan.incident });
@@ -66,13 +75,13 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
   const files = snapshotFiles(join(stateFolder(runtime.environment), 'incidents'));
   const done = await lockDown({ ...change, plan, files, onProgress: progress.step }).finally(progress.end);
   await tellOfDue(runtime);
-  return lockdownResult(done, plan);
+  return lockdownResult(done, plan, description);
 }
 
-/** Whether the plan continues a complete lockdown that is still in effect. */
-async function holdsAlready(runtime: Runtime, plan: LockdownPlan): Promise<boolean> {
+/** The incident that the plan continues, if it is complete and still in effect; null otherwise. */
+async function heldIncident(runtime: Runtime, plan: LockdownPlan): Promise<IncidentStatus | null> {
   const { continues, counted, revocation } = plan;
-  if (!continues || !counted || (revocation !== null && !isNothing(amountsOf(revocation)))) return false;
+  if (!continues || !counted || (revocation !== null && !isNothing(amountsOf(revocation)))) return null;
   const { incidents } = await incidentStatus({
     target: await runtime.target(),
     description: await runtime.description(),
@@ -80,46 +89,82 @@ async function holdsAlready(runtime: Runtime, plan: LockdownPlan): Promise<boole
     clock: runtime.clock,
     all: false,
   });
-  return incidents.some(({ id, state, holds }) => id === plan.incident && state === 'locked' && holds);
+  const isHeld = ({ id, state, holds }: IncidentStatus) =>
+    id === plan.incident && state === 'locked' && holds === true;
+  return incidents.find(isHeld) ?? null;
+}
+
+/** Whether an access path is closed by a setting. */
+function isSwitch(path: AccessPath['path']): boolean {
+  return path === 'basic_authentication' || path === 'external_tokens';
 }
 
 /** The result if the lockdown is already in effect; the JSON has no steps and no run. */
-function heldResult({ incident, selection, until, manualSteps, revocation }: LockdownPlan): Report {
+function heldResult(
+  { incident, selection, until, manualSteps, revocation }: LockdownPlan,
+  { notChecked }: IncidentStatus,
+  description: TargetDescription,
+): Report {
   const kept = revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
-  const nothing = { steps: [], accessPaths: [], interrupted: false, stopped: null, run: null, seconds: 0 };
+  const nothing = { steps: [], interrupted: false, stopped: null, run: null, seconds: 0 };
+  const accessPaths = notChecked.map((path) => ({
+    path,
+    state: 'not_checked' as const,
+    basis: 'not_checked' as const,
+    how: isSwitch(path)
+      ? 'The setting is off, but a running server may not have applied it yet.'
+      : 'This context cannot list them.',
+  }));
+  const unchecked = uncheckedText(accessPaths);
+  const limit = unchecked === '' ? '' : ' as far as this context can check';
   return report({
-    json: { incident, result: 'locked', until, manualSteps, kept, ...nothing },
+    json: { incident, result: 'locked', until, manualSteps, kept, accessPaths, ...nothing },
     text: () =>
       [
-        `Already locked down: ${printable.value(selection)}. Incident: ${incident}. Nothing was changed.`,
+        `Already locked down${limit}: ${printable.value(selection)}. Incident: ${incident}. Nothing was changed.`,
+        ...accessPathLines(accessPaths),
         ...manualStepLines(manualSteps),
         '',
         ...keptLines(kept),
         untilLine({ incident, until }),
         '',
       ].join('\n'),
+    failure: uncheckedFailure(accessPaths, description),
   });
 }
 
-function lockdownResult(done: LockdownReport, plan: LockdownPlan): Report {
-  const { interrupted, stopped, result, incident } = done;
+function lockdownResult(done: LockdownReport, plan: LockdownPlan, description: TargetDescription): Report {
+  const { interrupted, stopped, result, incident, accessPaths } = done;
+  const unfinished = unfinishedWork({
+    interrupted,
+    stopped,
+    left: `${incident} is only partly in place`,
+    open: result === 'partly',
+  });
   return report({
     json: done,
     text: () => resultText(done, plan),
-    failure: unfinishedWork({
-      interrupted,
-      stopped,
-      left: `${incident} is only partly in place`,
-      open: result === 'partly',
-    }),
+    failure: unfinished ?? uncheckedFailure(accessPaths, description),
+  });
+}
+
+/** A lockdown is complete only where every access path was checked. */
+function uncheckedFailure(
+  accessPaths: readonly AccessPath[],
+  description: TargetDescription,
+): TokenctlError | undefined {
+  const unchecked = uncheckedText(accessPaths);
+  if (unchecked === '') return undefined;
+  return new TokenctlError('partly_done', `Not checked: ${unchecked}`, {
+    hint: hintForPaths(accessPaths, { description, listedUnder: 'Needs manual action' }),
   });
 }
 
 function resultText(done: LockdownReport, { selection }: LockdownPlan): string {
   const { incident, result, seconds, steps, accessPaths, manualSteps, kept, until, run } = done;
   const state = result === 'locked' ? 'Locked down' : 'Partly locked down';
-  const unchecked = accessPaths.some((each) => each.state === 'not_checked');
-  const limit = result === 'locked' && unchecked ? ' as far as this context can check' : '';
+  const limit =
+    result === 'locked' && uncheckedText(accessPaths) !== '' ? ' as far as this context can check' : '';
   const lines = [
     `${state}${limit}: ${printable.value(selection)}, in ${seconds.toFixed(1)} s. Incident: ${incident}.`,
     '',

@@ -16,7 +16,7 @@ import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { amountsOf, isNothing, planText, staysAliveLines } from '../revocation/revocation-plan.ts';
-import { accessPathLines, pathName, stepLines } from './incident-text.ts';
+import { accessPathLines, hintForPaths, pathName, stepLines, uncheckedText } from './incident-text.ts';
 
 export interface OffboardingRequest {
   readonly runtime: Runtime;
@@ -52,7 +52,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
   const done = await offboardUsers({ ...change, plan, onProgress: progress.step }).finally(progress.end);
-  return offboardingResult(done);
+  return offboardingResult(done, description);
 }
 
 function offboardingPlanResult(
@@ -88,10 +88,17 @@ function offboardingPlanResult(
       stopped: null,
       left: `Some access of ${users.join(', ')} may be left`,
       open: accessPaths.some(({ state }) => state !== 'closed'),
-      ...hintFor(accessPaths),
+      hint: hintForPaths(accessPaths, {
+        description,
+        staysActive: plan.staysActive,
+        listedUnder: STAYS_ALIVE,
+      }),
     }),
   });
 }
+
+/** The heading of what a revocation cannot end. */
+const STAYS_ALIVE = 'Stays alive';
 
 function offboardingText(plan: UserOffboardingPlan, description: TargetDescription): string {
   const names = plan.deactivate.map(({ name }) => printable.value(name)).join(', ');
@@ -106,8 +113,10 @@ function offboardingText(plan: UserOffboardingPlan, description: TargetDescripti
 const STAYS_ACTIVE =
   'Not deactivated: this target cannot deactivate users. Use a database context or the identity provider.';
 
-function offboardingResult(done: UserOffboardingReport): Report {
-  const { interrupted, stopped, result, users, steps, accessPaths } = done;
+function offboardingResult(done: UserOffboardingReport, description: TargetDescription): Report {
+  const { interrupted, stopped, result, users, steps, accessPaths, staysActive } = done;
+  const isWhole = steps.every((step) => step.result === 'done' || step.result === 'unchanged');
+  const hint = hintForPaths(accessPaths, { description, staysActive, listedUnder: STAYS_ALIVE });
   return report({
     json: done,
     text: () => resultText(done),
@@ -116,27 +125,19 @@ function offboardingResult(done: UserOffboardingReport): Report {
       stopped,
       left: `Some access of ${users.join(', ')} may be left`,
       open: result === 'partly',
-      ...(steps.every((step) => step.result === 'done') && hintFor(accessPaths)),
+      hint: isWhole ? hint : undefined,
     }),
   });
-}
-
-/** What to do if nothing but unchecked access paths is left: the same command cannot check them either. */
-function hintFor(accessPaths: readonly AccessPath[]): { readonly hint?: string } {
-  const left = accessPaths.filter(({ state }) => state !== 'closed');
-  if (left.length === 0 || left.some(({ state }) => state === 'open')) return {};
-  return { hint: 'Run the same command with a database context, or do what is listed under "Stays alive".' };
 }
 
 /** What is true of the access of users, as far as it was checked. */
 function closingText(users: readonly string[], accessPaths: readonly AccessPath[]): string {
   const names = users.map(printable.value).join(', ');
-  const of = (state: AccessPath['state']) =>
-    accessPaths
-      .filter((each) => each.state === state)
-      .map(({ path }) => pathName(path).toLowerCase())
-      .join(', ');
-  const [open, unchecked] = [of('open'), of('not_checked')];
+  const open = accessPaths
+    .filter(({ state }) => state === 'open')
+    .map(({ path }) => pathName(path).toLowerCase())
+    .join(', ');
+  const unchecked = uncheckedText(accessPaths);
   if (accessPaths.length === 0) return `The access of ${names} was not checked.`;
   if (open === '' && unchecked === '') return `All access of ${names} has ended.`;
   return [

@@ -54,6 +54,7 @@ function incidentLines(incident: IncidentStatus): string[] {
     ...settingLines(values),
     ...userLines(values),
     ...tokenLines(incident),
+    ...openPathLines(incident),
     ...lifetimeLines(incident),
     ...(state === 'lifted' ? [] : [effectLine(incident)]),
     ...codesLines(incident),
@@ -132,11 +133,17 @@ function tokenLines({ aliveCount, alive }: IncidentStatus): string[] {
   if (aliveCount === 0) return [];
   return [
     `  ${countText(aliveCount, 'TOKEN IS', 'TOKENS ARE')} STILL VALID, newest first:`,
-    ...alive.map(
-      ({ id, user, created, isNew }) =>
-        `    ${id} of ${printable.value(user ?? 'a deleted user')}, created ${timeText(created)}${isNew ? ', after the lockdown' : ''}`,
-    ),
+    ...alive
+      .toReversed()
+      .map(
+        ({ id, user, created, isNew }) =>
+          `    ${id} of ${printable.value(user ?? 'a deleted user')}, created ${timeText(created)}${isNew ? ', after the lockdown' : ''}`,
+      ),
   ];
+}
+
+function openPathLines({ openPaths }: IncidentStatus): string[] {
+  return openPaths.map(({ path, how }) => `  OPEN: ${pathName(path)}: ${printable.value(how)}`);
 }
 
 /** Whether new tokens really got the lifetime that was set. */

@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Result } from '../../reports/tables/result.ts';
 import { countText } from '../../reports/tables/text.ts';
-import { failureOf } from '../errors/failure.ts';
+import { type Failure, failureOf } from '../errors/failure.ts';
 
 /** How a command ended in one context: with a result or with an error. */
 export interface ContextOutcome {
@@ -58,11 +58,17 @@ export function multiContextFailure(
     code,
     `${what} in ${failures.length} of ${countText(contexts.length, 'context')}:\n${lines.join('\n')}`,
     {
-      ...(changes && code !== 'findings' && { hint: GO_ON }),
+      ...(changes && code !== 'findings' && !failures.every(isStuck) && { hint: GO_ON }),
       cause: new AggregateError(failures.map(({ error }) => error)),
       details: { contexts: failures.map(({ context }) => context) },
     },
   );
+}
+
+/** Whether the same command would find the same again in a context: its own hint then says what to do instead. */
+function isStuck({ error, failure }: { readonly error: unknown; readonly failure: Failure }): boolean {
+  const isPartly = error instanceof TokenctlError && error.code === 'partly_done';
+  return isPartly && failure.hint !== undefined && !/^Run the same command again/.test(failure.hint);
 }
 
 /** Whether a named object does not exist; an unknown API path has no `kind`. */

@@ -7,6 +7,7 @@ import type { AuthenticationSettings, Target, TargetDescription } from '../ports
 import { settingNamed } from './lock-settings.ts';
 import { readIncidentHistories } from './recorded-incidents.ts';
 import { readUsers, selectorOf } from './scope-selection.ts';
+import { type AccessPath, appliedAt, checkOtherCredentials, setSwitches } from './verify-access-paths.ts';
 
 /** Something that an incident set, and what it is now. */
 export interface HeldValue {
@@ -43,9 +44,11 @@ export interface IncidentStatus extends Incident {
   readonly alive: readonly AliveToken[];
   /** What newly issued access tokens got, where the lockdown shortened lifetimes; null otherwise. */
   readonly lifetimes: IssuedLifetimes | null;
-  /** The ways in that this target does not list. */
-  readonly notChecked: readonly ('authorization_codes' | 'refresh_tokens' | 'sessions')[];
-  /** Whether all it set is as it set it, and no token of its scope is alive; null if that was not checked. */
+  /** The other ways in of its scope that are open: authorization codes, refresh tokens and sessions that exist. */
+  readonly openPaths: readonly AccessPath[];
+  /** The ways in that this target does not list, or that a running server may not have closed yet. */
+  readonly notChecked: readonly AccessPath['path'][];
+  /** Whether all it set is as it set it, and no way in of its scope is open; null if that was not checked. */
   readonly holds: boolean | null;
   /** Why it was not checked, as a sentence without a full stop; null if it was. The values are then not read. */
   readonly notSeen: string | null;
@@ -110,13 +113,21 @@ export async function incidentStatus(options: {
     const tokens = isOpen
       ? await aliveTokens(target, incident, typeof set === 'number' ? set : null)
       : { aliveCount: 0, alive: [], lifetimes: null };
+    const paths = isOpen && limit === null ? await otherPaths(incident, options) : [];
+    const openPaths = paths.filter(({ state }) => state === 'open');
     found.push({
       ...incident,
       isOverdue: isOverdue(incident, clock.now()),
       values: mine,
       ...tokens,
-      notChecked: isOpen ? notCheckedOf(incident, { description, now: clock.now() }) : [],
-      holds: holdsOf({ isOpen, aliveCount: tokens.aliveCount, values: mine, limit }),
+      openPaths,
+      notChecked: isOpen
+        ? [
+            ...notCheckedOf(paths, incident, clock.now()),
+            ...unsettled(mine, setSwitches(history, incident.id), options),
+          ]
+        : [],
+      holds: holdsOf({ isOpen, open: tokens.aliveCount + openPaths.length, values: mine, limit }),
       notSeen: isOpen ? limit : null,
     });
   }
@@ -132,14 +143,15 @@ export async function incidentStatus(options: {
   return { incidents: found, elsewhere };
 }
 
-/** A token that is seen shows that an incident does not hold, whatever else the account does not see. */
+/** A way in that is seen shows that an incident does not hold, whatever else the account does not see. */
 function holdsOf(found: {
   readonly isOpen: boolean;
-  readonly aliveCount: number;
+  /** How many tokens and other ways in are open. */
+  readonly open: number;
   readonly values: readonly HeldValue[];
   readonly limit: string | null;
 }): boolean | null {
-  if (!found.isOpen || found.aliveCount > 0) return false;
+  if (!found.isOpen || found.open > 0) return false;
   return found.limit === null ? found.values.every(({ holds }) => holds) : null;
 }
 
@@ -211,16 +223,42 @@ async function aliveTokens(
   return { aliveCount, alive, lifetimes: lifetimes() };
 }
 
-/** The ways in that cannot be listed here; codes only until the last one from before the lockdown has expired. */
-function notCheckedOf(
-  { codesUntil, scope }: Incident,
-  { description, now }: { readonly description: TargetDescription; readonly now: Date },
-): IncidentStatus['notChecked'] {
+/** The ways in of an incident's scope other than access tokens, as they are now. */
+function otherPaths(
+  { scope, locked }: Incident,
+  { target, description, clock }: Parameters<typeof incidentStatus>[0],
+): Promise<readonly AccessPath[]> {
   const { capabilities } = description;
-  const mayHaveCodes = codesUntil !== null && Date.parse(codesUntil) > now.getTime();
+  // What the lockdown ended may be in use for a time that began with it.
+  const now = locked === null ? clock.now() : new Date(locked);
+  return checkOtherCredentials({ target, capabilities, now }, scope);
+}
+
+/** The ways in that were not checked and may still be open; codes until the last one from before has expired. */
+function notCheckedOf(
+  paths: readonly AccessPath[],
+  { codesUntil }: Incident,
+  now: Date,
+): readonly AccessPath['path'][] {
+  const mayBeOpen = ({ path, until }: AccessPath) => {
+    const end = path === 'authorization_codes' ? codesUntil : (until ?? null);
+    return end === null ? path !== 'authorization_codes' : Date.parse(end) > now.getTime();
+  };
+  return paths.filter((each) => each.state === 'not_checked' && mayBeOpen(each)).map(({ path }) => path);
+}
+
+/** The switches that a running server may not have applied yet. */
+function unsettled(
+  values: readonly HeldValue[],
+  set: ReadonlyMap<string, Date>,
+  { description, clock }: Pick<Parameters<typeof incidentStatus>[0], 'description' | 'clock'>,
+): readonly AccessPath['path'][] {
+  const { capabilities } = description;
+  const isPending = (name: string) =>
+    values.some((value) => value.name === name && value.holds) &&
+    appliedAt(set.get(name) ?? null, { capabilities, now: clock.now() }) !== null;
   return [
-    ...(!capabilities.authorizationCodes && mayHaveCodes ? (['authorization_codes'] as const) : []),
-    ...(capabilities.refreshTokens ? [] : (['refresh_tokens'] as const)),
-    ...(capabilities.sessions || scope.kind === 'applications' ? [] : (['sessions'] as const)),
+    ...(isPending('AUTH_BASIC_ENABLED') ? (['basic_authentication'] as const) : []),
+    ...(isPending('ALLOW_OAUTH2_FOR_EXTERNAL_USERS') ? (['external_tokens'] as const) : []),
   ];
 }

@@ -27,8 +27,12 @@ export function manualSteps(options: {
 }): readonly ManualStep[] {
   const { scope, measures, description, revocation } = options;
   const { capabilities } = description;
+  // A controller refuses the password of a user who is deactivated.
+  const noPasswords =
+    measures.basicAuthentication ||
+    (measures.deactivate && scope.kind !== 'applications' && options.usersKept.length === 0);
   const left = (revocation?.staysAlive ?? [])
-    .filter(({ what }) => !(what === 'basic_authentication' && measures.basicAuthentication))
+    .filter(({ what }) => !(what === 'basic_authentication' && noPasswords))
     .map(({ what, why, remedy }) => ({
       what: NAMES[what],
       why,
@@ -41,9 +45,7 @@ export function manualSteps(options: {
     ...left,
     ...options.usersGone.map(missingUser),
     ...(scope.kind === 'applications' ? [application(description)] : []),
-    ...(scope.kind !== 'applications' && !measures.deactivate
-      ? [passwords(capabilities.deactivateUsers)]
-      : []),
+    ...(scope.kind !== 'applications' && !measures.deactivate ? [passwords(description)] : []),
     ...(measures.lifetimes && options.lifetimes.length === 0 ? [lifetimes()] : []),
     ...(options.lifetimes.length > 0 ? applicationLifetimes(description) : []),
     ...(measures.basicAuthentication ? localAccounts(description) : []),
@@ -76,13 +78,14 @@ function application({ address, dialect }: TargetDescription): ManualStep {
   };
 }
 
-function passwords(deactivates: boolean): ManualStep {
+function passwords({ capabilities, credential, context }: TargetDescription): ManualStep {
+  const isRole = credential === 'database_role';
   return {
     what: 'logging in',
     why: 'The users stay active. They can log in with a password or through an identity provider, and create tokens.',
-    remedy: deactivates
+    remedy: capabilities.deactivateUsers
       ? 'Add --deactivate, or change the passwords.'
-      : 'Use --deactivate with a database context, or change the passwords (at the identity provider for external accounts).',
+      : `${isRole ? `Grant the rights to deactivate users that \`tokenctl context check --context ${context}\` lists and add --deactivate` : 'Use --deactivate with a database context'}, or change the passwords (at the identity provider for external accounts).`,
   };
 }
 

@@ -86,7 +86,12 @@ export async function planUserOffboarding(options: {
     .filter(({ isActive }) => isActive)
     .map(({ id, username }) => ({ name: username, userId: id, before: true, locked: false }));
   const may = capabilities.deactivateUsers;
-  return { users, deactivate: may ? active : [], staysActive: !may && active.length > 0, revocation };
+  const staysActive = !may && active.length > 0;
+  // The password of a user who is deactivated is refused.
+  const staysAlive = revocation.staysAlive.filter(
+    ({ what }) => staysActive || what !== 'basic_authentication',
+  );
+  return { users, deactivate: may ? active : [], staysActive, revocation: { ...revocation, staysAlive } };
 }
 
 /**

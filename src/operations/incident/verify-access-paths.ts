@@ -58,10 +58,27 @@ interface Checks {
  * @throws TokenctlError whatever the target throws.
  */
 export async function checkAccessPaths(checks: Checks, closed: ClosedPaths): Promise<readonly AccessPath[]> {
-  const { target, capabilities, ownTokens } = checks;
+  const { target, ownTokens } = checks;
   const { scope } = closed;
   return [
     await accessTokens(target, scope, ownTokens),
+    ...(await checkOtherCredentials(checks, scope)),
+    ...(await switches(checks, closed)),
+    ...(closed.users.length > 0 ? [await users(target, closed)] : []),
+  ];
+}
+
+/**
+ * Reads which authorization codes, refresh tokens and sessions of a scope are left. Changes nothing.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function checkOtherCredentials(
+  checks: Omit<Checks, 'ownTokens'>,
+  scope: LockdownScope,
+): Promise<readonly AccessPath[]> {
+  const { target, capabilities } = checks;
+  return [
     capabilities.authorizationCodes ? await authorizationCodes(target, scope) : await uncheckedCodes(checks),
     capabilities.refreshTokens
       ? await refreshTokens(target, scope)
@@ -69,8 +86,6 @@ export async function checkAccessPaths(checks: Checks, closed: ClosedPaths): Pro
     ...(scope.kind === 'applications'
       ? []
       : [capabilities.sessions ? await sessions(checks, scope) : notListed('sessions', capabilities)]),
-    ...(await switches(target, closed)),
-    ...(closed.users.length > 0 ? [await users(target, closed)] : []),
   ];
 }
 
@@ -130,7 +145,7 @@ async function accessTokens(
   const but = kept === 0 ? '' : ' except your own';
   return checked('access_tokens', left, {
     closed: `Verified: none is left${but}.`,
-    open: `${left} are left.`,
+    open: `${left} ${left === 1 ? 'is' : 'are'} left.`,
   });
 }
 
@@ -152,7 +167,11 @@ async function authorizationCodes(target: Target, scope: LockdownScope): Promise
 const DEFAULT_CODE_LIFETIME_S = 600;
 
 /** A code from before the lockdown yields tokens until it expires, for a deactivated user too. */
-async function uncheckedCodes({ target, now, codeLifetime = 0 }: Checks): Promise<AccessPath> {
+async function uncheckedCodes({
+  target,
+  now,
+  codeLifetime = 0,
+}: Omit<Checks, 'ownTokens'>): Promise<AccessPath> {
   const settings = await settingsIfAllowed(target);
   const lifetime = settings?.OAUTH2_PROVIDER?.AUTHORIZATION_CODE_EXPIRE_SECONDS ?? DEFAULT_CODE_LIFETIME_S;
   const until = new Date(
@@ -186,11 +205,14 @@ async function refreshTokens(target: Target, scope: LockdownScope): Promise<Acce
   }
   return checked('refresh_tokens', left, {
     closed: 'Verified: none is live.',
-    open: `${left} are live.`,
+    open: `${left} ${left === 1 ? 'is' : 'are'} live.`,
   });
 }
 
-async function sessions({ target, capabilities, now }: Checks, scope: LockdownScope): Promise<AccessPath> {
+async function sessions(
+  { target, capabilities, now }: Omit<Checks, 'ownTokens'>,
+  scope: LockdownScope,
+): Promise<AccessPath> {
   const userIds = scope.kind === 'all' ? null : (await usersOf(scope, target)).map(({ id }) => id);
   let left = 0;
   if (userIds === null) for await (const _session of target.sessions({ all: true })) left += 1;
@@ -201,7 +223,7 @@ async function sessions({ target, capabilities, now }: Checks, scope: LockdownSc
   }
   return checked('sessions', left, {
     closed: 'Verified: none is left.',
-    open: `${left} exist: a user has logged in.`,
+    open: `${left} ${left === 1 ? 'exists' : 'exist'}: a user has logged in.`,
   });
 }
 
@@ -274,7 +296,7 @@ async function users(target: Target, closed: ClosedPaths): Promise<AccessPath> {
   const active = (await readUsers(target, { names })).filter(({ isActive }) => isActive).length;
   return checked('users', active, {
     closed: `Verified: all ${names.length} are deactivated.`,
-    open: `${active} of ${names.length} are active.`,
+    open: `${active} of ${names.length} ${active === 1 ? 'is' : 'are'} active.`,
   });
 }
 

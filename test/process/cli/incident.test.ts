@@ -35,7 +35,7 @@ describe('in a database', () => {
       'stolen',
     ]);
     expect(done).toMatchObject({ code: 0 });
-    const incident = /The incident is (inc-[0-9a-f]{8})/.exec(done.stdout)?.[1] ?? '';
+    const incident = /\b(inc-[0-9a-f]{8})\b/.exec(done.stdout)?.[1] ?? 'no incident is named';
     expect(done.stdout).toMatch(/closed +Refresh tokens/);
     const status = await home.run(['incident', 'status', '--check']);
     expect(status).toMatchObject({ code: 0 });

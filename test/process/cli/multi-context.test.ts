@@ -243,6 +243,30 @@ describe('changing', () => {
     expect(none.code).toBe(2);
   });
 
+  test('a user whom only some of the contexts have is locked down there, and leaves no incident elsewhere', async () => {
+    const place = eight();
+    await services()[1]?.addUser('dora');
+    await services()[1]?.makeTokens('dora', 2);
+    const command = ['incident', 'lockdown', '--user', 'dora', '--context', 'east', '--yes'];
+    const some = await place.json(command);
+    expect(some.code).toBe(5);
+    expect(outcomes(some.value)).toEqual([
+      ['s1', 'not_found'],
+      ['s2', 'partly_done'],
+    ]);
+    expect(some.value.contexts[1].result).toMatchObject({ result: 'locked', manualSteps: expect.any(Array) });
+    expect(contextsIn(place, 0)).not.toContain('s1');
+    const elsewhere = await place.json(['incident', 'status', '--context', 's1']);
+    expect(elsewhere.value.incidents).toEqual([]);
+
+    const entries = entriesOf(place).length;
+    expect((await place.json(command)).code).toBe(5);
+    expect(entriesOf(place)).toHaveLength(entries);
+    const none = await place.run(['incident', 'lockdown', '--user', 'doar', '--context', 'east', '--yes']);
+    expect(none.code).toBe(2);
+    expect(entriesOf(place)).toHaveLength(entries);
+  });
+
   test('leaked values from standard input are looked for in each of them', async () => {
     const place = eight();
     const [first = ''] = (await services()[0]?.makeTokens('alice', 1)) ?? [];
@@ -270,7 +294,7 @@ describe('changing', () => {
   });
 });
 
-test('a lockdown of eight: six are locked down, two reported, and again it touches only the two', async () => {
+test('a lockdown of eight over REST: six are locked down as far as can be checked, and again it touches only the other two', async () => {
   const place = eight();
   for (const service of services()) await service.makeTokens('alice', 5);
   const command = [
@@ -286,10 +310,12 @@ test('a lockdown of eight: six are locked down, two reported, and again it touch
   const first = await place.json(command);
   expect(first.code).toBe(5);
   expect(outcomes(first.value)).toEqual([
-    ...WELL.map((context) => [context, 'done']),
+    ...WELL.map((context) => [context, 'partly_done']),
     ['s7', 'credentials_refused'],
     ['s8', 'target_unreachable'],
   ]);
+  for (const { error } of first.value.contexts.slice(0, 6))
+    expect(error.message).toMatch(/^Not checked: authorization codes, refresh tokens, sessions\.$/);
   const incidents = first.value.contexts
     .slice(0, 6)
     .map((each: { result: { incident: string } }) => each.result.incident);
@@ -305,7 +331,10 @@ test('a lockdown of eight: six are locked down, two reported, and again it touch
   place.lockOut('s7', false);
   place.cutOff('s8', false);
   const third = await place.json(command);
-  expect(third.code).toBe(0);
+  expect(third.code).toBe(5);
+  expect(third.value.contexts.map((each: { result: { result: string } }) => each.result.result)).toEqual(
+    new Array(8).fill('locked'),
+  );
   expect(contextsIn(place, entries).sort()).toEqual(['s7', 's8']);
   for (const service of services()) expect(await service.countTokens()).toBe(1);
 

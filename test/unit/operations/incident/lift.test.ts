@@ -11,6 +11,8 @@ import { extendIncident } from '../../../../src/operations/incident/recorded-inc
 import { changeSetting } from '../../../../src/operations/settings/change-setting.ts';
 import { stillClock } from '../../../support/drafts.ts';
 import { EVERY_MEASURE, incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
+import { refreshToken } from '../../../support/memory-refresh-tokens.ts';
+import { session } from '../../../support/memory-sessions.ts';
 import { installed } from '../../../support/memory-target.ts';
 import { token } from '../../../support/tokens.ts';
 
@@ -228,6 +230,31 @@ describe('the status of an incident', () => {
       ['AUTH_BASIC_ENABLED', true],
       ['alice', true],
     ]);
+  });
+
+  test('holds only while no refresh token and no session of its users exists', async () => {
+    await using at = await incidentFixture('database');
+    await at.lockDown({ measures: NO_MEASURE });
+    expect(await at.status()).toMatchObject([{ holds: true, openPaths: [], notChecked: [] }]);
+    at.target.refresh.rows.set(9, refreshToken({ id: 9 }));
+    at.target.logins.live.push(session());
+    expect(await at.status()).toMatchObject([
+      {
+        holds: false,
+        openPaths: [
+          { path: 'refresh_tokens', how: '1 is live.' },
+          { path: 'sessions', how: '1 exists: a user has logged in.' },
+        ],
+      },
+    ]);
+  });
+
+  test('is read for a user who was deleted meanwhile', async () => {
+    await using at = await incidentFixture('database');
+    const scope = { kind: 'users', names: ['bob'] } as const;
+    await at.lockDown({ scope, measures: NO_MEASURE });
+    at.target.people.splice(2, 1);
+    expect(await at.status()).toMatchObject([{ holds: true, openPaths: [] }]);
   });
 
   test('has what is locked down at other addresses, as the log last has it', async () => {

@@ -131,6 +131,20 @@ describe('a lockdown of everything', () => {
     expect(await at.lockDown({ measures })).toMatchObject({ result: 'locked' });
   });
 
+  test('warns of passwords only where a user stays active', async () => {
+    await using at = await incidentFixture('database');
+    const alive = { what: 'basic_authentication', count: null, why: 'passwords', remedy: 'none' } as const;
+    Object.assign(at.target, { staysAlive: () => Promise.resolve([alive]) });
+    const warned = async (keepActive: readonly string[], deactivate: boolean) => {
+      const measures = { ...NO_MEASURE, deactivate, keepActive };
+      const { manualSteps } = await at.plan({ measures });
+      return manualSteps.some(({ what }) => what === 'basic authentication');
+    };
+    expect(await warned([], true)).toBe(false);
+    expect(await warned(['bob'], true)).toBe(true);
+    expect(await warned([], false)).toBe(true);
+  });
+
   test('does not call a way in closed that a running server may not have closed yet', async () => {
     await using at = await incidentFixture('database');
     const { capabilities } = at.target.self;

@@ -58,6 +58,17 @@ describe('offboarding a user', () => {
     expect((await at.plan()).deactivate).toEqual([]);
   });
 
+  test('warns of passwords only where a user stays active', async () => {
+    await using at = await leaving();
+    const what = 'basic_authentication' as const;
+    const alive = { what, count: null, why: 'passwords are accepted', remedy: 'none' };
+    Object.assign(at.target, { staysAlive: () => Promise.resolve([alive]) });
+    expect((await at.plan()).revocation.staysAlive).toEqual([]);
+    const { capabilities } = at.target.self;
+    at.target.self = { ...at.target.self, capabilities: { ...capabilities, deactivateUsers: false } };
+    expect((await at.plan()).revocation.staysAlive).toMatchObject([{ what }]);
+  });
+
   test('says where a user stays active', async () => {
     await using at = await leaving('rest');
     at.target.self = description({ capabilities: { ...description().capabilities, deactivateUsers: false } });

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { hintForPaths } from '../../../src/cli/incident/incident-text.ts';
+import { multiContextFailure } from '../../../src/cli/multi-context/context-outcomes.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
+import type { AccessPath } from '../../../src/operations/incident/verify-access-paths.ts';
+
+const closed: AccessPath = { path: 'access_tokens', state: 'closed', basis: 'checked', how: 'Read again.' };
+const unchecked: AccessPath = {
+  path: 'sessions',
+  state: 'not_checked',
+  basis: 'not_checked',
+  how: 'Not listed.',
+};
+const active: AccessPath = { path: 'users', state: 'open', basis: 'checked', how: '1 is active.' };
+const left: AccessPath = { path: 'access_tokens', state: 'open', basis: 'checked', how: '1 is left.' };
+
+const rest = { credential: 'token' } as const;
+const options = { listedUnder: 'Stays alive' };
+
+test('what the same command would find again is not left to the same command', () => {
+  const named = { ...rest, databaseContext: 'prod-db' };
+  expect(hintForPaths([closed, unchecked], { ...options, description: named })).toBe(
+    'Run the same command with --context prod-db, or do what is listed under "Stays alive".',
+  );
+  expect(hintForPaths([closed, unchecked], { ...options, description: rest })).toContain(
+    'a database context',
+  );
+  expect(hintForPaths([active], { ...options, description: rest, staysActive: true })).toContain(
+    'a database context',
+  );
+});
+
+test('in a database, an access path that cannot be checked yet names the time to wait for', () => {
+  const description = { credential: 'database_role' } as const;
+  const later = { ...unchecked, until: '2026-11-22T07:00:00.000Z' };
+  expect(hintForPaths([later], { ...options, description })).toBe(
+    'Run the same command again after 2026-11-22T07:00Z, or do what is listed under "Stays alive".',
+  );
+  expect(hintForPaths([unchecked], { ...options, description })).toBe(
+    'Do what is listed under "Stays alive".',
+  );
+});
+
+test('what the same command may close is left to it', () => {
+  expect(hintForPaths([closed], { ...options, description: rest })).toBeUndefined();
+  expect(hintForPaths([left, unchecked], { ...options, description: rest })).toBeUndefined();
+  expect(hintForPaths([active], { ...options, description: rest })).toBeUndefined();
+});
+
+test('several contexts are told to run it again only where that may finish the work', () => {
+  const partly = (hint: string) => new TokenctlError('partly_done', 'Not checked: sessions', { hint });
+  const stuck = partly('Run the same command with --context prod-db, or do what is listed.');
+  const open = partly('Run the same command again to finish.');
+  const hint = (...errors: TokenctlError[]) =>
+    multiContextFailure(new Map(errors.map((error, index) => [`s${index}`, error])), {
+      contexts: errors.map((_, index) => `s${index}`),
+      changes: true,
+    })?.hint;
+  expect(hint(stuck, stuck)).toBeUndefined();
+  expect(hint(stuck, open)).toMatch(/^Run the same command again/);
+  expect(
+    hint(stuck, new TokenctlError('target_unreachable', 'Gone', { hint: 'Check the address.' })),
+  ).toMatch(/^Run the same command again/);
+});
