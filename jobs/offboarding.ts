@@ -1,4 +1,4 @@
-import { planOffboarding } from '../src/operations/incident/offboard-user.ts';
+import { planOffboarding } from '../src/operations/incident/plan-offboarding.ts';
 import { type Job, revocationJobReport, type TargetJobContext } from '../src/operations/jobs/job.ts';
 import { reconcile } from '../src/operations/journal/reconcile.ts';
 import type { NameSource } from '../src/operations/ports/job-files.ts';

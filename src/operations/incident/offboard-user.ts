@@ -1,6 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
-import { matchesAny } from '../../domain/policy/subject.ts';
 import { formatAlternatives } from '../../domain/selector.ts';
 import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
@@ -46,7 +45,7 @@ export interface UserOffboardingReport {
  *
  * @throws TokenctlError as `planRevocation`.
  */
-function planAccess(options: {
+export function planAccess(options: {
   readonly target: Target;
   readonly clock: Clock;
   readonly users: readonly string[];
@@ -183,91 +182,5 @@ export function accessPathsOf(
   return checkAccessPaths(
     { target, capabilities, ownTokens: [], now: clock.now() },
     { scope: { kind: 'users', names: users }, switches: [], users: users.map((name) => ({ name })) },
-  );
-}
-
-/** Who is to lose access, and what keeps it from going wrong. */
-export interface PlanOffboardingOptions {
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly clock: Clock;
-  /** Deactivated users are. */
-  readonly inactive: boolean;
-  /** Users are that are not among these names; null where that does not matter. */
-  readonly present: readonly string[] | null;
-  /** Users that never are, each a name or a pattern: service accounts, break-glass accounts. */
-  readonly except: readonly string[];
-  /** Refuses to begin where more than this share of all tokens would go. */
-  readonly stopAbovePercent: number;
-}
-
-/** Who would lose access, and what. */
-export interface OffboardingPlan {
-  /** Null if there is nothing to revoke. */
-  readonly plan: RevocationPlan | null;
-  /** The names of the users that are gone or deactivated, whether they have anything left or not. */
-  readonly users: readonly string[];
-  /** How many tokens there are. */
-  readonly tokens: number;
-}
-
-/**
- * Plans the end of all access tokens, refresh tokens and sessions of users that are deactivated, or gone
- * from a list. The caller is never included. Reads only.
- *
- * @throws TokenctlError `usage` for an empty list, which would mean everybody; `plan_too_large` above the
- * allowed share; and whatever the target throws.
- */
-export async function planOffboarding(options: PlanOffboardingOptions): Promise<OffboardingPlan> {
-  const { target, description, clock, stopAbovePercent } = options;
-  requireFullView(description, 'An offboarding');
-  const users = await whoIsGone(options);
-  if (users.length === 0) return { plan: null, users, tokens: 0 };
-  const plan = await planAccess({ target, clock, users, description });
-  let tokens = 0;
-  for await (const _token of target.tokens({ all: true })) tokens += 1;
-  refuseTooMany(plan.tokenIds.length, { tokens, stopAbovePercent, users });
-  const sessions = plan.sessions?.count ?? 0;
-  const { tokenIds, refreshTokenIds, authorizationCodeIds } = plan;
-  const anything = tokenIds.length + refreshTokenIds.length + authorizationCodeIds.length + sessions > 0;
-  return { plan: anything ? plan : null, users, tokens };
-}
-
-async function whoIsGone(options: PlanOffboardingOptions): Promise<string[]> {
-  const { target, description, inactive, present, except } = options;
-  if (present?.length === 0) {
-    throw new TokenctlError('usage', 'The list of users is empty: every user would be offboarded', {
-      hint: 'Check the file or program that provides the list.',
-    });
-  }
-  const own = description.identity.username;
-  const kept = (name: string) => name === own || matchesAny(name, except);
-  const gone = new Set<string>();
-  if (inactive) {
-    for await (const { username } of target.users({ inactive: true }))
-      if (!kept(username)) gone.add(username);
-  }
-  if (present !== null) {
-    const there = new Set(present);
-    for await (const { username } of target.users()) {
-      if (!there.has(username) && !kept(username)) gone.add(username);
-    }
-  }
-  return [...gone].sort();
-}
-
-function refuseTooMany(
-  planned: number,
-  { tokens, stopAbovePercent, users }: { tokens: number; stopAbovePercent: number; users: readonly string[] },
-): void {
-  if (planned * 100 <= tokens * stopAbovePercent) return;
-  const percent = Math.round((planned / tokens) * 1000) / 10;
-  throw new TokenctlError(
-    'plan_too_large',
-    `${users.length} users would lose ${planned} of ${tokens} tokens (${percent} %), more than the limit of ${stopAbovePercent} %. Nothing was revoked`,
-    {
-      hint: 'Check that the list is complete. If it is, raise `stopAbovePercent` for one run.',
-      details: { tokens, planned, percent, stopAbovePercent, users: users.length },
-    },
   );
 }

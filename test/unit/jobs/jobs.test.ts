@@ -8,7 +8,9 @@ import { Baseline } from '../../../src/domain/policy/judge.ts';
 import { defaultPolicy } from '../../../src/domain/policy/policy.ts';
 import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
 import type { JobFiles } from '../../../src/operations/ports/job-files.ts';
-import { entriesOf, fixture } from '../../support/fixture.ts';
+import { databaseFixture, entriesOf, fixture } from '../../support/fixture.ts';
+import { refreshToken } from '../../support/memory-refresh-tokens.ts';
+import { session } from '../../support/memory-sessions.ts';
 import { user } from '../../support/memory-target.ts';
 import { token } from '../../support/tokens.ts';
 import { unusedFiles } from '../../support/unused-files.ts';
@@ -161,6 +163,76 @@ describe('an offboarding', () => {
       code: 'plan_too_large',
     });
     expect(made.target.alive.size).toBe(6);
+  });
+});
+
+describe('an offboarding stops at the allowed share of', () => {
+  /** Ten users, each with a refresh token and a session; and a hundred tokens of a service account that is kept. */
+  async function staff() {
+    const made = await databaseFixture();
+    const { clock, target } = made.common;
+    const expires = new Date(clock.now().getTime() + 30 * DAY);
+    target.people.splice(1);
+    for (let id = 1; id <= 100; id += 1) {
+      target.alive.set(id, token({ id, expires, user: { id: 2, username: 'robot' } }));
+    }
+    target.people.push(user(2, 'robot'));
+    for (let id = 11; id <= 20; id += 1) {
+      const owner = { id, username: `user${id}` };
+      target.people.push(user(id, owner.username));
+      target.refresh.rows.set(id, refreshToken({ id, user: owner }));
+      target.logins.live.push(session({ user: owner }));
+    }
+    const run = (present: string[], stopAbovePercent = 10) =>
+      offboarding.run(
+        {
+          ...made.common,
+          actor: { user: 'root' },
+          files: { ...unusedFiles, names: async () => present },
+          due: clock.now(),
+          dryRun: false,
+          signal: new AbortController().signal,
+        },
+        { inactive: false, present: { file: 'staff' }, except: ['robot'], stopAbovePercent },
+      );
+    const names = target.people.map(({ username }) => username);
+    return { ...made, target, names, run, [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() };
+  }
+
+  it('users, refresh tokens and sessions: a list that was cut off ends nothing', async () => {
+    await using at = await staff();
+    await expect(at.run(['user11', 'user12'])).rejects.toMatchObject({
+      code: 'plan_too_large',
+      message:
+        'The offboarding would end the access of 8 of 11 users (72.7 %), with 8 of 10 refresh tokens (80 %), ' +
+        '8 of 10 sessions (80 %), more than the limit of 10 %. Nothing was revoked',
+      details: {
+        users: { planned: 8, all: 11, percent: 72.7 },
+        tokens: { planned: 0, all: 100, percent: 0 },
+        refreshTokens: { planned: 8, all: 10, percent: 80 },
+        sessions: { planned: 8, all: 10, percent: 80 },
+        stopAbovePercent: 10,
+      },
+    });
+    expect(at.target.logins.live).toHaveLength(10);
+    expect(await at.entries()).toEqual([]);
+  });
+
+  it('none of them for one user who left', async () => {
+    await using at = await staff();
+    const present = at.names.filter((name) => name !== 'user15');
+    await at.run(present, 1);
+    expect(at.target.logins.live).toHaveLength(9);
+  });
+
+  it('tokens also for one user', async () => {
+    await using at = await staff();
+    const own = { id: 15, username: 'user15' };
+    for (let id = 101; id <= 120; id += 1) at.target.alive.set(id, token({ id, user: own }));
+    const present = at.names.filter((name) => name !== 'user15');
+    await expect(at.run(present)).rejects.toMatchObject({
+      message: expect.stringContaining('20 of 120 tokens (16.7 %)'),
+    });
   });
 });
 

@@ -1,0 +1,154 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
+import { matchesAny } from '../../domain/policy/subject.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import { requireFullView } from '../visibility.ts';
+import { planAccess } from './offboard-user.ts';
+
+/** Who is to lose access, and what keeps it from going wrong. */
+export interface PlanOffboardingOptions {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly clock: Clock;
+  /** Deactivated users are. */
+  readonly inactive: boolean;
+  /** Users are that are not among these names; null where that does not matter. */
+  readonly present: readonly string[] | null;
+  /** Users that never are, each a name or a pattern: service accounts, break-glass accounts. */
+  readonly except: readonly string[];
+  /** Refuses to begin where more than this share of all users with access, tokens, refresh tokens or sessions would go. */
+  readonly stopAbovePercent: number;
+}
+
+/** Who would lose access, and what. */
+export interface OffboardingPlan {
+  /** Null if there is nothing to revoke. */
+  readonly plan: RevocationPlan | null;
+  /** The names of the users that are gone or deactivated, whether they have anything left or not. */
+  readonly users: readonly string[];
+  /** How many tokens there are. */
+  readonly tokens: number;
+}
+
+/**
+ * Plans the end of all access tokens, refresh tokens and sessions of users that are deactivated, or gone
+ * from a list. The caller is never included. Reads only.
+ *
+ * @throws TokenctlError `usage` for an empty list, which would mean everybody; `plan_too_large` above the
+ * allowed share; and whatever the target throws.
+ */
+export async function planOffboarding(options: PlanOffboardingOptions): Promise<OffboardingPlan> {
+  const { target, description, clock, stopAbovePercent } = options;
+  requireFullView(description, 'An offboarding');
+  const users = await whoIsGone(options);
+  if (users.length === 0) return { plan: null, users, tokens: 0 };
+  const plan = await planAccess({ target, clock, users, description });
+  const shares = await readShares(target, { plan, users, description });
+  refuseTooMany(shares, stopAbovePercent);
+  const sessions = plan.sessions?.count ?? 0;
+  const { tokenIds, refreshTokenIds, authorizationCodeIds } = plan;
+  const anything = tokenIds.length + refreshTokenIds.length + authorizationCodeIds.length + sessions > 0;
+  return { plan: anything ? plan : null, users, tokens: shares.tokens.all };
+}
+
+async function whoIsGone(options: PlanOffboardingOptions): Promise<string[]> {
+  const { target, description, inactive, present, except } = options;
+  if (present?.length === 0) {
+    throw new TokenctlError('usage', 'The list of users is empty: every user would be offboarded', {
+      hint: 'Check the file or program that provides the list.',
+    });
+  }
+  const own = description.identity.username;
+  const kept = (name: string) => name === own || matchesAny(name, except);
+  const gone = new Set<string>();
+  if (inactive) {
+    for await (const { username } of target.users({ inactive: true }))
+      if (!kept(username)) gone.add(username);
+  }
+  if (present !== null) {
+    const there = new Set(present);
+    for await (const { username } of target.users()) {
+      if (!there.has(username) && !kept(username)) gone.add(username);
+    }
+  }
+  return [...gone].sort();
+}
+
+/** How many would go, of how many. */
+interface Share {
+  readonly planned: number;
+  readonly all: number;
+}
+
+/** What an offboarding would end. Users count if they have a token, refresh token or session. */
+type Shares = Readonly<Record<'users' | 'tokens' | 'refreshTokens' | 'sessions', Share>>;
+
+async function readShares(
+  target: Target,
+  {
+    plan,
+    users,
+    description,
+  }: {
+    readonly plan: RevocationPlan;
+    readonly users: readonly string[];
+    readonly description: TargetDescription;
+  },
+): Promise<Shares> {
+  const { capabilities } = description;
+  const owners = new Set<string>();
+  const count = async (items: AsyncIterable<{ readonly user: { readonly username: string } | null }>) => {
+    let all = 0;
+    for await (const { user } of items) {
+      all += 1;
+      if (user !== null) owners.add(user.username);
+    }
+    return all;
+  };
+  const tokens = await count(target.tokens({ all: true }));
+  const states = ['live', 'orphaned'] as const;
+  const refreshTokens = capabilities.refreshTokens ? await count(target.refreshTokens({ states })) : 0;
+  const sessions = capabilities.sessions ? await count(target.sessions({ all: true })) : 0;
+  return {
+    users: { planned: users.filter((name) => owners.has(name)).length, all: owners.size },
+    tokens: { planned: plan.tokenIds.length, all: tokens },
+    refreshTokens: { planned: plan.refreshTokenIds.length, all: refreshTokens },
+    sessions: { planned: plan.sessions?.count ?? 0, all: sessions },
+  };
+}
+
+/**
+ * Each share on its own: where service accounts that are kept own most tokens, a list that was cut off affects few tokens,
+ * but all sessions. A single user may always go unless the tokens are too many.
+ */
+function refuseTooMany(shares: Shares, stopAbovePercent: number): void {
+  const isTooMuch = ({ planned, all }: Share) => planned * 100 > all * stopAbovePercent;
+  const { users, tokens, refreshTokens, sessions } = shares;
+  const others = users.planned > 1 && [users, refreshTokens, sessions].some(isTooMuch);
+  if (!others && !isTooMuch(tokens)) return;
+  const ended = Object.entries({ tokens, 'refresh tokens': refreshTokens, sessions })
+    .filter(([, share]) => isTooMuch(share))
+    .map(([name, share]) => shareText(share, name));
+  throw new TokenctlError(
+    'plan_too_large',
+    `The offboarding would end the access of ${[shareText(users, 'users'), ...(ended.length > 0 ? [`with ${ended.join(', ')}`] : [])].join(', ')}, more than the limit of ${stopAbovePercent} %. Nothing was revoked`,
+    {
+      hint: 'Check that the list is complete. If it is, raise `stopAbovePercent` for one run.',
+      details: {
+        ...Object.fromEntries(
+          Object.entries(shares).map(([name, share]) => [name, { ...share, percent: percentOf(share) }]),
+        ),
+        stopAbovePercent,
+      },
+    },
+  );
+}
+
+function shareText(share: Share, name: string): string {
+  return `${share.planned} of ${share.all} ${name} (${percentOf(share)} %)`;
+}
+
+function percentOf({ planned, all }: Share): number {
+  return all === 0 ? 0 : Math.round((planned / all) * 1000) / 10;
+}
