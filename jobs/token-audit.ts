@@ -1,3 +1,4 @@
+import { incompleteText } from '../src/domain/claims.ts';
 import type { Audit } from '../src/domain/policy/judge.ts';
 import { type Finding, findingKey } from '../src/domain/policy/judge.ts';
 import type { Policy, RuleName } from '../src/domain/policy/policy.ts';
@@ -53,10 +54,11 @@ export const tokenAudit: Job<TargetJobContext, TokenAuditParameters> = {
       return { message: 'Stopped before the audit was complete', summary: {}, interrupted: true };
     if (path !== null && !dryRun) await files.writeBaseline(path, keys, clock.now());
     const summary = audit.summary();
+    const limit = incompleteText(description);
     const message = `Found ${summary.found} findings in ${summary.tokensRead} tokens, ${grave} to notify about`;
     return {
-      message,
-      summary: { ...summary, told: grave },
+      message: limit === null ? message : `${message}. ${limit}`,
+      summary: { ...summary, told: grave, visibility: description.visibility },
       findings: summary.bySeverity,
       notices:
         grave === 0 ? [] : [notice(description.context, { grave, told, fresh: known !== null, notifyAt })],

@@ -19,11 +19,20 @@ export const tokenCleanup: Job<TargetJobContext, TokenCleanupParameters> = {
   async run(context, { keepRevokedFor, atMost }) {
     // A killed run may have left an intent without an outcome.
     await reconcile(context);
-    const { capabilities } = context.description;
-    const plan = await planCleanup({ ...context, capabilities, keepRevokedFor, limit: atMost });
-    const counted = { planned: plan.total, ...plan.counts, kept: plan.kept, limited: plan.limited };
-    if (plan.total === 0) return { message: 'Nothing to clean up', summary: counted };
-    if (context.dryRun) return { message: `Would delete ${plan.total} tokens`, summary: counted };
+    const plan = await planCleanup({ ...context, keepRevokedFor, limit: atMost });
+    const { notSeen } = plan;
+    const limit = notSeen === null ? '' : `. Not all tokens are included: ${notSeen}`;
+    const counted = {
+      planned: plan.total,
+      ...plan.counts,
+      kept: plan.kept,
+      limited: plan.limited,
+      ...(notSeen !== null && { notSeen }),
+    };
+    if (plan.total === 0) {
+      return { message: `Nothing${limit === '' ? '' : ' visible'} to clean up${limit}`, summary: counted };
+    }
+    if (context.dryRun) return { message: `Would delete ${plan.total} tokens${limit}`, summary: counted };
     const report = await cleanupTokens({ ...context, plan, reason: 'scheduled cleanup' });
     const { deleted, planned, stopped, run } = report;
     const failed = Object.values(report.byKind).reduce(
@@ -31,7 +40,7 @@ export const tokenCleanup: Job<TargetJobContext, TokenCleanupParameters> = {
       0,
     );
     const summary = { ...counted, deleted, failed, auditRun: run };
-    const message = `Deleted ${deleted} of ${planned} tokens`;
+    const message = `Deleted ${deleted} of ${planned} tokens${limit}`;
     if (report.interrupted) return { message, summary, interrupted: true };
     if (failed === 0 && stopped === null) return { message, summary };
     throw new TokenctlError('partly_done', stopped === null ? message : `${message}: ${stopped.message}`, {

@@ -13,7 +13,7 @@ export default class IncidentTimeline extends TokenctlCommand {
     `Merges three sources in order of time: the controller's activity stream, the audit log of tokenctl, and the \
 dates of the tokens (created, last used, expires). Times are UTC.
 
-With --json, prints subject, since, until and items (at; source: activity_stream, audit_log or token; who, what, \
+With --json, prints subject, since, until, visibility (as in context check) and items (at; source: activity_stream, audit_log or token; who, what, \
 data).`;
 
   static override examples = [

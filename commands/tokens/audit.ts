@@ -13,7 +13,8 @@ severities and exceptions come from the policy section of the configuration, or 
 docs/policy.md for all rules, or --explain for one.
 
 With --json, prints findings (rule, severity, message, key, subject, and the subject itself under its name: \
-token as in tokens list), then tokensRead, found, bySeverity, byRule, excused, known and notChecked (rule, why). \
+token as in tokens list), then tokensRead, found, bySeverity, byRule, excused, known, notChecked (rule, why) and \
+visibility (as in context check). \
 With --summary, prints all of this except findings; with --group-by, prints groups (name, findings, bySeverity) \
 instead. JSON findings are not sorted. A table or CSV of up to 10,000 findings starts with the most severe.
 

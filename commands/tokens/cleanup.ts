@@ -14,10 +14,10 @@ shown first; confirm by typing the number of rows.
 
 With --json, prints the report: byKind (expiredAccessTokens, expiredAuthorizationCodes, expiredRefreshTokens, revokedRefreshTokens, \
 orphanedRefreshTokens; each with planned, deleted, unchanged, failed, notTried), planned, deleted, kept, \
-limited, notPossible, interrupted, stopped, run, seconds. With --dry-run, or if there is nothing to delete, \
-prints dryRun and plan (counts, total, kept, limited, notPossible).
+limited, notPossible, notSeen, interrupted, stopped, run, seconds. With --dry-run, or if there is nothing to delete, \
+prints dryRun and plan (counts, total, kept, limited, notPossible, notSeen).
 
-Exit code 5: some tokens are left. Exit code 130: interrupted.`;
+Exit code 5: some tokens are left, or this account does not see all of them. Exit code 130: interrupted.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --dry-run',

@@ -12,7 +12,7 @@ the audit log entries that name the token. It also works for a deleted token.
 
 With --json, prints tokenId, token (as in tokens list; null if deleted), made and history (id, at, operation, \
 actor, object, changes), ownerActivity (owner, since, count, more, last), entries (seq, at, kind, operation, \
-run, actor, result) and notTold (what, why).`;
+run, actor, result), notTold (what, why) and visibility (as in context check).`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> 4711',
@@ -30,12 +30,13 @@ run, actor, result) and notTold (what, why).`;
     const { traceResult } = await import('../../src/cli/token-audit/trace-result.ts');
     const { noteLimit } = await import('../../src/cli/output/streams.ts');
     await noteLimit(runtime);
+    const description = await runtime.description();
     const trace = await traceToken({
       target: await runtime.target(),
-      description: await runtime.description(),
+      description,
       log: await runtime.auditLog(),
       tokenId: args.id,
     });
-    return traceResult(trace);
+    return traceResult(trace, description.visibility);
   }
 }

@@ -1,4 +1,5 @@
 import type { Runtime } from '../app/runtime.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import { type CleanupReport, cleanupTokens } from '../operations/cleanup/cleanup-tokens.ts';
 import {
   type CleanupKind,
@@ -46,11 +47,10 @@ export async function cleanupFlow({ runtime, confirmation, flags }: CleanupReque
 
 async function planFor(runtime: Runtime, flags: CleanupRequest['flags']): Promise<CleanupPlan> {
   const { 'keep-revoked-for': keepRevokedFor, limit } = flags;
-  const { capabilities } = await runtime.description();
   return await planCleanup({
     target: await runtime.target(),
     clock: runtime.clock,
-    capabilities,
+    description: await runtime.description(),
     keepRevokedFor: keepRevokedFor ?? KEEP_REVOKED_FOR,
     ...(limit !== undefined && { limit }),
   });
@@ -69,12 +69,14 @@ const SHOWN = 5;
 
 /** A cleanup plan as text. */
 function cleanupPlanText(plan: CleanupPlan, { address, context, identity }: TargetDescription): string {
-  const { total, counts, kept, limited, notPossible } = plan;
+  const { total, counts, kept, limited, notPossible, notSeen } = plan;
   const lines = [
-    total === 0 ? 'Nothing to clean up.' : `Would delete ${countText(total, 'row')}.`,
+    total === 0
+      ? `Nothing${notSeen === null ? '' : ' visible'} to clean up.`
+      : `Would delete ${countText(total, 'row')}.`,
     `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
     ...(total === 0 ? [] : ['', ...kindLines((kind) => counts[kind])]),
-    ...remarkLines({ kept, limited, notPossible }),
+    ...remarkLines({ kept, limited, notPossible, notSeen }),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -88,6 +90,15 @@ export function cleanupPlanResult(
   return report({
     json: { dryRun, plan: counted },
     text: () => cleanupPlanText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
+    failure: incomplete(plan),
+  });
+}
+
+/** An account that sees only part cannot clean up the whole. */
+function incomplete({ notSeen }: Pick<CleanupPlan, 'notSeen'>): TokenctlError | undefined {
+  if (notSeen === null) return undefined;
+  return new TokenctlError('partly_done', `Not all tokens are included: ${notSeen}`, {
+    hint: "Use a superuser's account, or a database context.",
   });
 }
 
@@ -98,12 +109,13 @@ export function cleanupResult(cleanup: CleanupReport): Report {
   return report({
     json: cleanup,
     text: () => cleanupText(cleanup),
-    failure: unfinishedWork({
-      interrupted,
-      stopped,
-      open: kinds.some(({ failed, notTried }) => failed.length > 0 || notTried > 0),
-      left: `${numberText(deleted)} of ${countText(planned, 'row')} were deleted`,
-    }),
+    failure:
+      unfinishedWork({
+        interrupted,
+        stopped,
+        open: kinds.some(({ failed, notTried }) => failed.length > 0 || notTried > 0),
+        left: `${numberText(deleted)} of ${countText(planned, 'row')} were deleted`,
+      }) ?? incomplete(cleanup),
   });
 }
 
@@ -140,11 +152,13 @@ function remarkLines({
   kept,
   limited,
   notPossible,
-}: Pick<CleanupPlan, 'kept' | 'limited' | 'notPossible'>): string[] {
+  notSeen,
+}: Pick<CleanupPlan, 'kept' | 'limited' | 'notPossible' | 'notSeen'>): string[] {
   const lines = [
     ...(kept === 0 ? [] : [`Kept: ${countText(kept, 'expired access token')} with a usable refresh token.`]),
     ...(limited ? ['Stopped at --limit; more rows remain.'] : []),
     ...(notPossible === null ? [] : [notPossible]),
+    ...(notSeen === null ? [] : [`Not all tokens are included: ${printable.value(notSeen)}.`]),
   ];
   return lines.length === 0 ? [] : ['', ...lines];
 }

@@ -114,7 +114,11 @@ async function chunksOf({ path, audit, ...context }: AuditReportOptions): Promis
     return (await import('../../reports/audit/html-report.ts')).htmlReport(audit, context);
   if (format === '.sarif')
     return (await import('../../reports/audit/sarif-report.ts')).sarifReport(audit, context);
-  if (format === '.json') return (await import('../../reports/audit/json-report.ts')).jsonReport(audit);
+  if (format === '.json')
+    return (await import('../../reports/audit/json-report.ts')).jsonReport(
+      audit,
+      context.description.visibility,
+    );
   if (format === '.csv') return csvReport(audit);
   throw new TokenctlError('configuration', `The report ${path} has no format: its name ends in "${format}"`, {
     hint: 'Let it end in .html, .sarif, .json or .csv.',

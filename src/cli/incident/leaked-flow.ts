@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Runtime } from '../../app/runtime.ts';
+import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import {
   findLeaked,
@@ -14,6 +15,7 @@ import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { type ChangeFlags, requireReadable } from '../flags.ts';
+import { noteLimit } from '../output/streams.ts';
 import { revocationResult } from '../revocation/revocation-flow.ts';
 import { amountsOf, isNothing, planText, questionFor } from '../revocation/revocation-plan.ts';
 
@@ -53,16 +55,19 @@ export async function leakedFlow({ runtime, lines, confirmation, flags }: Leaked
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
   const revocation = await revokeTokens({ ...change, plan, onProgress: progress.step }).finally(progress.end);
-  return foundResult(leaked, { revocation });
+  return foundResult(leaked, { visibility, revocation });
 }
 
 function foundResult(
   leaked: LeakedTokens,
-  { revocation }: { readonly revocation: RevocationReport | null },
+  {
+    visibility,
+    revocation,
+  }: { readonly visibility: Visibility; readonly revocation: RevocationReport | null },
 ): Report {
   const revoked = revocation === null ? null : revocationResult(revocation);
   return report({
-    json: { ...leaked, ...(revocation !== null && { revocation }) },
+    json: { ...leaked, visibility, ...(revocation !== null && { revocation }) },
     text: async (screen) => foundText(leaked) + (revoked === null ? '' : `\n${await revoked.text(screen)}`),
     failure: revoked === null ? undefined : (revoked.failure ?? unclear(leaked)),
   });

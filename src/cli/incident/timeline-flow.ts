@@ -1,4 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
+import { incompleteText } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type TimelineItem, type TimelineSubject, timeline } from '../../operations/incident/timeline.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
@@ -57,20 +58,20 @@ export type TimelineFormat = 'text' | 'markdown' | 'html';
 
 /** The heading data of a timeline. */
 interface TimelineContext {
-  readonly description: Pick<TargetDescription, 'context' | 'address'>;
+  readonly description: Pick<TargetDescription, 'context' | 'address' | 'identity' | 'visibility'>;
   readonly subject: TimelineSubject;
   readonly since: Date;
   readonly until: Date;
 }
 
-/** The result of `incident timeline`; the JSON is `{ subject, since, until, items }`. */
+/** The result of `incident timeline`; the JSON is `{ subject, since, until, visibility, items }`. */
 function timelineResult(
   items: readonly TimelineItem[],
   context: TimelineContext & { readonly format: TimelineFormat },
 ): Report {
-  const { subject, since, until, format } = context;
+  const { subject, since, until, format, description } = context;
   return report({
-    json: { subject, since, until, items },
+    json: { subject, since, until, visibility: description.visibility, items },
     text: () => WRITERS[format](items, context),
   });
 }
@@ -93,6 +94,12 @@ function whereOf({ description, since, until }: TimelineContext): string {
   return `${description.address} (context ${description.context}), from ${timeText(since)} to ${timeText(until)}`;
 }
 
+/** What the timeline leaves out, as a sentence; nothing if the account sees all. */
+function limitsOf({ description }: TimelineContext): string[] {
+  const incomplete = incompleteText(description);
+  return incomplete === null ? [] : [`${incomplete}.`];
+}
+
 /** The details of an item, as one phrase. */
 function more({ data }: TimelineItem): string {
   return Object.entries(data)
@@ -104,6 +111,7 @@ function more({ data }: TimelineItem): string {
 function asText(items: readonly TimelineItem[], context: TimelineContext): string {
   const lines = [
     `${printable.value(titleOf(context))}, ${whereOf(context)}: ${countText(items.length, 'entry', 'entries')}.`,
+    ...limitsOf(context).map(printable.value),
     '',
     ...items.flatMap((item) => [
       `${timeText(item.at)}  ${SOURCES[item.source].padEnd(9)}  ${printable.value(item.who ?? '-').padEnd(12)}  ${printable.value(item.what)}`,
@@ -118,6 +126,7 @@ function asMarkdown(items: readonly TimelineItem[], context: TimelineContext): s
     `# ${cell(titleOf(context))}`,
     '',
     `${cell(whereOf(context))}. Times are UTC.`,
+    ...limitsOf(context).flatMap((text) => ['', `**${cell(text)}**`]),
     '',
     '| time | source | who | what | details |',
     '|---|---|---|---|---|',
@@ -149,7 +158,11 @@ function asHtml(items: readonly TimelineItem[], context: TimelineContext): strin
 <body><main>
 <h1>${html(titleOf(context))}</h1>
 <p class="muted">${html(whereOf(context))}. Times are UTC.</p>
-<div class="scroll"><table><thead><tr><th>Time</th><th>Source</th><th>Who</th><th>What</th><th>Details</th></tr></thead><tbody>
+${limitsOf(context)
+  .map((text) => `<p><strong>${html(text)}</strong></p>\n`)
+  .join(
+    '',
+  )}<div class="scroll"><table><thead><tr><th>Time</th><th>Source</th><th>Who</th><th>What</th><th>Details</th></tr></thead><tbody>
 ${rows.join('\n')}
 </tbody></table></div>
 </main></body></html>

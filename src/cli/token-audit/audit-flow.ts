@@ -102,16 +102,18 @@ async function presented(
 ): Promise<Result> {
   const { flags, written } = options;
   const failOn = flags['fail-on'];
+  const { visibility } = await options.runtime.description();
   const document = (screen: Screen) => reportIn(audit, options, screen);
   if (flags.output !== undefined) {
     await writeReport(flags.output, document({ width: Number.POSITIVE_INFINITY }));
-    return committed(await summaryResult(withoutFindings(audit), { failOn, output: flags.output }), written);
+    const { output } = flags;
+    return committed(await summaryResult(withoutFindings(audit), { failOn, output, visibility }), written);
   }
   if (flags.summary === true) {
-    return inFormat(committed(await summaryResult(audit, { failOn }), written), options.format);
+    return inFormat(committed(await summaryResult(audit, { failOn, visibility }), written), options.format);
   }
   if (flags['group-by'] !== undefined) {
-    const groups = await groupedResult(audit, { by: flags['group-by'], failOn });
+    const groups = await groupedResult(audit, { by: flags['group-by'], failOn, visibility });
     return inFormat(committed(groups, written), options.format);
   }
   const makes = options.format === 'json' ? 'json' : 'text';
@@ -127,11 +129,11 @@ async function* reportIn(
   { format, runtime, version }: AuditFlowOptions,
   screen: Screen,
 ): AsyncIterable<string> {
+  const description = await runtime.description();
   if (format !== 'sarif' && format !== 'html') {
-    yield* plainReport(audit, { format, screen });
+    yield* plainReport(audit, { format, screen, visibility: description.visibility });
     return;
   }
-  const description = await runtime.description();
   if (format === 'sarif') {
     const { sarifReport } = await import('../../reports/audit/sarif-report.ts');
     yield* sarifReport(audit, { description, version });

@@ -13,6 +13,7 @@ import {
 import { type Listing, listing, type Report, type Result, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import { tokenToJson } from '../../reports/tables/token-view.ts';
+import { noteLimit, notingLimit } from '../output/streams.ts';
 
 /** The flags of `tokens notices`. */
 export interface NoticeFlags {
@@ -30,7 +31,8 @@ export async function noticeFlow(runtime: Runtime, flags: NoticeFlags): Promise<
     thresholds: flags.within,
   };
   const addresses = flags['webhook-file'] ?? [];
-  if (addresses.length === 0) return noticeListing(planNotices(plan));
+  if (addresses.length === 0) return noticeListing(notingLimit(runtime, planNotices(plan)));
+  await noteLimit(runtime);
   const notifiers = await runtime.webhooks({ addresses, signingSecret: flags['webhook-secret-file'] });
   if (flags['dry-run'] === true) {
     const sent = await readSentNotices(await runtime.auditLog(), await runtime.description());

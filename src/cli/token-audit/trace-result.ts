@@ -1,3 +1,4 @@
+import type { Visibility } from '../../domain/claims.ts';
 import type { Activity } from '../../domain/token.ts';
 import type { EntryOfToken, OwnerActivity, TokenTrace } from '../../operations/token-audit/trace-token.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
@@ -5,8 +6,8 @@ import { countText, expiryText, numberText, printable, timeText } from '../../re
 import { tokenToJson } from '../../reports/tables/token-view.ts';
 
 /** What is known of a token, as a command's result. */
-export function traceResult(trace: TokenTrace): Report {
-  return report({ json: traceToJson(trace), text: () => traceText(trace) });
+export function traceResult(trace: TokenTrace, visibility: Visibility): Report {
+  return report({ json: { ...traceToJson(trace), visibility }, text: () => traceText(trace) });
 }
 
 function traceToJson({ token, made, history, ownerActivity, ...rest }: TokenTrace): object {

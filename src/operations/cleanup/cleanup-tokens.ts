@@ -33,6 +33,7 @@ export interface CleanupReport {
   readonly kept: number;
   readonly limited: boolean;
   readonly notPossible: string | null;
+  readonly notSeen: string | null;
   /** Whether a signal ended the work early. */
   readonly interrupted: boolean;
   /** What ended the work early, where the target did; null otherwise. */
@@ -81,6 +82,7 @@ export async function cleanupTokens(options: CleanupTokensOptions): Promise<Clea
     kept: plan.kept,
     limited: plan.limited,
     notPossible: plan.notPossible,
+    notSeen: plan.notSeen,
     interrupted: work.interrupted && cleanupKinds.some((kind) => byKind[kind].notTried > 0),
     stopped: work.stopReason,
     run: journal.run,

@@ -1,6 +1,7 @@
+import { limitText } from '../../domain/claims.ts';
 import { IdSet } from '../../domain/compact-collections.ts';
 import type { Clock } from '../ports/scheduler.ts';
-import type { Capabilities, RefreshTokenSelector, Target } from '../ports/target.ts';
+import type { RefreshTokenSelector, Target, TargetDescription } from '../ports/target.ts';
 
 /** The kinds of tokens to clean up, in the order of deletion. */
 export const cleanupKinds = [
@@ -22,10 +23,8 @@ export interface PlanCleanupOptions {
   readonly keepRevokedFor: number;
   /** Plans no more rows than this, all kinds together. */
   readonly limit?: number;
-  /** Leaves expired authorization codes, as the management command does. */
-  readonly keepCodes?: boolean;
-  /** What the target can do, where it has been described already; it is asked otherwise. */
-  readonly capabilities?: Capabilities;
+  /** Of the target, where it has been described already; it is asked otherwise. */
+  readonly description?: TargetDescription;
 }
 
 /** The tokens that can be deleted. */
@@ -41,6 +40,8 @@ export interface CleanupPlan {
   readonly limited: boolean;
   /** What this target cannot clean up, and what can; null where it can do all. */
   readonly notPossible: string | null;
+  /** Why the account does not see all tokens, as a sentence without a full stop; null if it does. */
+  readonly notSeen: string | null;
 }
 
 /** How old an orphan must be, in milliseconds: a refresh that is under way may look like one. */
@@ -60,12 +61,16 @@ const REST_CANNOT =
  */
 export async function planCleanup(options: PlanCleanupOptions): Promise<CleanupPlan> {
   const { target } = options;
-  const capabilities = options.capabilities ?? (await target.describe()).capabilities;
+  const description = options.description ?? (await target.describe());
+  const { capabilities } = description;
   const cleanup = new Cleanup(options);
-  if (capabilities.authorizationCodes && options.keepCodes !== true) await cleanup.findAuthorizationCodes();
+  if (capabilities.authorizationCodes) await cleanup.findAuthorizationCodes();
   if (capabilities.refreshTokens) await cleanup.findRefreshTokens();
   await cleanup.findAccessTokens();
-  return cleanup.plan(capabilities.refreshTokens ? null : REST_CANNOT);
+  return cleanup.plan({
+    notPossible: capabilities.refreshTokens ? null : REST_CANNOT,
+    notSeen: limitText(description),
+  });
 }
 
 class Cleanup {
@@ -124,7 +129,7 @@ class Cleanup {
     }
   }
 
-  plan(notPossible: string | null): CleanupPlan {
+  plan(limits: Pick<CleanupPlan, 'notPossible' | 'notSeen'>): CleanupPlan {
     const ids = this.#ids;
     const counts = {
       expiredAuthorizationCodes: ids.expiredAuthorizationCodes.length,
@@ -139,7 +144,7 @@ class Cleanup {
       total: cleanupKinds.reduce((total, kind) => total + counts[kind], 0),
       kept: this.#kept,
       limited: this.#limited,
-      notPossible,
+      ...limits,
     };
   }
 

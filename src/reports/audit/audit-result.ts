@@ -1,3 +1,4 @@
+import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Audit, AuditSummary, Finding } from '../../domain/policy/judge.ts';
 import { type Policy, ruleNames } from '../../domain/policy/policy.ts';
@@ -51,21 +52,37 @@ export function csvReport(audit: Audit): AsyncIterable<string> {
 /** The findings in one of the formats that need nothing but the audit. */
 export function plainReport(
   audit: Audit,
-  { format, screen }: { readonly format: 'table' | 'json' | 'csv'; readonly screen: Screen },
+  {
+    format,
+    screen,
+    visibility,
+  }: {
+    readonly format: 'table' | 'json' | 'csv';
+    readonly screen: Screen;
+    readonly visibility: Visibility;
+  },
 ): AsyncIterable<string> {
-  if (format === 'json') return jsonReport(audit);
+  if (format === 'json') return jsonReport(audit, visibility);
   return format === 'csv' ? csvReport(audit) : tableReport(audit, screen);
 }
 
 /** An audit's counts alone, as a command's result. The findings are read for it, and not kept. */
 export async function summaryResult(
   audit: Audit,
-  { failOn, output }: { readonly failOn: Severity | undefined; readonly output?: string | undefined },
+  {
+    failOn,
+    output,
+    visibility,
+  }: {
+    readonly failOn: Severity | undefined;
+    readonly output?: string | undefined;
+    readonly visibility: Visibility;
+  },
 ): Promise<Report> {
   for await (const _finding of audit.findings);
   const summary = audit.summary();
   return report({
-    json: { ...summary, ...(output !== undefined && { output }) },
+    json: { ...summary, visibility, ...(output !== undefined && { output }) },
     text: () => summaryText(summary, audit.policy) + (output === undefined ? '' : `Written to ${output}\n`),
     failure: tooSevere(summary, failOn),
   });
@@ -74,13 +91,17 @@ export async function summaryResult(
 /** An audit's findings counted by what they share, as a command's result. */
 export async function groupedResult(
   audit: Audit,
-  { by, failOn }: { readonly by: Grouping; readonly failOn: Severity | undefined },
+  {
+    by,
+    failOn,
+    visibility,
+  }: { readonly by: Grouping; readonly failOn: Severity | undefined; readonly visibility: Visibility },
 ): Promise<Report> {
   const groups = await grouped(audit.findings, by);
   const summary = audit.summary();
   const rows = groupListing(groups, by);
   return report({
-    json: { groupBy: by, groups, ...summary },
+    json: { groupBy: by, groups, ...summary, visibility },
     text: async ({ width }) => {
       const { tableLines } = await import('../tables/table.ts');
       let text = '';

@@ -1,3 +1,4 @@
+import { incompleteText } from '../../domain/claims.ts';
 import type { Audit, AuditSummary, Finding } from '../../domain/policy/judge.ts';
 import { type Policy, ruleNames, rules } from '../../domain/policy/policy.ts';
 import { DAY, severities } from '../../domain/policy/rule.ts';
@@ -13,7 +14,10 @@ const LISTED = 1000;
 
 /** What the page shows in addition to the audit. */
 export interface HtmlContext {
-  readonly description: Pick<TargetDescription, 'context' | 'address' | 'version'>;
+  readonly description: Pick<
+    TargetDescription,
+    'context' | 'address' | 'version' | 'identity' | 'visibility'
+  >;
   /** The program's version. */
   readonly version: string;
 }
@@ -37,6 +41,7 @@ export async function* htmlReport(audit: Audit, context: HtmlContext): AsyncIter
 
 function head({ now }: Audit, { description }: HtmlContext): string {
   const product = description.version === null ? '' : `, version ${description.version}`;
+  const incomplete = incompleteText(description);
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
@@ -47,7 +52,7 @@ function head({ now }: Audit, { description }: HtmlContext): string {
 <body><main>
 <h1>Token audit of ${html(description.context)}</h1>
 <p class="muted">${html(description.address)}${html(product)}, at ${timeText(now)}</p>
-`;
+${incomplete === null ? '' : `<p><strong>${html(incomplete)}.</strong></p>\n`}`;
 }
 
 function tiles({ tokensRead, found, bySeverity, known }: AuditSummary): string {

@@ -1,3 +1,4 @@
+import type { Visibility } from '../../domain/claims.ts';
 import type { Audit, Finding } from '../../domain/policy/judge.ts';
 import {
   applicationOf,
@@ -13,9 +14,9 @@ import { tokenToJson } from '../tables/token-view.ts';
 
 /**
  * An audit as one JSON document: `findings`, one a line as they are found, and after them what the summary
- * counts. A document that is not closed was cut short.
+ * counts and what the account sees. A document that is not closed was cut short.
  */
-export async function* jsonReport(audit: Audit): AsyncIterable<string> {
+export async function* jsonReport(audit: Audit, visibility: Visibility): AsyncIterable<string> {
   const line = findingLines();
   let begun = false;
   try {
@@ -26,7 +27,7 @@ export async function* jsonReport(audit: Audit): AsyncIterable<string> {
   } catch (error) {
     throw begun ? new IncompleteListing(error) : error;
   }
-  const counts = JSON.stringify(audit.summary(), null, 2).slice(2);
+  const counts = JSON.stringify({ ...audit.summary(), visibility }, null, 2).slice(2);
   yield `${begun ? '\n  ],\n' : '{\n  "findings": [],\n'}${printable.lines(counts)}\n`;
 }
 

@@ -1,3 +1,4 @@
+import { incompleteText } from '../../domain/claims.ts';
 import type { Audit } from '../../domain/policy/judge.ts';
 import { type Finding, findingKey } from '../../domain/policy/judge.ts';
 import { type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
@@ -9,7 +10,7 @@ import { printable } from '../tables/text.ts';
 
 /** What the SARIF log contains in addition to the findings. */
 export interface SarifContext {
-  readonly description: Pick<TargetDescription, 'context' | 'address'>;
+  readonly description: Pick<TargetDescription, 'context' | 'address' | 'identity' | 'visibility'>;
   /** The program's version. */
   readonly version: string;
 }
@@ -48,7 +49,7 @@ export async function* sarifReport(audit: Audit, context: SarifContext): AsyncIt
   } catch (error) {
     throw new IncompleteListing(error);
   }
-  yield closing(audit);
+  yield closing(audit, context);
 }
 
 /** A log without its end: everything up to the first result. */
@@ -64,21 +65,25 @@ function opening(audit: Audit, { description, version }: SarifContext): string {
     "results": [`;
 }
 
-function closing(audit: Audit): string {
+function closing(audit: Audit, { description }: SarifContext): string {
   const { notChecked, tokensRead } = audit.summary();
+  const incomplete = incompleteText(description);
   const invocation = {
     executionSuccessful: true,
     startTimeUtc: audit.now.toISOString(),
-    toolExecutionNotifications: notChecked.map(({ rule, why }) => ({
-      level: 'warning',
-      message: { text: `Not checked: ${rule}: ${why}.` },
-      associatedRule: { id: rule, index: ruleNames.indexOf(rule) },
-    })),
+    toolExecutionNotifications: [
+      ...(incomplete === null ? [] : [{ level: 'warning', message: { text: `${incomplete}.` } }]),
+      ...notChecked.map(({ rule, why }) => ({
+        level: 'warning',
+        message: { text: `Not checked: ${rule}: ${why}.` },
+        associatedRule: { id: rule, index: ruleNames.indexOf(rule) },
+      })),
+    ],
   };
   return `
     ],
     "invocations": ${line([invocation])},
-    "properties": ${line({ tokensRead })}
+    "properties": ${line({ tokensRead, visibility: description.visibility })}
   }]
 }
 `;

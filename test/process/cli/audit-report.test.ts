@@ -22,6 +22,7 @@ import { application } from '../../support/policy-facts.ts';
 import { token } from '../../support/tokens.ts';
 
 const HOSTILE = '<script>alert("1")</script>\u202e\u001b[31m';
+const ALL = { kind: 'all' } as const;
 const context = { description: description(), version: '1.2.3' };
 
 /** Every kind of subject, with hostile names where the controller lets people choose them. */
@@ -73,15 +74,17 @@ interface ReportJson {
   }[];
   readonly found: number;
   readonly tokensRead: number;
+  readonly visibility: unknown;
 }
 
 async function asJson(): Promise<ReportJson> {
-  return JSON.parse(await text(jsonReport(await audit()))) as ReportJson;
+  return JSON.parse(await text(jsonReport(await audit(), ALL))) as ReportJson;
 }
 
 describe('JSON', () => {
   test('holds every kind of subject, under the name of its kind', async () => {
-    const { findings, found, tokensRead } = await asJson();
+    const { findings, found, tokensRead, visibility } = await asJson();
+    expect(visibility).toEqual(ALL);
     expect(found).toBe(findings.length);
     expect(tokensRead).toBe(32);
     expect(new Set(findings.map(({ subject }) => subject))).toEqual(
@@ -104,7 +107,7 @@ describe('JSON', () => {
       policy: defaultPolicy,
       clock: stillClock,
     });
-    expect(JSON.parse(await text(jsonReport(run)))).toMatchObject({ findings: [], found: 0 });
+    expect(JSON.parse(await text(jsonReport(run, ALL)))).toMatchObject({ findings: [], found: 0 });
   });
 
   test('is left open where the target fails on the way', async () => {
@@ -117,7 +120,7 @@ describe('JSON', () => {
     let written = '';
     const run = await audit(target);
     const reading = (async () => {
-      for await (const chunk of jsonReport(run)) written += chunk;
+      for await (const chunk of jsonReport(run, ALL)) written += chunk;
     })();
     await expect(reading).rejects.toMatchObject({ cause: { code: 'target_unreachable' } });
     expect(written).toContain('owner-inactive');

@@ -77,6 +77,7 @@ describe('planCleanup', () => {
       kept: 1,
       limited: false,
       notPossible: null,
+      notSeen: null,
     });
   });
 
