@@ -13,7 +13,10 @@ const OBJECT_TYPES = {
 
 type ObjectType = keyof typeof OBJECT_TYPES;
 
-/** Entries of the activity stream without an actor. All SQL consists of constants and parameters. */
+/** SQL for the id of the user in whose name a gateway's management commands write; null if it is missing. */
+export const SYSTEM_USER = "(SELECT u.id FROM aap_gateway_api_user u WHERE u.username = '_system')";
+
+/** Entries of the activity stream as management commands write them. All SQL consists of constants and parameters. */
 interface Entries {
   readonly operation: 'create' | 'update' | 'delete';
   readonly objectType: ObjectType;
@@ -31,8 +34,9 @@ interface Entries {
 export function insertEntries(layout: Layout, entries: Entries): string {
   const { operation, objectType, changes, id, setting = "'{}'", from } = entries;
   if (layout === 'gateway') {
-    return `INSERT INTO dab_activitystream_entry (operation, created, changes, content_type_id, object_id)
-      SELECT '${operation}', now(), ${changes}, ${contentTypeId(objectType)}, (${id})::text ${from}`;
+    return `INSERT INTO dab_activitystream_entry
+        (operation, created, changes, content_type_id, object_id, created_by_id)
+      SELECT '${operation}', now(), ${changes}, ${contentTypeId(objectType)}, (${id})::text, ${SYSTEM_USER} ${from}`;
   }
   return `INSERT INTO main_activitystream
       (operation, timestamp, changes, object_relationship_type, object1, object2, action_node, setting)
@@ -64,11 +68,19 @@ const CONTROLLER_TOKEN = `'{"description": ' || to_json(t.description::text)
 const GATEWAY_TOKEN = `jsonb_build_object('id', t.id::text, 'user', t.user_id::text,
     'application', t.application_id::text, 'scope', t.scope, 'description', t.description,
     'created', t.created, 'modified', t.modified, 'expires', t.expires,
-    'source_refresh_token', t.source_refresh_token_id::text, 'token', '$encrypted$')`;
+    'source_refresh_token', t.source_refresh_token_id::text, 'token', '$encrypted$',
+    'id_token', t.id_token_id::text, 'created_by', t.created_by_id::text, 'modified_by', t.modified_by_id::text)`;
+
+/** A gateway leaves the last use out of the entry of a new token. */
+const DELETED_TOKEN = `${GATEWAY_TOKEN} || jsonb_build_object('last_used', t.last_used)`;
 
 const GATEWAY_REFRESH_TOKEN = `jsonb_build_object('id', t.id::text, 'user', t.user_id::text,
     'application', t.application_id::text, 'access_token', t.access_token_id::text, 'revoked', t.revoked,
-    'created', t.created, 'modified', t.modified, 'token', '$encrypted$')`;
+    'created', t.created, 'modified', t.modified, 'token', '$encrypted$',
+    'created_by', t.created_by_id::text, 'modified_by', t.modified_by_id::text)`;
+
+/** SQL for what a gateway also records of a new token. */
+const NEW_TOKEN = `, NULL::bigint AS id_token_id, ${SYSTEM_USER} AS created_by_id, ${SYSTEM_USER} AS modified_by_id`;
 
 /** SQL that records the creation of the personal access token in the CTE `token`. */
 export function insertTokenCreated(layout: Layout): string {
@@ -77,7 +89,8 @@ export function insertTokenCreated(layout: Layout): string {
     objectType: 'access_token',
     id: 't.id',
     changes: layout === 'gateway' ? gatewayChanges('added_fields', GATEWAY_TOKEN) : CONTROLLER_TOKEN,
-    from: 'FROM (SELECT token.*, token.created AS modified, NULL::text AS application FROM token) t RETURNING id',
+    from: `FROM (SELECT token.*, token.created AS modified, NULL::text AS application${layout === 'gateway' ? NEW_TOKEN : ''}
+      FROM token) t RETURNING id`,
   });
 }
 
@@ -91,7 +104,7 @@ export function insertTokensDeleted(layout: Layout): string {
     operation: 'delete',
     objectType: 'access_token',
     id: 't.id',
-    changes: isGateway ? gatewayChanges('removed_fields', GATEWAY_TOKEN) : CONTROLLER_TOKEN,
+    changes: isGateway ? gatewayChanges('removed_fields', DELETED_TOKEN) : CONTROLLER_TOKEN,
     from: isGateway
       ? `FROM ${TABLES.gateway.accessTokens} t WHERE t.id = ANY(ARRAY(SELECT s.id FROM selected s)) ORDER BY t.id`
       : 'FROM selected t ORDER BY t.id',
@@ -100,15 +113,13 @@ export function insertTokensDeleted(layout: Layout): string {
 
 /**
  * SQL for another CTE of a statement, which records the revocation of refresh tokens. Empty except for a gateway: a controller
- * does not record it.
+ * does not record it. A gateway records neither that the access token is gone.
  *
- * @param from Selects rows with the `id` of a refresh token and the `access_token_id` it had.
+ * @param from Selects rows with the `id` of a refresh token.
  */
 export function refreshTokensRevokedCte(layout: Layout, from: string): string {
   if (layout !== 'gateway') return '';
-  const changed = `jsonb_build_object('revoked', jsonb_build_array(NULL, now()))
-      || CASE WHEN t.access_token_id IS NULL THEN '{}'
-        ELSE jsonb_build_object('access_token', jsonb_build_array(t.access_token_id::text, NULL)) END`;
+  const changed = "jsonb_build_object('revoked', jsonb_build_array(NULL, now()))";
   return `, refresh_entries AS (
       ${insertEntries(layout, {
         operation: 'update',

@@ -3,7 +3,7 @@ import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { Secret } from '../../domain/secret.ts';
 import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
-import { insertTokenCreated } from './activity-entries.ts';
+import { insertTokenCreated, SYSTEM_USER } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
 import { dateOf, milliseconds } from './queries.ts';
 import { currentSettings } from './settings.ts';
@@ -158,10 +158,14 @@ async function insertToken(
 ): Promise<{ readonly id: number; readonly created: number; readonly expires: number }> {
   const { layout } = token;
   const { accessTokens, tokenTimestamps } = TABLES[layout];
+  const others = {
+    ...Object.fromEntries(tokenTimestamps.map((name) => [name, 'now()'])),
+    ...(layout === 'gateway' && { created_by_id: SYSTEM_USER, modified_by_id: SYSTEM_USER }),
+  };
   const [row] = await database.query<{ id: number; created: number; expires: number }>(
     `WITH token AS (
-       INSERT INTO ${accessTokens} (token, user_id, scope, description, expires, ${tokenTimestamps.join(', ')})
-       VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5), ${tokenTimestamps.map(() => 'now()').join(', ')})
+       INSERT INTO ${accessTokens} (token, user_id, scope, description, expires, ${Object.keys(others).join(', ')})
+       VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5), ${Object.values(others).join(', ')})
        RETURNING id, description, scope, created, expires, user_id, application_id, source_refresh_token_id
      ), entry AS (
        ${insertTokenCreated(layout)}

@@ -126,14 +126,14 @@ function gatewayRights(): RightsByPurpose {
   const settings = 'aap_gateway_api_preference';
   const writeActivity = insert(
     activity,
-    ...['operation', 'created', 'changes', 'content_type_id', 'object_id'],
+    ...['operation', 'created', 'changes', 'content_type_id', 'object_id', 'created_by_id'],
   );
   const revoke = [
-    select(accessTokens, 'modified'),
+    select(accessTokens, 'modified', 'id_token_id', 'created_by_id', 'modified_by_id'),
     // To lock a row takes the right to update one of its columns.
     update(accessTokens, 'source_refresh_token_id'),
     deleteFrom(accessTokens),
-    select(refreshTokens, 'modified'),
+    select(refreshTokens, 'modified', 'created_by_id', 'modified_by_id'),
     update(refreshTokens, 'access_token_id', 'revoked', 'modified'),
     deleteFrom(authorizationCodes),
     writeActivity,
@@ -181,7 +181,11 @@ function gatewayRights(): RightsByPurpose {
       writeActivity,
     ],
     create: [
-      insert(accessTokens, 'token', 'expires', 'scope', 'created', 'modified', 'description', 'user_id'),
+      insert(
+        accessTokens,
+        ...['token', 'expires', 'scope', 'created', 'modified', 'description', 'user_id'],
+        ...['created_by_id', 'modified_by_id'],
+      ),
       writeActivity,
     ],
     cleanup: [...revoke, deleteFrom(refreshTokens)],

@@ -96,7 +96,7 @@ function isUnanswered(error: unknown): error is TokenctlError {
 }
 
 /** The refresh tokens in the CTE `selected` that are revoked together with their access tokens. */
-const REVOKED_REFRESH_TOKENS = `SELECT s.refresh_id AS id, s.id AS access_token_id FROM selected s
+const REVOKED_REFRESH_TOKENS = `SELECT s.refresh_id AS id FROM selected s
       WHERE $2::boolean AND s.refresh_id IS NOT NULL AND s.refresh_revoked IS NULL`;
 
 /**
@@ -215,7 +215,7 @@ async function updateRefreshTokens(
        UPDATE ${refreshTokens} r
        SET revoked = now(), ${refreshTokenUpdatedAt} = now(), access_token_id = NULL
        WHERE r.id = ANY(ARRAY(SELECT e.id FROM revocable e)) RETURNING r.id
-     ), ${deleteSelectedCtes(layout)}${refreshTokensRevokedCte(layout, 'SELECT e.id, e.access_token_id FROM revocable e')}
+     ), ${deleteSelectedCtes(layout)}${refreshTokensRevokedCte(layout, 'SELECT e.id FROM revocable e')}
      SELECT e.id, ${tokenFingerprint(layout, 'e.token')} AS fingerprint
      FROM revocable e JOIN revoked r ON r.id = e.id`,
     [ids],
