@@ -131,7 +131,7 @@ function verificationText({ verified, stillAlive, begunSince, cachedUntil }: Ses
   if (stillAlive === null) return 'Not verified: the target could not be read.';
   if (stillAlive === 0 && cachedUntil !== null) {
     const until = `${cachedUntil.toISOString().slice(0, 16)}Z`;
-    return `Not verified: none is left in the database, but the gateway can accept them from its cache for up to SESSION_COOKIE_AGE, until ${until}. To end them at once, deactivate the users.`;
+    return `Not verified: none is left in the database, but the gateway can accept them from its cache until ${until}. To end them at once, deactivate the users, or add \`cache\` to the context.`;
   }
   if (!verified)
     return `Verification failed: ${countText(stillAlive, 'session is', 'sessions are')} still active.`;

@@ -6,7 +6,7 @@ import type { FailedToken } from '../../operations/journal/batches.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { resolveTokenIds } from '../../operations/resolve-names.ts';
 import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
-import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
+import type { RevocationReport, Verification } from '../../operations/revocation/revocation-report.ts';
 import { requireMayRevoke, revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countOf, countsText, countText, numberText, printable } from '../../reports/tables/text.ts';
@@ -187,9 +187,7 @@ function unfinished(revocation: RevocationReport): TokenctlError | undefined {
   const renewed = revocation.madeSince?.refreshTokens ?? 0;
   const left = open || !verified ? notVerifiedText(revocation) : renewedText(renewed);
   if (!interrupted && stopped === null && !open && verification.result === 'not_checked') {
-    return new TokenctlError('partly_done', notVerifiedText(revocation), {
-      hint: "Run the same command with a superuser's account, or with a database context.",
-    });
+    return notVerified(revocation, verification.cause);
   }
   return unfinishedWork({
     interrupted,
@@ -198,6 +196,22 @@ function unfinished(revocation: RevocationReport): TokenctlError | undefined {
     open: open || !verified || renewed > 0,
   });
 }
+
+type NotCheckedCause = Extract<Verification, { readonly result: 'not_checked' }>['cause'];
+
+/** Everything was tried, and not read again. */
+function notVerified(revocation: RevocationReport, cause: NotCheckedCause): TokenctlError {
+  const code = cause === 'interrupted' ? 'interrupted' : 'partly_done';
+  return new TokenctlError(code, notVerifiedText(revocation), {
+    hint: HINTS[cause] ?? 'Run the same command again: it reads what is left.',
+  });
+}
+
+/** What to do where the same command would do no more. */
+const HINTS: { readonly [Cause in NotCheckedCause]?: string } = {
+  part_seen: "Run the same command with a superuser's account, or with a database context.",
+  sessions_cached: 'Deactivate the users to end their sessions at once, or add `cache` to the context.',
+};
 
 function notVerifiedText({ verification }: RevocationReport): string {
   return verification.result === 'not_checked'
@@ -240,6 +254,8 @@ function verificationText(revocation: RevocationReport): string {
     return `Not verified: ${printable.value(verification.why)}.${ended}`;
   const gone = goneText(revocation);
   const since = newLoginsText(sessions?.begunSince ?? 0);
+  if (!ownAccessEnded && /^1 (?!.* and )/.test(gone))
+    return `Verified: the ${gone.slice(2)} is not listed any more.${since}`;
   return ownAccessEnded
     ? `Verified: none of ${gone} is accepted any more.${ended}${since}`
     : `Verified: none of ${gone} is listed any more.${since}`;

@@ -63,6 +63,11 @@ export type Verification =
   | { readonly result: 'still_alive' }
   | {
       readonly result: 'not_checked';
+      /**
+       * What kept it from being checked. `part_seen`: the account does not see the whole selection.
+       * `sessions_cached`: a gateway can accept ended sessions from its cache.
+       */
+      readonly cause: 'interrupted' | 'unreadable' | 'not_tried' | 'sessions_cached' | 'part_seen';
       /** As a sentence without a full stop. */
       readonly why: string;
     };

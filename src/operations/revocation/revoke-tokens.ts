@@ -6,7 +6,7 @@ import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun } from '../journal/operation-run.ts';
 import { findLiveRefreshTokens, reconcile, stillAlive } from '../journal/reconcile.ts';
 import type { TargetDescription } from '../ports/target.ts';
-import { type EndedSessions, endSessions, verifySessions } from '../sessions/end-sessions.ts';
+import { type EndedSessions, endSessions, sessionsAfter } from '../sessions/end-sessions.ts';
 import { refusalAhead, requireMayChange, requireRights } from '../visibility.ts';
 import {
   closingOf,
@@ -61,11 +61,9 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   await revokeStretch(work, { plan, tally, from: 0, to: own, size });
   const ending = plan.sessions === null ? null : await endSessions(work, plan.sessions);
   let read = await verifyOthers(work, tally);
-  const sessions = plan.sessions && {
-    planned: plan.sessions.count,
-    ended: ending?.ended ?? 0,
-    ...(await verifySessions(work, plan.sessions, started)),
-  };
+  const { capabilities } = options.description;
+  const sessions =
+    plan.sessions && (await sessionsAfter(work, plan.sessions, { ending, capabilities, started }));
   for (let index = own; index < plan.tokenIds.length; index += 1) {
     const since = markOf(tally);
     await revokeStretch(work, { plan, tally, from: index, to: index + 1, size: 1 });
@@ -180,16 +178,27 @@ function verificationOf(
   const found = (alive?.length ?? 0) + (refreshAlive?.length ?? 0) + (sessions?.stillAlive ?? 0);
   if (found > 0) return { result: 'still_alive' };
   if (alive === null || refreshAlive === null || sessions?.stillAlive === null) {
-    const why = interrupted ? 'Interrupted before reading again' : 'The target could not be read';
-    return { result: 'not_checked', why };
+    return interrupted
+      ? { result: 'not_checked', cause: 'interrupted', why: 'Interrupted before reading again' }
+      : { result: 'not_checked', cause: 'unreadable', why: 'The target could not be read' };
   }
   if (untried > 0) {
+    return interrupted
+      ? { result: 'not_checked', cause: 'interrupted', why: 'Interrupted before all was tried' }
+      : { result: 'not_checked', cause: 'not_tried', why: 'Not all was tried' };
+  }
+  const until = sessions?.cachedUntil ?? null;
+  if (until !== null) {
+    const cached = 'None is left in the database, but the gateway can accept ended sessions from its cache';
     return {
       result: 'not_checked',
-      why: interrupted ? 'Interrupted before all was tried' : 'Not all was tried',
+      cause: 'sessions_cached',
+      why: `${cached} until ${until.toISOString().slice(0, 16)}Z`,
     };
   }
-  return plan.notSeen === null ? { result: 'checked' } : { result: 'not_checked', why: plan.notSeen };
+  return plan.notSeen === null
+    ? { result: 'checked' }
+    : { result: 'not_checked', cause: 'part_seen', why: plan.notSeen };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
-import type { Target } from '../ports/target.ts';
+import type { Capabilities, Target } from '../ports/target.ts';
 import { sessionSelector, sessionsOf } from './sessions.ts';
 
 /** Users that share one intent and one outcome in the audit log. */
@@ -19,30 +19,48 @@ export interface EndedSessions {
   readonly stillAlive: number | null;
   /** Sessions that began since the work did, by the clock of this machine: new logins. */
   readonly begunSince: number | null;
+  /**
+   * Until when a gateway may accept ended sessions from its cache: the latest of their expiry dates. Null where the target has no
+   * such cache or reads it, and where all users are deactivated.
+   */
+  readonly cachedUntil: Date | null;
+}
+
+/** What ending planned sessions did. */
+interface Ending {
+  readonly ended: number;
+  /** Whether the turn came of every user. */
+  readonly complete: boolean;
+  /** When the last of the ended sessions would have expired; null if none ended. */
+  readonly latestExpiry: Date | null;
 }
 
 /**
  * Ends sessions, recorded before and after, until all are ended, the signal says stop, or the target says
  * that it cannot go on (then in `work.stopped`).
  *
- * @returns How many ended, and whether the turn came of every user.
  * @throws TokenctlError as a {@link OperationRun.part}.
  */
-export async function endSessions(
-  work: OperationRun,
-  { userIds }: PlannedSessions,
-): Promise<{ readonly ended: number; readonly complete: boolean }> {
+export async function endSessions(work: OperationRun, { userIds }: PlannedSessions): Promise<Ending> {
   let ended = 0;
+  let latestExpiry: Date | null = null;
   for (const users of together(userIds)) {
-    if (work.shouldStop) return { ended, complete: false };
+    if (work.shouldStop) return { ended, complete: false, latestExpiry };
     await work.part(
       async () => {
-        ended += await endOf(work, users);
+        const part = await endOf(work, users);
+        ended += part.ended;
+        latestExpiry = later(latestExpiry, part.latestExpiry);
       },
       () => ({ ended }),
     );
   }
-  return { ended, complete: work.stopped === null };
+  return { ended, complete: work.stopped === null, latestExpiry };
+}
+
+function later(one: Date | null, other: Date | null): Date | null {
+  if (one === null || other === null) return one ?? other;
+  return one > other ? one : other;
 }
 
 function* together(userIds: PlannedSessions['userIds']): Generator<PlannedSessions['userIds'], undefined> {
@@ -53,15 +71,20 @@ function* together(userIds: PlannedSessions['userIds']): Generator<PlannedSessio
     }
 }
 
-async function endOf(work: OperationRun, users: PlannedSessions['userIds']): Promise<number> {
+async function endOf(
+  work: OperationRun,
+  users: PlannedSessions['userIds'],
+): Promise<Omit<Ending, 'complete'>> {
   const intent = await work.journal.intent({ step: 'sessions', users });
   const fingerprints: string[] = [];
   let ended = 0;
+  let latestExpiry: Date | null = null;
   let failure: { readonly error: unknown } | null = null;
   try {
-    for await (const { fingerprint } of work.target.endSessions(sessionSelector(users))) {
+    for await (const { fingerprint, expires } of work.target.endSessions(sessionSelector(users))) {
       work.acted = true;
       ended += 1;
+      latestExpiry = later(latestExpiry, expires);
       if (fingerprints.length < NAMED) fingerprints.push(fingerprint);
     }
   } catch (error) {
@@ -71,14 +94,55 @@ async function endOf(work: OperationRun, users: PlannedSessions['userIds']): Pro
   await work.journal.outcome(intent, { step: 'sessions', ended, fingerprints, ...reason });
   if (failure?.error instanceof TokenctlError) work.stop(failure.error);
   else if (failure !== null) throw failure.error;
-  return ended;
+  return { ended, latestExpiry };
+}
+
+/**
+ * Reads again which planned sessions are there, and finds out until when a gateway's cache may keep those that ended.
+ *
+ * @param started When the work began.
+ */
+export async function sessionsAfter(
+  work: OperationRun,
+  planned: PlannedSessions,
+  {
+    ending,
+    capabilities,
+    started,
+  }: { readonly ending: Ending | null; readonly capabilities: Capabilities; readonly started: Date },
+): Promise<EndedSessions> {
+  return {
+    planned: planned.count,
+    ended: ending?.ended ?? 0,
+    ...(await verifySessions(work, planned, started)),
+    cachedUntil:
+      ending !== null && capabilities.sessionsCached === true
+        ? await cachedUntil(work.target, planned, ending.latestExpiry)
+        : null,
+  };
+}
+
+/** A deactivated user's session is refused, from the cache too. */
+async function cachedUntil(
+  target: Target,
+  { userIds }: PlannedSessions,
+  latestExpiry: Date | null,
+): Promise<Date | null> {
+  if (latestExpiry === null || userIds === 'all') return latestExpiry;
+  const active = new Set(userIds);
+  try {
+    for await (const { id } of target.users({ inactive: true })) active.delete(id);
+  } catch (error) {
+    if (!(error instanceof TokenctlError)) throw error;
+  }
+  return active.size === 0 ? null : latestExpiry;
 }
 
 /**
  * Counts the sessions that are there now: those from before an instant, and those begun since. Where that
  * fails, the work stops.
  */
-export async function verifySessions(
+async function verifySessions(
   work: OperationRun,
   { userIds }: PlannedSessions,
   started: Date,

@@ -6,7 +6,7 @@ import { type Change, OperationRun, type Stopped } from '../journal/operation-ru
 import { reconcile } from '../journal/reconcile.ts';
 import type { Target } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
-import { type EndedSessions, endSessions, verifySessions } from './end-sessions.ts';
+import { type EndedSessions, endSessions, sessionsAfter } from './end-sessions.ts';
 import { sessionsOf } from './sessions.ts';
 
 /** Which sessions would end. */
@@ -51,13 +51,8 @@ export interface ExpireSessionsOptions extends Change {
 
 /** What became of the sessions. */
 export interface SessionExpiryReport extends EndedSessions {
-  /** Whether the sessions were read again and none from before was there. */
+  /** Whether the sessions were read again, none from before was there, and no cache out of reach may keep them. */
   readonly verified: boolean;
-  /**
-   * Until when a gateway may accept ended sessions from its cache (SESSION_COOKIE_AGE from now); null where there is no
-   * cache. `verified` is false then.
-   */
-  readonly cachedUntil: Date | null;
   /** Whether a signal ended the work early. */
   readonly interrupted: boolean;
   /** What ended the work early, where the target did; null otherwise. */
@@ -83,24 +78,19 @@ export async function expireSessions(options: ExpireSessionsOptions): Promise<Se
   await reconcile(options);
   using _lock = await journal.lock();
   const work = new OperationRun({ target, journal, signal });
-  const cachedSeconds = await cacheLifetime(options);
   const intent = await journal.opening({
     step: 'operation',
     selection: plan.selection,
     planned: sessions.count,
     users: sessions.userIds === 'all' ? 'all' : sessions.userIds.length,
   });
-  const { ended, complete } = await endSessions(work, sessions);
-  const found = await verifySessions(work, sessions, started);
-  const cachedUntil =
-    ended > 0 && cachedSeconds !== null ? new Date(clock.now().getTime() + cachedSeconds * 1000) : null;
+  const ending = await endSessions(work, sessions);
+  const { capabilities } = options.description;
+  const after = await sessionsAfter(work, sessions, { ending, capabilities, started });
   const report: SessionExpiryReport = {
-    planned: sessions.count,
-    ended,
-    ...found,
-    verified: found.stillAlive === 0 && cachedUntil === null,
-    cachedUntil,
-    interrupted: work.interrupted && !complete,
+    ...after,
+    verified: after.stillAlive === 0 && after.cachedUntil === null,
+    interrupted: work.interrupted && !ending.complete,
     stopped: work.stopReason,
     run: journal.run,
     seconds: (clock.now().getTime() - started.getTime()) / 1000,
@@ -109,14 +99,4 @@ export async function expireSessions(options: ExpireSessionsOptions): Promise<Se
   await journal.outcome(intent, { step: 'operation', ...stated });
   if (work.stopped !== null && !work.acted) throw work.stopped;
   return report;
-}
-
-/** SESSION_COOKIE_AGE of a gateway unless it is set, in seconds. */
-const DEFAULT_COOKIE_AGE_S = 900;
-
-/** How long the target may go on accepting ended sessions from a cache, in seconds; null without one. */
-async function cacheLifetime({ target, description }: ExpireSessionsOptions): Promise<number | null> {
-  const { sessionsCached, settings } = description.capabilities;
-  if (sessionsCached !== true) return null;
-  return settings ? (await target.settings.read()).SESSION_COOKIE_AGE : DEFAULT_COOKIE_AGE_S;
 }
