@@ -1,11 +1,13 @@
 import { setFlagsFromString } from 'node:v8';
 import { credentialOf, type NamedContext, type NamedRestContext } from '../config/contexts.ts';
 import type { Environment } from '../config/paths.ts';
-import { databaseConnection } from '../config/secrets.ts';
+import type { DatabaseContext } from '../config/schema.ts';
+import { databaseConnection, readSecret } from '../config/secrets.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Outcome } from '../domain/plan.ts';
 import type { AuthenticationSettings, Target, TargetDescription } from '../operations/ports/target.ts';
 import { refuseAbsent } from '../targets/absent-settings.ts';
+import type { SessionCacheOptions } from '../targets/database/session-cache.ts';
 
 /** A part of a platform that stores tokens. */
 export type Component = NonNullable<TargetDescription['components']>[number];
@@ -44,9 +46,17 @@ export async function openTarget(context: NamedContext, options: OpenOptions): P
   const target = await openDatabaseTarget({
     context: context.name,
     connection: databaseConnection(context.database, options.environment),
+    ...(context.cache && { sessionCache: cacheOptions(context.cache, options.environment) }),
   });
   const awaited = () => `the database to finish the current batch (context ${context.name})`;
   return { target, components: async () => [], awaited };
+}
+
+function cacheOptions(
+  { redis, ...rest }: NonNullable<DatabaseContext['cache']>,
+  environment: Environment,
+): SessionCacheOptions {
+  return { urls: readSecret(redis, environment), ...rest };
 }
 
 async function openRest(

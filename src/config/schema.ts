@@ -43,10 +43,22 @@ function unreadableUrl(value: string): string {
     : 'must be a URL, and its host name cannot be read';
 }
 
+/** Where a platform gateway caches sessions: `redis` names the secret that holds one or several URLs. */
+const sessionCache = z.strictObject({
+  redis: secretReference,
+  /** KEY_PREFIX of the gateway's settings. */
+  keyPrefix: z.string().max(100).default('gateway'),
+  caFile: z.string().min(1).optional(),
+  certFile: z.string().min(1).optional(),
+  keyFile: z.string().min(1).optional(),
+  verifyHostname: z.boolean().default(true),
+});
+
 const settings = z
   .strictObject({
     url: url.optional(),
     database: databaseSetting.optional(),
+    cache: sessionCache.optional(),
     username: z.string().min(1).optional(),
     token: secretReference.optional(),
     password: secretReference.optional(),
@@ -57,9 +69,12 @@ const settings = z
     /** The context for the database of the same controller, which printed commands then name. */
     databaseContext: z.string().min(1).optional(),
   })
-  .superRefine(({ url: _url, database, token, password, username, ...tls }, { addIssue }) => {
+  .superRefine(({ url: _url, database, cache, token, password, username, ...tls }, { addIssue }) => {
     if (token !== undefined && password !== undefined) addIssue('has both a token and a password: keep one');
     if (password !== undefined && username === undefined) addIssue('has a password and no username');
+    if (cache !== undefined && database === undefined) {
+      addIssue({ code: 'custom', path: ['cache'], message: "goes with a gateway's database" });
+    }
     if (database === undefined) return;
     const beside = Object.entries({ token, password, username, ...tls }).filter(
       ([, value]) => value !== undefined,
@@ -71,8 +86,8 @@ const settings = z
 
 /** The shape of a context. */
 export const contextSchema = settings.transform((context, { addIssue }): ContextSettings => {
-  const { url, database, ...rest } = context;
-  if (database !== undefined && url === undefined) return { database };
+  const { url, database, cache, ...rest } = context;
+  if (database !== undefined && url === undefined) return { database, ...(cache && { cache }) };
   if (url !== undefined && database === undefined) return { url, ...rest };
   addIssue(
     url === undefined ? 'has neither a url nor a database' : 'has both a url and a database: keep one',
@@ -81,7 +96,7 @@ export const contextSchema = settings.transform((context, { addIssue }): Context
 });
 
 /** A context whose controller is reached over its REST API. */
-export type RestContext = Omit<z.output<typeof settings>, 'database' | 'url'> & {
+export type RestContext = Omit<z.output<typeof settings>, 'database' | 'url' | 'cache'> & {
   readonly url: string;
   readonly database?: undefined;
 };
@@ -90,6 +105,8 @@ export type RestContext = Omit<z.output<typeof settings>, 'database' | 'url'> & 
 export interface DatabaseContext {
   readonly url?: undefined;
   readonly database: DatabaseSetting;
+  /** Where a platform gateway caches sessions. */
+  readonly cache?: z.output<typeof sessionCache>;
 }
 
 /** A context: one way to reach one controller. */

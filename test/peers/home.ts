@@ -24,6 +24,8 @@ export interface PeerHomeOptions {
   readonly token?: string;
   /** The database's URL; default: of the owner. */
   readonly database?: string;
+  /** The URL of a gateway's session cache, for the context `db`. */
+  readonly cache?: string;
   /** The current context. Default: `rest`. */
   readonly current?: 'rest' | 'db';
 }
@@ -39,6 +41,10 @@ export function homeOf(peer: Peer, options: PeerHomeOptions = {}): PeerHome {
     options.user === undefined
       ? `token: { file: "${secret('rest.token', options.token ?? peer.fill.admintoken)}" }`
       : `username: ${options.user}, password: { file: "${secret('rest.password', `${options.user}pw`)}" }`;
+  const cache =
+    options.cache === undefined
+      ? ''
+      : `, cache: { redis: { file: "${secret('cache.url', options.cache)}" } }`;
   const database = secret('db.url', options.database ?? peer.databaseUrl());
   mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
   writeFileSync(
@@ -46,7 +52,7 @@ export function homeOf(peer: Peer, options: PeerHomeOptions = {}): PeerHome {
     `currentContext: ${options.current ?? 'rest'}
 contexts:
   rest: { url: "${peer.url}", ${credential} }
-  db: { database: { file: "${database}" } }
+  db: { database: { file: "${database}" }${cache} }
 `,
   );
   const env = { HOME: folder };

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -156,6 +156,19 @@ export class Peer {
   async reset(): Promise<void> {
     await this.#closeClients();
     await this.#peers('reset');
+  }
+
+  /**
+   * Has a gateway cache its sessions in a Redis server, as it does in production (the peer's default is files), and resets it.
+   *
+   * @param url The server, with its password and database.
+   */
+  async cacheIn(url: string): Promise<void> {
+    const settings = join(this.#folder, 'src/gateway/gatewaypeer/settings.py');
+    const cache = { BACKEND: 'django_redis.cache.RedisCache', LOCATION: url, KEY_PREFIX: 'gateway' };
+    const client = { OPTIONS: { CLIENT_CLASS: 'ansible_base.lib.redis.RedisClient' } };
+    appendFileSync(settings, `\nCACHES = {'default': ${JSON.stringify({ ...cache, ...client })}}\n`);
+    await this.reset();
   }
 
   async stop(): Promise<void> {

@@ -3,7 +3,10 @@ import type { Database } from '../../src/db/database.ts';
 import type { Outcome } from '../../src/domain/plan.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import type { Target } from '../../src/operations/ports/target.ts';
-import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
+import {
+  type DatabaseTargetOptions,
+  openDatabaseTarget,
+} from '../../src/targets/database/database-target.ts';
 import { TABLES, type Tables } from '../../src/targets/database/tables.ts';
 import { seedGateway } from '../unit/targets/database/gateway-seed.ts';
 import { LAYOUTS as CONTROLLERS, makeTables } from './controller-tables.ts';
@@ -19,6 +22,12 @@ export const GITHUB = 1;
 /** The layouts to test: a real controller's tables if they are available, the others always. */
 export const LAYOUTS = [...CONTROLLERS, 'gateway'] as const;
 
+/** How another target is opened: as another role, with another time for lock retries, with a session cache. */
+interface OpenOptions extends Pick<DatabaseTargetOptions, 'sessionCache'> {
+  readonly url?: string;
+  readonly lockRetryMs?: number;
+}
+
 /** A database of a layout with a few users and applications, and a target on it. */
 export interface TestDatabase {
   readonly url: string;
@@ -26,8 +35,8 @@ export interface TestDatabase {
   /** The names of its tables. */
   readonly tables: Tables;
   readonly target: Target;
-  /** Opens another target on it: as another role, or with another time for lock retries. */
-  open(options?: { readonly url?: string; readonly lockRetryMs?: number }): Promise<Target>;
+  /** Opens another target on it. */
+  open(options?: OpenOptions): Promise<Target>;
   /** Creates access tokens of alice, and returns their ids, ascending. */
   tokens(count: number, columns?: Readonly<Record<string, string>>): Promise<number[]>;
   /** Creates a refresh token for an access token, or an orphaned one, and returns its id. */
@@ -52,9 +61,9 @@ export async function createTestDatabase(layout: (typeof LAYOUTS)[number]): Prom
   }
   const tables = TABLES[layout];
   const targets: Target[] = [];
-  const open = async (options: { readonly url?: string; readonly lockRetryMs?: number } = {}) => {
-    const { url: as = url, lockRetryMs = 300 } = options;
-    const target = await openDatabaseTarget({ context: 'test', connection: new Secret(as), lockRetryMs });
+  const open = async ({ url: as = url, lockRetryMs = 300, sessionCache }: OpenOptions = {}) => {
+    const connection = new Secret(as);
+    const target = await openDatabaseTarget({ context: 'test', connection, lockRetryMs, sessionCache });
     targets.push(target);
     return target;
   };

@@ -10,7 +10,7 @@ export function checkResult(checked: CheckedTarget): Report {
 }
 
 function checkText(checked: CheckedTarget): string {
-  const { context, address, credential, transport, missingRights } = checked;
+  const { context, address, credential, transport, missingRights, sessionCache } = checked;
   const can = abilities(checked);
   const lines = [
     `Context "${context}" ${can.able.length === 0 ? 'answers, but has no permissions' : 'works'}.`,
@@ -18,6 +18,9 @@ function checkText(checked: CheckedTarget): string {
     `  User:     ${identityText(checked)}, ${CREDENTIALS[credential]}`,
     `  Sees:     ${seesText(checked)}`,
     ...(credential === 'database_role' ? [`  Network:  ${TRANSPORTS[transport]}`] : []),
+    ...(sessionCache?.problem === null
+      ? [`  Cache:    sessions at ${sessionCache.addresses.join(', ')}`]
+      : []),
     ...(can.able.length === 0 ? [] : [`  Can do:   ${can.able.join(', ')}`]),
     ...(can.unable.length === 0 ? [] : [`  Cannot:   ${can.unable.join(', ')}`]),
     ...checked.warnings.map((warning) => `  Warning:  ${printable.value(warning)}`),

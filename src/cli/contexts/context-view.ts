@@ -1,5 +1,6 @@
 import type { Configuration } from '../../config/configuration.ts';
 import type { NamedContext } from '../../config/contexts.ts';
+import type { DatabaseContext } from '../../config/schema.ts';
 import type { DatabaseSetting, SecretReference } from '../../config/value-schemas.ts';
 import { type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
 
@@ -31,6 +32,8 @@ interface DatabaseContextJson {
   readonly kind: 'database';
   /** The connection, or its location if it contains a secret. */
   readonly database: DatabaseSetting;
+  /** Where a gateway caches sessions: the location of the address, never the address. */
+  readonly cache?: DatabaseContext['cache'];
 }
 
 /** The result of `context list`. */
@@ -66,8 +69,11 @@ function groupsOf({ groups }: Configuration, context: string): string[] {
 /** The JSON form of a context. */
 export function contextToJson(context: NamedContext, current: boolean): ContextJson {
   const { name } = context;
-  if (context.database !== undefined) return { name, current, kind: 'database', database: context.database };
-  const { url, username, token, password, caFile, verifyTls, component } = context;
+  if (context.database !== undefined) {
+    const { database, cache } = context;
+    return { name, current, kind: 'database', database, ...(cache && { cache }) };
+  }
+  const { url, username, token, password, caFile, verifyTls, component, databaseContext } = context;
   return {
     name,
     current,

@@ -19,6 +19,7 @@ function warnings(description: TargetDescription): string[] {
   return [
     ...wayWarnings(description),
     ...storageWarnings(description),
+    ...cacheWarnings(description),
     ...(description.credential === 'database_role'
       ? roleWarnings(description)
       : accountWarnings(description)),
@@ -43,6 +44,20 @@ function wayWarnings({ transport, address }: TargetDescription): string[] {
 function storageWarnings({ tokensInClear }: TargetDescription): string[] {
   if (tokensInClear !== true) return [];
   return ['This gateway stores working tokens in clear: a backup of its database contains them. Upgrade it.'];
+}
+
+/** Without its cache, sessions of a gateway end only in the database. */
+function cacheWarnings({ sessionCache }: TargetDescription): string[] {
+  const { addresses = [], problem = null } = sessionCache ?? {};
+  const isExposed = addresses.some(
+    (address) => address.startsWith('redis:') && !isLoopback(new URL(address).hostname),
+  );
+  return [
+    ...(isExposed ? ['The connection to the session cache is not encrypted.'] : []),
+    ...(problem === null
+      ? []
+      : [`${problem}. Sessions are ended in the database only, and can be accepted until they expire.`]),
+  ];
 }
 
 /** The limits of an account of the controller. */

@@ -240,7 +240,7 @@ async function cachedSessions(target: Target, now: Date): Promise<AccessPath> {
     path: 'sessions',
     state: 'not_checked',
     basis: 'not_checked',
-    how: `None is left in the database, but the gateway can accept ended sessions from its cache ${how}. Deactivate the users to end them at once.`,
+    how: `None is left in the database, but the gateway can accept ended sessions from its cache ${how}. To end them at once, deactivate the users, or add \`cache\` to the context.`,
     ...(until !== null && { until }),
   };
 }

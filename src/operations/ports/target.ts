@@ -180,8 +180,8 @@ export interface Capabilities {
   /** Sessions can be listed and ended. */
   readonly sessions: boolean;
   /**
-   * A gateway reads sessions from a cache first: one that was ended in the database is accepted for up to
-   * SESSION_COOKIE_AGE, unless its user is deactivated.
+   * A gateway reads sessions from a cache first, and this target cannot reach it: a session that was ended in the database is
+   * accepted for up to SESSION_COOKIE_AGE, unless its user is deactivated. Absent if `sessions` covers the cache.
    */
   readonly sessionsCached?: true;
   /** Tokens carry their last use (true), or can only be selected by it (false). */
@@ -268,6 +268,8 @@ export interface TargetDescription {
    * REST, without the right), and for a controller, which stores all tokens in clear.
    */
   readonly tokensInClear?: boolean;
+  /** The configured session cache of a gateway, and why it cannot be used, if so. */
+  readonly sessionCache?: { readonly addresses: readonly string[]; readonly problem: string | null };
 }
 
 /** Which users are meant; criteria that are present must all hold. No criterion means every user. */

@@ -72,6 +72,6 @@ function noSessionsInTables({ missingRights }: Pick<TargetDescription, 'missingR
     });
   }
   return new TokenctlError('unsupported', 'The tables of this database do not record the users of sessions', {
-    hint: 'Upgrade the gateway, or log out all users with `DELETE FROM django_session`.',
+    hint: 'Upgrade the gateway. After `DELETE FROM django_session`, sessions are accepted until their entries in the cache of the gateway expire.',
   });
 }

@@ -1,5 +1,6 @@
 import type { Environment } from '../../db/connection-sources.ts';
 import { openPostgres } from '../../db/postgres.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { Outcome, StaysAlive } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
@@ -34,7 +35,8 @@ import { describeDatabase, staysAlive } from './describe.ts';
 import { recognizeLayout } from './layout.ts';
 import { readApplications } from './references.ts';
 import { deleteRefreshTokens, revokeAccessTokens, revokeRefreshTokens } from './revocation.ts';
-import { endSessions, listSessions } from './sessions.ts';
+import { SessionCache, type SessionCacheOptions } from './session-cache.ts';
+import { endSessions, listSessions, type SessionStore } from './sessions.ts';
 import { readSettings, writeSettings } from './settings.ts';
 import { identifyByHash, listRefreshTokens, listTokens } from './tokens.ts';
 import { listUsers, setUserActive } from './users.ts';
@@ -47,6 +49,8 @@ export interface DatabaseTargetOptions {
   readonly connection: Secret;
   /** Where to look up the PG* variables, services and passwords. By default the environment of the process. */
   readonly environment?: Environment;
+  /** Where a platform gateway caches sessions. Without it, sessions are ended in the database only. */
+  readonly sessionCache?: SessionCacheOptions | undefined;
   /** How long to retry rows that other transactions lock, in milliseconds. */
   readonly lockRetryMs?: number;
 }
@@ -67,6 +71,7 @@ const LOCK_RETRY_MS = 8_000;
  */
 export async function openDatabaseTarget(options: DatabaseTargetOptions): Promise<Target> {
   const { connection: url, environment, context, lockRetryMs = LOCK_RETRY_MS } = options;
+  const cache = options.sessionCache === undefined ? null : new SessionCache(options.sessionCache);
   const database = await openPostgres({
     url,
     ...(environment !== undefined && { environment }),
@@ -82,26 +87,40 @@ export async function openDatabaseTarget(options: DatabaseTargetOptions): Promis
   });
   try {
     const layout = await recognizeLayout(database, database.address);
-    return new DatabaseTarget(new Connection(database, layout), context, lockRetryMs);
+    if (cache !== null && layout.layout !== 'gateway') throw cacheWithoutGateway(database.address);
+    return new DatabaseTarget(new Connection(database, layout), { cache, context, lockRetryMs });
   } catch (error) {
     await database.close();
     throw databaseError(error, database.address);
   }
 }
 
+function cacheWithoutGateway(address: string): TokenctlError {
+  return new TokenctlError(
+    'configuration',
+    `The context has a session cache, but ${address} is not a platform gateway's database`,
+    { hint: 'Remove `cache` from the context.' },
+  );
+}
+
 class DatabaseTarget implements Target {
   readonly #connection: Connection;
+  readonly #cache: SessionCache | null;
   readonly #context: string;
   readonly #lockRetryMs: number;
 
-  constructor(connection: Connection, context: string, lockRetryMs: number) {
+  constructor(
+    connection: Connection,
+    options: { readonly cache: SessionCache | null; readonly context: string; readonly lockRetryMs: number },
+  ) {
     this.#connection = connection;
-    this.#context = context;
-    this.#lockRetryMs = lockRetryMs;
+    this.#cache = options.cache;
+    this.#context = options.context;
+    this.#lockRetryMs = options.lockRetryMs;
   }
 
   describe(): Promise<TargetDescription> {
-    return describeDatabase(this.#connection, this.#context);
+    return describeDatabase(this.#connection, { context: this.#context, cache: this.#cache });
   }
 
   tokens(selector: Selector): AsyncIterable<Token> {
@@ -167,12 +186,18 @@ class DatabaseTarget implements Target {
     return deleteAuthorizationCodes(this.#connection, { ids, lockRetryMs: this.#lockRetryMs });
   }
 
-  sessions(selector: SessionSelector): AsyncIterable<Session> {
-    return listSessions(this.#connection, selector);
+  async *sessions(selector: SessionSelector): AsyncGenerator<Session, void> {
+    yield* listSessions(await this.#sessionStore(), selector);
   }
 
-  endSessions(selector: SessionSelector): AsyncIterable<Session> {
-    return endSessions(this.#connection, selector, this.#lockRetryMs);
+  async *endSessions(selector: SessionSelector): AsyncGenerator<Session, void> {
+    yield* endSessions(await this.#sessionStore(), selector, this.#lockRetryMs);
+  }
+
+  /** A cache that cannot be used is left out; the description says why. */
+  async #sessionStore(): Promise<SessionStore> {
+    const isUsable = this.#cache !== null && (await this.#cache.problem()) === null;
+    return { connection: this.#connection, cache: isUsable ? this.#cache : null };
   }
 
   createToken(request: TokenRequest): Promise<CreatedToken> {
@@ -194,6 +219,7 @@ class DatabaseTarget implements Target {
   };
 
   close(): Promise<void> {
+    this.#cache?.close();
     return this.#connection.database.close();
   }
 }

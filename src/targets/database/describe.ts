@@ -19,6 +19,7 @@ import type { RecognizedLayout } from './layout.ts';
 import { PURPOSES, requiredColumns } from './required-rights.ts';
 import { BATCH_SIZE } from './revocation.ts';
 import { missingRights } from './rights.ts';
+import type { SessionCache } from './session-cache.ts';
 import { isInClear, type Layout, TABLES } from './tables.ts';
 
 /** The service reads its settings with each request; a controller and a gateway cache them. */
@@ -28,8 +29,11 @@ const SETTINGS_HOLD: Readonly<Record<Layout, TargetDescription['capabilities']['
   gateway: 'within_five_minutes',
 };
 
-/** Describes the database, and what the role may do with it. */
-export async function describeDatabase(connection: Connection, context: string): Promise<TargetDescription> {
+/** Describes the database, what the role may do with it, and whether the session cache can be used. */
+export async function describeDatabase(
+  connection: Connection,
+  { context, cache }: { readonly context: string; readonly cache: SessionCache | null },
+): Promise<TargetDescription> {
   const { layout, recognized, address, database } = connection;
   const { refreshTokens, authorizationCodes, sessionMemberships, settings } = TABLES[layout];
   const { role, version, missing, filtered } = await connection.read(async (queryable) => ({
@@ -45,6 +49,7 @@ export async function describeDatabase(connection: Connection, context: string):
       : undefined;
   const installUuid =
     layout !== 'gateway' && mayRead(missing, settings) ? await connection.read(readInstallUuid) : null;
+  const sessionCache = cache && { addresses: cache.addresses, problem: await cache.problem() };
   const may = (purpose: RightsPurpose) => missing.every((right) => right.purpose !== purpose);
   return {
     context,
@@ -60,7 +65,7 @@ export async function describeDatabase(connection: Connection, context: string):
       refreshTokens: mayRead(missing, refreshTokens),
       authorizationCodes: mayRead(missing, authorizationCodes) && mayDelete(missing, authorizationCodes),
       sessions: recognized.hasSessionOwners && mayRead(missing, 'django_session', sessionMemberships),
-      ...(layout === 'gateway' && { sessionsCached: true as const }),
+      ...(layout === 'gateway' && sessionCache?.problem !== null && { sessionsCached: true as const }),
       lastUsed: true,
       settings: mayRead(missing, settings),
       settingsHold: recognized.isServiceDatabase ? 'at_once' : SETTINGS_HOLD[layout],
@@ -72,6 +77,7 @@ export async function describeDatabase(connection: Connection, context: string):
     },
     missingRights: missing,
     ...(tokensInClear !== undefined && { tokensInClear }),
+    ...(sessionCache && { sessionCache }),
   };
 }
 
@@ -193,7 +199,7 @@ export async function staysAlive(
       remedy: recognized.hasSessionOwners
         ? sessionsRemedy(selection, place)
         : selection.kind === 'all'
-          ? 'No table holds the owners of sessions. To log out all users, run `DELETE FROM django_session` in this database.'
+          ? 'No table holds the owners of sessions. After `DELETE FROM django_session` in this database, they are accepted until their entries in the cache of the gateway expire, unless the user is deactivated.'
           : 'No table holds the owners of sessions, so that no command ends only these.',
     });
   }

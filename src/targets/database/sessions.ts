@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Session } from '../../domain/token.ts';
@@ -5,31 +6,47 @@ import type { SessionSelector } from '../../operations/ports/target.ts';
 import { processInBatches } from './batches.ts';
 import type { Connection } from './connection.ts';
 import { Conditions, dateOf, dateOrNull, keysetPages, milliseconds, PAGE_SIZE } from './queries.ts';
+import type { CachedSession, SessionCache } from './session-cache.ts';
 import { fingerprint, type Layout, TABLES } from './tables.ts';
 
 /** How many sessions one transaction ends. */
 const BATCH_SIZE = 500;
 
-/** Streams the sessions that have not expired. */
-export async function* listSessions(
-  connection: Connection,
-  selector: SessionSelector,
-): AsyncGenerator<Session, void> {
-  for await (const rows of sessionPages(connection, selector)) for (const row of rows) yield sessionOf(row);
+/** Where sessions are. */
+export interface SessionStore {
+  readonly connection: Connection;
+  /** A gateway's cache, if it is configured and can be used. */
+  readonly cache: SessionCache | null;
 }
 
 /**
- * Ends the sessions of a selector, and yields each session that it ended.
+ * Streams the sessions that have not expired: the rows of the table, and what the cache still holds of sessions that have no
+ * row any more, which a gateway goes on accepting.
+ */
+export async function* listSessions(
+  { connection, cache }: SessionStore,
+  selector: SessionSelector,
+): AsyncGenerator<Session, void> {
+  for await (const rows of sessionPages(connection, selector)) for (const row of rows) yield sessionOf(row);
+  if (cache === null) return;
+  for await (const { session } of cachedOnly(connection, cache, selector)) yield session;
+}
+
+/**
+ * Ends the sessions of a selector, and yields each session that it ended: deletes rows first and cached entries after them,
+ * because a gateway fills its cache from the table.
  *
  * @param lockRetryMs How long to retry sessions that other transactions lock, in milliseconds.
- * @throws TokenctlError `partly_done` if some sessions stayed locked, and as queries do.
+ * @throws TokenctlError `partly_done` if some sessions stayed locked, `target_unreachable` if the cache does not answer, and
+ * as queries do.
  */
 export async function* endSessions(
-  connection: Connection,
+  { connection, cache }: SessionStore,
   selector: SessionSelector,
   lockRetryMs: number,
 ): AsyncGenerator<Session, void> {
   const { layout } = connection;
+  const endedRows = new Set<string>();
   let left = 0;
   for await (const rows of sessionPages(connection, selector)) {
     const { unprocessed, failure } = yield* processInBatches<string, Session>({
@@ -40,6 +57,7 @@ export async function* endSessions(
       lockRetryMs,
       process: async (database, keys) => {
         const ended = new Set(await deleteSessions(database, { layout, keys }));
+        if (cache !== null) for (const key of ended) endedRows.add(key);
         return new Map(rows.filter(({ key }) => ended.has(key)).map((row) => [row.key, sessionOf(row)]));
       },
       findRemaining: readExistingKeys,
@@ -47,12 +65,56 @@ export async function* endSessions(
     if (failure !== null) throw failure.error;
     left += unprocessed.length;
   }
+  if (cache !== null) {
+    for await (const { session, entry } of cachedOnly(connection, cache, selector, endedRows)) {
+      await entry.remove();
+      if (!endedRows.has(entry.key)) yield session;
+    }
+  }
   if (left === 0) return;
   const sessions = left === 1 ? '1 session is' : `${left} sessions are`;
   throw new TokenctlError('partly_done', `${sessions} still active: other transactions lock them`, {
     hint: 'Run the command again.',
     details: { left },
   });
+}
+
+/**
+ * Streams the cached sessions of a selector that have no row. One whose owner cannot be read belongs to every selector: its
+ * session has ended in the table.
+ *
+ * @param keys Sessions that are included whoever owns them.
+ */
+async function* cachedOnly(
+  connection: Connection,
+  cache: SessionCache,
+  selector: SessionSelector,
+  keys: ReadonlySet<string> = new Set(),
+): AsyncGenerator<{ readonly session: Session; readonly entry: CachedSession }, void> {
+  const { layout } = connection;
+  const wanted = 'userIds' in selector ? new Set(selector.userIds) : null;
+  const seen = new Set<string>();
+  for await (const page of cache.entries()) {
+    const entries = page.filter(
+      ({ key, userId }) =>
+        wanted === null || keys.has(key) || userId === undefined || wanted.has(userId ?? 0),
+    );
+    if (entries.length === 0) continue;
+    const found = await connection.read((database) => readKnownSessions(database, { layout, entries }));
+    for (const entry of entries) {
+      const { key, userId, expires } = entry;
+      if (found.keys.has(key) || seen.has(key)) continue;
+      seen.add(key);
+      const username = found.names.get(userId ?? 0);
+      const user = username === undefined ? null : { id: userId ?? 0, username };
+      yield { entry, session: { user, created: null, expires, fingerprint: hashedKey(key) } };
+    }
+  }
+}
+
+/** As `fingerprint` of SQL. */
+function hashedKey(key: string): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, 12);
 }
 
 /** @throws TokenctlError `unsupported` if no table holds the owners of sessions. */
@@ -63,7 +125,7 @@ function sessionPages(
   const { layout, recognized, address } = connection;
   if (!recognized.hasSessionOwners) {
     throw new TokenctlError('unsupported', `${address} does not store the owners of sessions`, {
-      hint: `Upgrade the gateway to a release with the table ${TABLES[layout].sessionMemberships}. To log out all users, delete all rows of django_session.`,
+      hint: `Upgrade the gateway to a release with the table ${TABLES[layout].sessionMemberships}. After \`DELETE FROM django_session\`, sessions are accepted until their entries in the cache of the gateway expire.`,
     });
   }
   return keysetPages({
@@ -134,6 +196,26 @@ async function deleteSessions(
     'end sessions',
   );
   return rows.map(({ key }) => key);
+}
+
+/** Which cached sessions have a row that has not expired, and the names of the users of all. */
+async function readKnownSessions(
+  database: Queryable,
+  { layout, entries }: { readonly layout: Layout; readonly entries: readonly CachedSession[] },
+): Promise<{ readonly keys: ReadonlySet<string>; readonly names: ReadonlyMap<number, string> }> {
+  const keys = await database.query<{ key: string }>(
+    `SELECT s.session_key AS key FROM django_session s
+     WHERE s.session_key = ANY($1::text[]) AND s.expire_date > now()`,
+    [entries.map(({ key }) => key)],
+  );
+  const names = await database.query<{ id: number; username: string }>(
+    `SELECT u.id, u.username FROM ${TABLES[layout].users} u WHERE u.id = ANY($1::bigint[])`,
+    [[...new Set(entries.flatMap(({ userId }) => (userId == null ? [] : [userId])))]],
+  );
+  return {
+    keys: new Set(keys.map(({ key }) => key)),
+    names: new Map(names.map(({ id, username }) => [id, username])),
+  };
 }
 
 async function readExistingKeys(database: Queryable, keys: readonly string[]): Promise<string[]> {

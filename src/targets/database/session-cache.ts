@@ -1,0 +1,343 @@
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
+import type { RedisClientType } from '@redis/client';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Secret } from '../../domain/secret.ts';
+
+/** How a platform gateway's session cache is reached. */
+export interface SessionCacheOptions {
+  /**
+   * One URL, or several separated by commas or spaces: `redis://`, `rediss://` or `unix://PATH?db=N`. Several are the nodes of a
+   * cluster, or the caches of several gateways.
+   */
+  readonly urls: Secret;
+  /** KEY_PREFIX of the gateway's cache. */
+  readonly keyPrefix: string;
+  readonly caFile?: string | undefined;
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+  /** Whether the certificate must name the host. */
+  readonly verifyHostname: boolean;
+  /** How long to wait for a connection, and for each answer, in milliseconds. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** A session that the cache holds. */
+export interface CachedSession {
+  /** A secret: the value of a cookie. */
+  readonly key: string;
+  /** The id of its user; null for a session without a login, undefined if the entry cannot be read. */
+  readonly userId: number | null | undefined;
+  readonly expires: Date;
+  /** Deletes the entry, if it is still there. */
+  readonly remove: () => Promise<void>;
+}
+
+/** What precedes a session's key in the cache: Django's version 1, and the prefix of the gateway's session engine. */
+const ENGINE = '1:ansible_base.lib.sessions.stores.cached_dynamic_timeout';
+
+/** The default of `timeoutMs`. */
+const TIMEOUT_MS = 5000;
+
+/** How long all keys may take to be read. */
+const MAX_SCAN_MS = 60_000;
+
+/** How many keys one answer to SCAN is about. */
+const SCAN_COUNT = 1000;
+
+/** The latest date of JavaScript, for an entry that does not expire. */
+const NEVER = new Date(8.64e15);
+
+/** A server of the cache. */
+interface Server {
+  readonly address: string;
+  readonly client: RedisClientType;
+  readonly timeoutMs: number;
+}
+
+/** The servers of the cache: nodes of one cluster, or servers of their own. */
+interface Servers {
+  readonly isCluster: boolean;
+  readonly servers: readonly Server[];
+}
+
+/**
+ * The Redis servers in which a platform gateway caches sessions. The gateway reads a session from there first, so that a
+ * session ends only when its entry is deleted as well. Connects on first use; every wait is bounded.
+ */
+export class SessionCache {
+  /** The addresses, without credentials. */
+  readonly addresses: readonly string[];
+  readonly #options: SessionCacheOptions;
+  readonly #urls: readonly URL[];
+  #servers: Promise<Servers> | undefined;
+  #problem: Promise<string | null> | undefined;
+  readonly #opened: RedisClientType[] = [];
+
+  /** @throws TokenctlError `configuration` for an address that cannot be used. The message does not repeat it. */
+  constructor(options: SessionCacheOptions) {
+    this.#options = options;
+    this.#urls = parseUrls(options.urls);
+    this.addresses = this.#urls.map(addressOf);
+  }
+
+  /**
+   * Why the cache cannot be used, as a sentence without a full stop; null if it can. A server that holds no key of a gateway
+   * is taken for the wrong one. The servers are asked once.
+   */
+  problem(): Promise<string | null> {
+    this.#problem ??= this.#findProblem().catch((error: unknown) => {
+      if (error instanceof TokenctlError) return error.message;
+      throw error;
+    });
+    return this.#problem;
+  }
+
+  async #findProblem(): Promise<string | null> {
+    const { servers, isCluster } = await this.#connected();
+    const pattern = `${escapeGlob(this.#options.keyPrefix)}:1:*`;
+    const empty: string[] = [];
+    for (const server of servers) if (!(await holdsAny(server, pattern))) empty.push(server.address);
+    // The nodes of a cluster share the keys.
+    if (isCluster ? empty.length < servers.length : empty.length === 0) return null;
+    return `The cache at ${empty.join(', ')} has no keys of a gateway with the prefix "${this.#options.keyPrefix}"`;
+  }
+
+  /**
+   * Reads every cached session, some at a time.
+   *
+   * @throws TokenctlError `target_unreachable`
+   */
+  async *entries(): AsyncGenerator<readonly CachedSession[], void> {
+    const prefix = `${this.#options.keyPrefix}:${ENGINE}`;
+    const pattern = `${escapeGlob(prefix)}*`;
+    for (const server of (await this.#connected()).servers) {
+      for await (const names of scan(server, pattern)) {
+        yield await Promise.all(names.map((name) => readEntry(server, name, name.slice(prefix.length))));
+      }
+    }
+  }
+
+  /** Ends the connections. */
+  close(): void {
+    for (const client of this.#opened) client.destroy();
+    this.#opened.length = 0;
+  }
+
+  #connected(): Promise<Servers> {
+    this.#servers ??= this.#connectAll();
+    return this.#servers;
+  }
+
+  async #connectAll(): Promise<Servers> {
+    const servers = new Map<string, Server>();
+    for (const url of this.#urls) {
+      const address = addressOf(url);
+      if (servers.has(address)) continue;
+      const server = await this.#connect(url);
+      const mode = await modeOf(server);
+      if (mode === 'sentinel') {
+        throw new TokenctlError(
+          'target_unreachable',
+          `${address} is a Redis Sentinel, which holds no sessions`,
+        );
+      }
+      servers.set(address, server);
+      if (mode === 'cluster') return { isCluster: true, servers: await this.#connectCluster(url, server) };
+    }
+    return { isCluster: false, servers: [...servers.values()] };
+  }
+
+  /** The masters of a cluster. Each is asked for its own keys. */
+  async #connectCluster(url: URL, first: Server): Promise<readonly Server[]> {
+    const slots = (await ask(first, ({ client }) =>
+      client.sendCommand(['CLUSTER', 'SLOTS']),
+    )) as unknown as readonly [number, number, readonly [string, number]][];
+    const servers = new Map<string, Server>();
+    for (const [, , [host, port]] of slots) {
+      const node = new URL(url);
+      node.hostname = host === '' ? url.hostname : host.includes(':') ? `[${host}]` : host;
+      node.port = String(port);
+      const address = addressOf(node);
+      if (!servers.has(address)) servers.set(address, await this.#connect(node));
+    }
+    return [...servers.values()];
+  }
+
+  async #connect(url: URL): Promise<Server> {
+    const { timeoutMs = TIMEOUT_MS } = this.#options;
+    const { createClient } = await import('@redis/client');
+    const isSocket = url.protocol === 'unix:';
+    const database = Number(isSocket ? (url.searchParams.get('db') ?? '0') : url.pathname.slice(1) || '0');
+    const client = createClient({
+      RESP: 2,
+      database,
+      // A command that fails is not sent again: the caller decides.
+      disableOfflineQueue: true,
+      disableClientInfo: true,
+      ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
+      ...(url.password !== '' && { password: decodeURIComponent(url.password) }),
+      socket: {
+        connectTimeout: timeoutMs,
+        reconnectStrategy: false,
+        ...(isSocket
+          ? { path: decodeURIComponent(url.pathname) }
+          : { host: hostOf(url), port: Number(url.port || '6379') }),
+        ...(url.protocol === 'rediss:' && { tls: true, ...this.#tls(url) }),
+      },
+    }) as unknown as RedisClientType;
+    // Errors reach the caller with the command that fails.
+    client.on('error', () => undefined);
+    this.#opened.push(client);
+    const server = { address: addressOf(url), client, timeoutMs };
+    await ask(server, () => client.connect());
+    return server;
+  }
+
+  #tls(url: URL): ConnectionOptions {
+    const { caFile, certFile, keyFile, verifyHostname } = this.#options;
+    const read = (path: string) => {
+      try {
+        return readFileSync(path);
+      } catch (cause) {
+        throw new TokenctlError('configuration', `Cannot read ${path}`, { cause });
+      }
+    };
+    return {
+      ...(caFile !== undefined && { ca: read(caFile) }),
+      ...(certFile !== undefined && { cert: read(certFile) }),
+      ...(keyFile !== undefined && { key: read(keyFile) }),
+      ...(/[a-z]/i.test(url.hostname) && !url.hostname.includes(':') && { servername: url.hostname }),
+      ...(!verifyHostname && { checkServerIdentity: () => undefined }),
+    };
+  }
+}
+
+/** @throws TokenctlError `configuration`; the message repeats nothing of the addresses. */
+function parseUrls(urls: Secret): readonly URL[] {
+  const texts = urls
+    .reveal()
+    .split(/[\s,]+/)
+    .filter((text) => text !== '');
+  const parsed = texts.map((text) => (URL.canParse(text) ? new URL(text) : null));
+  const valid = parsed.filter((url) => url !== null && isUsable(url)) as URL[];
+  if (valid.length > 0 && valid.length === texts.length) return valid;
+  throw new TokenctlError('configuration', 'Invalid address of the session cache', {
+    hint: 'Write redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], rediss://… for TLS, or unix:///PATH?db=DATABASE.',
+  });
+}
+
+function isUsable(url: URL): boolean {
+  if (url.protocol === 'unix:') return url.host === '' && /^\d*$/.test(url.searchParams.get('db') ?? '');
+  return /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^(\/\d*)?$/.test(url.pathname);
+}
+
+function addressOf(url: URL): string {
+  if (url.protocol === 'unix:') return `unix://${url.pathname}?db=${url.searchParams.get('db') ?? '0'}`;
+  return `${url.protocol}//${url.hostname}:${url.port || '6379'}/${url.pathname.slice(1) || '0'}`;
+}
+
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+/** SCAN takes patterns as a shell does. */
+function escapeGlob(text: string): string {
+  return text.replaceAll(/[\\*?[\]^]/g, '\\$&');
+}
+
+/** What a server says it is: `standalone`, `cluster` or `sentinel`. */
+async function modeOf(server: Server): Promise<string> {
+  const answer = (await ask(server, ({ client }) => client.sendCommand(['HELLO']))) as unknown as unknown[];
+  return String(answer[answer.indexOf('mode') + 1]);
+}
+
+async function holdsAny(server: Server, pattern: string): Promise<boolean> {
+  for await (const names of scan(server, pattern)) if (names.length > 0) return true;
+  return false;
+}
+
+/** All keys of a pattern; one may come twice (the contract of SCAN). */
+async function* scan(server: Server, pattern: string): AsyncGenerator<readonly string[], void> {
+  const deadline = performance.now() + MAX_SCAN_MS;
+  let cursor = '0';
+  do {
+    const page = await ask(server, ({ client }) =>
+      client.scan(cursor, { MATCH: pattern, COUNT: SCAN_COUNT }),
+    );
+    cursor = String(page.cursor);
+    yield page.keys;
+    if (performance.now() > deadline) {
+      throw unreachable(server, `reading its keys takes longer than ${MAX_SCAN_MS / 1000} seconds`);
+    }
+  } while (cursor !== '0');
+}
+
+async function readEntry(server: Server, name: string, key: string): Promise<CachedSession> {
+  const { RESP_TYPES } = await import('@redis/client');
+  const [value, milliseconds] = await ask(server, ({ client }) =>
+    Promise.all([
+      client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer }).get(name) as Promise<Buffer | null>,
+      client.pTTL(name),
+    ]),
+  );
+  return {
+    key,
+    userId: value === null ? null : userIdIn(value),
+    expires: milliseconds < 0 ? NEVER : new Date(Date.now() + milliseconds),
+    remove: async () => {
+      await ask(server, ({ client }) => client.del(name));
+    },
+  };
+}
+
+/**
+ * The user's id in a pickled session, which is a dictionary of texts: `_auth_user_id` and the id as text, each after the opcode
+ * SHORT_BINUNICODE and its length, and perhaps before MEMOIZE (protocols 4 and 5) or BINPUT (3). Nothing is unpickled.
+ */
+function userIdIn(value: Buffer): number | null | undefined {
+  if (value[0] !== 0x80) return undefined;
+  const text = value.toString('latin1');
+  if (!text.includes('_auth_user_id')) return null;
+  const found = /_auth_user_id(?:\x94|q.)?(?:\x8c(.)|X(.)\0{3})(\d+)/s.exec(text);
+  const [, short, long, digits = ''] = found ?? [];
+  const length = (short ?? long)?.charCodeAt(0) ?? 0;
+  return digits.length >= length && length > 0 ? Number(digits.slice(0, length)) : undefined;
+}
+
+/** Asks a server, for a limited time. */
+async function ask<Answer>(server: Server, work: (server: Server) => Promise<Answer>): Promise<Answer> {
+  const timeout = Promise.withResolvers<never>();
+  const { timeoutMs } = server;
+  const timer = setTimeout(
+    () => timeout.reject(new Error(`no answer in ${timeoutMs / 1000} seconds`)),
+    timeoutMs,
+  );
+  try {
+    return await Promise.race([work(server), timeout.promise]);
+  } catch (error) {
+    if (error instanceof TokenctlError) throw error;
+    throw unreachable(server, reasonOf(error), error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What an error says, without anything that it may quote. */
+function reasonOf(error: unknown): string {
+  const { message, code } = error as { message?: string; code?: string };
+  const [, kind] = /^([A-Z]{3,}) /.exec(message ?? '') ?? [];
+  const refused: Record<string, string> = {
+    WRONGPASS: 'it refuses the password',
+    NOAUTH: 'it requires a password',
+    NOPERM: 'its user lacks a permission (SCAN, GET, PTTL and DEL are needed)',
+  };
+  return refused[kind ?? ''] ?? (code === undefined ? (kind ?? message ?? 'unknown error') : code);
+}
+
+function unreachable({ address }: Pick<Server, 'address'>, why: string, cause?: unknown): TokenctlError {
+  return new TokenctlError('target_unreachable', `The session cache at ${address} cannot be read: ${why}`, {
+    hint: 'Check its address, password and TLS settings in `cache` of the context.',
+    ...(cause !== undefined && { cause }),
+  });
+}
