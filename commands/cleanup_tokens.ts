@@ -1,24 +1,31 @@
-import { TokenctlCommand } from '../src/cli/base-command.ts';
 import { accountFlags } from '../src/cli/flags.ts';
+import { djangoFlags, ManagementCommand } from '../src/cli/management-command.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
 /** Replaces `awx-manage cleanup_tokens`. */
-export default class CleanupTokens extends TokenctlCommand {
+export default class CleanupTokens extends ManagementCommand {
   static override summary = 'Delete expired tokens (replaces awx-manage)';
 
   static override description =
-    `Replaces awx-manage cleanup_tokens: same output, same exit codes, no prompt. It deletes the same tokens as \
-tokens cleanup without flags.
+    `Replaces awx-manage cleanup_tokens: same options, same lines on stderr, same exit codes, no prompt. It deletes the \
+same tokens as tokens cleanup without flags.
 
 With --json, prints the report of tokens cleanup.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %> --database-file ./controller.database'];
 
-  static override flags = { ...accountFlags };
+  static override flags = { ...accountFlags, ...djangoFlags };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(CleanupTokens);
+    // This one never complains of both.
+    const early = await this.before({ ...flags, 'no-color': false });
+    if (early !== null) return early;
     const { managementCleanup } = await import('../src/cli/awx-manage.ts');
-    return await managementCleanup({ runtime: await this.runtime(flags), flags });
+    return await managementCleanup({
+      runtime: await this.runtime(flags),
+      flags,
+      json: this.jsonEnabled(),
+    });
   }
 }

@@ -1,14 +1,14 @@
 import { string } from '@oclif/core/flags';
-import { TokenctlCommand } from '../src/cli/base-command.ts';
 import { accountFlags } from '../src/cli/flags.ts';
+import { djangoFlags, ManagementCommand } from '../src/cli/management-command.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
 /** Replaces `awx-manage create_oauth2_token`. */
-export default class CreateOauth2Token extends TokenctlCommand {
+export default class CreateOauth2Token extends ManagementCommand {
   static override summary = 'Create a personal access token (replaces awx-manage)';
 
   static override description =
-    `Replaces awx-manage create_oauth2_token: same flags, same exit codes, no prompt. The scope is write. The token \
+    `Replaces awx-manage create_oauth2_token: same options, same exit codes, no prompt. The scope is write. The token \
 goes into a new file that only you can read; stderr names the file. Instead of the token, stdout has its \
 fingerprint, or over REST its id.
 
@@ -26,10 +26,13 @@ With --json, prints token (as in tokens list) and output, the file.`;
       helpValue: 'FILE',
     }),
     ...accountFlags,
+    ...djangoFlags,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(CreateOauth2Token);
+    const early = await this.before(flags);
+    if (early !== null) return early;
     const { managementCreation, requireUserName } = await import('../src/cli/awx-manage.ts');
     const user = requireUserName(flags.user);
     return await managementCreation({ runtime: await this.runtime(flags), flags, user });

@@ -1,14 +1,14 @@
 import { string } from '@oclif/core/flags';
-import { TokenctlCommand } from '../src/cli/base-command.ts';
 import { accountFlags } from '../src/cli/flags.ts';
+import { djangoFlags, ManagementCommand } from '../src/cli/management-command.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
 /** Replaces `awx-manage expire_sessions`. */
-export default class ExpireSessions extends TokenctlCommand {
+export default class ExpireSessions extends ManagementCommand {
   static override summary = 'End sessions (replaces awx-manage)';
 
   static override description =
-    `Replaces awx-manage expire_sessions: same flags, same exit codes, no output, no prompt. Without --user it ends \
+    `Replaces awx-manage expire_sessions: same options, same exit codes, no output, no prompt. Without --user it ends \
 all sessions. An unknown user gives exit code 1.
 
 With --json, prints the report of sessions expire.`;
@@ -21,10 +21,13 @@ With --json, prints the report of sessions expire.`;
   static override flags = {
     user: string({ summary: 'End only the sessions of this user.', helpValue: 'NAME' }),
     ...accountFlags,
+    ...djangoFlags,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(ExpireSessions);
+    const early = await this.before(flags);
+    if (early !== null) return early;
     const { managementExpiry } = await import('../src/cli/awx-manage.ts');
     return await managementExpiry({ runtime: await this.runtime(flags), flags });
   }

@@ -1,14 +1,14 @@
 import { boolean, string } from '@oclif/core/flags';
-import { TokenctlCommand } from '../src/cli/base-command.ts';
 import { accountFlags } from '../src/cli/flags.ts';
+import { djangoFlags, ManagementCommand } from '../src/cli/management-command.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
 /** Replaces `awx-manage revoke_oauth2_tokens`. */
-export default class RevokeOauth2Tokens extends TokenctlCommand {
+export default class RevokeOauth2Tokens extends ManagementCommand {
   static override summary = 'Revoke access tokens (replaces awx-manage)';
 
   static override description =
-    `Replaces awx-manage revoke_oauth2_tokens: same flags, same exit code for an unknown user (1), no prompt, and the \
+    `Replaces awx-manage revoke_oauth2_tokens: same options, same exit code for an unknown user (1), no prompt, and the \
 same output, except that each line has the token's fingerprint (over REST its id) instead of the token. Without \
 --user it revokes the tokens of all users, with or without --all. Without --all, refresh tokens stay valid and \
 can create new access tokens. Otherwise it works like tokens revoke, with the same audit log and exit codes.
@@ -25,10 +25,13 @@ With --json, prints the report of tokens revoke.`;
     all: boolean({ summary: 'Revoke refresh tokens as well. Does not select all users.' }),
     revoke_refresh: boolean({ summary: 'Same as --all; the spelling of the manual.' }),
     ...accountFlags,
+    ...djangoFlags,
   };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(RevokeOauth2Tokens);
+    const early = await this.before(flags);
+    if (early !== null) return early;
     const runtime = await this.runtime(flags);
     const { managementRevocation } = await import('../src/cli/awx-manage.ts');
     return await managementRevocation({ runtime, flags, json: this.jsonEnabled() });

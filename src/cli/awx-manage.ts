@@ -48,11 +48,7 @@ export async function managementRevocation(request: ManagementRevocation): Promi
   const plan = await planFor(request);
   if (isNothing(amountsOf(plan))) return quietly(planResult(plan, description, false));
   const change = await runtime.change(flags);
-  if (plan.notSeen !== null) {
-    throw new TokenctlError('permission_refused', `Not every selected token is visible: ${plan.notSeen}`, {
-      hint: "Use a superuser's account, or a database context.",
-    });
-  }
+  if (plan.notSeen !== null) throw notAllVisible(plan.notSeen);
   await warnAboutOtherComponents(runtime);
   const lines = lineWriter();
   const { dialect } = await runtime.description();
@@ -63,6 +59,13 @@ export async function managementRevocation(request: ManagementRevocation): Promi
   const report = await revokeTokens({ ...change, plan, ...(json ? {} : { onOutcome }) });
   await lines.end();
   return quietly(revocationResult(report));
+}
+
+/** The management commands work on all tokens. */
+function notAllVisible(notSeen: string): TokenctlError {
+  return new TokenctlError('permission_refused', `Not every selected token is visible: ${notSeen}`, {
+    hint: "Use a superuser's account, or a database context.",
+  });
 }
 
 /** The management command of a platform's gateway covers only the gateway's tokens, and so does this one. */
@@ -114,7 +117,7 @@ function lineOf(
   return `revoked ${model} ${outcome.fingerprint ?? outcome.tokenId}`;
 }
 
-/** The lines are printed already. */
+/** What is to be printed is printed already. */
 function quietly(report: Report): Report {
   return { ...report, text: () => '' };
 }
@@ -237,38 +240,44 @@ function fileFor(user: string): string {
 
 export interface ManagementCleanup {
   readonly runtime: Runtime;
-  readonly flags: AccountFlags;
+  readonly flags: AccountFlags & { readonly verbosity?: string | undefined };
+  /** Prints the report instead of the two lines. */
+  readonly json: boolean;
 }
 
 /**
- * Deletes expired tokens without confirmation, like `awx-manage cleanup_tokens`, and prints its two lines.
+ * Deletes expired tokens without confirmation, like `awx-manage cleanup_tokens`, and prints its two lines on stderr.
  *
  * @throws the errors of the operations
  */
-export async function managementCleanup({ runtime, flags }: ManagementCleanup): Promise<Report> {
+export async function managementCleanup({ runtime, flags, json }: ManagementCleanup): Promise<Report> {
   const description = await runtime.description();
-  const { capabilities } = description;
   const plan = await planCleanup({
     target: await runtime.target(),
     clock: runtime.clock,
-    capabilities,
+    description,
     keepRevokedFor: KEEP_REVOKED_FOR,
-    keepCodes: true,
   });
+  if (plan.notSeen !== null) throw notAllVisible(plan.notSeen);
+  const print = (deleted: (kind: CleanupKind) => number) => {
+    if (!json && flags.verbosity !== '0') for (const line of linesFor(deleted)) writeNotice(line);
+  };
   if (plan.total === 0) {
-    return { ...cleanupPlanResult(plan, { description, dryRun: false }), text: () => linesFor(() => 0) };
+    print(() => 0);
+    return quietly(cleanupPlanResult(plan, { description, dryRun: false }));
   }
   const cleanup = await cleanupTokens({ ...(await runtime.change(flags)), plan });
-  return { ...cleanupResult(cleanup), text: () => linesFor((kind) => cleanup.byKind[kind].deleted) };
+  print((kind) => cleanup.byKind[kind].deleted);
+  return quietly(cleanupResult(cleanup));
 }
 
-function linesFor(deleted: (kind: CleanupKind) => number): string {
-  const refresh = cleanupKinds.filter((kind) => kind !== 'expiredAccessTokens');
+function linesFor(deleted: (kind: CleanupKind) => number): readonly string[] {
+  const refresh = cleanupKinds.filter((kind) => kind.endsWith('RefreshTokens'));
   const refreshTokens = refresh.reduce((total, kind) => total + deleted(kind), 0);
-  return (
-    `Expired OAuth 2 Access Tokens deleted: ${deleted('expiredAccessTokens')}\n` +
-    `Expired OAuth 2 Refresh Tokens deleted: ${refreshTokens}\n`
-  );
+  return [
+    `Expired OAuth 2 Access Tokens deleted: ${deleted('expiredAccessTokens')}`,
+    `Expired OAuth 2 Refresh Tokens deleted: ${refreshTokens}`,
+  ];
 }
 
 export interface ManagementExpiry {

@@ -12,11 +12,13 @@ import { surviveStreamErrors } from './output/streams.ts';
  */
 export async function main(argv: string[], url: string): Promise<void> {
   surviveStreamErrors();
+  let words: readonly string[] = argv;
   try {
-    await run(asHelpFlag(argv), frameworkOptions(url));
+    words = await asTyped(argv);
+    await run([...words], frameworkOptions(url));
   } catch (error) {
     const { reportFailure } = await import('./errors/report-failure.ts');
-    process.exitCode = await reportFailure(await explained(error, argv, url), argv);
+    process.exitCode = await reportFailure(await explained(error, words, url), words);
   }
 }
 
@@ -25,9 +27,12 @@ function frameworkOptions(url: string) {
   return { root: fileURLToPath(url), userPlugins: false, devPlugins: false };
 }
 
-/** Supports `tokenctl help tokens list`. */
-function asHelpFlag(argv: string[]): string[] {
-  return argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
+/** Supports `tokenctl help tokens list`, and the options of management commands, whose names have underscores. */
+async function asTyped(argv: readonly string[]): Promise<readonly string[]> {
+  if (argv[0] === 'help') return [...argv.slice(1), '--help'];
+  if (argv[0]?.includes('_') !== true) return argv;
+  const { managementArguments } = await import('./management-options.ts');
+  return managementArguments(argv);
 }
 
 /** Replaces the framework's error if the command does not exist. */

@@ -1,5 +1,6 @@
 import { IncompleteListing } from '../../reports/tables/result.ts';
 import { printable } from '../../reports/tables/text.ts';
+import { wantsTraceback } from '../management-options.ts';
 import { wantsJson, writeTo } from '../output/streams.ts';
 import { failureOf, failureToJson, failureToText, quietExit } from './failure.ts';
 
@@ -21,7 +22,7 @@ export async function reportFailure(thrown: unknown, argv: readonly string[]): P
   } else {
     await writeEither([process.stderr], printable.lines(failureToText(failure)));
   }
-  if (process.env['TOKENCTL_DEBUG'] === '1') {
+  if (process.env['TOKENCTL_DEBUG'] === '1' || wantsTraceback(argv)) {
     await writeEither([process.stderr], traceOf(error));
   }
   return failure.exit;

@@ -44,6 +44,47 @@ describePeer('awx', 'the drop-ins beside the management commands', (peer) => {
     expect(ours).toEqual(theirs);
   });
 
+  test.each([
+    ['cleanup_tokens -v 5'],
+    ['cleanup_tokens --s x'],
+    ['cleanup_tokens --no-color --force-color -v 0'],
+    ['cleanup_tokens --verb 2 --skip --settings x.y --pyth /tmp'],
+    ['cleanup_tokens --version'],
+    ['create_oauth2_token --no-c --force-c --user alice'],
+    ['create_oauth2_token --us nosuch --trace'],
+    ['create_oauth2_token --help'],
+    ['expire_sessions --traceback=1'],
+  ])("Django's own options: %s", async (command) => {
+    const args = command.split(' ');
+    const [theirs, ours] = [await peer().manage(args), await homeOf(peer(), { current: 'db' }).run(...args)];
+    expect(ours.code).toBe(theirs.code);
+    // The controller's own log goes to stderr as well, with a time and INFO in each line.
+    const lines = (text: string) => text.split('\n').filter((line) => /^(Expired|CommandError)/.test(line));
+    expect(lines(ours.stderr).map((line) => line.replace(/\d+$/, 'N'))).toEqual(
+      command.endsWith('--trace')
+        ? [expect.stringMatching(/^CommandError: /)]
+        : lines(theirs.stderr).map((line) => line.replace(/\d+$/, 'N')),
+    );
+    expect(theirs.stderr.includes('Traceback')).toBe(/\n {4}at /.test(ours.stderr));
+    expect(ours.stdout === '').toBe(theirs.stdout === '');
+  });
+
+  test('cleanup_tokens deletes expired authorization codes', async () => {
+    const codes = async () => (await peer().sql('SELECT id FROM oauth2_provider_grant')).length;
+    const expired = `INSERT INTO oauth2_provider_grant (code, expires, redirect_uri, scope, application_id, user_id,
+        created, updated, code_challenge, code_challenge_method, nonce, claims)
+      SELECT gen_random_uuid()::text, now() - interval '1 hour', 'https://x.org/cb', 'read', a.id, u.id,
+        now(), now(), '', '', '', '' FROM main_oauth2application a, auth_user u
+      WHERE a.name = 'AppCode' AND u.username = 'alice'`;
+    const before = await codes();
+    await peer().sql(expired);
+    await peer().manage(['cleanup_tokens']);
+    expect(await codes()).toBe(before);
+    await peer().sql(expired);
+    await homeOf(peer(), { current: 'db' }).run('cleanup_tokens');
+    expect(await codes()).toBe(before);
+  });
+
   test('cleanup_tokens deletes what the management command does, and more only as documented', async () => {
     const [theirs, ours] = await runBoth(peer(), ['cleanup_tokens']);
     const kept = new Map(

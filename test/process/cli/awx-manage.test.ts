@@ -167,7 +167,7 @@ describe('create_oauth2_token', () => {
   });
 });
 
-test('cleanup_tokens prints the two lines', async () => {
+test('cleanup_tokens prints the two lines on stderr, and none with the verbosity 0', async () => {
   const user = await addUser();
   await database().execute(
     "UPDATE main_oauth2accesstoken SET expires = now() - interval '1 day' WHERE id = $1",
@@ -175,13 +175,16 @@ test('cleanup_tokens prints the two lines', async () => {
   );
   const { run } = home();
   const { code, stdout, stderr } = await run(['cleanup_tokens']);
-  expect([code, stderr]).toEqual([0, '']);
-  expect(stdout).toMatch(
+  expect([code, stdout]).toEqual([0, '']);
+  expect(stderr).toMatch(
     /^Expired OAuth 2 Access Tokens deleted: 1\nExpired OAuth 2 Refresh Tokens deleted: [1-9]\d*\n$/,
   );
-  expect((await run(['cleanup_tokens'])).stdout).toBe(
+  expect((await run(['cleanup_tokens'])).stderr).toBe(
     'Expired OAuth 2 Access Tokens deleted: 0\nExpired OAuth 2 Refresh Tokens deleted: 0\n',
   );
+  expect(await run(['cleanup_tokens', '-v', '0'])).toEqual({ code: 0, stdout: '', stderr: '' });
+  const json = await run(['cleanup_tokens', '--json']);
+  expect([json.stderr, JSON.parse(json.stdout)]).toMatchObject(['', { plan: { total: 0 } }]);
 });
 
 describe('expire_sessions', () => {

@@ -1,0 +1,51 @@
+import { boolean, option, string } from '@oclif/core/flags';
+import type { Result } from '../reports/tables/result.ts';
+import { TokenctlCommand } from './base-command.ts';
+
+const GROUP = { helpGroup: 'DJANGO' } as const;
+const NO_EFFECT = { ...GROUP, summary: 'Accepted, without effect.' } as const;
+
+/** The options that Django gives to every management command. */
+export const djangoFlags = {
+  verbosity: option({ options: ['0', '1', '2', '3'] as const })({
+    ...GROUP,
+    char: 'v',
+    summary: 'With 0, cleanup_tokens prints nothing. Otherwise without effect.',
+  }),
+  traceback: boolean({ ...GROUP, summary: 'Show where an error occurred.' }),
+  version: boolean({ ...GROUP, summary: 'Print the version of tokenctl.' }),
+  'no-color': boolean(NO_EFFECT),
+  'force-color': boolean(NO_EFFECT),
+  'skip-checks': boolean(NO_EFFECT),
+  settings: string({ ...NO_EFFECT, helpValue: 'MODULE' }),
+  pythonpath: string({ ...NO_EFFECT, helpValue: 'PATH' }),
+};
+
+/** The base of the commands that replace a management command. */
+export abstract class ManagementCommand extends TokenctlCommand {
+  // The framework's manifest reads it from the class above a command only.
+  static override enableJsonFlag = true;
+
+  /**
+   * Does what Django does before a management command runs.
+   *
+   * @returns The result if the command must not run: with `--version`.
+   * @throws ManagementError for both of --no-color and --force-color
+   */
+  protected async before(flags: {
+    readonly version?: boolean;
+    readonly 'no-color'?: boolean;
+    readonly 'force-color'?: boolean;
+  }): Promise<Result | null> {
+    const { version } = this.config;
+    if (flags.version === true) {
+      const { report } = await import('../reports/tables/result.ts');
+      return report({ json: { version }, text: () => `${version}\n` });
+    }
+    if (flags['no-color'] === true && flags['force-color'] === true) {
+      const { ManagementError } = await import('./errors/failure.ts');
+      throw new ManagementError('usage', "The --no-color and --force-color options can't be used together.");
+    }
+    return null;
+  }
+}

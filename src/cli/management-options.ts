@@ -1,0 +1,86 @@
+import { TokenctlError } from '../domain/errors.ts';
+
+/** Whether an option takes a value. */
+type Options = ReadonlyMap<string, 'flag' | 'value'>;
+
+/** The options that Django gives to every management command. */
+const DJANGO: readonly (readonly [string, 'flag' | 'value'])[] = [
+  ['help', 'flag'],
+  ['version', 'flag'],
+  ['verbosity', 'value'],
+  ['settings', 'value'],
+  ['pythonpath', 'value'],
+  ['traceback', 'flag'],
+  ['no-color', 'flag'],
+  ['force-color', 'flag'],
+  ['skip-checks', 'flag'],
+];
+
+const USER = ['user', 'value'] as const;
+
+/** The commands that replace management commands, with all options of these. */
+const COMMANDS: ReadonlyMap<string, Options> = new Map([
+  ['cleanup_tokens', new Map(DJANGO)],
+  ['create_oauth2_token', new Map([USER, ...DJANGO])],
+  ['expire_sessions', new Map([USER, ...DJANGO])],
+  ['revoke_oauth2_tokens', new Map([USER, ['all', 'flag'], ...DJANGO])],
+]);
+
+/**
+ * The arguments of a command that replaces a management command, as its own parser (Python's argparse) reads them: an option
+ * may be shortened as long as it is unambiguous among the options of that command, and of a repeated option the last counts.
+ * tokenctl's own flags must be written in full.
+ *
+ * @param argv The arguments after the program's name; of any other command they are returned as they are.
+ * @throws TokenctlError `usage` for an ambiguous option
+ */
+export function managementArguments(argv: readonly string[]): readonly string[] {
+  const [command = '', ...rest] = argv;
+  const options = COMMANDS.get(command);
+  if (options === undefined) return argv;
+  const read: { readonly option: string | null; readonly words: readonly string[] }[] = [];
+  for (let index = 0; index < rest.length; index += 1) {
+    const word = rest[index] ?? '';
+    if (word === '--') {
+      read.push({ option: null, words: rest.slice(index) });
+      break;
+    }
+    const { option, value } = optionOf(word, options);
+    if (option === null) read.push({ option, words: [word] });
+    else if (value !== undefined) read.push({ option, words: [`--${option}=${value}`] });
+    else if (options.get(option) === 'flag') read.push({ option, words: [`--${option}`] });
+    else {
+      index += 1;
+      const next = rest[index];
+      read.push({ option, words: [`--${option}`, ...(next === undefined ? [] : [next])] });
+    }
+  }
+  const isLast = (option: string, at: number) => read.findLastIndex((each) => each.option === option) === at;
+  return [
+    command,
+    ...read.flatMap(({ option, words }, at) => (option === null || isLast(option, at) ? words : [])),
+  ];
+}
+
+/** The option that a word names, in full or shortened; null if it names none. */
+function optionOf(
+  word: string,
+  options: Options,
+): { readonly option: string | null; readonly value?: string } {
+  if (/^-v/.test(word)) return { option: 'verbosity', ...(word.length > 2 && { value: word.slice(2) }) };
+  if (word === '-h') return { option: 'help' };
+  if (!word.startsWith('--')) return { option: null };
+  const [name = '', value] = word.slice(2).split(/=(.*)/s, 2);
+  const meant = options.has(name) ? [name] : [...options.keys()].filter((each) => each.startsWith(name));
+  if (meant.length > 1) {
+    const choice = meant.map((each) => `--${each}`).join(' or ');
+    throw new TokenctlError('usage', `Ambiguous flag --${name}: ${choice}`, { hint: 'Write it in full.' });
+  }
+  return { option: meant[0] ?? null, ...(value !== undefined && { value }) };
+}
+
+/** Whether the arguments of such a command ask for the stack of an error. */
+export function wantsTraceback(argv: readonly string[]): boolean {
+  const words = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
+  return COMMANDS.has(words[0] ?? '') && words.includes('--traceback');
+}
