@@ -23,8 +23,9 @@ export default class ContextCheck extends TokenctlCommand {
     `Shows who answers, who you are logged in as and what you can do there. Distinguishes DNS, port, TLS and \
 credential errors.
 
-With --json, prints context, address, dialect, version, identity, credential, transport, capabilities and \
-warnings.`;
+With --json, prints context, address, dialect, version, installUuid, identity, visibility (kind: all or part; for part also \
+tokens, users, applications, organizations), credential, transport, capabilities, \
+ownToken (ids, earliest, latest: when it expires; null without a token) and warnings.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
@@ -44,7 +45,7 @@ warnings.`;
     requireOneName(args.name, flags);
     const named = { ...flags, context: args.name ?? flags.context };
     return await this.inContexts(named, null, async ({ runtime }) =>
-      checkResult(await checkTarget({ target: await runtime.target() })),
+      checkResult(await checkTarget({ target: await runtime.target(), clock: runtime.clock })),
     );
   }
 }

@@ -20,7 +20,7 @@ import {
 import { type Component, dryRun, type OpenedTarget, openTarget } from './open-target.ts';
 import { catchSignals, type SignalTrap } from './signals.ts';
 
-/** What an operation that changes something needs besides its own arguments. */
+/** What every operation that changes something needs, in addition to its own arguments. */
 interface ChangeContext {
   readonly target: Target;
   readonly description: TargetDescription;
@@ -66,6 +66,8 @@ export interface RuntimeOptions {
   readonly notify: (line: string) => void;
   /** The program's version, sent to other systems; `unknown` by default. */
   readonly version?: string;
+  /** Whether this run changes anything: a credential that expires soon is then warned of. */
+  readonly changes?: boolean;
   /** No progress is shown without it. */
   readonly progress?: ShowProgress;
 }
@@ -129,9 +131,17 @@ export interface Runtime extends RunResources {
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { progress = () => ({ step: () => undefined, end: () => undefined }) } = options;
   const opened: OpenedTarget[] = [];
+  async function warnOfExpiry(target: Target, description: TargetDescription): Promise<void> {
+    if (description.credential !== 'token') return;
+    const { expiryWarningBeforeChange } = await import('../operations/contexts/own-token.ts');
+    const now = resources.clock.now();
+    const warning = await expiryWarningBeforeChange({ target, description, now });
+    if (warning !== null) options.notify(`Warning: ${warning}`);
+  }
   const resources = runResources(options, () => opened.map(({ awaited }) => awaited()).join(' and '));
   return runtimeIn(resources, {
     progress,
+    onDescribed: (target, found) => (options.changes === true ? warnOfExpiry(target, found) : undefined),
     onOpen: (target) => opened.push(target),
     onClose: () => resources.close(),
   });
@@ -139,9 +149,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
 function runtimeIn(
   resources: RunResources,
-  place: Place & { readonly onOpen: (target: OpenedTarget) => void; readonly onClose?: () => Promise<void> },
+  place: Place & {
+    readonly onOpen: (target: OpenedTarget) => void;
+    readonly onDescribed: (target: Target, found: TargetDescription) => Promise<void> | undefined;
+    readonly onClose?: () => Promise<void>;
+  },
 ): Runtime {
-  const { context, component, label, progress, onOpen, onClose } = place;
+  const { context, component, label, progress, onOpen, onDescribed, onClose } = place;
   const { environment, clock, operator, auditLog, webhooks, logKeys, logExport, stopSignal } = resources;
   let opened: Promise<OpenedTarget> | undefined;
   let described: Promise<TargetDescription> | undefined;
@@ -158,7 +172,11 @@ function runtimeIn(
   }
   const target = async () => (await open()).target;
   const description = () => {
-    described ??= target().then((opened) => opened.describe());
+    described ??= target().then(async (opened) => {
+      const found = await opened.describe();
+      await onDescribed(opened, found);
+      return found;
+    });
     return described;
   };
   async function changeBasics() {
@@ -201,7 +219,7 @@ function runtimeIn(
       return { ...basics, target: dryRun(basics.target), log: dryRunAuditLog(clock) };
     },
     in(other) {
-      const member = runtimeIn(resources, { ...other, onOpen });
+      const member = runtimeIn(resources, { ...other, onOpen, onDescribed });
       members.push(member);
       return member;
     },

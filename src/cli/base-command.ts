@@ -92,6 +92,7 @@ export abstract class TokenctlCommand extends Command {
       notify: writeNotice,
       progress: progressLine,
       version: this.config.version,
+      changes: this.#changes,
     });
     if (this.#changes) requireAccount(this.#runtime.configuration.auditLog, flags as AccountFlags);
     return this.#runtime;

@@ -2,7 +2,7 @@ import type { CheckedTarget } from '../../operations/contexts/check-target.ts';
 import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
 import { RIGHTS_TEXT } from '../../operations/visibility.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
-import { printable } from '../../reports/tables/text.ts';
+import { expiryText, printable } from '../../reports/tables/text.ts';
 
 /** The result of `context check`. */
 export function checkResult(checked: CheckedTarget): Report {
@@ -16,6 +16,7 @@ function checkText(checked: CheckedTarget): string {
     `Context "${context}" ${can.able.length === 0 ? 'answers, but has no permissions' : 'works'}.`,
     `  Target:   ${printable.value(answersText(checked))} at ${address}`,
     `  User:     ${identityText(checked)}, ${CREDENTIALS[credential]}`,
+    ...expiryLines(checked),
     `  Sees:     ${seesText(checked)}`,
     ...(credential === 'database_role' ? [`  Network:  ${TRANSPORTS[transport]}`] : []),
     ...(sessionCache?.problem === null
@@ -27,6 +28,17 @@ function checkText(checked: CheckedTarget): string {
     ...missingLines(missingRights),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** When the own token expires; nothing without one. */
+function expiryLines({ credential, ownToken: own }: CheckedTarget): string[] {
+  if (credential !== 'token') return [];
+  if (own === null) return ['  Expires:  unknown: this target does not list the token of this context'];
+  const { ids, earliest, latest } = own;
+  if (ids.length === 1) return [`  Expires:  ${expiryText(earliest)} (token ${ids[0]})`];
+  return [
+    `  Expires:  between ${expiryText(earliest)} and ${expiryText(latest)} (one of the tokens ${ids.join(', ')})`,
+  ];
 }
 
 const CREDENTIALS: Readonly<Record<TargetDescription['credential'], string>> = {

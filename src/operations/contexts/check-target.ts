@@ -1,8 +1,14 @@
 import { limitText } from '../../domain/claims.ts';
+import type { Clock } from '../ports/scheduler.ts';
 import type { RightsPurpose, Target, TargetDescription } from '../ports/target.ts';
+import { expiryWarning, type OwnToken, ownToken } from './own-token.ts';
 
 /** A target as found, with what the caller ought to know about working on it. */
-export type CheckedTarget = TargetDescription & { readonly warnings: readonly string[] };
+export type CheckedTarget = TargetDescription & {
+  /** Null without a token, and where the target does not list it. */
+  readonly ownToken: OwnToken | null;
+  readonly warnings: readonly string[];
+};
 
 /**
  * Describes a target and the caller's account there, with warnings about what limits token administration. Reads only.
@@ -10,9 +16,16 @@ export type CheckedTarget = TargetDescription & { readonly warnings: readonly st
  * @throws What the target throws: an error of its own for a name, port, certificate or credential that
  * is wrong.
  */
-export async function checkTarget(options: { target: Target }): Promise<CheckedTarget> {
-  const description = await options.target.describe();
-  return { ...description, warnings: warnings(description) };
+export async function checkTarget(options: { target: Target; clock: Clock }): Promise<CheckedTarget> {
+  const { target, clock } = options;
+  const description = await target.describe();
+  const own = await ownToken(target, description);
+  const expiry = own === null ? null : expiryWarning(own, clock.now());
+  return {
+    ...description,
+    ownToken: own,
+    warnings: [...warnings(description), ...(expiry === null ? [] : [expiry])],
+  };
 }
 
 function warnings(description: TargetDescription): string[] {

@@ -5,9 +5,10 @@ import { verifyLog } from '../../../src/operations/audit-log/verify-log.ts';
 import { checkTarget } from '../../../src/operations/contexts/check-target.ts';
 import { externalUserNames } from '../../../src/operations/revocation/plan-revocation.ts';
 import { listTokens } from '../../../src/operations/tokens/list-tokens.ts';
-import { draft } from '../../support/drafts.ts';
+import { draft, stillClock } from '../../support/drafts.ts';
 import { fixture } from '../../support/fixture.ts';
 import { databaseDescription, description, MemoryTarget, user } from '../../support/memory-target.ts';
+import { token } from '../../support/tokens.ts';
 
 async function collected<T>(stream: AsyncIterable<T>): Promise<T[]> {
   const items: T[] = [];
@@ -31,7 +32,7 @@ describe('checkTarget', () => {
   async function warnings(other: Parameters<typeof description>[0]) {
     const target = new MemoryTarget();
     target.describe = () => Promise.resolve(description(other));
-    return (await checkTarget({ target })).warnings.join('\n');
+    return (await checkTarget({ target, clock: stillClock })).warnings.join('\n');
   }
 
   test('has nothing to warn of for a superuser with a token over https', async () => {
@@ -67,6 +68,45 @@ describe('checkTarget', () => {
   });
 });
 
+describe("the expiry of the caller's own token", () => {
+  const now = stillClock.now().getTime();
+
+  async function checked(minutes: readonly number[], other: Parameters<typeof description>[0] = {}) {
+    const target = new MemoryTarget();
+    target.self = description(other);
+    target.own = minutes.map((_, index) => index + 1);
+    for (const [index, left] of minutes.entries()) {
+      target.alive.set(index + 1, token({ id: index + 1, expires: new Date(now + left * 60_000) }));
+    }
+    const { ownToken, warnings } = await checkTarget({ target, clock: stillClock });
+    return { ownToken, warnings };
+  }
+
+  test('is told, and warned of with less than an hour left', async () => {
+    expect(await checked([61])).toEqual({
+      ownToken: { ids: [1], earliest: new Date(now + 3_660_000), latest: new Date(now + 3_660_000) },
+      warnings: [],
+    });
+    expect((await checked([59])).warnings).toEqual(['The token of this context expires in 59 minutes.']);
+    expect((await checked([0.5])).warnings).toEqual([
+      'The token of this context expires in less than a minute.',
+    ]);
+  });
+
+  test('is that of the first to expire where it may be one of several', async () => {
+    const { ownToken, warnings } = await checked([600, 20]);
+    expect(ownToken).toMatchObject({ ids: [1, 2], earliest: new Date(now + 20 * 60_000) });
+    expect(warnings).toEqual([
+      'The token of this context may expire in 20 minutes: it is one of the tokens 1, 2.',
+    ]);
+  });
+
+  test('is unknown without a token, and where the target does not list it', async () => {
+    expect((await checked([20], { credential: 'password' })).ownToken).toBeNull();
+    expect((await checked([])).ownToken).toBeNull();
+  });
+});
+
 test('checkTarget tells a role’s missing rights by purpose, and nothing of passwords or superusers', async () => {
   const target = new MemoryTarget();
   const grant = (what: string) => `GRANT ${what} TO tokenctl`;
@@ -79,7 +119,7 @@ test('checkTarget tells a role’s missing rights by purpose, and nothing of pas
       { purpose: 'settings', grant: grant('UPDATE ON conf_setting') },
     ],
   };
-  expect((await checkTarget({ target })).warnings).toEqual([
+  expect((await checkTarget({ target, clock: stillClock })).warnings).toEqual([
     'The role tokenctl cannot revoke tokens.',
     'The role tokenctl cannot change settings.',
   ]);

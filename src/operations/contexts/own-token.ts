@@ -1,0 +1,68 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+
+/** When the caller's own token expires, as far as the target tells which one it is. */
+export interface OwnToken {
+  /** Ids of the tokens that may be it, ascending. */
+  readonly ids: readonly number[];
+  /** The first of them to expire. */
+  readonly earliest: Date;
+  /** The last of them to expire: the same as `earliest` if it is one token. */
+  readonly latest: Date;
+}
+
+/**
+ * Finds out when the caller's own token expires. Reads only.
+ *
+ * @returns Null for a caller without a token, and where the target does not list it.
+ * @throws Whatever the target throws.
+ */
+export async function ownToken(
+  target: Target,
+  { credential }: Pick<TargetDescription, 'credential'>,
+): Promise<OwnToken | null> {
+  if (credential !== 'token') return null;
+  const ids = await target.ownTokenIds();
+  if (ids.length === 0) return null;
+  const found: { readonly id: number; readonly expires: Date }[] = [];
+  for await (const { id, expires } of target.tokens({ ids })) found.push({ id, expires });
+  const ascending = found.toSorted((one, other) => one.expires.getTime() - other.expires.getTime());
+  const [first, last] = [ascending[0], ascending.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  const listed = found.map(({ id }) => id).sort((one, other) => one - other);
+  return { ids: listed, earliest: first.expires, latest: last.expires };
+}
+
+/** A token with less time left is warned of, in milliseconds. */
+const SHORT_MS = 3_600_000;
+
+/** That the caller's own token expires soon, as a sentence; null if it does not. */
+export function expiryWarning({ ids, earliest }: OwnToken, now: Date): string | null {
+  const left = earliest.getTime() - now.getTime();
+  if (left >= SHORT_MS) return null;
+  const minutes = Math.max(0, Math.floor(left / 60_000));
+  const when = minutes === 0 ? 'less than a minute' : `${minutes} ${minutes === 1 ? 'minute' : 'minutes'}`;
+  return ids.length === 1
+    ? `The token of this context expires in ${when}.`
+    : `The token of this context may expire in ${when}: it is one of the tokens ${ids.join(', ')}.`;
+}
+
+/**
+ * The warning before a change. That the token cannot be looked up is no reason not to make the change.
+ *
+ * @returns Null if there is nothing to warn of.
+ */
+export async function expiryWarningBeforeChange(options: {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly now: Date;
+}): Promise<string | null> {
+  const { target, description, now } = options;
+  try {
+    const own = await ownToken(target, description);
+    return own === null ? null : expiryWarning(own, now);
+  } catch (error) {
+    if (error instanceof TokenctlError) return null;
+    throw error;
+  }
+}
