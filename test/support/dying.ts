@@ -70,7 +70,7 @@ export function dyingTarget(target: Target, pass: Pass): Target {
     sessions: (selector) => target.sessions(selector),
     endSessions: (selector) => counted(target.endSessions(selector), pass),
     createToken: (request) => target.createToken(request),
-    identify: (values) => target.identify(values),
+    identify: (values, options) => target.identify(values, options),
     setUserActive: (id, active) => changed(target.setUserActive(id, active), pass),
     settings: {
       read: () => target.settings.read(),

@@ -217,7 +217,14 @@ export class MemoryTarget implements Target {
       const live =
         secret?.kind === 'refresh_token' ? this.refresh.rows.get(id)?.revoked === null : user !== null;
       if (secret !== undefined)
-        yield await Promise.resolve({ index, live, user, fingerprint: 'abcabcabcabc', ...secret });
+        yield await Promise.resolve({
+          index,
+          live,
+          user,
+          fingerprint: 'abcabcabcabc',
+          usedAt: null,
+          ...secret,
+        });
     }
   }
 

@@ -12,7 +12,7 @@ import {
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 import { revocationRefusal, revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
-import { countText, printable } from '../../reports/tables/text.ts';
+import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { type ChangeFlags, requireReadable } from '../flags.ts';
 import { noteLimit } from '../output/streams.ts';
@@ -34,11 +34,17 @@ export interface LeakedRequest {
  * @throws TokenctlError `not_confirmed`, and the errors of the operations.
  */
 export async function leakedFlow({ runtime, lines, confirmation, flags }: LeakedRequest): Promise<Report> {
+  const dryRun = flags['dry-run'] === true;
   const target = await runtime.target();
   const description = await runtime.description();
-  const { capabilities } = description;
-  const leaked = await findLeaked({ target, capabilities, lines });
-  if (confirmation === null) return foundResult(leaked, { revocation: null });
+  const { capabilities, visibility } = description;
+  await noteLimit(runtime);
+  const leaked = await findLeaked({
+    ...{ target, description, lines, log: await runtime.auditLog() },
+    change: () => runtime.change(flags),
+    withoutUse: dryRun,
+  });
+  if (confirmation === null) return foundResult(leaked, { visibility, revocation: null });
   const includeOwn = flags['include-own'] === true;
   const plan = await planLeaked({ target, capabilities, leaked, includeOwn });
   const amounts = amountsOf(plan);
@@ -77,6 +83,12 @@ function foundResult(
 function unclear({ found }: LeakedTokens): TokenctlError | undefined {
   const open = found.filter(({ live, ids }) => live && ids.length !== 1);
   if (open.length === 0) return undefined;
+  if (open.some(({ needsUse }) => needsUse === true)) {
+    const what = `${countText(open.length, 'live token needs', 'live tokens need')} a use to be told apart`;
+    return new TokenctlError('partly_done', `${what}, which a dry run does not make`, {
+      hint: 'Run it without --dry-run and check the plan before you confirm it, or use a database context, which finds tokens by hash.',
+    });
+  }
   return new TokenctlError(
     'partly_done',
     `${countText(open.length, 'live token', 'live tokens')} could not be identified and ${open.length === 1 ? 'was' : 'were'} not revoked`,
@@ -100,7 +112,8 @@ function foundText({ lines, values, found, how }: LeakedTokens): string {
   return `${text.join('\n')}\n`;
 }
 
-function tokenText({ kind, live, ids, user, fingerprint, lines }: LeakedToken): string {
+function tokenText(token: LeakedToken): string {
+  const { kind, live, ids, user, fingerprint, lines } = token;
   const name = kind === 'access_token' ? 'access token' : 'refresh token';
   const id =
     ids.length === 1
@@ -109,7 +122,22 @@ function tokenText({ kind, live, ids, user, fingerprint, lines }: LeakedToken): 
         ? ' of unknown id'
         : ` that is one of ${ids.join(', ')}`;
   const where = lines.length === 0 ? '' : `, line ${lines.join(', ')}`;
-  return `  ${live ? 'LIVE' : 'dead'}  ${name}${id}, of ${printable.value(user ?? 'an unknown user')}, fingerprint ${fingerprint}${where}`;
+  const owner = printable.value(user ?? 'an unknown user');
+  const text = `  ${live ? 'LIVE' : 'dead'}  ${name}${id}, of ${owner}, fingerprint ${fingerprint}${where}`;
+  if (token.needsUse === true) {
+    return `${text}\n        Only a use tells which one it is, and a dry run does not use it.`;
+  }
+  return kind === 'access_token' ? `${text}\n        ${lastUseText(token)}` : text;
+}
+
+function lastUseText({ lastUsed, usedAt }: LeakedToken): string {
+  const before =
+    lastUsed === undefined
+      ? 'Last use before this check: unknown.'
+      : lastUsed === null
+        ? 'Never used before this check.'
+        : `Last used before this check: ${timeText(lastUsed)}.`;
+  return usedAt === null ? before : `${before} This check used it at ${timeText(usedAt)}.`;
 }
 
 /**

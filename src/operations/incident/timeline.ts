@@ -5,6 +5,7 @@ import { isSameController } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
+import { lastUseBefore, type OwnUse, ownUseAt, ownUsesIn } from '../revocation/own-uses.ts';
 import { namesToken } from '../token-audit/trace-token.ts';
 
 /** Whose or which token's deeds are meant. */
@@ -46,14 +47,14 @@ export async function timeline(options: TimelineOptions): Promise<readonly Timel
   const userId = 'user' in subject ? await idOf(target, subject.user) : null;
   const tokens = await tokensOf(target, subject);
   const refresh = await refreshTokensOf(options);
-  const entries = await entriesAbout(options);
+  const { entries, uses } = await entriesAbout(options);
   const named =
     'tokenId' in subject ? [subject.tokenId] : [...tokens.map(({ id }) => id), ...namedIn(entries, subject)];
   const activity = await activityAbout(options, { userId, tokenIds: [...new Set(named)] });
   const items = [
     ...activity.map(activityItem),
     ...entries.map(entryItem),
-    ...tokens.flatMap(tokenItems),
+    ...tokens.flatMap((token) => tokenItems(token, usesOf(token, uses))),
     ...refresh.flatMap(refreshItems),
   ];
   const { since, until } = options;
@@ -79,19 +80,28 @@ async function refreshTokensOf({ target, description, subject }: TimelineOptions
   return tokens;
 }
 
-/** The entries that name the user or the token, and the outcomes of these. */
-async function entriesAbout(options: TimelineOptions): Promise<Entry[]> {
+/** The entries that name the user or the token, and the outcomes of these; and the uses by this tool. */
+async function entriesAbout(
+  options: TimelineOptions,
+): Promise<{ readonly entries: readonly Entry[]; readonly uses: readonly OwnUse[] }> {
   const { log, description, subject, since } = options;
   const found: Entry[] = [];
+  const uses: OwnUse[] = [];
   const open = new Set<number>();
   for await (const entry of log.entries(await numberSince(log, since))) {
     if (!isSameController(entry.target, description)) continue;
+    uses.push(...ownUsesIn(entry));
     const isMeant = isAbout(entry, subject) || (entry.closes !== undefined && open.has(entry.closes));
     if (!isMeant) continue;
     if (entry.kind === 'intent') open.add(entry.seq);
     found.push(entry);
   }
-  return found;
+  return { entries: found, uses };
+}
+
+/** The uses of a token. A target that does not tell fingerprints tells tokens apart by their number. */
+function usesOf({ id, fingerprint }: Token, uses: readonly OwnUse[]): readonly OwnUse[] {
+  return uses.filter((use) => (fingerprint === null ? use.tokenId === id : use.fingerprint === fingerprint));
 }
 
 function isAbout({ data, actor }: Entry, subject: TimelineSubject): boolean {
@@ -161,7 +171,7 @@ function entryItem({ seq, at, kind, operation, run, actor, data }: Entry): Timel
   };
 }
 
-function tokenItems(token: Token): TimelineItem[] {
+function tokenItems(token: Token, uses: readonly OwnUse[]): TimelineItem[] {
   const { id, user, application, scope, created, expires, lastUsed, fingerprint } = token;
   const item = (at: Date, what: string): TimelineItem => ({
     at,
@@ -170,11 +180,23 @@ function tokenItems(token: Token): TimelineItem[] {
     what,
     data: { tokenId: id, application: application?.name ?? null, scope, fingerprint },
   });
+  const own = lastUsed ? ownUseAt(lastUsed, uses) : undefined;
+  const byOwner = lastUseBefore(lastUsed, uses);
   return [
     item(created, `access token ${id} created`),
-    ...(lastUsed ? [item(lastUsed, `access token ${id} last used`)] : []),
+    ...(byOwner ? [item(byOwner, `access token ${id} last used`)] : []),
+    ...(lastUsed && own ? [ownUseItem(token, { at: lastUsed, run: own.run })] : []),
     item(expires, `access token ${id} expires`),
   ];
+}
+
+/** A last use by this tool: the owner did nothing then, as far as the token tells. */
+function ownUseItem(
+  { id, fingerprint }: Token,
+  { at, run }: { readonly at: Date; readonly run: string },
+): TimelineItem {
+  const what = `access token ${id} used by tokenctl, which looked for a leaked token`;
+  return { at, source: 'token', who: null, what, data: { tokenId: id, fingerprint, run } };
 }
 
 function refreshItems({

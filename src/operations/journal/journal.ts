@@ -15,8 +15,8 @@ export interface JournalOptions {
   readonly ticket?: string | undefined;
 }
 
-/** Operations that a user without further rights may carry out for its own tokens. */
-const OWN_TOKENS: ReadonlySet<string> = new Set(['tokens.create', 'tokens.revoke']);
+/** Operations that a user without further rights may carry out: for its own tokens, or with the value of a token. */
+const WITHOUT_RIGHTS: ReadonlySet<string> = new Set(['tokens.create', 'tokens.revoke', 'tokens.find']);
 
 /** One run's side of the audit log: what it intends and what came of it. */
 export class Journal {
@@ -40,7 +40,7 @@ export class Journal {
    */
   async intent(data: EntryDraft['data']): Promise<Entry> {
     const { description, operation } = this.#options;
-    if (!OWN_TOKENS.has(operation)) requireMayChange(description);
+    if (!WITHOUT_RIGHTS.has(operation)) requireMayChange(description);
     return await this.#options.log.append(this.#draft('intent', data));
   }
 

@@ -38,10 +38,50 @@ export interface Identified {
   readonly live: boolean;
   /** The token's id; several where it could only be narrowed down to these, none where it could not. */
   readonly ids: readonly number[];
-  /** The owner; null where that is gone. */
+  /** The owner; null where that is gone, or was not asked for. */
   readonly user: UserReference | null;
   /** The first 12 hex digits of the SHA-256 of the value. */
   readonly fingerprint: string;
+  /** The last use before it was identified, rounded down to seconds over REST; null for never; absent where it is unknown. */
+  readonly lastUsed?: Date | null;
+  /** When identifying it counted as a use, by the clock of the target; null if it did not. */
+  readonly usedAt: Date | null;
+  /** Only a use tells which of `ids` it is, and none was made. */
+  readonly needsUse?: true;
+}
+
+/** The uses of tokens that an identification is about to make. */
+export interface IntendedUse {
+  /** How many values are sent. */
+  readonly values: number;
+  /** The tokens that they may be, with the last use before where it is known; none where the owners are not known yet. */
+  readonly tokens: readonly {
+    readonly id: number;
+    readonly user: string;
+    readonly created: Date;
+    readonly lastUsed?: Date | null;
+  }[];
+}
+
+/** A token that was identified before: its number, and when it was made. */
+export interface KnownToken {
+  readonly id: number;
+  readonly created: Date;
+}
+
+/** How token values are identified. */
+export interface IdentifyOptions {
+  /** Finds out no more than whether each value is accepted. */
+  readonly liveOnly?: boolean;
+  /**
+   * Sends no request whose purpose is to set the last use of a token: one that only such a request tells apart is yielded
+   * with all ids that it may be, and `needsUse`. A target on which any request may be a use tries the values nevertheless.
+   */
+  readonly withoutUse?: boolean;
+  /** Tokens that were identified before, by fingerprint: they need no use where the target lists them unchanged. */
+  readonly known?: ReadonlyMap<string, KnownToken>;
+  /** Called once before the first request that may set the last use of a token; not called if there is none. */
+  readonly beforeUse?: (use: IntendedUse) => Promise<void>;
 }
 
 /**
@@ -137,10 +177,12 @@ export interface Target {
   createToken(request: TokenRequest): Promise<CreatedToken>;
   /**
    * Finds out whose these token values are, in the order given; yields nothing for one that is no token
-   * here. A target that identifies by trying presents each value, which counts as a use, and finds no refresh
+   * here. A target that identifies by trying presents each value, which may count as a use, and finds no refresh
    * tokens. A value reaches nothing but the target.
+   *
+   * @throws Whatever `beforeUse` throws.
    */
-  identify(values: readonly Secret[]): AsyncIterable<Identified>;
+  identify(values: readonly Secret[], options?: IdentifyOptions): AsyncIterable<Identified>;
   /**
    * Deactivates a user or activates one again.
    *

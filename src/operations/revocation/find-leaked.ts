@@ -1,7 +1,11 @@
+import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { Secret } from '../../domain/secret.ts';
-import type { Capabilities, Identified, Target } from '../ports/target.ts';
+import type { Change } from '../journal/operation-run.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
+import type { Capabilities, Identified, Target, TargetDescription } from '../ports/target.ts';
+import { knownTokens, lastUseBefore, type OwnUse, readOwnUses, UseRecord } from './own-uses.ts';
 
 /** A token whose value leaked. */
 export interface LeakedToken {
@@ -11,6 +15,12 @@ export interface LeakedToken {
   readonly ids: readonly number[];
   readonly user: string | null;
   readonly fingerprint: string;
+  /** The last use before it was looked for; null for never; absent where that is unknown. */
+  readonly lastUsed?: Date | null;
+  /** When looking for it counted as a use, by the clock of the target; null if it did not. */
+  readonly usedAt: Date | null;
+  /** Only a use tells which of `ids` it is, and a dry run makes none. */
+  readonly needsUse?: true;
   /** The lines that it was found in, counted from 1: the first few. */
   readonly lines: readonly number[];
 }
@@ -38,16 +48,23 @@ interface Candidate {
 
 /**
  * Finds out which token values in a text are tokens of the target, and whose. The values are held in memory for
- * that and go nowhere but to the target. Reads only; a target that tries values counts that as a use of them.
+ * that and go nowhere but to the target. A target that tries values may have to set the last use of a token to tell it
+ * from the others of its owner: that is recorded in the audit log before, with the last uses that it overwrites, and after.
  *
- * @throws TokenctlError whatever the target throws.
+ * @param options.change Gives the context of that record; called only if there is such a use.
+ * @throws TokenctlError whatever the target throws; `audit_unavailable` before any token was used.
  */
 export async function findLeaked(options: {
   readonly target: Target;
-  readonly capabilities: Capabilities;
+  readonly description: Pick<TargetDescription, 'capabilities' | 'address' | 'installUuid'>;
   readonly lines: AsyncIterable<string>;
+  /** Where earlier uses are recorded: they are no uses of the owner. */
+  readonly log: Pick<AuditLog, 'entries'>;
+  readonly change: () => Promise<Change>;
+  /** For a dry run: makes no use only to tell tokens apart. */
+  readonly withoutUse?: boolean;
 }): Promise<LeakedTokens> {
-  const { target, capabilities } = options;
+  const { target, description } = options;
   const candidates = new Map<string, Candidate>();
   let lines = 0;
   for await (const line of options.lines) {
@@ -59,20 +76,46 @@ export async function findLeaked(options: {
     }
   }
   const all = [...candidates.values()];
+  const record = new UseRecord(options.change);
+  const uses = await earlierUses(options);
   const found: LeakedToken[] = [];
-  for await (const { index, kind, live, ids, user, fingerprint } of target.identify(
-    all.map(({ value }) => value),
-  )) {
-    found.push({
-      kind,
-      live,
-      ids,
-      user: user?.username ?? null,
-      fingerprint,
-      lines: all[index]?.lines ?? [],
+  const values = all.map(({ value }) => value);
+  try {
+    const identified = target.identify(values, {
+      known: knownTokens(uses ?? []),
+      beforeUse: (use) => record.begin(use),
+      ...(options.withoutUse === true && { withoutUse: true }),
     });
+    for await (const { index, user, ...each } of identified) {
+      const { kind, live, ids, fingerprint, usedAt, needsUse } = each;
+      const ofToken = uses?.filter((use) => use.fingerprint === fingerprint);
+      const lastUsed = ofToken && lastUseBefore(each.lastUsed, ofToken);
+      const token = {
+        ...{ kind, live, ids, user: user?.username ?? null, fingerprint, usedAt },
+        ...(lastUsed !== undefined && { lastUsed }),
+        ...(needsUse === true && { needsUse }),
+      };
+      found.push({ ...token, lines: all[index]?.lines ?? [] });
+    }
+  } catch (error) {
+    await record.end(found, error);
+    throw error;
   }
-  return { lines, values: all.length, found, how: capabilities.identifies };
+  await record.end(found);
+  return { lines, values: all.length, found, how: description.capabilities.identifies };
+}
+
+/** The uses that earlier runs recorded; undefined if the audit log cannot be read. */
+async function earlierUses({
+  log,
+  description,
+}: Pick<Parameters<typeof findLeaked>[0], 'log' | 'description'>): Promise<readonly OwnUse[] | undefined> {
+  try {
+    return await readOwnUses(log, description);
+  } catch (error) {
+    if (error instanceof TokenctlError) return undefined;
+    throw error;
+  }
 }
 
 /**
@@ -104,6 +147,7 @@ export async function planLeaked(options: {
     leaked.found.flatMap(({ ids, live, kind: each }) =>
       live && each === kind && ids.length === 1 ? ids : [],
     );
+  const needUse = leaked.found.filter(({ needsUse }) => needsUse === true).length;
   const absent = new Set(idsOf('access_token'));
   if (absent.size > 0) {
     for await (const token of target.tokens({ ids: [...absent] })) {
@@ -123,6 +167,10 @@ export async function planLeaked(options: {
       selection: { kind: 'tokens', names: [], owners: builder.ownerNames },
     }),
     absentIds: [...absent],
+    notSeen:
+      needUse === 0
+        ? null
+        : `${needUse} live ${needUse === 1 ? 'value' : 'values'} could not be told apart without a use`,
   });
 }
 

@@ -124,7 +124,7 @@ export interface EntryOfToken {
 
 /** The lists in which an outcome sorts its tokens. */
 const RESULTS = ['revoked', 'unchanged', 'failed', 'notTried', 'stillAlive'];
-/** Members that list access tokens: in the entries of a batch, and in those without a step. */
+/** Members that list access tokens: in the entries of a batch or a use, and in those without a step. */
 const LISTS = [...RESULTS, 'tokens', 'tokenIds', 'ids', 'gone', 'alive'];
 /** Members of the first and last entry of a run that list access tokens. Their other lists may be of users. */
 const OPERATION_LISTS = ['kept', 'own', 'alive'];
@@ -156,7 +156,7 @@ export function namesToken(data: Entry['data'], tokenId: number): boolean {
   const { step } = data;
   if (SINGLE.some((name) => data[name] === tokenId)) return true;
   if (step === 'operation') return OPERATION_LISTS.some((name) => lists(data[name], tokenId));
-  if (step !== 'batch' && step !== undefined) return false;
+  if (step !== 'batch' && step !== 'use' && step !== undefined) return false;
   return LISTS.some((name) => lists(data[name], tokenId));
 }
 

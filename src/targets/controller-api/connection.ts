@@ -36,6 +36,8 @@ export interface HttpRequest {
   readonly json?: object;
   /** An Authorization header to send instead of the credential's, to find out whether it is accepted. */
   readonly authorization?: string;
+  /** The media type to ask for instead of JSON. */
+  readonly accept?: string;
 }
 
 /** One response with its complete body. */
@@ -144,7 +146,8 @@ export class Connection {
     return this.#pool.destroy();
   }
 
-  #dispatch({ method, path, json, authorization }: HttpRequest, idempotent: boolean): Promise<HttpResponse> {
+  #dispatch(request: HttpRequest, idempotent: boolean): Promise<HttpResponse> {
+    const { method, path, json, authorization, accept } = request;
     const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
     this.#pool.dispatch(
       {
@@ -154,6 +157,7 @@ export class Connection {
           ...this.#headers,
           ...(json !== undefined && { 'content-type': 'application/json' }),
           ...(authorization !== undefined && { authorization }),
+          ...(accept !== undefined && { accept }),
         },
         body: json === undefined ? null : JSON.stringify(json),
         idempotent,

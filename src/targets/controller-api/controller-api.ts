@@ -10,6 +10,7 @@ import type {
   AuthenticationSettings,
   CreatedToken,
   Identified,
+  IdentifyOptions,
   RevocationFacts,
   Target,
   TargetDescription,
@@ -22,7 +23,7 @@ import { Connection, type ConnectionOptions } from './connection.ts';
 import { controllerDialect } from './controller-dialect.ts';
 import { DeletionLimit, deleteTokens } from './delete-tokens.ts';
 import { gatewayDialect } from './gateway-dialect.ts';
-import { identifyBySending, ownTokenIds } from './identify.ts';
+import { identifyBySending } from './identify.ts';
 import {
   applicationQueries,
   type Listing,
@@ -32,6 +33,7 @@ import {
   tokenQueries,
   userQueries,
 } from './listing.ts';
+import { ownTokenIds } from './own-token.ts';
 import { notAControllerError, parseJson } from './responses.ts';
 import { createPersonalToken, TOKEN_LISTING } from './tokens.ts';
 import {
@@ -107,6 +109,7 @@ class ControllerApi implements ControllerApiTarget {
   readonly #databaseContext: string | undefined;
   readonly #limit = new DeletionLimit();
   #recognized: Promise<Api> | null = null;
+  #ownTokenIds: readonly number[] | undefined;
 
   constructor(options: ControllerApiOptions) {
     this.#connection = new Connection(options);
@@ -161,8 +164,12 @@ class ControllerApi implements ControllerApiTarget {
     return await lastChanges(await this.#api(), userIds);
   }
 
+  /** One token is found once: the search takes seconds, and the credential stays the same. */
   async ownTokenIds(): Promise<readonly number[]> {
-    return await ownTokenIds(await this.#api());
+    if (this.#ownTokenIds !== undefined) return this.#ownTokenIds;
+    const ids = await ownTokenIds(await this.#api());
+    if (ids.length === 1) this.#ownTokenIds = ids;
+    return ids;
   }
 
   revoke(
@@ -211,8 +218,8 @@ class ControllerApi implements ControllerApiTarget {
     return await createPersonalToken(await this.#api(), request);
   }
 
-  identify(values: readonly Secret[]): AsyncIterable<Identified> {
-    return this.#stream((api) => identifyBySending(api, values));
+  identify(values: readonly Secret[], options?: IdentifyOptions): AsyncIterable<Identified> {
+    return this.#stream((api) => identifyBySending(api, values, options));
   }
 
   async setUserActive(userId: number, active: boolean): Promise<boolean> {

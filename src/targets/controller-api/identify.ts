@@ -1,187 +1,366 @@
 import { createHash } from 'node:crypto';
-import { setTimeout } from 'node:timers/promises';
-import { TokenctlError } from '../../domain/errors.ts';
+import { z } from 'zod';
 import type { Secret } from '../../domain/secret.ts';
-import type { Identified } from '../../operations/ports/target.ts';
-import { readCaller, readMe } from './account.ts';
+import type { Token, UserReference } from '../../domain/token.ts';
+import type { Identified, IdentifyOptions, IntendedUse, KnownToken } from '../../operations/ports/target.ts';
+import { PRODUCT_HEADER, readCaller, readMe } from './account.ts';
 import type { Api, Query } from './api.ts';
 import { isBearerToken } from './connection.ts';
+import {
+  type LastUses,
+  listedLastUses,
+  liveTokens,
+  readLastUses,
+  usedSince,
+  waitOutUses,
+} from './last-use.ts';
 import { listItems } from './listing.ts';
+import { isGatewayToken, ownTokenIds, recentlyUsedTokenIds } from './own-token.ts';
 import { isUnauthenticated, parseJson, responseError } from './responses.ts';
-import { TOKEN_LISTING } from './tokens.ts';
 
-/**
- * How long ago the last use of a token that was just sent can be, in milliseconds: a server may record uses only once
- * a minute, and its Date header is rounded down to seconds.
- */
-const RECENT_USE_MS = 70_000;
-
-/**
- * The tokens that may be the caller's credential. The controller does not say which one it is: it is one of the caller's tokens
- * that has not expired and was just used, because this request is a use. Other tokens used within the same minute
- * cannot be excluded and are returned as well: keeping one token too many is better than revoking the caller's own.
- *
- * @returns Their ids; none for a caller with a password, or with a token of the gateway in front of the component.
- */
-export async function ownTokenIds(api: Api): Promise<readonly number[]> {
-  const { credential } = api;
-  if (credential.kind === 'password' || (await isGatewayToken(api, credential.token.reveal()))) return [];
-  const { user, date } = await readCaller(api);
-  return await recentlyUsedTokenIds(api, { userId: user.id, date });
+/** A value that the target accepts. */
+interface Accepted {
+  readonly index: number;
+  readonly token: string;
+  readonly fingerprint: string;
+  /** The Date header of the response, which is a use unless the target is quiet. */
+  readonly date: string | undefined;
+  /** The owner; null where the target does not show it without a use. */
+  readonly owner: UserReference | null;
 }
 
 /**
- * Identifies the owners of token values by sending each as a bearer token, one after the other. A value that is not accepted
- * is found without a use: a controller 24.6.1 answers a request for a missing object with 401 or 404, and a request that
- * fails leaves the last use alone. Sending a live token sets its last use, and the one token of its owner that was not used
- * in the seconds before and is used now is the one that was sent. If several were used in these seconds, or the target
- * records uses less often, all that it may be are returned. Tokens that are already identified are excluded from the next
- * result.
+ * Identifies the owners of token values by sending each as a bearer token, one after the other. A controller 24.6.1 answers
+ * a request for a missing object with 401, or with 404 and the owner's name, and a request that fails leaves the last use
+ * alone. So a token whose owner has no other is identified without a use. For the others, the last uses of the owner's
+ * tokens are read first; then a request is sent that sets the last use, and the one token that was not used in the seconds
+ * before and is used now is the one that was sent. If several were used in these seconds, or the target records uses less
+ * often, all that it may be are returned.
  *
- * @throws TokenctlError as requests do.
+ * @throws TokenctlError as requests do, and whatever `beforeUse` throws.
  */
 export async function* identifyBySending(
   api: Api,
   values: readonly Secret[],
+  options: IdentifyOptions = {},
 ): AsyncGenerator<Identified, void> {
-  let knownIds: ReadonlySet<number> | null = null;
-  const identified = new Map<string, readonly number[]>();
-  for (const [index, value] of values.entries()) {
-    const token = value.reveal();
-    if (!isBearerToken(token)) continue;
-    knownIds ??= new Set(await ownTokenIds(api));
-    if (await isGatewayToken(api, token)) continue;
-    const used = await usedInLastSeconds(api, token);
-    if (used === 'not_accepted') continue;
-    const response = await api.send({ method: 'GET', path: 'me/', authorization: `Bearer ${token}` });
-    if (isUnauthenticated(response)) continue;
-    const what = 'the owner of a token';
-    const user = readMe(parseJson(response, api, what), api.dialect);
-    if (user === null) throw responseError(response, api, what);
-    const fingerprint = createHash('sha256').update(token).digest('hex').slice(0, 12);
-    const ids: readonly number[] =
-      identified.get(fingerprint) ??
-      (await candidateIds(api, { userId: user.id, date: response.headers.date, knownIds, token, used }));
-    identified.set(fingerprint, ids);
-    if (ids.length === 1) knownIds = new Set([...knownIds, ...ids]);
-    const { id, username } = user;
-    yield { index, kind: 'access_token', live: true, ids, user: { id, username }, fingerprint };
+  const sent = [...values.entries()]
+    .map(([index, value]) => ({ index, token: value.reveal() }))
+    .filter(({ token }) => isBearerToken(token));
+  if (sent.length === 0) return;
+  const { quiet, started } = await useRecording(api);
+  const listed = options.liveOnly === true ? new Map() : await listedLastUses(api);
+  if (!quiet) await options.beforeUse?.({ values: sent.length, tokens: [] });
+  const accepted: Accepted[] = [];
+  for (const each of sent) {
+    const date = await acceptedAt(api, each.token);
+    if (date === null) continue;
+    const fingerprint = createHash('sha256').update(each.token).digest('hex').slice(0, 12);
+    if (options.liveOnly === true) {
+      const found = { index: each.index, fingerprint, ids: [], user: null };
+      yield { ...found, kind: 'access_token', live: true, usedAt: null };
+    } else {
+      accepted.push({ ...each, fingerprint, date: date.date, owner: await shownOwner(api, each.token) });
+    }
+  }
+  if (accepted.length === 0) return;
+  const search = await TokenSearch.begin(api, { quiet, started, listed, known: options.known ?? new Map() });
+  await search.readCandidates(accepted);
+  const open = accepted.filter((each) => search.single(each) === null);
+  const withoutUse = quiet && options.withoutUse === true;
+  if (quiet && !withoutUse && open.length > 0) {
+    await options.beforeUse?.({ values: open.length, tokens: search.candidates(open) });
+  }
+  for (const each of accepted) {
+    const identified = withoutUse ? search.narrowDown(each) : await search.identify(each);
+    if (identified !== null) yield identified;
   }
 }
 
-/** The tokens that the one just sent may be. */
-async function candidateIds(
-  api: Api,
-  sent: {
-    readonly userId: number;
-    readonly date: string | undefined;
-    readonly knownIds: ReadonlySet<number>;
-    readonly token: string;
-    readonly used: UsedBefore | null;
-  },
-): Promise<readonly number[]> {
-  const { credential } = api;
-  if (credential.kind === 'token' && credential.token.reveal() === sent.token) return await ownTokenIds(api);
-  const only = await onlyNewlyUsed(api, sent);
-  if (only !== null) return [only];
-  const used = await recentlyUsedTokenIds(api, sent);
-  const others = used.filter((id) => !sent.knownIds.has(id));
-  return others.length > 0 ? others : used;
+/** The versions that were seen to leave the last use alone when a request fails. */
+const QUIET_VERSIONS: ReadonlySet<string> = new Set(['24.6.1']);
+
+const ping = z.object({ version: z.string().optional() });
+
+/** Whether the target is known to record no use for requests that fail, and what time it is there. */
+async function useRecording(api: Api): Promise<{ readonly quiet: boolean; readonly started: Date }> {
+  const response = await api.send({ method: 'GET', path: 'ping/' });
+  const { version = '' } =
+    response.status === 200 ? (ping.safeParse(parseJson(response, api, 'its version')).data ?? {}) : {};
+  const quiet =
+    api.dialect.name === 'controller' &&
+    api.gateway === undefined &&
+    response.headers[PRODUCT_HEADER] !== undefined &&
+    QUIET_VERSIONS.has(version);
+  const started = Date.parse(response.headers.date ?? '');
+  return { quiet, started: new Date(Number.isNaN(started) ? 0 : started) };
+}
+
+/** Null for a value that is not accepted, or that belongs to the gateway in front of the component. */
+async function acceptedAt(api: Api, token: string): Promise<{ readonly date: string | undefined } | null> {
+  if (await isGatewayToken(api, token)) return null;
+  const authorization = `Bearer ${token}`;
+  const response = await api.send({ method: 'GET', path: 'tokens/0/', authorization });
+  return isUnauthenticated(response) ? null : { date: response.headers.date };
+}
+
+/** The name on a page of the browsable API, beside the link to `me/`. */
+const SHOWN_OWNER = /Logged in as <\/span>([^<>]+)<\/a>/;
+const ENTITIES: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  '#x27': "'",
+  '#39': "'",
+};
+
+/** The owner of a token as the error page of a controller's browsable API shows it; null where there is no such page. */
+async function shownOwner(api: Api, token: string): Promise<UserReference | null> {
+  if (api.dialect.name !== 'controller') return null;
+  const authorization = `Bearer ${token}`;
+  const response = await api.send({ method: 'GET', path: 'tokens/0/', authorization, accept: 'text/html' });
+  const [, shown] = SHOWN_OWNER.exec(response.body.toString('utf8')) ?? [];
+  if (response.status !== 404 || shown === undefined) return null;
+  const username = shown
+    .trim()
+    .replace(/&([a-z]+|#x27|#39);/g, (text, name: string) => ENTITIES[name] ?? text);
+  const listing = { path: 'users/', what: 'the owner of a token', read: api.dialect.readUser };
+  for await (const { id } of listItems(api, [[['username', username]]], listing)) return { id, username };
+  return null;
+}
+
+/** The user whose credential is used. */
+interface Caller {
+  readonly id: number;
+  /** Whether the list of tokens is complete for other users. */
+  readonly seesAll: boolean;
+}
+
+interface SearchFacts {
+  /** Whether requests that fail are no uses. */
+  readonly quiet: boolean;
+  /** The server's time before the first value was sent. */
+  readonly started: Date;
+  /** The last uses as a list showed them before. */
+  readonly listed: LastUses;
+  readonly known: ReadonlyMap<string, KnownToken>;
+}
+
+/** Finds out which token a value is, of those that its owner has. */
+class TokenSearch {
+  readonly #api: Api;
+  readonly #facts: SearchFacts;
+  readonly #caller: Caller;
+  /** The live tokens of owners, by user id. */
+  readonly #tokens = new Map<number, readonly Token[]>();
+  readonly #lastUses = new Map<number, Date | null>();
+  readonly #own: readonly number[];
+  /** Identified tokens by fingerprint. */
+  readonly #identified = new Map<string, readonly number[]>();
+
+  private constructor(
+    api: Api,
+    facts: SearchFacts & { readonly caller: Caller; readonly own: readonly number[] },
+  ) {
+    this.#api = api;
+    this.#facts = facts;
+    this.#caller = facts.caller;
+    this.#own = facts.own;
+    for (const [id, at] of facts.listed) this.#lastUses.set(id, at);
+  }
+
+  static async begin(api: Api, facts: SearchFacts): Promise<TokenSearch> {
+    const { user } = await readCaller(api);
+    const caller = { id: user.id, seesAll: user.isSuperuser || user.isSystemAuditor === true };
+    return new TokenSearch(api, { ...facts, caller, own: await ownTokenIds(api) });
+  }
+
+  /** Reads the tokens of the owners that are known, and their last uses. */
+  async readCandidates(accepted: readonly Accepted[]): Promise<void> {
+    const now = new Date(Date.parse(accepted.at(-1)?.date ?? '') || Date.now());
+    for (const { owner } of accepted) {
+      if (owner === null || this.#tokens.has(owner.id)) continue;
+      if (!this.#caller.seesAll && owner.id !== this.#caller.id) continue;
+      const tokens = await liveTokens(this.#api, { userId: owner.id, now });
+      this.#tokens.set(owner.id, tokens);
+      const read = await readLastUses(this.#api, { tokenIds: tokens.map(({ id }) => id), until: now });
+      for (const [id, at] of read) if (this.#isBeforeStart(at)) this.#lastUses.set(id, at);
+    }
+  }
+
+  /** Whether a last use is certainly none of this search. */
+  #isBeforeStart(at: Date | null): boolean {
+    return this.#facts.quiet || at === null || at.getTime() < this.#facts.started.getTime() - 1000;
+  }
+
+  /** The owner's tokens that a value may be; null where they are not known. */
+  #possible({ owner, fingerprint }: Accepted): readonly Token[] | null {
+    const tokens = owner === null ? undefined : this.#tokens.get(owner.id);
+    if (tokens === undefined) return null;
+    const others = new Set(
+      [...this.#identified].flatMap(([other, ids]) => (other !== fingerprint && ids.length === 1 ? ids : [])),
+    );
+    return tokens.filter(({ id }) => !others.has(id));
+  }
+
+  /** The id of a token that was identified before, or is the only one that it can be; null for others. */
+  single(each: Accepted): number | null {
+    const possible = this.#possible(each);
+    const known = this.#facts.known.get(each.fingerprint);
+    const isSame = ({ id, created }: Token) =>
+      id === known?.id && created.getTime() === known.created.getTime();
+    if (known !== undefined && possible?.some(isSame)) return known.id;
+    return possible?.length === 1 ? (possible[0]?.id ?? null) : null;
+  }
+
+  /** The tokens that these values may be, with their last uses before. */
+  candidates(accepted: readonly Accepted[]): IntendedUse['tokens'] {
+    const found = new Map<number, IntendedUse['tokens'][number]>();
+    for (const each of accepted) {
+      for (const { id, created } of this.#possible(each) ?? []) {
+        const lastUsed = this.#lastUses.get(id);
+        const user = each.owner?.username ?? '';
+        found.set(id, { id, user, created, ...(lastUsed !== undefined && { lastUsed }) });
+      }
+    }
+    return [...found.values()];
+  }
+
+  /** What is known of a value without a use: all tokens that it may be. */
+  narrowDown(each: Accepted): Identified {
+    const { index, fingerprint, owner, token } = each;
+    const { credential } = this.#api;
+    const isOwn = credential.kind === 'token' && credential.token.reveal() === token;
+    const single = this.single(each);
+    const others = (this.#possible(each) ?? []).map(({ id }) => id);
+    const ids = single !== null ? [single] : isOwn ? this.#own : others;
+    const [id] = ids;
+    if (ids.length === 1) this.#identified.set(fingerprint, ids);
+    const isKnown = ids.length === 1 && id !== undefined && !this.#own.includes(id);
+    const lastUsed = isKnown ? this.#lastUses.get(id) : undefined;
+    return {
+      ...{ index, kind: 'access_token', live: true, fingerprint, ids, user: owner, usedAt: null },
+      ...(lastUsed !== undefined && { lastUsed }),
+      ...(ids.length !== 1 && { needsUse: true }),
+    };
+  }
+
+  /** Null for a value that is no token: a server that answers 404 to any value for a missing object does not accept it. */
+  async identify(each: Accepted): Promise<Identified | null> {
+    const { index, fingerprint, owner } = each;
+    const single = this.single(each);
+    const known = this.#identified.get(fingerprint);
+    const found =
+      known !== undefined || single !== null
+        ? { ids: known ?? (single === null ? [] : [single]), user: owner, usedAt: this.#usedAt(each, single) }
+        : await this.#use(each);
+    if (found === null) return null;
+    this.#identified.set(fingerprint, found.ids);
+    const [id] = found.ids;
+    // Each request of this search is a use of the caller's own token.
+    const isKnown = found.ids.length === 1 && id !== undefined && !this.#own.includes(id);
+    const lastUsed = isKnown ? this.#lastUses.get(id) : undefined;
+    return {
+      ...{ index, kind: 'access_token', live: true, fingerprint, ids: found.ids, user: found.user },
+      ...(lastUsed !== undefined && { lastUsed }),
+      usedAt: found.usedAt,
+    };
+  }
+
+  /** When a token that was identified without another request may have been used: not at all if its last use is from before. */
+  #usedAt({ date }: Accepted, single: number | null): Date | null {
+    const lastUsed = single === null ? undefined : this.#lastUses.get(single);
+    const listed = single !== null && this.#facts.listed.has(single);
+    return this.#facts.quiet || (lastUsed !== undefined && !listed) ? null : dateOf(date);
+  }
+
+  /** Sends a token so that its last use is set, and compares the last uses before and after. */
+  async #use({ token, owner }: Accepted) {
+    const api = this.#api;
+    const used = await usedInLastSeconds(api, token, owner);
+    const response = await api.send({ method: 'GET', path: 'me/', authorization: `Bearer ${token}` });
+    if (isUnauthenticated(response)) return null;
+    const what = 'the owner of a token';
+    const user = readMe(parseJson(response, api, what), api.dialect);
+    if (user === null) throw responseError(response, api, what);
+    const { id: userId, username } = user;
+    const { date } = response.headers;
+    const { credential } = api;
+    const isOwn = credential.kind === 'token' && credential.token.reveal() === token;
+    const found = isOwn ? { ids: this.#own, date } : await this.#usedIds({ userId, date, token, used });
+    return { ids: found.ids, user: { id: userId, username }, usedAt: dateOf(found.date) };
+  }
+
+  async #usedIds(
+    sent: Sent,
+  ): Promise<{ readonly ids: readonly number[]; readonly date: string | undefined }> {
+    const { only, date } = await onlyNewlyUsed(this.#api, sent);
+    if (only !== null) return { ids: [only], date };
+    const recent = await recentlyUsedTokenIds(this.#api, sent);
+    const known = new Set([
+      ...this.#own,
+      ...[...this.#identified.values()].filter((ids) => ids.length === 1).flat(),
+    ]);
+    const others = recent.filter((id) => !known.has(id));
+    return { ids: others.length > 0 ? others : recent, date };
+  }
+}
+
+function dateOf(header: string | undefined): Date {
+  const at = Date.parse(header ?? '');
+  return Number.isNaN(at) ? new Date() : new Date(at);
 }
 
 /** The tokens that were used in the seconds before a value is sent. */
 interface UsedBefore {
-  /** The filter of these seconds, for asking again. */
-  readonly filter: Query;
+  /** The Date header that these seconds end with. */
+  readonly date: string | undefined;
   readonly ids: ReadonlySet<number>;
 }
 
-/** How far back uses are compared, in milliseconds: the Date header is rounded down, and servers' clocks differ a little. */
-const COMPARED_MS = 1000;
-/** How long to wait before a second try, so that earlier uses are out of the comparison. */
-const SECOND_TRY_MS = 2 * COMPARED_MS + 100;
-
-/**
- * Whether a value is accepted, found out without a use, and which tokens were used in the seconds before.
- *
- * @returns Null where uses cannot be compared: the target has no such filter.
- */
-async function usedInLastSeconds(api: Api, token: string): Promise<UsedBefore | 'not_accepted' | null> {
+/** Which tokens, of the owner if that is known, were used in the seconds before; null where uses cannot be compared. */
+async function usedInLastSeconds(
+  api: Api,
+  token: string,
+  owner: UserReference | null,
+): Promise<UsedBefore | null> {
   const authorization = `Bearer ${token}`;
   const response = await api.send({ method: 'GET', path: 'tokens/0/', authorization });
-  if (isUnauthenticated(response)) return 'not_accepted';
-  const now = Date.parse(response.headers.date ?? '');
-  if (Number.isNaN(now)) return null;
-  const filter: Query = [['last_used__gte', new Date(now - COMPARED_MS).toISOString()]];
-  try {
-    return { filter, ids: new Set(await tokenIds(api, filter)) };
-  } catch (error) {
-    if (error instanceof TokenctlError && error.code === 'unsupported') return null;
-    throw error;
-  }
+  const { date } = response.headers;
+  const query: Query = owner === null ? [] : [['user', String(owner.id)]];
+  const ids = await usedSince(api, { date, query });
+  return ids === null ? null : { date, ids: new Set(ids) };
 }
 
-/** The one token of a user whose use is new; null where there are none or several, even at a second try. */
+/** A token that was sent. */
+interface Sent {
+  readonly userId: number;
+  /** The Date header of the response. */
+  readonly date: string | undefined;
+  readonly token: string;
+  /** Null where uses cannot be compared. */
+  readonly used: UsedBefore | null;
+}
+
+/** The one token of a user whose use is new (null where there are none or several, even at a second try), and the last use. */
 async function onlyNewlyUsed(
   api: Api,
-  {
-    userId,
-    token,
-    used,
-  }: { readonly userId: number; readonly token: string; readonly used: UsedBefore | null },
-): Promise<number | null> {
-  if (used === null) return null;
+  { userId, token, used, date }: Sent,
+): Promise<{ readonly only: number | null; readonly date: string | undefined }> {
+  if (used === null) return { only: null, date };
   const first = await newlyUsed(api, userId, used);
-  if (first.length === 1) return first[0] ?? null;
-  await setTimeout(SECOND_TRY_MS);
-  const again = await usedInLastSeconds(api, token);
-  if (again === null || again === 'not_accepted') return null;
-  await api.send({ method: 'GET', path: 'me/', authorization: `Bearer ${token}` });
+  if (first.length === 1) return { only: first[0] ?? null, date };
+  await waitOutUses();
+  const again = await usedInLastSeconds(api, token, null);
+  if (again === null) return { only: null, date };
+  const response = await api.send({ method: 'GET', path: 'me/', authorization: `Bearer ${token}` });
   const second = await newlyUsed(api, userId, again);
   const both = first.length === 0 ? second : second.filter((id) => first.includes(id));
-  return both.length === 1 ? (both[0] ?? null) : null;
+  return { only: both.length === 1 ? (both[0] ?? null) : null, date: response.headers.date };
 }
 
-async function newlyUsed(api: Api, userId: number, { filter, ids }: UsedBefore): Promise<number[]> {
-  const now = await tokenIds(api, [...filter, ['user', String(userId)]]);
+async function newlyUsed(api: Api, userId: number, { date, ids }: UsedBefore): Promise<number[]> {
+  const now = (await usedSince(api, { date, query: [['user', String(userId)]] })) ?? [];
   return now.filter((id) => !ids.has(id));
-}
-
-/**
- * Whether a token belongs to the gateway in front of a component. The gateway accepts it for requests to the component, but the
- * component does not store it, and the user's other tokens there reveal nothing about it. Sending it counts as a use.
- */
-async function isGatewayToken({ gateway }: Api, token: string): Promise<boolean> {
-  if (gateway === undefined) return false;
-  const response = await gateway.send({ method: 'GET', path: 'me/', authorization: `Bearer ${token}` });
-  if (response.status === 200) return true;
-  if (isUnauthenticated(response)) return false;
-  throw responseError(response, gateway, 'the owner of a token');
-}
-
-/**
- * The live tokens of a user that were used within the last minute, by the Date header of a response; a token that was sent with
- * that request is among them. All tokens of the user where the last use cannot be queried.
- */
-async function recentlyUsedTokenIds(
-  api: Api,
-  { userId, date }: { readonly userId: number; readonly date: string | undefined },
-): Promise<readonly number[]> {
-  const ofUser: Query = [['user', String(userId)]];
-  const now = Date.parse(date ?? '');
-  if (Number.isNaN(now)) return await tokenIds(api, ofUser);
-  const since = new Date(now - RECENT_USE_MS).toISOString();
-  const live: Query = [...ofUser, ['expires__gt', new Date(now).toISOString()]];
-  try {
-    return await tokenIds(api, [...live, ['last_used__gte', since]]);
-  } catch (error) {
-    if (error instanceof TokenctlError && error.code === 'unsupported') return await tokenIds(api, ofUser);
-    throw error;
-  }
-}
-
-async function tokenIds(api: Api, query: Query): Promise<number[]> {
-  const ids: number[] = [];
-  for await (const { id } of listItems(api, [query], TOKEN_LISTING)) ids.push(id);
-  return ids;
 }

@@ -193,9 +193,10 @@ export async function* identifyByHash(
     for (const [index, hash] of batch) {
       const row = byHash.get(hash);
       if (row === undefined) continue;
-      const { kind, id, live, user_id, username } = row;
+      const { kind, id, live, user_id, username, last_used } = row;
       const user = user_id === null || username === null ? null : { id: user_id, username };
-      yield { index, kind, live, ids: [id], user, fingerprint: hash.slice(0, 12) };
+      const lastUsed = kind === 'access_token' ? { lastUsed: dateOrNull(last_used) } : {};
+      yield { index, kind, live, ids: [id], user, fingerprint: hash.slice(0, 12), ...lastUsed, usedAt: null };
     }
   }
 }
@@ -207,6 +208,8 @@ interface HashedRow {
   readonly live: boolean;
   readonly user_id: number | null;
   readonly username: string | null;
+  /** In milliseconds; null for a refresh token. */
+  readonly last_used: number | null;
 }
 
 /** The access and refresh tokens with one of these hashes, including those that have expired or are revoked. */
@@ -216,11 +219,12 @@ function readByHash(
 ): Promise<HashedRow[]> {
   const { accessTokens, refreshTokens, users } = TABLES[layout];
   return database.query<HashedRow>(
-    `SELECT 'access_token' AS kind, t.id, ${tokenHash(layout, 't.token')} AS hash, t.expires > now() AS live, t.user_id, u.username
+    `SELECT 'access_token' AS kind, t.id, ${tokenHash(layout, 't.token')} AS hash, t.expires > now() AS live, t.user_id, u.username,
+       ${milliseconds('t.last_used')} AS last_used
      FROM ${accessTokens} t LEFT JOIN ${users} u ON u.id = t.user_id
      WHERE ${tokenHash(layout, 't.token')} = ANY($1::text[])
      UNION ALL
-     SELECT 'refresh_token', r.id, ${tokenHash(layout, 'r.token')}, r.revoked IS NULL, r.user_id, u.username
+     SELECT 'refresh_token', r.id, ${tokenHash(layout, 'r.token')}, r.revoked IS NULL, r.user_id, u.username, NULL
      FROM ${refreshTokens} r LEFT JOIN ${users} u ON u.id = r.user_id
      WHERE ${tokenHash(layout, 'r.token')} = ANY($1::text[])`,
     [hashes],

@@ -49,6 +49,12 @@ describe('values in a line', () => {
   });
 });
 
+/** Looks for tokens as the command does. */
+function find(at: Awaited<ReturnType<typeof incidentFixture>>, ...texts: readonly string[]) {
+  const change = () => Promise.resolve(at.common);
+  return findLeaked({ ...at.common, lines: lines(...texts), change });
+}
+
 describe('leaked tokens', () => {
   test('are found once, with the lines that they stand in, and exactly the live ones are revoked', async () => {
     await using at = await incidentFixture('database');
@@ -57,8 +63,8 @@ describe('leaked tokens', () => {
       .set(VALUE, { kind: 'access_token', ids: [4] })
       .set(OTHER, { kind: 'refresh_token', ids: [1] });
     const { capabilities } = target.self;
-    const text = lines('first', `a ${VALUE}`, `${OTHER}`, `again ${VALUE} and ${VALUE}`, '0'.repeat(30));
-    const leaked = await findLeaked({ target, capabilities, lines: text });
+    const text = ['first', `a ${VALUE}`, `${OTHER}`, `again ${VALUE} and ${VALUE}`, '0'.repeat(30)];
+    const leaked = await find(at, ...text);
     expect(leaked).toMatchObject({ lines: 5, values: 3, how: 'by_hash' });
     expect(leaked.found).toMatchObject([
       { kind: 'access_token', live: true, ids: [4], user: 'alice', lines: [2, 4] },
@@ -79,7 +85,7 @@ describe('leaked tokens', () => {
     const { target } = at;
     target.secrets.set(VALUE, { kind: 'access_token', ids: [2, 3] });
     const { capabilities } = target.self;
-    const leaked = await findLeaked({ target, capabilities, lines: lines(VALUE) });
+    const leaked = await find(at, VALUE);
     expect(leaked.found).toMatchObject([{ live: true, ids: [2, 3] }]);
     expect((await planLeaked({ target, capabilities, leaked, includeOwn: false })).tokenIds).toEqual([]);
   });
@@ -90,7 +96,7 @@ describe('leaked tokens', () => {
     target.own = [2];
     target.secrets.set(VALUE, { kind: 'access_token', ids: [2] });
     const { capabilities } = target.self;
-    const leaked = await findLeaked({ target, capabilities, lines: lines(VALUE) });
+    const leaked = await find(at, VALUE);
     const plan = (includeOwn: boolean) => planLeaked({ target, capabilities, leaked, includeOwn });
     expect(await plan(false)).toMatchObject({ tokenIds: [], kept: [{ tokenId: 2 }] });
     expect(await plan(true)).toMatchObject({ tokenIds: [2], ownTokenIds: [2] });

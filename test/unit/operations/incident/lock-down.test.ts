@@ -112,7 +112,7 @@ describe('a lockdown of everything', () => {
     at.target.identify = async function* () {
       yield await Promise.resolve({
         ...{ index: 0, kind: 'access_token' as const, live: true },
-        ...{ ids: [100], user: null, fingerprint: 'abc' },
+        ...{ ids: [100], user: null, fingerprint: 'abc', usedAt: null },
       });
     };
     const report = await at.lockDown();

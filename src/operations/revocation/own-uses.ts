@@ -1,0 +1,154 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import { isSameController, Journal, objectsIn } from '../journal/journal.ts';
+import type { Change } from '../journal/operation-run.ts';
+import { reconcile } from '../journal/reconcile.ts';
+import type { AuditLog, Entry } from '../ports/audit-log.ts';
+import type { IntendedUse, KnownToken, TargetDescription } from '../ports/target.ts';
+
+/** The operation that uses tokens to find out which they are. */
+const OPERATION = 'tokens.find';
+
+/** A token that may have been used by an identification. */
+interface UsedToken {
+  readonly ids: readonly number[];
+  readonly user: string | null;
+  readonly fingerprint: string;
+  readonly usedAt: Date | null;
+  readonly lastUsed?: Date | null;
+}
+
+/** The record of the uses that an identification makes: an intent before them, and an outcome after them. */
+export class UseRecord {
+  readonly #change: () => Promise<Change>;
+  #begun: {
+    readonly journal: Journal;
+    readonly intent: Entry;
+    readonly lock: Disposable;
+    readonly created: ReadonlyMap<number, Date>;
+  } | null = null;
+
+  constructor(change: () => Promise<Change>) {
+    this.#change = change;
+  }
+
+  /** Records the uses that are about to be made, with the last uses that they overwrite. */
+  async begin({ values, tokens }: IntendedUse): Promise<void> {
+    const change = await this.#change();
+    const journal = new Journal({ ...change, operation: OPERATION });
+    await reconcile(change);
+    const lock = await journal.lock();
+    const candidates = tokens.map(({ lastUsed, created, ...token }) => ({
+      ...token,
+      created: created.toISOString(),
+      ...lastUseOf(lastUsed),
+    }));
+    const created = new Map(tokens.map((token) => [token.id, token.created]));
+    const intent = await journal.opening({ step: 'use', values, candidates });
+    this.#begun = { journal, intent, lock, created };
+  }
+
+  /** Records which tokens were used, as far as they are known. Does nothing if none was about to be. */
+  async end(found: readonly UsedToken[], error?: unknown): Promise<void> {
+    if (this.#begun === null) return;
+    const { journal, intent, lock, created } = this.#begun;
+    using _lock = lock;
+    const tokens = found.flatMap(({ ids, user, fingerprint, usedAt, lastUsed }) =>
+      usedAt === null
+        ? []
+        : ids.map((id) => ({
+            ...{
+              id,
+              user,
+              fingerprint,
+              usedAt: usedAt.toISOString(),
+              created: created.get(id)?.toISOString(),
+            },
+            ...lastUseOf(lastUsed),
+          })),
+    );
+    const reason = error instanceof TokenctlError ? error.message : 'an unexpected error';
+    await journal.outcome(intent, {
+      step: 'use',
+      result: error === undefined ? 'done' : 'unknown',
+      ...(error !== undefined && { reason }),
+      tokens,
+    });
+  }
+}
+
+function lastUseOf(lastUsed: Date | null | undefined): { lastUsed?: string | null } {
+  return lastUsed === undefined ? {} : { lastUsed: lastUsed?.toISOString() ?? null };
+}
+
+/** A use of a token by this tool, while it looked for leaked tokens. */
+export interface OwnUse {
+  readonly tokenId: number;
+  readonly fingerprint: string;
+  readonly usedAt: Date;
+  /** The last use before; null for never, undefined where it is unknown. */
+  readonly lastUsed: Date | null | undefined;
+  /** When the token was made; undefined where that was not known. */
+  readonly created: Date | undefined;
+  readonly run: string;
+}
+
+/** The uses that an entry of the audit log records; none for entries of other operations. */
+export function ownUsesIn({ operation, kind, data, run }: Entry): OwnUse[] {
+  if (operation !== OPERATION || kind !== 'outcome' || data['step'] !== 'use') return [];
+  return objectsIn(data['tokens']).flatMap(({ id, fingerprint, usedAt, lastUsed, created }) => {
+    if (typeof id !== 'number' || typeof fingerprint !== 'string' || typeof usedAt !== 'string') return [];
+    const before = typeof lastUsed === 'string' ? new Date(lastUsed) : lastUsed === null ? null : undefined;
+    const made = typeof created === 'string' ? new Date(created) : undefined;
+    return [{ tokenId: id, fingerprint, usedAt: new Date(usedAt), lastUsed: before, created: made, run }];
+  });
+}
+
+/** All uses of a controller's tokens that the audit log records, oldest first. */
+export async function readOwnUses(
+  log: Pick<AuditLog, 'entries'>,
+  description: Pick<TargetDescription, 'address' | 'installUuid'>,
+): Promise<readonly OwnUse[]> {
+  const uses: OwnUse[] = [];
+  for await (const entry of log.entries(undefined, { operations: [OPERATION] })) {
+    if (isSameController(entry.target, description)) uses.push(...ownUsesIn(entry));
+  }
+  return uses;
+}
+
+/** The tokens that exactly one number was found for, by fingerprint. */
+export function knownTokens(uses: readonly OwnUse[]): ReadonlyMap<string, KnownToken> {
+  const byRun = Map.groupBy(uses, ({ run, fingerprint }) => `${run} ${fingerprint}`);
+  const known = new Map<string, KnownToken>();
+  for (const [use, ...others] of byRun.values()) {
+    if (use?.created === undefined || others.length > 0) continue;
+    known.set(use.fingerprint, { id: use.tokenId, created: use.created });
+  }
+  return known;
+}
+
+/** How far a recorded use and the last use may differ: a Date header has whole seconds, and a slow response is later. */
+const SAME_USE_MS = 3000;
+
+/** The use that a last use is; undefined if it is none of these. */
+export function ownUseAt(lastUsed: Date, uses: readonly OwnUse[]): OwnUse | undefined {
+  return uses.find(({ usedAt }) => Math.abs(lastUsed.getTime() - usedAt.getTime()) <= SAME_USE_MS);
+}
+
+/**
+ * The last use of a token that was none of these.
+ *
+ * @param lastUsed As the target has it.
+ * @returns Null for never, undefined where it is unknown.
+ */
+export function lastUseBefore(
+  lastUsed: Date | null | undefined,
+  uses: readonly OwnUse[],
+): Date | null | undefined {
+  if (!lastUsed) return lastUsed;
+  const own = ownUseAt(lastUsed, uses);
+  if (own === undefined) return lastUsed;
+  return lastUseBefore(
+    own.lastUsed,
+    uses.filter((use) => use !== own),
+  );
+}
