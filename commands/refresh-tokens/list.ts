@@ -11,11 +11,13 @@ export default class RefreshTokensList extends TokenctlCommand {
 
   static override description =
     `Needs a database context: the REST API does not list refresh tokens. States: live (can create access tokens), \
-orphaned (live, but its access token is deleted, so the controller's own cleanup never removes it) and revoked.
+expired (older than REFRESH_TOKEN_EXPIRE_SECONDS; live again if that is raised), orphaned (not revoked, but its access \
+token is deleted, so the controller's own cleanup never removes it) and revoked. Where the setting cannot be read (a \
+gateway, a role without the right), expired ones are listed as live, and stderr says so.
 
 With --json, prints an array with one refresh token per line: id, user (id, username), application (id, name), \
-state, created, revoked (null if not revoked), accessTokenId (null if deleted), fingerprint. If the array is not \
-closed, the output is incomplete; stderr has the error.`;
+state, created, expires (null if orphaned, revoked or unknown), revoked (null if not revoked), accessTokenId (null if \
+deleted), fingerprint. If the array is not closed, the output is incomplete; stderr has the error.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice',
@@ -29,7 +31,7 @@ closed, the output is incomplete; stderr has the error.`;
       summary: 'Select refresh tokens of this application.',
       helpValue: 'NAME',
     }),
-    state: option({ options: ['live', 'orphaned', 'revoked'] as const, ...SEVERAL })({
+    state: option({ options: ['live', 'expired', 'orphaned', 'revoked'] as const, ...SEVERAL })({
       summary: 'Select refresh tokens in this state.',
     }),
     ...csvFlag,
@@ -39,15 +41,19 @@ closed, the output is incomplete; stderr has the error.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(RefreshTokensList);
     const { listRefreshTokens } = await import('../../src/operations/tokens/list-tokens.ts');
-    const { refreshTokenListing } = await import('../../src/cli/tokens/refresh-token-view.ts');
+    const { refreshLifetime, refreshTokenListing } = await import(
+      '../../src/cli/tokens/refresh-token-view.ts'
+    );
     const { user: users, application: applications, state: states } = flags;
     const selector = {
       ...(users !== undefined && { users }),
       ...(applications !== undefined && { applications }),
       ...(states !== undefined && { states }),
     };
-    return await this.inContexts(flags, null, async ({ runtime }) =>
-      refreshTokenListing(listRefreshTokens({ target: await runtime.target(), selector })),
-    );
+    return await this.inContexts(flags, null, async ({ runtime }) => {
+      const target = await runtime.target();
+      const lifetime = await refreshLifetime(runtime);
+      return refreshTokenListing(listRefreshTokens({ target, selector, lifetime, clock: runtime.clock }));
+    });
   }
 }

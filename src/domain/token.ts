@@ -79,15 +79,31 @@ export interface RefreshToken {
 }
 
 /**
- * What a refresh token is: `live` can be exchanged for tokens; `orphaned` is not revoked but has no access token, so
- * that the controller's own clean-up never sees it (what it can do depends on the version, see `orphanUse`); `revoked` is over.
+ * What a refresh token is: `live` can be exchanged for tokens; `expired` is older than REFRESH_TOKEN_EXPIRE_SECONDS, and live
+ * again if that is raised; `orphaned` is not revoked but has no access token, so that the controller's own clean-up never
+ * sees it (what it can do depends on the version, see `orphanUse`); `revoked` is over.
  */
-export type RefreshTokenState = 'live' | 'orphaned' | 'revoked';
+export type RefreshTokenState = 'live' | 'expired' | 'orphaned' | 'revoked';
 
-/** The state of a refresh token. */
-export function refreshTokenState(token: Pick<RefreshToken, 'revoked' | 'accessTokenId'>): RefreshTokenState {
+/** The state that a refresh token's row shows: `live` includes what is expired, which depends on a setting. */
+export type StoredRefreshTokenState = Exclude<RefreshTokenState, 'expired'>;
+
+/** The state of a refresh token by its row. */
+export function refreshTokenState(
+  token: Pick<RefreshToken, 'revoked' | 'accessTokenId'>,
+): StoredRefreshTokenState {
   if (token.revoked !== null) return 'revoked';
   return token.accessTokenId === null ? 'orphaned' : 'live';
+}
+
+/**
+ * When a refresh token expires: the controller adds REFRESH_TOKEN_EXPIRE_SECONDS, as it is now, to the creation of the token
+ * (24.6.1; a refresh after that is answered with 403, and the token stays as it is).
+ *
+ * @param lifetime In seconds.
+ */
+export function refreshTokenExpiry({ created }: Pick<RefreshToken, 'created'>, lifetime: number): Date {
+  return new Date(created.getTime() + lifetime * 1000);
 }
 
 /**

@@ -1,16 +1,36 @@
-import { type RefreshToken, refreshTokenState } from '../../domain/token.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import { type ListedRefreshToken, readRefreshLifetime } from '../../operations/tokens/list-tokens.ts';
 import { type Listing, listing } from '../../reports/tables/result.ts';
 import { dayText, timeText } from '../../reports/tables/text.ts';
+import { writeNotice } from '../output/streams.ts';
+
+/**
+ * The lifetime of refresh tokens, in seconds. Where it cannot be read, says on stderr what that means for a list.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function refreshLifetime(runtime: Runtime): Promise<number | null> {
+  const { capabilities } = await runtime.description();
+  if (!capabilities.refreshTokens) return null;
+  const lifetime = await readRefreshLifetime(await runtime.target());
+  if (lifetime === null) {
+    writeNotice(
+      'REFRESH_TOKEN_EXPIRE_SECONDS cannot be read here: expired refresh tokens are listed as live.',
+    );
+  }
+  return lifetime;
+}
 
 /** The JSON form of a refresh token, with times in ISO 8601 UTC. */
-function refreshTokenToJson(token: RefreshToken): object {
-  const { id, user, application, created, revoked, accessTokenId, fingerprint } = token;
+function refreshTokenToJson(token: ListedRefreshToken): object {
+  const { id, user, application, created, revoked, accessTokenId, fingerprint, state, expires } = token;
   return {
     id,
     user: user === null ? null : { id: user.id, username: user.username },
     application: application === null ? null : { id: application.id, name: application.name },
-    state: refreshTokenState(token),
+    state,
     created: created.toISOString(),
+    expires: expires?.toISOString() ?? null,
     revoked: revoked?.toISOString() ?? null,
     accessTokenId,
     fingerprint,
@@ -18,8 +38,8 @@ function refreshTokenToJson(token: RefreshToken): object {
 }
 
 /** The result of `refresh-tokens list`. */
-export function refreshTokenListing(rows: AsyncIterable<RefreshToken>): Listing<RefreshToken> {
-  return listing<RefreshToken>({
+export function refreshTokenListing(rows: AsyncIterable<ListedRefreshToken>): Listing<ListedRefreshToken> {
+  return listing<ListedRefreshToken>({
     rows,
     columns: [
       { name: 'id', cell: ({ id }) => String(id), whole: true },
@@ -30,11 +50,18 @@ export function refreshTokenListing(rows: AsyncIterable<RefreshToken>): Listing<
         whole: true,
       },
       { name: 'application', cell: ({ application }) => application?.name ?? '' },
-      { name: 'state', cell: (token) => refreshTokenState(token), whole: true },
+      { name: 'state', cell: ({ state }) => state, whole: true },
       {
         name: 'created',
         cell: ({ created }) => timeText(created),
         short: ({ created }) => dayText(created),
+        whole: true,
+      },
+      {
+        name: 'expires',
+        cell: ({ expires }) => (expires === null ? '' : timeText(expires)),
+        short: ({ expires }) => (expires === null ? '' : dayText(expires)),
+        only: 'unlessEmpty',
         whole: true,
       },
       {

@@ -1,5 +1,5 @@
-import type { RefreshTokenState } from '../../domain/token.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { StoredRefreshTokenState } from '../../domain/token.ts';
 import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planSessions } from '../sessions/sessions.ts';
@@ -85,7 +85,7 @@ const CONCURRENCY = 4;
 const MOST = 5000;
 
 /** The states of refresh tokens that are not revoked. */
-const ALIVE: readonly RefreshTokenState[] = ['live', 'orphaned'];
+const ALIVE: readonly StoredRefreshTokenState[] = ['live', 'orphaned'];
 
 /**
  * Which of these access tokens exist, ascending.
@@ -104,7 +104,7 @@ export function stillAlive(target: Target, ids: readonly number[]): Promise<numb
 export function findLiveRefreshTokens(
   target: Target,
   ids: readonly number[],
-  states: readonly RefreshTokenState[] = ALIVE,
+  states: readonly StoredRefreshTokenState[] = ALIVE,
 ): Promise<number[]> {
   return found(ids, (part) => target.refreshTokens({ ids: part, states }));
 }

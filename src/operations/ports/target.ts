@@ -8,8 +8,8 @@ import type {
   Application,
   AuthorizationCode,
   RefreshToken,
-  RefreshTokenState,
   Session,
+  StoredRefreshTokenState,
   Token,
   User,
   UserReference,
@@ -330,7 +330,7 @@ export interface RefreshTokenSelector {
   /** Application names, exactly. */
   readonly applications?: readonly string[];
   /** One of these states. */
-  readonly states?: readonly RefreshTokenState[];
+  readonly states?: readonly StoredRefreshTokenState[];
   /** Made before this instant. */
   readonly createdBefore?: Date;
   /** Revoked before this instant. */

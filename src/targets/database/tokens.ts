@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
-import type { RefreshToken, RefreshTokenState, Token } from '../../domain/token.ts';
+import type { RefreshToken, StoredRefreshTokenState, Token } from '../../domain/token.ts';
 import type { Identified, RefreshTokenSelector } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import { Conditions, dateOf, dateOrNull, idPages, inBatches, milliseconds, PAGE_SIZE } from './queries.ts';
@@ -133,7 +133,7 @@ interface RefreshTokenCriteria {
   readonly ids?: readonly number[] | undefined;
   readonly userIds?: readonly number[] | undefined;
   readonly applicationIds?: readonly number[] | undefined;
-  readonly states?: readonly RefreshTokenState[] | undefined;
+  readonly states?: readonly StoredRefreshTokenState[] | undefined;
   readonly createdBefore?: Date | undefined;
   readonly revokedBefore?: Date | undefined;
 }

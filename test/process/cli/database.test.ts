@@ -55,6 +55,7 @@ describe('lists', () => {
       application: { id: expect.any(Number), name: 'chatops' },
       state: 'live',
       created: expect.stringMatching(/Z$/),
+      expires: expect.stringMatching(/Z$/),
       revoked: null,
       accessTokenId: user.issued.id,
       fingerprint: user.beside.fingerprint,
@@ -62,7 +63,7 @@ describe('lists', () => {
     const states = ['--state', 'orphaned', '--state', 'revoked'];
     const some = await run(['refresh-tokens', 'list', '--user', user.name, ...states, '--csv']);
     const [heading, ...rows] = some.stdout.trimEnd().split('\n');
-    expect(heading).toBe('id,user,application,state,created,revoked,access_token,fingerprint');
+    expect(heading).toBe('id,user,application,state,created,expires,revoked,access_token,fingerprint');
     expect(rows).toHaveLength(2);
     const none = await run(['refresh-tokens', 'list', '--application', 'chatops', '--user', 'admin']);
     expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'No refresh tokens.\n' });

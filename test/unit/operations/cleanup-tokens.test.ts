@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { dryRun } from '../../../src/app/open-target.ts';
 import { type CleanupTokensOptions, cleanupTokens } from '../../../src/operations/cleanup/cleanup-tokens.ts';
 import { type PlanCleanupOptions, planCleanup } from '../../../src/operations/cleanup/plan-cleanup.ts';
-import { listRefreshTokens } from '../../../src/operations/tokens/list-tokens.ts';
+import { listRefreshTokens, type RefreshTokenList } from '../../../src/operations/tokens/list-tokens.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { databaseFixture, failingFrom } from '../../support/fixture.ts';
 import { refreshToken } from '../../support/memory-refresh-tokens.ts';
@@ -200,9 +200,23 @@ describe('cleanupTokens', () => {
 });
 
 test('listRefreshTokens streams by state and user, and refuses an unknown one', async () => {
-  const { target } = await estate();
-  const ids = async (selector: Parameters<typeof listRefreshTokens>[0]['selector']) =>
-    (await collected(listRefreshTokens({ target, selector }))).map(({ id }) => id);
+  const { target, common } = await estate();
+  const { clock } = common;
+  const list = (selector: RefreshTokenList, lifetime: number | null = 2_628_000) =>
+    collected(listRefreshTokens({ target, selector, lifetime, clock }));
+  const ids = async (selector: RefreshTokenList, lifetime?: number | null) =>
+    (await list(selector, lifetime)).map(({ id }) => id);
+  const unrevoked = await ids({ states: ['live', 'expired'] });
+  const [oldest, ...others] = (await list({ states: ['live', 'expired'] })).toSorted(
+    (a, b) => a.created.getTime() - b.created.getTime(),
+  );
+  const age = Math.floor((clock.now().getTime() - (oldest?.created.getTime() ?? 0)) / 1000);
+  expect(others.length).toBeGreaterThan(0);
+  expect(await ids({ states: ['expired'] }, age - 1)).toContain(oldest?.id);
+  expect(await ids({ states: ['live'] }, age + 1)).toEqual(unrevoked);
+  expect(await ids({ states: ['expired'] }, age + 1)).toEqual([]);
+  expect(await ids({ states: ['live'] }, null)).toEqual(unrevoked);
+  await expect(ids({ states: ['expired'] }, null)).rejects.toMatchObject({ code: 'unsupported' });
   expect(await ids({ states: ['orphaned'] })).toEqual([18, 19]);
   expect(await ids({ users: ['alice'], states: ['revoked'] })).toEqual([16, 17]);
   await expect(ids({ users: ['nobody'] })).rejects.toMatchObject({ code: 'not_found' });
