@@ -35,10 +35,16 @@ Exit code 5: with --revoke, a live token is left.`;
       required: true,
     }),
     revoke: boolean({ summary: 'Revoke the live tokens that are found.', helpGroup: 'CHANGE' }),
+    'plan-out': string({
+      summary: 'Save the plan of the revocation to a new file, for tokens revoke --plan, and revoke nothing.',
+      exclusive: ['revoke', 'dry-run', 'yes'],
+      helpGroup: 'CHANGE',
+      helpValue: 'FILE',
+    }),
     'include-own': boolean({
       summary: 'Also revoke the token that this command uses, last.',
       helpGroup: 'CHANGE',
-      dependsOn: ['revoke'],
+      relationships: [{ type: 'some', flags: ['revoke', 'plan-out'] }],
     }),
     ...changeFlags,
     ...allContextsFlag,
@@ -48,11 +54,15 @@ Exit code 5: with --revoke, a live token is left.`;
     const { flags } = await this.input(TokensFind);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { leakedFlow } = await import('../../src/cli/incident/leaked-flow.ts');
+    const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const { leakedSource } = await import('../../src/cli/incident/leaked-flow.ts');
-    const confirmation = flags.revoke === true ? confirmationFrom(flags) : null;
+    const plans = flags.revoke === true || flags['plan-out'] !== undefined;
+    const confirmation = plans ? confirmationFrom(flags) : null;
     const linesFor = leakedSource(flags.leaked);
-    return await this.inContexts(flags, confirmation, ({ several, runtime, confirmation }) =>
-      leakedFlow({ runtime, confirmation, lines: linesFor({ several }), flags }),
-    );
+    return await this.inContexts(flags, confirmation, (member) => {
+      if (flags['plan-out'] !== undefined) requireOneContext(member, '--plan-out');
+      const { several, runtime, confirmation } = member;
+      return leakedFlow({ runtime, confirmation, lines: linesFor({ several }), flags });
+    });
   }
 }

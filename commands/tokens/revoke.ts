@@ -29,6 +29,12 @@ null if refresh tokens were not selected or the selection lists single tokens), 
 revoke, prints dryRun and plan. A plan lists the ids of up to 10,000 tokens. In a larger plan, tokenIds, \
 refreshTokenIds and their owners are null, and accessTokens, refreshTokens (the numbers) and digest describe it.
 
+--plan-out saves the plan to a file: tokens by id with owner, application, creation and fingerprint, who made it when \
+for which controller, and a digest; no secrets. --plan applies exactly that. It refuses a plan that was edited, that is of \
+another controller, or in which an id now belongs to another token (exit code 2); tokens that are gone are listed. With \
+--json, --plan-out prints planFile, digest and plan, and the report of --plan has plan (digest, made, the numbers, and \
+gone: the ids that are gone by kind).
+
 Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. Exit code 130: interrupted.`;
 
   static override examples = [
@@ -36,6 +42,8 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
     '<%= config.bin %> <%= command.id %> --unused-for 90d --reason "quarterly clean-up" --ticket OPS-17',
     '<%= config.bin %> <%= command.id %> --finding never-used --application "Jenkins"',
     '<%= config.bin %> <%= command.id %> --all --at-most 5000 --yes',
+    '<%= config.bin %> <%= command.id %> --unused-for 90d --plan-out plan.json',
+    '<%= config.bin %> <%= command.id %> --plan plan.json --ticket OPS-17',
   ];
 
   static override flags = {
@@ -52,6 +60,27 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
       summary: "The policy file to use instead of the configuration's policy section.",
       dependsOn: ['finding'],
       helpGroup: 'SELECTION',
+      helpValue: 'FILE',
+    }),
+    plan: string({
+      summary: 'Apply this saved plan instead of selecting tokens.',
+      exclusive: [
+        'plan-out',
+        'all',
+        'finding',
+        'policy',
+        'include-own',
+        'access-only',
+        'with-sessions',
+        ...Object.keys(selectorFlags),
+      ],
+      helpGroup: 'SELECTION',
+      helpValue: 'FILE',
+    }),
+    'plan-out': string({
+      summary: 'Save the plan to a new file, and change nothing.',
+      exclusive: ['dry-run', 'yes', 'with-sessions'],
+      helpGroup: 'CHANGE',
       helpValue: 'FILE',
     }),
     'at-most': count({
@@ -81,10 +110,16 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
     const confirmation = confirmationFrom(flags);
+    const { readPlanFile } = await import('../../src/cli/revocation/plan-file.ts');
     const select = flags.finding === undefined ? selectorFrom : selectorOrAllFrom;
-    const selector = select(flags, (await this.runtime(flags)).clock.now());
+    const selector =
+      flags.plan === undefined
+        ? select(flags, (await this.runtime(flags)).clock.now())
+        : readPlanFile(flags.plan);
     return await this.inContexts(flags, confirmation, (member) => {
       if (flags.id !== undefined) requireOneContext(member, '--id');
+      if (flags.plan !== undefined) requireOneContext(member, '--plan');
+      if (flags['plan-out'] !== undefined) requireOneContext(member, '--plan-out');
       return revocationFlow({ ...member, selector, flags });
     });
   }

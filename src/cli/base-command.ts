@@ -74,7 +74,10 @@ export abstract class TokenctlCommand extends Command {
     const { flags, args } = await this.parse(command);
     this.#csv = flags['csv'] === true;
     // A command without its own flags has no `flags` property, although the types promise one.
-    this.#changes = Object.hasOwn(command.flags ?? {}, 'reason') && flags['dry-run'] !== true;
+    this.#changes =
+      Object.hasOwn(command.flags ?? {}, 'reason') &&
+      flags['dry-run'] !== true &&
+      flags['plan-out'] === undefined;
     return { flags, args } as unknown as Input<C>;
   }
 

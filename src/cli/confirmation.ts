@@ -32,8 +32,11 @@ export interface Confirmation {
  *
  * @throws TokenctlError `usage` without a flag and without a terminal
  */
-export function confirmationFrom(flags: ChangeFlags): Confirmation {
-  if (flags.yes !== true && flags['dry-run'] !== true && !canAsk()) {
+export function confirmationFrom(
+  flags: ChangeFlags & { readonly 'plan-out'?: string | undefined },
+): Confirmation {
+  const changes = flags['dry-run'] !== true && flags['plan-out'] === undefined;
+  if (flags.yes !== true && changes && !canAsk()) {
     throw new TokenctlError('usage', 'Cannot ask for confirmation without a terminal.', {
       hint: 'Add --dry-run to see the plan, or --yes to run it without confirmation.',
     });

@@ -26,6 +26,8 @@ export type TokenctlErrorCode =
   | 'lockout_refused'
   /** The plan is larger than `--at-most` allows. */
   | 'plan_too_large'
+  /** A saved plan is of another controller, or its tokens are no longer the same. */
+  | 'plan_outdated'
   /** The confirmation was not given. */
   | 'not_confirmed'
   /** The audit log could not be written before the act: nothing was changed. */

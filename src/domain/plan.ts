@@ -90,6 +90,25 @@ export interface RevocationPlan {
    * plan has the same digest.
    */
   readonly digest: string;
+  /** The saved plan that it applies; absent for others. */
+  readonly saved?: SavedPlanReference;
+}
+
+/** The saved plan that a plan applies. */
+export interface SavedPlanReference {
+  /** As in the file. */
+  readonly digest: string;
+  readonly made: { readonly at: string; readonly by: Readonly<Record<string, string>> };
+  /** How many tokens and codes it has, of those that are listed singly. */
+  readonly accessTokens: number;
+  readonly refreshTokens: number;
+  readonly authorizationCodes: number;
+  /** The ids of those that the target does not list any more, or does not show to this account. */
+  readonly gone: {
+    readonly accessTokens: readonly number[];
+    readonly refreshTokens: readonly number[];
+    readonly authorizationCodes: readonly number[];
+  };
 }
 
 /** The result for one token: revoked, already deleted, or failed with a reason. */

@@ -16,8 +16,9 @@ import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { type ChangeFlags, requireReadable } from '../flags.ts';
 import { noteLimit } from '../output/streams.ts';
+import { writePlanFile } from '../revocation/plan-file.ts';
 import { revocationResult } from '../revocation/revocation-flow.ts';
-import { amountsOf, isNothing, planText, questionFor } from '../revocation/revocation-plan.ts';
+import { amountsOf, isNothing, planText, questionFor, savedText } from '../revocation/revocation-plan.ts';
 
 export interface LeakedRequest {
   readonly runtime: Runtime;
@@ -25,7 +26,11 @@ export interface LeakedRequest {
   readonly lines: AsyncIterable<string>;
   /** Null if nothing is revoked. */
   readonly confirmation: Confirmation | null;
-  readonly flags: ChangeFlags & { readonly 'include-own'?: boolean | undefined };
+  readonly flags: ChangeFlags & {
+    readonly 'include-own'?: boolean | undefined;
+    /** Saves the plan to this file instead of carrying it out. */
+    readonly 'plan-out'?: string | undefined;
+  };
 }
 
 /**
@@ -49,12 +54,21 @@ export async function leakedFlow({ runtime, lines, confirmation, flags }: Leaked
   const plan = await planLeaked({ target, capabilities, leaked, includeOwn });
   const amounts = amountsOf(plan);
   const text = () => `${foundText(leaked)}\n${planText(plan, description, true)}`;
-  if (flags['dry-run'] === true || isNothing(amounts)) {
-    const ending = flags['dry-run'] === true ? '\nDry run. Nothing was changed.\n' : '';
+  const path = flags['plan-out'];
+  if (path !== undefined && !isNothing(amounts)) {
+    const { digest } = await writePlanFile(runtime, { path, plan, includeOwn });
     return report({
-      json: { ...leaked, dryRun: flags['dry-run'] === true, plan },
-      text: () => text() + ending,
+      json: { ...leaked, visibility, planFile: path, digest, plan },
+      text: () => `${text()}\n${savedText({ path, digest })}`,
       failure: unclear(leaked),
+    });
+  }
+  if (dryRun || isNothing(amounts)) {
+    const ending = dryRun ? '\nDry run. Nothing was changed.\n' : '';
+    return report({
+      json: { ...leaked, visibility, dryRun, plan },
+      text: () => text() + ending,
+      failure: (dryRun ? revocationRefusal(plan, description) : undefined) ?? unclear(leaked),
     });
   }
   await confirmation.confirm({ plan: text(), ...questionFor(amounts) });

@@ -8,24 +8,29 @@ import { resolveTokenIds } from '../../operations/resolve-names.ts';
 import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import type { RevocationReport, Verification } from '../../operations/revocation/revocation-report.ts';
 import { requireMayRevoke, revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
+import { planFromSaved, type SavedPlan } from '../../operations/revocation/saved-plan.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countOf, countsText, countText, numberText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
 import type { ChangeFlags } from '../flags.ts';
+import { writePlanFile } from './plan-file.ts';
 import {
   amountsOf,
+  goneLines,
   idsText,
   isNothing,
   planResult,
   planText,
   questionFor,
+  savedPlanResult,
   staysAliveLines,
 } from './revocation-plan.ts';
 
 export interface RevocationRequest {
   readonly runtime: Runtime;
-  readonly selector: Selector;
+  /** The selection, or a saved plan to apply instead. */
+  readonly selector: Selector | SavedPlan;
   readonly confirmation: Confirmation;
   readonly flags: RevocationFlags;
 }
@@ -40,6 +45,8 @@ interface RevocationFlags extends ChangeFlags {
   readonly finding?: readonly string[] | undefined;
   /** The policy file to use instead of the configuration's policy. */
   readonly policy?: string | undefined;
+  /** Saves the plan to this file instead of carrying it out. */
+  readonly 'plan-out'?: string | undefined;
 }
 
 /**
@@ -54,19 +61,31 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
   const dryRun = flags['dry-run'] === true;
   const amounts = amountsOf(plan);
   const isEmpty = isNothing(amounts) && plan.kept.length === 0;
-  if (plan.notSeen === null || isEmpty) await resolveTokenIds(await runtime.target(), plan.absentIds);
+  if (plan.saved === undefined && (plan.notSeen === null || isEmpty)) {
+    await resolveTokenIds(await runtime.target(), plan.absentIds);
+  }
   if (plan.notSeen !== null && isEmpty) throw nothingVisible(plan.notSeen, description);
+  const { 'plan-out': path, 'include-own': includeOwn = false } = flags;
+  if (path !== undefined && !isNothing(amounts)) {
+    const saved = await writePlanFile(runtime, { path, plan, includeOwn });
+    return savedPlanResult(plan, { description, path, digest: saved.digest });
+  }
   if (dryRun || isNothing(amounts)) return planResult(plan, description, dryRun);
   requireMayRevoke(plan, description);
   await request.confirmation.confirm({ plan: planText(plan, description, true), ...questionFor(amounts) });
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
   // Findings cannot be read again as a selector, so tokens created since the plan are not counted.
-  const selected = flags.finding === undefined ? { selector: request.selector } : {};
+  const { selector } = request;
+  const selected = flags.finding === undefined && !isSavedPlan(selector) ? { selector } : {};
   const report = await revokeTokens({ ...change, plan, ...selected, onProgress: progress.step }).finally(
     progress.end,
   );
   return revocationResult(report);
+}
+
+function isSavedPlan(selector: Selector | SavedPlan): selector is SavedPlan {
+  return 'format' in selector;
 }
 
 /** Nothing to revoke is only true of what the account sees. */
@@ -79,21 +98,26 @@ function nothingVisible(notSeen: string, { identity }: TargetDescription): Token
 async function planFor(request: RevocationRequest): Promise<RevocationPlan> {
   const { runtime, selector, flags } = request;
   const { 'at-most': atMost, 'include-own': includeOwn } = flags;
+  const target = await runtime.target();
+  const description = await runtime.description();
+  if (isSavedPlan(selector)) return await planFromSaved({ saved: selector, target, description, atMost });
   return await planRevocation({
-    target: await runtime.target(),
-    selector,
+    ...{ target, selector, description },
     clock: runtime.clock,
-    description: await runtime.description(),
     accessOnly: flags['access-only'] === true,
     withSessions: flags['with-sessions'] === true,
-    findings: await findingsFor(request),
+    findings: await findingsFor({ ...request, selector }),
     ...(includeOwn !== undefined && { includeOwn }),
     ...(atMost !== undefined && { atMost }),
   });
 }
 
 /** The selected tokens that violate the rules of `--finding`; undefined without the flag. */
-async function findingsFor({ runtime, selector, flags }: RevocationRequest) {
+async function findingsFor({
+  runtime,
+  selector,
+  flags,
+}: Pick<RevocationRequest, 'runtime' | 'flags'> & { readonly selector: Selector }) {
   if (flags.finding === undefined) return undefined;
   const { policyOf } = await import('../token-audit/audit-flow.ts');
   const { ruleNamed } = await import('../token-audit/audit-flow.ts');
@@ -134,12 +158,18 @@ function revocationText(revocation: RevocationReport): string {
   const lines = [
     ...done.map((text, index) => `${text}${index === 0 ? ` in ${seconds.toFixed(1)} s` : ''}.`),
     verificationText(revocation),
+    ...(revocation.plan === undefined ? [] : goneLines(revocation.plan, notSeenOf(revocation))),
     ...madeSinceLines(revocation),
     ...kinds.flatMap(failedLines),
     `Audit log: run ${run}.`,
     ...staysAliveLines(revocation.staysAlive),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** Why the account does not see the whole plan; null if it does. */
+function notSeenOf({ verification }: RevocationReport): string | null {
+  return verification.result === 'not_checked' ? verification.why : null;
 }
 
 function revokedText({ name, revoked, planned, unchanged }: RevokedKind): string {

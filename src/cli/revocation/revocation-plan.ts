@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { RevocationPlan, StaysAlive, Tally } from '../../domain/plan.ts';
+import type { RevocationPlan, SavedPlanReference, StaysAlive, Tally } from '../../domain/plan.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { revocationRefusal } from '../../operations/revocation/revoke-tokens.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
@@ -22,6 +22,7 @@ export function planText(plan: RevocationPlan, description: TargetDescription, b
       ? `Nothing${plan.notSeen === null ? '' : ' visible'} to revoke for ${printable.value(plan.selection)}.`
       : `Would ${questionFor(amounts).act}: ${printable.value(plan.selection)}.`,
     `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
+    ...savedLines(plan),
     ...amountLines(plan),
     ...tallyLines('user', plan.byUser),
     ...tallyLines('application', plan.byApplication),
@@ -31,6 +32,29 @@ export function planText(plan: RevocationPlan, description: TargetDescription, b
     ...(before || isNothing(amounts) ? [] : staysAliveBriefly(plan.staysAlive)),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** The saved plan that is applied, and what is gone of it. */
+function savedLines({ saved, notSeen }: RevocationPlan): string[] {
+  if (saved === undefined) return [];
+  const { made, digest } = saved;
+  return [
+    `Applies the plan of ${timeText(new Date(made.at))} by ${printable.value(made.by['user'] ?? 'an unknown user')}, digest ${digest.slice(0, 12)}.`,
+    ...goneLines(saved, notSeen),
+  ];
+}
+
+/** The tokens of a saved plan that the target does not list any more. */
+export function goneLines({ gone }: SavedPlanReference, notSeen: string | null): string[] {
+  const kinds: readonly (readonly [string, readonly number[]])[] = [
+    ['access token', gone.accessTokens],
+    ['refresh token', gone.refreshTokens],
+    ['authorization code', gone.authorizationCodes],
+  ];
+  const what = notSeen === null ? 'Already gone' : 'Already gone, or not visible to this account';
+  return kinds
+    .filter(([, ids]) => ids.length > 0)
+    .map(([name, ids]) => `${what}: ${countText(ids.length, name)} of the plan (${idsText(ids)}).`);
 }
 
 /** The number of each kind, if the plan covers more than access tokens. */
@@ -116,7 +140,7 @@ export function tallyLines(kind: string, tallies: readonly Tally[], unit = 'toke
   ];
 }
 
-function keptLines({ kept, absentIds, ownTokenIds }: RevocationPlan): string[] {
+function keptLines({ kept, absentIds, ownTokenIds, saved }: RevocationPlan): string[] {
   const lines = [
     ...kept.map(({ tokenId, reason }) => `Skipped: token ${tokenId}, which ${reason}.`),
     ...(ownTokenIds.length === 0
@@ -126,7 +150,7 @@ function keptLines({ kept, absentIds, ownTokenIds }: RevocationPlan): string[] {
             'context. The context then needs a new one.',
         ]),
   ];
-  if (absentIds.length > 0)
+  if (absentIds.length > 0 && saved === undefined)
     lines.push(`Not found: ${countText(absentIds.length, 'id')} (${idsText(absentIds)}).`);
   return lines.length === 0 ? [] : ['', ...lines];
 }
@@ -202,6 +226,27 @@ function incomplete({ notSeen }: RevocationPlan): TokenctlError | undefined {
   if (notSeen === null) return undefined;
   return new TokenctlError('partly_done', `The plan is incomplete: ${notSeen}`, {
     hint: "Use a superuser's account, or a database context.",
+  });
+}
+
+/** Where a plan was saved, as a line. */
+export function savedText({ path, digest }: { readonly path: string; readonly digest: string }): string {
+  return `Saved the plan to ${printable.value(path)}, digest ${digest.slice(0, 12)}. Nothing was revoked.\n`;
+}
+
+/** A plan that was saved to a file, as a result; the JSON is `{ planFile, digest, plan }`. */
+export function savedPlanResult(
+  plan: RevocationPlan,
+  {
+    description,
+    path,
+    digest,
+  }: { readonly description: TargetDescription; readonly path: string; readonly digest: string },
+): Report {
+  return report({
+    json: { planFile: path, digest, plan: planToJson(plan) },
+    text: () => `${planText(plan, description)}\n${savedText({ path, digest })}`,
+    failure: incomplete(plan),
   });
 }
 

@@ -139,7 +139,12 @@ function ascending(userIds: 'all' | number[]): PlannedSessions['userIds'] {
   return userIds === 'all' ? userIds : userIds.sort((a, b) => a - b);
 }
 
-function refuseTooLarge(planned: number, atMost: number | undefined): void {
+/**
+ * Refuses a plan of more tokens than allowed.
+ *
+ * @throws TokenctlError `plan_too_large`
+ */
+export function refuseTooLarge(planned: number, atMost: number | undefined): void {
   if (atMost === undefined || planned <= atMost) return;
   throw new TokenctlError(
     'plan_too_large',

@@ -1,6 +1,6 @@
 import { IdSet } from '../../domain/compact-collections.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Kept, Outcome, RevocationPlan, StaysAlive } from '../../domain/plan.ts';
+import type { Kept, Outcome, RevocationPlan, SavedPlanReference, StaysAlive } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { type FailedToken, type OutcomeCounts, OutcomeTally } from '../journal/batches.ts';
 import type { OperationRun, Stopped } from '../journal/operation-run.ts';
@@ -43,6 +43,8 @@ export interface RevocationReport {
   readonly verified: boolean;
   /** Whether the caller's own credential was revoked, shown by its being refused afterwards. */
   readonly ownAccessEnded: boolean;
+  /** The saved plan that was applied; absent for others. */
+  readonly plan?: SavedPlanReference;
   readonly kept: readonly Kept[];
   readonly staysAlive: readonly StaysAlive[];
   /** Whether a signal ended the work early. */
@@ -86,6 +88,7 @@ export function openingOf(plan: RevocationPlan): EntryDraft['data'] {
     kept: plan.kept.map(({ tokenId }) => tokenId),
     own: plan.ownTokenIds,
     users: plan.byUser.length,
+    ...(plan.saved && { plan: { digest: plan.saved.digest, made: plan.saved.made } }),
     ...(reach.refreshTokens && {
       refreshTokens: { beside: plan.refreshTokensBeside, alone: plan.refreshTokenIds.length },
     }),
@@ -103,6 +106,7 @@ export function openingOf(plan: RevocationPlan): EntryDraft['data'] {
 export function closingOf(report: RevocationReport): EntryDraft['data'] {
   const {
     kept: _kept,
+    plan: _plan,
     staysAlive,
     run: _run,
     refreshTokens,

@@ -84,6 +84,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
     verification,
     verified: verification.result === 'checked',
     ownAccessEnded: read.ownAccessEnded,
+    ...(plan.saved && { plan: plan.saved }),
     kept: plan.kept,
     staysAlive: datedFrom(plan.staysAlive, clock.now()),
     interrupted: work.interrupted && unfinished,

@@ -9,6 +9,7 @@ const promised: Record<TokenctlErrorCode, number> = {
   not_found: 2,
   lockout_refused: 2,
   plan_too_large: 2,
+  plan_outdated: 2,
   not_confirmed: 2,
   findings: 3,
   credentials_refused: 4,

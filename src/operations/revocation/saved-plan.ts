@@ -1,0 +1,260 @@
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { RevocationPlan, SavedPlanReference } from '../../domain/plan.ts';
+import { PlanBuilder } from '../../domain/plan-builder.ts';
+import { selectionOf } from '../../domain/remedies.ts';
+import type { Token } from '../../domain/token.ts';
+import { entryTarget, isSameController } from '../journal/journal.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import { unseenPart } from '../visibility.ts';
+import { refuseTooLarge } from './plan-revocation.ts';
+
+/** A token of a saved plan: what tells it from another one with the same id. Never its value. */
+interface PlannedToken {
+  readonly id: number;
+  /** The owner; null where the owner's row is gone. */
+  readonly user: { readonly id: number; readonly username: string } | null;
+  /** The application's name; null for a personal token. */
+  readonly application: string | null;
+  /** RFC 3339. */
+  readonly created: string;
+  /** As of {@link Token.fingerprint}; authorization codes have none. */
+  readonly fingerprint: string | null;
+}
+
+/** A plan that was saved, so that it can be reviewed and applied later. Plain JSON without secrets. */
+export interface SavedPlan {
+  readonly format: 'tokenctl-plan';
+  readonly version: 1;
+  /** When (RFC 3339), and by whom: as the actor of an entry of the audit log. */
+  readonly made: { readonly at: string; readonly by: Readonly<Record<string, string>> };
+  /** As the target of an entry of the audit log. */
+  readonly target: Readonly<Record<string, string>>;
+  /** The selection in words. */
+  readonly selection: string;
+  /** Whether the refresh tokens of the access tokens are revoked with them. */
+  readonly withRefreshTokens: boolean;
+  /** Whether the own credential may be revoked. */
+  readonly includeOwn: boolean;
+  readonly accessTokens: readonly PlannedToken[];
+  /** Refresh tokens without one of these access tokens. */
+  readonly refreshTokens: readonly PlannedToken[];
+  readonly authorizationCodes: readonly PlannedToken[];
+  /** SHA-256 (hex) of the canonical JSON (RFC 8785) of all the others. */
+  readonly digest: string;
+}
+
+/** How many tokens a saved plan holds at most: it is meant to be read. */
+const MAX_TOKENS = 100_000;
+
+/**
+ * Saves a plan: reads what tells its tokens from others that might have their ids later. Changes nothing.
+ *
+ * @throws TokenctlError `plan_too_large` above 100,000 tokens, and whatever the target throws.
+ */
+export async function savePlan(options: {
+  readonly plan: RevocationPlan;
+  readonly includeOwn: boolean;
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly at: Date;
+  readonly by: Readonly<Record<string, string>>;
+}): Promise<SavedPlan> {
+  const { plan, target, description } = options;
+  refuseTooLarge(plan.tokenIds.length + plan.refreshTokenIds.length, MAX_TOKENS);
+  const { tokenIds, refreshTokenIds, authorizationCodeIds: codeIds } = plan;
+  const saved: Omit<SavedPlan, 'digest'> = {
+    format: 'tokenctl-plan',
+    version: 1,
+    made: { at: options.at.toISOString(), by: options.by },
+    target: entryTarget(description),
+    selection: plan.selection,
+    withRefreshTokens: plan.reach.refreshTokens,
+    includeOwn: options.includeOwn,
+    accessTokens: await planned(tokenIds, target.tokens({ ids: tokenIds })),
+    refreshTokens: await planned(refreshTokenIds, target.refreshTokens({ ids: refreshTokenIds })),
+    authorizationCodes: await planned(codeIds, target.authorizationCodes({ ids: codeIds, state: 'live' })),
+  };
+  return { ...saved, digest: digestOf(saved) };
+}
+
+/** What a plan saves of a token. */
+type Identity = Pick<Token, 'id' | 'user' | 'application' | 'created'> & {
+  readonly fingerprint?: string | null;
+};
+
+async function planned(ids: readonly number[], tokens: AsyncIterable<Identity>): Promise<PlannedToken[]> {
+  const found: PlannedToken[] = [];
+  if (ids.length > 0) for await (const token of tokens) found.push(plannedToken(token));
+  return found;
+}
+
+function plannedToken({ id, user, application, created, fingerprint }: Identity): PlannedToken {
+  return {
+    id,
+    user: user === null ? null : { id: user.id, username: user.username },
+    application: application?.name ?? null,
+    created: created.toISOString(),
+    fingerprint: fingerprint ?? null,
+  };
+}
+
+/** The digest that a saved plan must have; a plan that was edited has another. */
+export function digestOf(saved: Omit<SavedPlan, 'digest'>): string {
+  const { digest: _, ...others } = saved as SavedPlan;
+  return createHash('sha256')
+    .update(canonicalize(others) ?? '')
+    .digest('hex');
+}
+
+/**
+ * Plans the revocation of exactly the tokens of a saved plan that still exist. Those that are gone are in `saved.gone`.
+ * Reads only.
+ *
+ * @throws TokenctlError `plan_outdated` for the plan of another controller, or if an id now belongs to another token;
+ * `unsupported` if this target cannot revoke the refresh tokens or authorization codes of the plan; `plan_too_large`; and
+ * whatever the target throws.
+ */
+export async function planFromSaved(options: {
+  readonly saved: SavedPlan;
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly atMost?: number | undefined;
+}): Promise<RevocationPlan> {
+  const { saved, target, description } = options;
+  requireApplicable(saved, description);
+  const reach = {
+    refreshTokens: saved.withRefreshTokens,
+    authorizationCodes: saved.authorizationCodes.length > 0,
+    sessions: false,
+  };
+  const builder = new PlanBuilder({
+    selection: saved.selection,
+    ownTokenIds: await target.ownTokenIds(),
+    includeOwn: saved.includeOwn,
+    reach,
+  });
+  const accessTokens = new Expected('access token', saved.accessTokens);
+  await accessTokens.each(
+    (ids) => target.tokens({ ids }),
+    (token) => builder.add(token),
+  );
+  const refreshTokens = new Expected('refresh token', saved.refreshTokens);
+  await refreshTokens.each(
+    (ids) => target.refreshTokens({ ids, states: UNREVOKED }),
+    (token) => builder.addRefreshToken(token),
+  );
+  const codes = new Expected('authorization code', saved.authorizationCodes);
+  await codes.each(
+    (ids) => target.authorizationCodes({ ids, state: 'live' }),
+    (code) => builder.addAuthorizationCode(code),
+  );
+  const changed = [accessTokens, refreshTokens, codes].flatMap(({ changed }) => changed);
+  if (changed.length > 0) throw changedError(changed);
+  const gone = {
+    accessTokens: accessTokens.gone,
+    refreshTokens: refreshTokens.gone,
+    authorizationCodes: codes.gone,
+  };
+  const isWhole = Object.values(gone).every((ids) => ids.length === 0);
+  const plan = builder.build({
+    staysAlive: await target.staysAlive({
+      tokensWithRefreshToken: builder.tokensWithRefreshToken,
+      reach,
+      selection: selectionOf({ ids: [] }, builder.ownerNames),
+    }),
+    absentIds: gone.accessTokens,
+    notSeen: isWhole ? null : unseenPart(description, {}),
+  });
+  refuseTooLarge(plan.tokenIds.length + plan.refreshTokenIds.length, options.atMost);
+  return { ...plan, saved: referenceTo(saved, gone) };
+}
+
+/** The states of refresh tokens that a revocation changes. */
+const UNREVOKED = ['live', 'orphaned'] as const;
+
+function referenceTo(saved: SavedPlan, gone: SavedPlanReference['gone']): SavedPlanReference {
+  const { digest, made, accessTokens, refreshTokens, authorizationCodes } = saved;
+  return {
+    digest,
+    made,
+    accessTokens: accessTokens.length,
+    refreshTokens: refreshTokens.length,
+    authorizationCodes: authorizationCodes.length,
+    gone,
+  };
+}
+
+/** The tokens of a plan, and what became of them. */
+class Expected {
+  readonly #kind: string;
+  readonly #tokens: ReadonlyMap<number, PlannedToken>;
+  readonly #missing: Set<number>;
+  /** Tokens whose id belongs to another one now, as text. */
+  readonly changed: string[] = [];
+
+  constructor(kind: string, tokens: readonly PlannedToken[]) {
+    this.#kind = kind;
+    this.#tokens = new Map(tokens.map((token) => [token.id, token]));
+    this.#missing = new Set(this.#tokens.keys());
+  }
+
+  get gone(): readonly number[] {
+    return [...this.#missing];
+  }
+
+  /** Gives each token that is still the same. Asks nothing if none is expected. */
+  async each<Found extends Identity>(
+    read: (ids: readonly number[]) => AsyncIterable<Found>,
+    add: (token: Found) => void,
+  ): Promise<void> {
+    if (this.#tokens.size === 0) return;
+    for await (const token of read([...this.#tokens.keys()])) {
+      this.#missing.delete(token.id);
+      const expected = this.#tokens.get(token.id);
+      if (expected !== undefined && isSame(expected, plannedToken(token))) add(token);
+      else this.changed.push(`${this.#kind} ${token.id}`);
+    }
+  }
+}
+
+/** Names may change; the owner's id, the time and the value do not. */
+function isSame(one: PlannedToken, other: PlannedToken): boolean {
+  const sameValue =
+    one.fingerprint === null || other.fingerprint === null || one.fingerprint === other.fingerprint;
+  return one.created === other.created && one.user?.id === other.user?.id && sameValue;
+}
+
+function requireApplicable(saved: SavedPlan, description: TargetDescription): void {
+  const { target } = saved;
+  if (!isSameController(target, description)) {
+    throw new TokenctlError(
+      'plan_outdated',
+      `The plan was made for ${target['address']} (context ${target['context']}), not for ${description.address}`,
+      { hint: 'Select the context of the plan with --context.' },
+    );
+  }
+  const { refreshTokens, authorizationCodes } = description.capabilities;
+  const needsDatabase =
+    (saved.withRefreshTokens && !refreshTokens) ||
+    (saved.authorizationCodes.length > 0 && !authorizationCodes);
+  if (!needsDatabase) return;
+  throw new TokenctlError(
+    'unsupported',
+    `The plan includes refresh tokens or authorization codes, which cannot be revoked at ${description.address}`,
+    { hint: `Use the context of the plan (${target['context']}), or make a new plan here.` },
+  );
+}
+
+/** How many changed tokens the message names. */
+const NAMED = 5;
+
+function changedError(changed: readonly string[]): TokenctlError {
+  const more = changed.length > NAMED ? ` and ${changed.length - NAMED} more` : '';
+  return new TokenctlError(
+    'plan_outdated',
+    `The plan is outdated: ${changed.slice(0, NAMED).join(', ')}${more} is no longer the token of the plan`,
+    { hint: 'Make a new plan with --plan-out.', details: { changed } },
+  );
+}

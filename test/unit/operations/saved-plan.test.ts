@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
+import { revokeTokens } from '../../../src/operations/revocation/revoke-tokens.ts';
+import {
+  digestOf,
+  planFromSaved,
+  type SavedPlan,
+  savePlan,
+} from '../../../src/operations/revocation/saved-plan.ts';
+import { incidentFixture } from '../../support/incident-fixture.ts';
+
+type Fixture = Awaited<ReturnType<typeof incidentFixture>>;
+
+/** Saves the plan to revoke everything of alice, as it is after JSON. */
+async function saved(at: Fixture): Promise<SavedPlan> {
+  const { target, description, clock, actor: by } = at.common;
+  const plan = await planRevocation({ target, clock, description, selector: { users: ['alice'] } });
+  const made = await savePlan({ plan, includeOwn: false, target, description, at: clock.now(), by });
+  return JSON.parse(JSON.stringify(made)) as SavedPlan;
+}
+
+const apply = (at: Fixture, plan: SavedPlan) => planFromSaved({ ...at.common, saved: plan });
+
+describe('a saved plan', () => {
+  test('says what tells its tokens from others, and is applied as it was made', async () => {
+    await using at = await incidentFixture('database');
+    const file = await saved(at);
+    expect(file).toMatchObject({ made: { by: at.common.actor }, digest: digestOf(file) });
+    expect(file.accessTokens[0]).toMatchObject({ user: { username: 'alice' }, created: expect.any(String) });
+    const planned = file.accessTokens.map(({ id }) => id);
+    const [, other] = [...at.target.alive.values()].filter(({ id }) => planned.includes(id));
+    if (other !== undefined) at.target.alive.set(99, { ...other, id: 99 });
+    const plan = await apply(at, file);
+    expect(plan.tokenIds).toEqual(planned);
+    const report = await revokeTokens({ ...at.common, plan });
+    expect(report).toMatchObject({ verified: true, plan: { digest: file.digest } });
+    expect(report.revoked).toBe(planned.length);
+    expect([...at.target.alive.keys()]).toContain(99);
+    const [opening] = await at.entries();
+    expect(opening?.data).toMatchObject({ plan: { digest: file.digest } });
+
+    const again = await apply(at, file);
+    expect(again).toMatchObject({
+      tokenIds: [],
+      refreshTokenIds: [],
+      saved: { gone: { accessTokens: planned } },
+    });
+  });
+
+  test('is refused where an id belongs to another token, and nothing is changed', async () => {
+    await using at = await incidentFixture('database');
+    const file = await saved(at);
+    const [first] = file.accessTokens;
+    const token = at.target.alive.get(first?.id ?? 0);
+    if (token === undefined) throw new Error('no token');
+    for (const change of [
+      { created: new Date(token.created.getTime() + 1) },
+      { user: { id: 77, username: 'alice' } },
+      { fingerprint: 'ffffffffffff' },
+    ]) {
+      at.target.alive.set(token.id, { ...token, fingerprint: 'aaaaaaaaaaaa', ...change });
+      const plan = {
+        ...file,
+        accessTokens: file.accessTokens.map((each) => ({ ...each, fingerprint: 'aaaaaaaaaaaa' })),
+      };
+      await expect(apply(at, plan)).rejects.toMatchObject({ code: 'plan_outdated' });
+    }
+    // A name may change, and a context without fingerprints tells none.
+    at.target.alive.set(token.id, {
+      ...token,
+      fingerprint: null,
+      user: token.user && { ...token.user, username: 'al' },
+    });
+    expect((await apply(at, file)).tokenIds).toContain(token.id);
+    expect(await at.entries()).toEqual([]);
+  });
+
+  test('is refused at another controller, and where refresh tokens cannot be revoked', async () => {
+    await using at = await incidentFixture('database');
+    const file = await saved(at);
+    const elsewhere = { ...file, target: { context: 'west', address: 'https://west.example.org' } };
+    await expect(apply(at, elsewhere)).rejects.toMatchObject({ code: 'plan_outdated' });
+    const capabilities = { ...at.common.description.capabilities, refreshTokens: false };
+    const description = { ...at.common.description, capabilities };
+    await expect(planFromSaved({ ...at.common, description, saved: file })).rejects.toMatchObject({
+      code: 'unsupported',
+    });
+  });
+
+  test('of what is gone is not said to be gone by an account that sees part', async () => {
+    await using at = await incidentFixture('database');
+    const file = await saved(at);
+    at.target.alive.delete(file.accessTokens[0]?.id ?? 0);
+    expect(await apply(at, file)).toMatchObject({ notSeen: null });
+    const part = {
+      kind: 'part',
+      tokens: 'its own tokens',
+      users: '',
+      applications: '',
+      organizations: [],
+    } as const;
+    const description = { ...at.common.description, visibility: part };
+    expect(await planFromSaved({ ...at.common, description, saved: file })).toMatchObject({
+      notSeen: expect.stringContaining('sees only its own tokens'),
+    });
+  });
+
+  test('that was edited has another digest', async () => {
+    await using at = await incidentFixture('database');
+    const file = await saved(at);
+    const edited = { ...file, accessTokens: file.accessTokens.slice(1) };
+    expect(digestOf(edited)).not.toBe(file.digest);
+  });
+});
