@@ -16,7 +16,7 @@ environment variable, from stdin or, without a flag, from a prompt. A database p
 current one.
 
 With --json, prints name, current, kind and file (the configuration file). For kind rest, also url, username, \
-credential (kind, and file or env), caFile, verifyTls and component. For kind database, also database (a URL, or \
+credential (kind, and file or env), caFile, verifyTls, component and databaseContext. For kind database, also database (a URL, or \
 file or env).`;
 
   static override examples = [
@@ -45,6 +45,11 @@ file or env).`;
     }),
     component: option({ options: ['gateway', 'controller'] as const })({
       summary: 'Use only this component of a platform. Default: both.',
+    }),
+    'database-context': string({
+      summary: "The existing context of the same controller's database, to name in printed commands.",
+      helpValue: 'NAME',
+      exclusive: ['database', 'database-file', 'database-env'],
     }),
     group: string({
       summary: 'Add the context to this group; --context GROUP selects all its members.',

@@ -67,13 +67,17 @@ export function sessionsRemedy(selection: RemedySelection, place: RemedyPlace): 
   const users = selection.kind === 'users' ? selection.names : selection.owners;
   const isAll = selection.kind === 'all';
   if (databaseContext !== undefined) {
-    return isAll
-      ? `Run \`tokenctl sessions expire --context ${shellWord(databaseContext)} --all\`.`
+    if (isAll) return `Run \`tokenctl sessions expire --context ${shellWord(databaseContext)} --all\`.`;
+    return users.length === 0
+      ? `The owners of the tokens were not read. Choose them from \`tokenctl sessions list --context ${shellWord(databaseContext)}\`, and end their sessions with tokenctl sessions expire.`
       : `Run ${forUsers(users, databaseContext, 'sessions expire')}.`;
   }
   const { endSessions } = managementCommands(dialect);
   if (endSessions === null) {
     return 'Use a database context with `tokenctl sessions expire`, which requires a recent release of the gateway: `aap-gateway-manage clearsessions` only removes expired sessions.';
+  }
+  if (!isAll && users.length === 0) {
+    return 'The owners of the tokens were not read. Use a database context: tokenctl sessions list shows whose sessions there are.';
   }
   return isAll ? `Run \`${endSessions}\` on the server.` : onServer(endSessions, users);
 }

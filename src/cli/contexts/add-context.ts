@@ -31,6 +31,7 @@ export interface ContextRequest {
       readonly replace?: boolean | undefined;
       readonly component?: 'gateway' | 'controller' | undefined;
       readonly group?: readonly string[] | undefined;
+      readonly 'database-context'?: string | undefined;
     };
 }
 
@@ -47,6 +48,7 @@ export async function contextFlow(request: ContextRequest): Promise<Report> {
   requireFreeName(configuration, name, flags.replace === true);
   requireGroupNames(configuration, { context: name, groups });
   const outline = outlineOf(request);
+  requireDatabaseContext(configuration, outline);
   if (outline.database !== undefined) requireNoCredential(flags);
   else if (outline.caFile !== undefined) requireReadable(outline.caFile, 'The file of --ca-file');
   const context = outline.database === undefined ? await withCredential(outline, request) : outline;
@@ -73,6 +75,21 @@ function outlineOf({ environment, name, flags }: ContextRequest): NamedContext {
     ...(caFile !== undefined && { caFile: absolutePath(caFile, process.cwd(), environment) }),
     ...(verifyTls !== undefined && { verifyTls }),
     ...(component !== undefined && { component }),
+    ...(flags['database-context'] !== undefined && { databaseContext: flags['database-context'] }),
+  });
+}
+
+/**
+ * Requires the context of --database-context to be one of a database. The schema checks it too, with the name of the file.
+ *
+ * @throws TokenctlError `usage`
+ */
+function requireDatabaseContext({ contexts }: Configuration, context: NamedContext): void {
+  const name = context.database === undefined ? context.databaseContext : undefined;
+  if (name === undefined || contexts[name]?.database !== undefined) return;
+  const problem = contexts[name] === undefined ? 'does not exist' : 'is not the context of a database';
+  throw new TokenctlError('usage', `--database-context: "${name}" ${problem}`, {
+    hint: `Add it first: tokenctl context add ${name === '' ? 'NAME' : name} --database-file FILE`,
   });
 }
 

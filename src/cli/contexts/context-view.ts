@@ -23,6 +23,8 @@ interface RestContextJson {
   readonly verifyTls: boolean;
   /** The selected component of a platform; absent for all components. */
   readonly component?: 'gateway' | 'controller' | undefined;
+  /** The context of the same controller's database, if one is named. */
+  readonly databaseContext?: string | undefined;
 }
 
 /** A context of a database as `--json` shows it. */
@@ -84,6 +86,7 @@ export function contextToJson(context: NamedContext, current: boolean): ContextJ
     caFile,
     verifyTls: verifyTls ?? true,
     component,
+    databaseContext,
   };
 }
 

@@ -38,6 +38,22 @@ describe('context add', () => {
     expect(readFileSync(config, 'utf8')).not.toContain('s3cr3t');
   });
 
+  test('names the context of the same database, which must exist', async () => {
+    const { run, token, folder } = home();
+    const named = [...URL_FLAG, '--token-file', token, '--database-context', 'live-db'];
+    const early = await run(['add', 'live', ...named]);
+    expect(early.code).toBe(2);
+    expect(early.stderr).toContain('--database-context: "live-db" does not exist.');
+    expect(early.stderr).toContain('tokenctl context add live-db --database-file FILE');
+    const url = join(folder, 'db.url');
+    writeFileSync(url, 'postgres://awx@127.0.0.1/awx\n', { mode: 0o600 });
+    await run(['add', 'live-db', '--database-file', url]);
+    const added = await run(['add', 'live', ...named, '--json']);
+    expect([added.code, JSON.parse(added.stdout).databaseContext]).toEqual([0, 'live-db']);
+    const wrong = await run(['add', 'lab', ...URL_FLAG, '--token-file', token, '--database-context', 'live']);
+    expect(wrong.stderr).toContain('"live" is not the context of a database');
+  });
+
   test('keeps a password from stdin in a file of its own', async () => {
     const { run, folder, config } = home();
     const added = await run(['add', 'lab', ...URL_FLAG, '--username', 'admin', '--password-stdin'], {

@@ -42,10 +42,18 @@ describe('a remedy does no more than the selection', () => {
   });
 
   test('never leaves the name out, with which a management command would act on all users', () => {
-    for (const selection of [users(''), users(), users(...Array.from({ length: 21 }, (_, n) => `u${n}`))]) {
+    expect(refreshTokensRemedy(users(), rest)).toContain('--user NAME');
+    expect(sessionsRemedy(users(), rest)).not.toContain('expire_sessions');
+    for (const selection of [users(''), users(...Array.from({ length: 21 }, (_, n) => `u${n}`))]) {
       expect(refreshTokensRemedy(selection, rest)).toContain('--user NAME');
       expect(sessionsRemedy(selection, rest)).toContain('--user NAME');
     }
+  });
+
+  test('of sessions whose owners were not read has no placeholder', () => {
+    const application = selectionOf({ applications: ['CI'] }, []);
+    for (const place of [rest, both]) expect(sessionsRemedy(application, place)).not.toContain('NAME');
+    expect(sessionsRemedy(application, both)).toContain('`tokenctl sessions list --context production-db`');
   });
 
   test('of everything covers everything', () => {
