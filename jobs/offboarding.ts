@@ -40,7 +40,11 @@ export const offboarding: Job<TargetJobContext, OffboardingParameters> = {
       await revokeTokens({ ...context, plan, reason: 'scheduled offboarding' }),
       counted,
     );
-    const text = `Ended the access of users who left or are deactivated. Users with tokens: ${owners.join(', ') || 'none'}.`;
+    const left = plan.staysAlive.map(({ what }) => what.replaceAll('_', ' '));
+    const text = [
+      `Users who left or are deactivated: ${users.length}. Users with tokens: ${owners.join(', ') || 'none'}.`,
+      ...(left.length === 0 ? [] : [`Not ended by this job: ${left.join(', ')}.`]),
+    ].join('\n');
     return { ...report, notices: [{ subject: report.message, text, severity: 'info' }] };
   },
 };

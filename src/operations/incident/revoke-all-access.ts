@@ -176,11 +176,12 @@ async function drainRefreshTokens(work: OperationRun, selector: Selector): Promi
     if (left === 0 || round.isStuck) break;
   }
   if (tries === 0) return null;
-  const rest = left === 0 ? '' : `; ${left} are still live`;
+  const rest = left === 0 ? '' : `; ${left} ${left === 1 ? 'was' : 'were'} live when last listed`;
+  const tokens = revoked === 1 ? 'token' : 'tokens';
   return {
     step: 'refresh_tokens',
     result: left === 0 ? 'done' : 'partly',
-    message: `Revoked ${revoked} more refresh tokens that clients obtained meanwhile, in ${tries} attempts${rest}.`,
+    message: `Revoked ${revoked} more refresh ${tokens} that clients obtained meanwhile, in ${tries} ${tries === 1 ? 'attempt' : 'attempts'}${rest}.`,
   };
 }
 
@@ -192,19 +193,19 @@ interface Chase {
   readonly until: number;
 }
 
-/** What tries together came to. */
+/** What tries together came to; kept up to date while they run, so that it is true of tries that fail as well. */
 interface Round {
-  readonly revoked: number;
-  readonly tries: number;
-  /** How many were live at the end. */
-  readonly left: number;
+  revoked: number;
+  tries: number;
+  /** How many were live when they were last listed. */
+  left: number;
   /** Whether nothing of the last try could be revoked, and would not be by another. */
-  readonly isStuck: boolean;
+  isStuck: boolean;
 }
 
 /** One round of tries between an intent and its outcome. */
-async function recordedRound(work: OperationRun, chase: Chase): Promise<Round> {
-  let round: Round = { revoked: 0, tries: 0, left: chase.ids.length, isStuck: true };
+async function recordedRound(work: OperationRun, chase: Chase): Promise<Readonly<Round>> {
+  const round: Round = { revoked: 0, tries: 0, left: chase.ids.length, isStuck: false };
   await work.part(async () => {
     const { users, applications } = chase.selector;
     const intent = await work.journal.intent({
@@ -216,7 +217,7 @@ async function recordedRound(work: OperationRun, chase: Chase): Promise<Round> {
     const touched: number[] = [];
     const outcome = new BatchOutcome('refresh_tokens', { ids: touched });
     try {
-      round = await tries(work, { ...chase, outcome, touched });
+      await tries(work, { ...chase, outcome, touched, round });
     } catch (error) {
       if (!(error instanceof TokenctlError)) throw error;
       work.stop(error);
@@ -230,28 +231,41 @@ async function recordedRound(work: OperationRun, chase: Chase): Promise<Round> {
 /** Lists and revokes until none is live, or it is time to tell the log. */
 async function tries(
   work: OperationRun,
-  chase: Chase & { readonly outcome: BatchOutcome; readonly touched: number[] },
-): Promise<Round> {
+  chase: Chase & {
+    readonly outcome: BatchOutcome;
+    readonly touched: number[];
+    readonly round: Round;
+  },
+): Promise<void> {
   const { target } = work;
+  const { round } = chase;
   const until = Math.min(chase.until, performance.now() + ROUND_MS);
-  let [revoked, count, isStuck] = [0, 0, false];
   let ids = await liveRefreshTokens(target, chase.selector);
-  while (ids.length > 0 && !isStuck && !work.shouldStop && (count === 0 || performance.now() < until)) {
+  round.left = ids.length;
+  while (
+    ids.length > 0 &&
+    !round.isStuck &&
+    !work.shouldStop &&
+    (round.tries === 0 || performance.now() < until)
+  ) {
     let failed = 0;
+    round.tries += 1;
     for await (const each of target.revokeRefreshTokens(ids)) {
       work.acted = true;
-      if (each.result === 'revoked') revoked += 1;
+      if (each.result === 'revoked') {
+        round.revoked += 1;
+        round.left -= 1;
+      }
       if (each.result === 'failed') failed += 1;
       // Refreshed before its turn came: what is there instead is next.
       if (each.result === 'unchanged') continue;
       chase.touched.push(each.tokenId);
       chase.outcome.add(each);
     }
-    count += 1;
-    isStuck = failed === ids.length;
+    round.isStuck = failed === ids.length;
     ids = await liveRefreshTokens(target, chase.selector);
+    round.left = ids.length;
   }
-  return { revoked, tries: count, left: ids.length, isStuck };
 }
 
 /**

@@ -79,6 +79,7 @@ export function revocationJobReport(
   counted: Readonly<Record<string, unknown>>,
 ): JobReport {
   const { planned, revoked, unchanged, failed, notTried, stillAlive, refreshTokens, sessions, run } = report;
+  const { authorizationCodes: codes, verification } = report;
   const summary = {
     ...counted,
     planned,
@@ -87,11 +88,13 @@ export function revocationJobReport(
     failed: failed.length,
     notTried,
     stillAlive: stillAlive.length,
+    verification: verification.result,
     ...(refreshTokens !== null && { refreshTokens: refreshTokens.revoked }),
     ...(sessions !== null && { sessions: sessions.ended }),
     auditRun: run,
   };
-  const message = `Revoked ${revoked} of ${planned} tokens`;
+  const doubt = verification.result === 'not_checked' ? `. Not verified: ${verification.why}` : '';
+  const message = `Revoked ${revoked} of ${planned} tokens${doubt}`;
   if (report.interrupted)
     return { message: `${message} before it was told to end`, summary, revoked, interrupted: true };
   const alive =
@@ -99,6 +102,10 @@ export function revocationJobReport(
     notTried +
     stillAlive.length +
     (refreshTokens?.failed.length ?? 0) +
+    (refreshTokens?.notTried ?? 0) +
+    (refreshTokens?.stillAlive.length ?? 0) +
+    (codes?.failed.length ?? 0) +
+    (codes?.notTried ?? 0) +
     (sessions?.stillAlive ?? 0);
   if (alive === 0 && report.stopped === null) return { message, summary, revoked };
   throw new TokenctlError(

@@ -339,6 +339,30 @@ describe('a lockdown that meets resistance', () => {
     expect([...at.target.refresh.rows.values()].filter(({ revoked }) => revoked === null)).toEqual([]);
   });
 
+  test('keeps count of refresh tokens that were revoked before the target was lost', async () => {
+    await using at = await incidentFixture('database');
+    const { refresh } = at.target;
+    let passes = 0;
+    // Two come while the first pass is at work; the target is lost at the second of them.
+    at.target.onRevoke = () => {
+      passes += 1;
+      if (passes === 1) for (const id of [51, 52]) refresh.rows.set(id, refreshToken({ id }));
+      return undefined;
+    };
+    refresh.onChange = (id) => {
+      if (id === 52) throw new TokenctlError('target_unreachable', 'The connection was lost');
+      return undefined;
+    };
+    const report = await at.lockDown();
+    expect(report).toMatchObject({ result: 'partly', stopped: { code: 'target_unreachable' } });
+    expect(refresh.rows.get(51)?.revoked).not.toBeNull();
+    const drained = report.steps.find(({ step }) => step === 'refresh_tokens');
+    expect(drained).toMatchObject({ result: 'partly' });
+    expect(drained?.message).toBe(
+      'Revoked 1 more refresh token that clients obtained meanwhile, in 1 attempt; 1 was live when last listed.',
+    );
+  });
+
   test('goes on where a step is refused, and says so', async () => {
     await using at = await incidentFixture('database');
     at.target.onSettings = () => {

@@ -1,0 +1,85 @@
+import { globSync, readFileSync } from 'node:fs';
+import { parseAst } from 'rolldown/parseAst';
+import { expect, test } from 'vitest';
+
+const ROOT = new URL('../../../', import.meta.url);
+
+/** Words that say what became of access. A sentence that has one is a claim, unless it is listed below. */
+const CLAIM =
+  /\b(verified|closed|ended|revoked|lifted|deleted|deactivated|locked down|in effect|nothing|none|no (?:findings|lockdown|incidents?|tokens|longer)|gone|already|is off|refused after|accepted after)\b/i;
+
+/** Sentences with such a word that claim nothing about access at a target: plans, refusals, headings, and the tool itself. */
+const NO_CLAIMS: readonly RegExp[] = [
+  /Nothing was (?:changed|revoked)\.?\s*$/i,
+  /^Would |^Keep |^Check that |^Testing |^Verifying |^A revoked token$|^revoked refresh tokens$|^a deleted user$/,
+  /the audit log|exported already|^Closed …\.$|^Entries … to … are no longer|^Nothing to export|^Nothing to rotate/,
+  /cannot be revoked|^Not deactivated: |could not be|was not revoked: |which may change nothing|was already lifted$/,
+  /^No incident (?:is due|… at this target|selected)|^List them with |^The sweep |^The policy would revoke/,
+  /certificate (?:is )?(?:not )?verified|^delete expired and revoked|but several are audited$|prints nothing/,
+  /<!doctype html>|<h2>Findings|^Nothing was changed\. Repair|name any more: |Sessions are ended in the database only/,
+  /^already exists|^Add it first|except those already notified/,
+];
+
+interface Node {
+  readonly type?: string;
+  readonly value?: unknown;
+  readonly quasis?: readonly { readonly value: { readonly cooked: string } }[];
+}
+
+const SKIPPED = new Set([
+  'ImportDeclaration',
+  'ImportExpression',
+  'TSTypeAliasDeclaration',
+  'TSInterfaceDeclaration',
+]);
+
+/** The text of a string or template, `…` in place of each value; undefined for any other node. */
+function textOf({ type, value, quasis }: Node): string | undefined {
+  if (type === 'Literal') return typeof value === 'string' ? value : undefined;
+  return type === 'TemplateLiteral' ? quasis?.map((each) => each.value.cooked).join('…') : undefined;
+}
+
+/** The texts in a source. */
+function textsIn(source: string): string[] {
+  const texts: string[] = [];
+  const visit = (node: Node): void => {
+    if (SKIPPED.has(node.type ?? '')) return;
+    const text = textOf(node);
+    if (text !== undefined) texts.push(text);
+    for (const each of Object.values(node)) if (typeof each === 'object' && each !== null) visit(each);
+  };
+  visit(parseAst(source, { lang: 'ts' }) as Node);
+  return texts;
+}
+
+function claimsInSources(): Map<string, string> {
+  const claims = new Map<string, string>();
+  for (const file of globSync('{src/cli,src/operations,src/reports,jobs}/**/*.ts', { cwd: ROOT }).sort()) {
+    for (const text of textsIn(readFileSync(new URL(file, ROOT), 'utf8'))) {
+      const sentence = text.trim();
+      if (!CLAIM.test(sentence) || !sentence.includes(' ')) continue;
+      if (isOnPage(sentence) || !NO_CLAIMS.some((each) => each.test(sentence))) claims.set(sentence, file);
+    }
+  }
+  return claims;
+}
+
+const PAGE = new Set(
+  [...readFileSync(new URL('docs/claims.md', ROOT), 'utf8').matchAll(/^\| (`+)\s?(.*?)\s?\1 \| \S/gm)].map(
+    ([, , sentence = '']) => sentence,
+  ),
+);
+
+function isOnPage(sentence: string): boolean {
+  return PAGE.has(sentence);
+}
+
+test('every claim that can be printed is on the page of claims, with the check behind it', () => {
+  const missing = [...claimsInSources()].filter(([sentence]) => !isOnPage(sentence));
+  expect(missing.map(([sentence, file]) => `${file}: ${sentence}`)).toEqual([]);
+});
+
+test('the page of claims has no sentence that cannot be printed', () => {
+  const claims = claimsInSources();
+  expect([...PAGE].filter((sentence) => !claims.has(sentence))).toEqual([]);
+});
