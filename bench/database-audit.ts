@@ -20,7 +20,7 @@ async function wholeQuery(): Promise<string> {
     },
     execute: () => Promise.resolve(0),
   };
-  await readTokenPage(recorder, { layout: Estates.layout, criteria: {}, after: 0 });
+  await readTokenPage(recorder, { layout: Estates.layout, criteria: {}, range: { after: 0, last: null } });
   return text.replaceAll('$1', '0').replace(/LIMIT \d+$/, '');
 }
 

@@ -3,7 +3,7 @@ import type { Activity } from '../../domain/token.ts';
 import type { ActivitySelector } from '../../operations/ports/target.ts';
 import { contentTypeId } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
-import { Conditions, dateOf, inBatches, keysetPages, milliseconds, PAGE_SIZE } from './queries.ts';
+import { dateOf, type IdRange, idPages, inBatches, inRange, milliseconds, PAGE_SIZE } from './queries.ts';
 import { type Layout, TABLES } from './tables.ts';
 
 /** Streams the activity stream, oldest first. */
@@ -12,11 +12,9 @@ export async function* listActivity(
   selector: ActivitySelector,
 ): AsyncGenerator<Activity, void> {
   const { layout } = connection;
-  const pages = keysetPages({
-    start: 0,
-    keyOf: ({ id }: ActivityRow) => id,
-    read: (after) => connection.read((database) => readActivityPage(database, { layout, selector, after })),
-  });
+  const pages = idPages(connection.table('activity'), undefined, (database, range) =>
+    readActivityPage(database, { layout, selector, range }),
+  );
   for await (const rows of pages) {
     for (const { id, at, operation, object, object_id, changes, actor_id, actor } of rows) {
       yield {
@@ -131,13 +129,12 @@ interface ActivityRow {
 
 function readActivityPage(
   database: Queryable,
-  options: { readonly layout: Layout; readonly selector: ActivitySelector; readonly after: number },
+  options: { readonly layout: Layout; readonly selector: ActivitySelector; readonly range: IdRange },
 ): Promise<ActivityRow[]> {
-  const { layout, selector, after } = options;
+  const { layout, selector, range } = options;
   const { activity, users } = TABLES[layout];
   const sql = ACTIVITY_SQL[layout];
-  const where = new Conditions()
-    .add(after, (id) => `s.id > ${id}::bigint`)
+  const where = inRange('s.id', range)
     .add(selector.actorIds, (ids) => `${sql.actorId} = ANY(${ids}::bigint[])`)
     .add(selector.since, (at) => `${sql.at} >= ${at}::timestamptz`)
     .add(selector.until, (at) => `${sql.at} < ${at}::timestamptz`)

@@ -3,7 +3,7 @@ import type { Outcome } from '../../domain/plan.ts';
 import type { AuthorizationCode } from '../../domain/token.ts';
 import type { AuthorizationCodeSelector } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
-import { Conditions, dateOf, idPages, milliseconds, PAGE_SIZE } from './queries.ts';
+import { dateOf, type IdRange, idPages, inRange, milliseconds, PAGE_SIZE } from './queries.ts';
 import { resolveNames, TokenReferences } from './references.ts';
 import { processRows } from './revocation.ts';
 import { type Layout, TABLES } from './tables.ts';
@@ -15,10 +15,8 @@ export async function* listAuthorizationCodes(
 ): AsyncGenerator<AuthorizationCode, void> {
   const names = await resolveNames(connection, { users, applications });
   const { layout } = connection;
-  const pages = idPages(ids, (after, some) =>
-    connection.read((database) =>
-      readPage(database, { layout, after, criteria: { ...names, ids: some, state } }),
-    ),
+  const pages = idPages(connection.table('authorizationCodes'), ids, (database, range) =>
+    readPage(database, { layout, range, criteria: { ...names, state } }),
   );
   const references = new TokenReferences(layout);
   for await (const rows of pages) {
@@ -64,20 +62,17 @@ function readPage(
   database: Queryable,
   options: {
     readonly layout: Layout;
-    readonly after: number;
+    readonly range: IdRange;
     readonly criteria: {
-      readonly ids: readonly number[] | undefined;
       readonly userIds: readonly number[] | undefined;
       readonly applicationIds: readonly number[] | undefined;
       readonly state: AuthorizationCodeSelector['state'];
     };
   },
 ): Promise<CodeRow[]> {
-  const { layout, after, criteria } = options;
+  const { layout, range, criteria } = options;
   const { authorizationCodes, unredeemed } = TABLES[layout];
-  const where = new Conditions()
-    .add(after, (id) => `c.id > ${id}::bigint`)
-    .add(criteria.ids, (ids) => `c.id = ANY(${ids}::bigint[])`)
+  const where = inRange('c.id', range)
     .add(criteria.userIds, (ids) => `c.user_id = ANY(${ids}::bigint[])`)
     .add(criteria.applicationIds, (ids) => `c.application_id = ANY(${ids}::bigint[])`)
     .require(criteria.state === 'live' ? `c.expires > now()${unredeemed}` : 'c.expires <= now()');

@@ -3,11 +3,14 @@ import { type PostgresDatabase, sqlState } from '../../db/postgres.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RightsPurpose } from '../../operations/ports/target.ts';
 import type { RecognizedLayout } from './layout.ts';
+import type { IdTable } from './queries.ts';
 import { missingRights } from './rights.ts';
-import type { Layout } from './tables.ts';
+import { type Layout, TABLES } from './tables.ts';
 
 /** How many tables and grants an error names. Its details contain all grants. */
 const MAX_NAMED = 5;
+
+type TableWithIds = 'accessTokens' | 'refreshTokens' | 'authorizationCodes' | 'users' | 'activity';
 
 /** A database that was opened and recognized. */
 export class Connection {
@@ -26,6 +29,11 @@ export class Connection {
   /** `postgresql://host:port/database`. */
   get address(): string {
     return this.database.address;
+  }
+
+  /** One of the tables that have ids, to read it in pages. */
+  table(name: TableWithIds): IdTable {
+    return { name: TABLES[this.layout][name], read: (work) => this.read(work) };
   }
 
   /**

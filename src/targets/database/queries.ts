@@ -1,3 +1,5 @@
+import type { Queryable } from '../../db/database.ts';
+
 /** The conditions of a WHERE clause, built from constant SQL, and their parameters. */
 export class Conditions {
   readonly #conditions: string[] = ['TRUE'];
@@ -30,6 +32,14 @@ export class Conditions {
   }
 }
 
+/** The conditions on the ids of a page. */
+export function inRange(column: string, { after, last, ids }: IdRange): Conditions {
+  return new Conditions()
+    .add(after, (id) => `${column} > ${id}::bigint`)
+    .add(last ?? undefined, (id) => `${column} <= ${id}::bigint`)
+    .add(ids, (some) => `${column} = ANY(${some}::bigint[])`);
+}
+
 /** The earliest and latest dates of JavaScript (ECMAScript, 21.4.1.1), in milliseconds. */
 const MAX_DATE_MS = 8.64e15;
 
@@ -60,36 +70,64 @@ export const PAGE_SIZE = 5000;
 
 /**
  * Reads a table in pages, each after the key of the last row before it (keyset pagination): every page costs the same, no
- * transaction stays open, and rows that are deleted meanwhile shift nothing.
+ * transaction stays open, and rows that are deleted meanwhile shift nothing. Rows after the last key that the table has
+ * after the first page are not read: reading until nothing is left could go on for ever.
  *
- * @param options.read Reads at most {@link PAGE_SIZE} rows with a greater key, ordered by key.
+ * @param options.read Reads at most {@link PAGE_SIZE} rows with a greater key, up to `last` unless that is null, ordered by key.
+ * @param options.end Reads the last key; null if there is none. Called once, if there is more than one page.
  */
 export function keysetPages<Row, Key>(options: {
   readonly start: Key;
   readonly keyOf: (row: Row) => Key;
-  readonly read: (after: Key) => Promise<readonly Row[]>;
+  readonly read: (after: Key, last: Key | null) => Promise<readonly Row[]>;
+  readonly end: () => Promise<Key | null>;
 }): AsyncGenerator<readonly Row[], void> {
-  const { start, keyOf, read } = options;
+  const { start, keyOf, read, end } = options;
+  let last: Promise<Key | null> | undefined;
   return prefetch(
-    () => read(start),
+    () => read(start, null),
     (rows) => {
-      const last = rows.at(-1);
-      return rows.length < PAGE_SIZE || last === undefined ? null : () => read(keyOf(last));
+      const row = rows.at(-1);
+      if (rows.length < PAGE_SIZE || row === undefined) return null;
+      return async () => {
+        last ??= end();
+        const key = await last;
+        return key === null ? [] : read(keyOf(row), key);
+      };
     },
   );
 }
 
+/** A table with ids, and how it is read. */
+export interface IdTable {
+  readonly name: string;
+  readonly read: <T>(work: (database: Queryable) => Promise<T>) => Promise<T>;
+}
+
+/** Which rows a page has: with a greater id than `after`, up to `last` unless that is null, of these ids if there are any. */
+export interface IdRange {
+  readonly after: number;
+  readonly last: number | null;
+  readonly ids?: readonly number[] | undefined;
+}
+
 /**
- * Reads rows ascending by id: the rows of a list of ids in batches, or without a list all rows in pages.
+ * Reads rows of a table ascending by id: the rows of a list of ids in batches, or without a list all rows in pages.
  *
- * @param read Reads the rows after an id, limited to these ids if there are any.
+ * @param read Reads a page.
  */
 export function idPages<Row extends { readonly id: number }>(
+  table: IdTable,
   ids: readonly number[] | undefined,
-  read: (after: number, ids: readonly number[] | undefined) => Promise<readonly Row[]>,
+  read: (database: Queryable, range: IdRange) => Promise<readonly Row[]>,
 ): AsyncGenerator<readonly Row[], void> {
   if (ids === undefined) {
-    return keysetPages({ start: 0, keyOf: ({ id }) => id, read: (after) => read(after, undefined) });
+    return keysetPages({
+      start: 0,
+      keyOf: ({ id }) => id,
+      read: (after, last) => table.read((database) => read(database, { after, last })),
+      end: () => table.read((database) => readLastId(database, table.name)),
+    });
   }
   const batches = inBatches(
     [...new Set(ids)].sort((a, b) => a - b),
@@ -97,9 +135,15 @@ export function idPages<Row extends { readonly id: number }>(
   );
   const readNext = () => {
     const batch = batches.next();
-    return batch.done === true ? null : () => read(0, batch.value);
+    if (batch.done === true) return null;
+    return () => table.read((database) => read(database, { after: 0, last: null, ids: batch.value }));
   };
   return prefetch(readNext() ?? (() => Promise.resolve([])), readNext);
+}
+
+async function readLastId(database: Queryable, table: string): Promise<number | null> {
+  const [row] = await database.query<{ id: number | null }>(`SELECT max(t.id) AS id FROM ${table} t`);
+  return row?.id ?? null;
 }
 
 /** Splits a list into batches of at most this size. */

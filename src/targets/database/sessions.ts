@@ -117,22 +117,57 @@ function hashedKey(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 12);
 }
 
-/** @throws TokenctlError `unsupported` if no table holds the owners of sessions. */
-function sessionPages(
+/**
+ * Pages of sessions. Their keys are random, so that new sessions are also among those to read: no more of them are read than
+ * there were after the first page, and some that began since.
+ *
+ * @throws TokenctlError `unsupported` if no table holds the owners of sessions, `target_misbehaved` if sessions are created
+ * as fast as they are read: a list that was cut off would hide some.
+ */
+async function* sessionPages(
   connection: Connection,
   selector: SessionSelector,
-): AsyncIterable<readonly SessionRow[]> {
+): AsyncGenerator<readonly SessionRow[], void> {
   const { layout, recognized, address } = connection;
   if (!recognized.hasSessionOwners) {
     throw new TokenctlError('unsupported', `${address} does not store the owners of sessions`, {
       hint: `Upgrade the gateway to a release with the table ${TABLES[layout].sessionMemberships}. After \`DELETE FROM django_session\`, sessions are accepted until their entries in the cache of the gateway expire.`,
     });
   }
-  return keysetPages({
+  let most = Number.POSITIVE_INFINITY;
+  const pages = keysetPages({
     start: '',
-    keyOf: ({ key }) => key,
-    read: (after) => connection.read((database) => readSessionPage(database, { layout, selector, after })),
+    keyOf: ({ key }: SessionRow) => key,
+    read: (after, last) =>
+      connection.read((database) => readSessionPage(database, { layout, selector, after, last })),
+    end: async () => {
+      const { last, count } = await connection.read(readLastSession);
+      most = Math.ceil(count * 1.1) + 2 * PAGE_SIZE;
+      return last;
+    },
   });
+  let read = 0;
+  for await (const rows of pages) {
+    read += rows.length;
+    if (read > most) {
+      throw new TokenctlError(
+        'target_misbehaved',
+        `Sessions are created in ${address} as fast as they are read; gave up after ${read}`,
+        { hint: 'Find out what logs in so often, or select users.' },
+      );
+    }
+    yield rows;
+  }
+}
+
+/** The last key of the sessions that have not expired, and how many there are. */
+async function readLastSession(
+  database: Queryable,
+): Promise<{ readonly last: string | null; readonly count: number }> {
+  const [row] = await database.query<{ last: string | null; count: number }>(
+    'SELECT max(s.session_key) AS last, count(*)::int AS count FROM django_session s WHERE s.expire_date > now()',
+  );
+  return row ?? { last: null, count: 0 };
 }
 
 function sessionOf(row: SessionRow): Session {
@@ -158,12 +193,18 @@ interface SessionRow {
 /** A page of the sessions that have not expired, after a key, ordered by key. `session_data` is never read. */
 function readSessionPage(
   database: Queryable,
-  options: { readonly layout: Layout; readonly selector: SessionSelector; readonly after: string },
+  options: {
+    readonly layout: Layout;
+    readonly selector: SessionSelector;
+    readonly after: string;
+    readonly last: string | null;
+  },
 ): Promise<SessionRow[]> {
-  const { layout, selector, after } = options;
+  const { layout, selector, after, last } = options;
   const { sessionMemberships, users } = TABLES[layout];
   const where = new Conditions()
     .add(after, (key) => `s.session_key > ${key}::text`)
+    .add(last ?? undefined, (key) => `s.session_key <= ${key}::text`)
     .add('userIds' in selector ? selector.userIds : undefined, (ids) => `m.user_id = ANY(${ids}::bigint[])`);
   return database.query<SessionRow>(
     `SELECT s.session_key AS key, ${fingerprint('s.session_key')} AS fingerprint,

@@ -5,17 +5,27 @@ import type { Selector } from '../../domain/selector.ts';
 import type { RefreshToken, StoredRefreshTokenState, Token } from '../../domain/token.ts';
 import type { Identified, RefreshTokenSelector } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
-import { Conditions, dateOf, dateOrNull, idPages, inBatches, milliseconds, PAGE_SIZE } from './queries.ts';
+import {
+  Conditions,
+  dateOf,
+  dateOrNull,
+  type IdRange,
+  idPages,
+  inBatches,
+  inRange,
+  milliseconds,
+  PAGE_SIZE,
+} from './queries.ts';
 import { resolveNames, TokenReferences } from './references.ts';
 import { type Layout, TABLES, tokenFingerprint, tokenHash } from './tables.ts';
 
 /** Streams the access tokens of a selector, ascending by id. */
 export async function* listTokens(connection: Connection, selector: Selector): AsyncGenerator<Token, void> {
-  const { all: _, users, applications, ...rest } = selector;
+  const { all: _, ids, users, applications, ...rest } = selector;
   const criteria = { ...rest, ...(await resolveNames(connection, { users, applications })) };
   const { layout } = connection;
-  const pages = idPages(criteria.ids, (after, ids) =>
-    connection.read((database) => readTokenPage(database, { layout, after, criteria: { ...criteria, ids } })),
+  const pages = idPages(connection.table('accessTokens'), ids, (database, range) =>
+    readTokenPage(database, { layout, range, criteria }),
   );
   const references = new TokenReferences(layout);
   for await (const rows of pages) {
@@ -37,16 +47,14 @@ export async function* listTokens(connection: Connection, selector: Selector): A
   }
 }
 
-/** The criteria of a selector, with ids for names. All that are present must match. */
+/** The criteria of a selector other than its list of ids, with ids for names. All that are present must match. */
 type TokenCriteria = Omit<Selector, 'all' | 'ids' | 'users' | 'applications'> & {
-  readonly ids?: readonly number[] | undefined;
   readonly userIds?: readonly number[] | undefined;
   readonly applicationIds?: readonly number[] | undefined;
 };
 
 /** SQL for each criterion, on a row `t`. The type requires a line for each new criterion of a selector. */
 const CRITERIA: { readonly [Name in keyof Required<TokenCriteria>]: (parameter: string) => string } = {
-  ids: (ids) => `t.id = ANY(${ids}::bigint[])`,
   userIds: (ids) => `t.user_id = ANY(${ids}::bigint[])`,
   applicationIds: (ids) => `t.application_id = ANY(${ids}::bigint[])`,
   scope: (word) => `${word}::text = ANY(string_to_array(t.scope, ' '))`,
@@ -76,13 +84,15 @@ interface TokenRow {
  */
 export function readTokenPage(
   database: Queryable,
-  options: { readonly layout: Layout; readonly criteria: TokenCriteria; readonly after: number },
+  options: { readonly layout: Layout; readonly criteria: TokenCriteria; readonly range: IdRange },
 ): Promise<TokenRow[]> {
-  const { layout, criteria } = options;
+  const { layout, criteria, range } = options;
   const { accessTokens, refreshTokens } = TABLES[layout];
   const where = new Conditions();
-  const after = where.parameter(options.after);
+  const after = where.parameter(range.after);
   where.require(`t.id > ${after}::bigint`);
+  where.add(range.last ?? undefined, (last) => `t.id <= ${last}::bigint`);
+  where.add(range.ids, (ids) => `t.id = ANY(${ids}::bigint[])`);
   for (const name of Object.keys(CRITERIA) as (keyof TokenCriteria)[]) {
     where.add(criteria[name], CRITERIA[name]);
   }
@@ -104,13 +114,11 @@ export async function* listRefreshTokens(
   connection: Connection,
   selector: RefreshTokenSelector,
 ): AsyncGenerator<RefreshToken, void> {
-  const { users, applications, ...rest } = selector;
+  const { ids, users, applications, ...rest } = selector;
   const criteria = { ...rest, ...(await resolveNames(connection, { users, applications })) };
   const { layout } = connection;
-  const pages = idPages(criteria.ids, (after, ids) =>
-    connection.read((database) =>
-      readRefreshTokenPage(database, { layout, after, criteria: { ...criteria, ids } }),
-    ),
+  const pages = idPages(connection.table('refreshTokens'), ids, (database, range) =>
+    readRefreshTokenPage(database, { layout, range, criteria }),
   );
   const references = new TokenReferences(layout);
   for await (const rows of pages) {
@@ -130,7 +138,6 @@ export async function* listRefreshTokens(
 }
 
 interface RefreshTokenCriteria {
-  readonly ids?: readonly number[] | undefined;
   readonly userIds?: readonly number[] | undefined;
   readonly applicationIds?: readonly number[] | undefined;
   readonly states?: readonly StoredRefreshTokenState[] | undefined;
@@ -155,12 +162,10 @@ const REFRESH_TOKEN_STATE = `CASE WHEN r.revoked IS NOT NULL THEN 'revoked'
 
 function readRefreshTokenPage(
   database: Queryable,
-  options: { readonly layout: Layout; readonly criteria: RefreshTokenCriteria; readonly after: number },
+  options: { readonly layout: Layout; readonly criteria: RefreshTokenCriteria; readonly range: IdRange },
 ): Promise<RefreshTokenRow[]> {
-  const { layout, criteria, after } = options;
-  const where = new Conditions()
-    .add(after, (id) => `r.id > ${id}::bigint`)
-    .add(criteria.ids, (ids) => `r.id = ANY(${ids}::bigint[])`)
+  const { layout, criteria, range } = options;
+  const where = inRange('r.id', range)
     .add(criteria.userIds, (ids) => `r.user_id = ANY(${ids}::bigint[])`)
     .add(criteria.applicationIds, (ids) => `r.application_id = ANY(${ids}::bigint[])`)
     .add(criteria.states, (states) => `${REFRESH_TOKEN_STATE} = ANY(${states}::text[])`)

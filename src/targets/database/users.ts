@@ -4,18 +4,16 @@ import type { User } from '../../domain/token.ts';
 import type { UserSelector } from '../../operations/ports/target.ts';
 import { gatewayChanges, insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
-import { Conditions, dateOrNull, keysetPages, milliseconds, PAGE_SIZE } from './queries.ts';
+import { dateOrNull, type IdRange, idPages, inRange, milliseconds, PAGE_SIZE } from './queries.ts';
 import { readUserNames } from './references.ts';
 import { type Layout, TABLES } from './tables.ts';
 
 /** Streams users, ascending by id. */
 export async function* listUsers(connection: Connection, selector: UserSelector): AsyncGenerator<User, void> {
   const { layout } = connection;
-  const pages = keysetPages({
-    start: 0,
-    keyOf: ({ id }: User) => id,
-    read: (after) => connection.read((database) => readUserPage(database, { layout, selector, after })),
-  });
+  const pages = idPages(connection.table('users'), undefined, (database, range) =>
+    readUserPage(database, { layout, selector, range }),
+  );
   for await (const users of pages) yield* users;
 }
 
@@ -73,12 +71,10 @@ const IS_SYSTEM_AUDITOR: Readonly<Record<Layout, string>> = {
 
 async function readUserPage(
   database: Queryable,
-  options: { readonly layout: Layout; readonly selector: UserSelector; readonly after: number },
+  options: { readonly layout: Layout; readonly selector: UserSelector; readonly range: IdRange },
 ): Promise<User[]> {
-  const { layout, selector, after } = options;
-  const where = new Conditions()
-    .add(after, (id) => `u.id > ${id}::bigint`)
-    .add(selector.names, (names) => `u.username = ANY(${names}::text[])`);
+  const { layout, selector, range } = options;
+  const where = inRange('u.id', range).add(selector.names, (names) => `u.username = ANY(${names}::text[])`);
   if (selector.inactive === true) where.require('NOT u.is_active');
   const rows = await database.query<{
     id: number;

@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { all, createTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
+
+/** Rows of a page; the tables hold two pages and one row. */
+const PAGE = 5000;
+const ROWS = 2 * PAGE + 1;
+/** When a test gives up. */
+const ENDLESS = 10 * PAGE;
+
+describe('tables that grow as fast as they are read', () => {
+  let place: TestDatabase;
+  beforeEach(async () => {
+    place = await createTestDatabase('gateway');
+  });
+  afterEach(() => place.close());
+
+  /** Counts what a stream gives, and adds a page of rows after each page of it. */
+  async function readWhile(stream: AsyncIterable<unknown>, grow: (round: number) => Promise<unknown>) {
+    let read = 0;
+    for await (const _item of stream) {
+      read += 1;
+      if (read % PAGE === 0) await grow(read / PAGE);
+      if (read >= ENDLESS) throw new Error('endless');
+    }
+    return read;
+  }
+
+  it('tokens end with the largest id at the start', async () => {
+    await place.tokens(ROWS);
+    expect(await readWhile(place.target.tokens({ all: true }), () => place.tokens(PAGE))).toBe(ROWS);
+  });
+
+  it('the activity stream ends with the largest id at the start', async () => {
+    const entries = (count: number) =>
+      place.database.execute(
+        `INSERT INTO dab_activitystream_entry (created, object_id, operation, changes, content_type_id)
+         SELECT now(), '1', 'update', '{}', min(c.id) FROM django_content_type c, generate_series(1, $1::int) n
+         GROUP BY n`,
+        [count],
+      );
+    await entries(ROWS);
+    expect(await readWhile(place.target.activity({}), () => entries(PAGE))).toBe(ROWS);
+  });
+
+  it('sessions end with the largest key at the start, or with an error', async () => {
+    const sessions = (prefix: string, count: number) =>
+      place.database.execute(
+        `INSERT INTO django_session (session_key, session_data, expire_date)
+         SELECT $1 || to_char(n, 'FM000000'), '', now() + interval '1 hour' FROM generate_series(1, $2::int) n`,
+        [prefix, count],
+      );
+    await sessions('m', ROWS);
+    const read = (prefix: string) =>
+      readWhile(place.target.sessions({ all: true }), (round) => sessions(`${prefix}${round}`, PAGE));
+    expect(await read('z')).toBe(ROWS);
+    await place.database.execute("DELETE FROM django_session WHERE session_key > 'n'");
+    await sessions('y', 1);
+    await expect(read('n')).rejects.toMatchObject({ code: 'target_misbehaved' });
+    expect((await all(place.target.sessions({ userIds: [1] }))).length).toBe(0);
+  });
+});
