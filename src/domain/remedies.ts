@@ -35,16 +35,19 @@ export function selectionOf(selector: Selector, owners: readonly string[]): Reme
 /** How to end the refresh tokens of a selection that this target can neither list nor revoke. */
 export function refreshTokensRemedy(selection: RemedySelection, place: RemedyPlace): string {
   const { databaseContext, dialect } = place;
-  const exact = databaseContext === undefined ? null : revokeCommand(selection, databaseContext);
+  const exact = databaseContext === undefined ? null : revokeCommands(selection, databaseContext);
   if (exact !== null) return `Run ${exact}.`;
+  if (databaseContext !== undefined && selection.kind !== 'tokens') return againIn(databaseContext);
   if (selection.kind === 'applications') {
     return 'Delete the application, or use a database context: no management command revokes the tokens of one application.';
   }
   if (selection.kind === 'tokens') {
-    const listed = forUsers(selection.owners, databaseContext ?? 'NAME', 'refresh-tokens list');
-    return databaseContext === undefined
-      ? 'Add a database context with `tokenctl context add`: no management command revokes only these.'
-      : `No command revokes only these. List them with ${listed}.`;
+    if (databaseContext === undefined)
+      return 'Add a database context with `tokenctl context add`: no management command revokes only these.';
+    const listed =
+      forUsers(selection.owners, databaseContext, 'refresh-tokens list') ??
+      `\`tokenctl refresh-tokens list --context ${shellWord(databaseContext)}\``;
+    return `No command revokes only these. List them with ${listed}.`;
   }
   const { revokeTokens } = managementCommands(dialect);
   return selection.kind === 'all'
@@ -55,9 +58,10 @@ export function refreshTokensRemedy(selection: RemedySelection, place: RemedyPla
 /** How to end the unredeemed authorization codes of a selection that this target can neither list nor delete. */
 export function authorizationCodesRemedy(selection: RemedySelection, place: RemedyPlace): string {
   const { context, databaseContext } = place;
-  const now = databaseContext === undefined ? null : revokeCommand(selection, databaseContext);
+  const now = databaseContext === undefined ? null : revokeCommands(selection, databaseContext);
   if (now !== null) return `Delete them with ${now}.`;
-  const again = revokeCommand(selection, context) ?? 'the same command';
+  if (databaseContext !== undefined && selection.kind !== 'tokens') return againIn(databaseContext);
+  const again = revokeCommands(selection, context) ?? 'the same command';
   return `Once they have expired, run ${again} again: it revokes tokens that were obtained with them. No management command deletes them.`;
 }
 
@@ -67,10 +71,12 @@ export function sessionsRemedy(selection: RemedySelection, place: RemedyPlace): 
   const users = selection.kind === 'users' ? selection.names : selection.owners;
   const isAll = selection.kind === 'all';
   if (databaseContext !== undefined) {
-    if (isAll) return `Run \`tokenctl sessions expire --context ${shellWord(databaseContext)} --all\`.`;
-    return users.length === 0
-      ? `The owners of the tokens were not read. Choose them from \`tokenctl sessions list --context ${shellWord(databaseContext)}\`, and end their sessions with tokenctl sessions expire.`
-      : `Run ${forUsers(users, databaseContext, 'sessions expire')}.`;
+    const context = shellWord(databaseContext);
+    if (isAll) return `Run \`tokenctl sessions expire --context ${context} --all\`.`;
+    const commands = forUsers(users, databaseContext, 'sessions expire');
+    if (commands !== null) return `Run ${commands}.`;
+    const why = users.length === 0 ? 'The owners of the tokens were not read.' : tooMany(users);
+    return `${why} Choose them from \`tokenctl sessions list --context ${context}\`, and end their sessions with tokenctl sessions expire.`;
   }
   const { endSessions } = managementCommands(dialect);
   if (endSessions === null) {
@@ -92,30 +98,51 @@ export function passwordsRemedy(selection: RemedySelection, place: RemedyPlace):
     : `Change the passwords that are known. ${command} turns it off for all users.${more}`;
 }
 
-/** The tokenctl command that revokes the tokens of a selection, in backquotes; null where none names exactly that. */
-function revokeCommand({ kind, names }: RemedySelection, context: string): string | null {
+/** The tokenctl commands that revoke the tokens of a selection, in backquotes; null where none name exactly that. */
+function revokeCommands({ kind, names }: RemedySelection, context: string): string | null {
   const command = `tokenctl tokens revoke --context ${shellWord(context)}`;
   if (kind === 'all') return `\`${command} --all\``;
-  if (kind === 'tokens' || names.length === 0 || names.length > MAX_NAMES) return null;
-  const flag = kind === 'users' ? '--user' : '--application';
-  return `\`${[command, ...names.map((name) => flagWith(flag, name))].join(' ')}\``;
+  return kind === 'tokens' ? null : forNames(command, kind === 'users' ? '--user' : '--application', names);
 }
 
 /** The names that one command takes at most; a longer one could not be read. */
 const MAX_NAMES = 20;
+/** The names that a remedy takes at most, in several commands. */
+const MAX_NAMES_OF_ALL = 200;
 
-function forUsers(users: readonly string[], context: string, command: string): string {
-  const words = `tokenctl ${command} --context ${shellWord(context)}`;
-  if (users.length === 0 || users.length > MAX_NAMES) return `\`${words} --user NAME\` for each user`;
-  return `\`${[words, ...users.map((name) => flagWith('--user', name))].join(' ')}\``;
+function forUsers(users: readonly string[], context: string, command: string): string | null {
+  return forNames(`tokenctl ${command} --context ${shellWord(context)}`, '--user', users);
+}
+
+/** A command for these names, or several where they are many, each in backquotes; null without names, or for too many. */
+function forNames(command: string, flag: string, names: readonly string[]): string | null {
+  if (names.length === 0 || names.length > MAX_NAMES_OF_ALL) return null;
+  const commands: string[] = [];
+  for (let start = 0; start < names.length; start += MAX_NAMES) {
+    const some = names.slice(start, start + MAX_NAMES);
+    commands.push(`\`${[command, ...some.map((name) => flagWith(flag, name))].join(' ')}\``);
+  }
+  return commands.join(', then ');
+}
+
+function tooMany(names: readonly string[]): string {
+  return `These are ${names.length} names, too many to print commands for.`;
+}
+
+/** For more names than commands are printed for. */
+function againIn(databaseContext: string): string {
+  return `Run the same command with \`--context ${shellWord(databaseContext)}\`.`;
 }
 
 /** A management command for these users, of which it takes one at a time. */
 function onServer(command: string, users: readonly string[], end = ''): string {
   const [first] = users;
   // Without a name, or with an empty one, the command would act on all users.
-  if (first === undefined || users.includes('') || users.length > MAX_NAMES) {
-    return `Run \`${command} --user NAME${end}\` on the server for each user.`;
+  if (first === undefined || users.includes('')) {
+    return `Use a database context: \`${command}\` cannot be limited to a user with an empty name.`;
+  }
+  if (users.length > MAX_NAMES_OF_ALL) {
+    return `Use a database context: \`${command}\` takes one user at a time. ${tooMany(users)}`;
   }
   if (users.length === 1) return `Run \`${command} ${flagWith('--user', first)}${end}\` on the server.`;
   const loop = `for name in ${users.map(shellWord).join(' ')}; do ${command} --user="$name"${end}; done`;

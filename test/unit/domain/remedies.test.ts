@@ -16,6 +16,19 @@ function users(...names: string[]): RemedySelection {
   return selectionOf({ users: names }, names);
 }
 
+/** Users `u0`, `u1` and so on. */
+function many(number: number): RemedySelection {
+  return users(...Array.from({ length: number }, (_, index) => `u${index}`));
+}
+
+function commandsIn(remedy: string): string[] {
+  return [...remedy.matchAll(/`([^`]*)`/g)].map(([, command = '']) => command);
+}
+
+function namesIn(command: string): string[] {
+  return [...command.matchAll(/--user (\S+)/g)].map(([, name = '']) => name);
+}
+
 describe('a remedy does no more than the selection', () => {
   test('names the user, never everybody', () => {
     expect(refreshTokensRemedy(users('bob'), rest)).toBe(
@@ -42,11 +55,52 @@ describe('a remedy does no more than the selection', () => {
   });
 
   test('never leaves the name out, with which a management command would act on all users', () => {
-    expect(refreshTokensRemedy(users(), rest)).toContain('--user NAME');
+    for (const selection of [users(), users(''), users('bob', ''), many(201)]) {
+      expect(refreshTokensRemedy(selection, rest)).toMatch(/^Use a database context: /);
+    }
+    for (const selection of [users(''), users('bob', ''), many(201)]) {
+      expect(sessionsRemedy(selection, rest)).toMatch(/^Use a database context: /);
+    }
     expect(sessionsRemedy(users(), rest)).not.toContain('expire_sessions');
-    for (const selection of [users(''), users(...Array.from({ length: 21 }, (_, n) => `u${n}`))]) {
-      expect(refreshTokensRemedy(selection, rest)).toContain('--user NAME');
-      expect(sessionsRemedy(selection, rest)).toContain('--user NAME');
+  });
+
+  test('of many names is several commands, and of too many names the same command elsewhere', () => {
+    const [first = '', second = '', ...others] = commandsIn(refreshTokensRemedy(many(21), both));
+    expect(others).toEqual([]);
+    expect(namesIn(first)).toHaveLength(20);
+    expect(namesIn(second)).toEqual(['u20']);
+    const commands = commandsIn(sessionsRemedy(many(200), both)).flatMap(namesIn);
+    expect(commands).toEqual(many(200).names);
+    expect(commandsIn(refreshTokensRemedy(many(200), rest))).toHaveLength(1);
+    expect(refreshTokensRemedy(many(201), both)).toBe('Run the same command with `--context production-db`.');
+    expect(authorizationCodesRemedy(many(201), both)).toBe(
+      'Run the same command with `--context production-db`.',
+    );
+    expect(sessionsRemedy(many(201), both)).toContain('These are 201 names');
+  });
+
+  test('has no placeholder, whatever is selected', () => {
+    const owners = many(201).names;
+    const applications = selectionOf({ applications: owners }, owners);
+    const selections = [
+      users(),
+      users(''),
+      many(21),
+      many(201),
+      applications,
+      selectionOf({ ids: [5] }, owners),
+    ];
+    for (const selection of selections) {
+      for (const place of [rest, both, { ...rest, dialect: 'gateway' } as const]) {
+        for (const remedy of [
+          refreshTokensRemedy,
+          authorizationCodesRemedy,
+          sessionsRemedy,
+          passwordsRemedy,
+        ]) {
+          expect(remedy(selection, place)).not.toMatch(/\bNAME\b/);
+        }
+      }
     }
   });
 
