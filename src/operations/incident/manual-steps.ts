@@ -46,6 +46,7 @@ export function manualSteps(options: {
     ...options.usersGone.map(missingUser),
     ...(scope.kind === 'applications' ? [application(description)] : []),
     ...(scope.kind !== 'applications' && !measures.deactivate ? [passwords(description)] : []),
+    ...(options.usersKept.length > 0 ? [usersKept(options.usersKept)] : []),
     ...(measures.lifetimes && options.lifetimes.length === 0 ? [lifetimes()] : []),
     ...(options.lifetimes.length > 0 ? applicationLifetimes(description) : []),
     ...(measures.basicAuthentication ? localAccounts(description) : []),
@@ -86,6 +87,20 @@ function passwords({ capabilities, credential, context }: TargetDescription): Ma
     remedy: capabilities.deactivateUsers
       ? 'Add --deactivate, or change the passwords.'
       : `${isRole ? `Grant the rights to deactivate users that \`tokenctl context check --context ${context}\` lists and add --deactivate` : 'Use --deactivate with a database context'}, or change the passwords (at the identity provider for external accounts).`,
+  };
+}
+
+/** Names to list. */
+const SHOWN = 8;
+
+/** The users that a lockdown that deactivates users leaves active. */
+function usersKept(names: readonly string[]): ManualStep {
+  const more = names.length > SHOWN ? ` and ${names.length - SHOWN} more` : '';
+  const subject = `${names.slice(0, SHOWN).join(', ')}${more} ${names.length === 1 ? 'stays' : 'stay'}`;
+  return {
+    what: 'logging in',
+    why: `${subject} active, and can log in with a password or through an identity provider, and create tokens.`,
+    remedy: 'Change the passwords that are known (at the identity provider for external accounts).',
   };
 }
 

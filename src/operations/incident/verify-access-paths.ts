@@ -295,7 +295,7 @@ async function users(target: Target, closed: ClosedPaths): Promise<AccessPath> {
   const names = closed.users.map(({ name }) => name);
   const active = (await readUsers(target, { names })).filter(({ isActive }) => isActive).length;
   return checked('users', active, {
-    closed: `Verified: all ${names.length} are deactivated.`,
+    closed: `Verified: ${names.length} of ${names.length} deactivated.`,
     open: `${active} of ${names.length} ${active === 1 ? 'is' : 'are'} active.`,
   });
 }

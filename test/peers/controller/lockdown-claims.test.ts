@@ -162,6 +162,9 @@ describePeer('awx', 'what a lockdown says', (peer) => {
       expect(open.every((way) => ALL_WAYS.includes(way))).toBe(true);
       const ofAdmin = openWays(await tryAccess(peer(), kept));
       expect(ofAdmin.filter((way) => way === 'personal' || way === 'application')).toEqual([]);
+      // A user who is kept active can log in.
+      const { warned } = saidOf(body);
+      expect({ open: ofAdmin.filter((way) => !warned.includes(way)) }, 'not mentioned').toEqual({ open: [] });
     } finally {
       await peer().reset();
     }

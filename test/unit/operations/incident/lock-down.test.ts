@@ -138,11 +138,13 @@ describe('a lockdown of everything', () => {
     const warned = async (keepActive: readonly string[], deactivate: boolean) => {
       const measures = { ...NO_MEASURE, deactivate, keepActive };
       const { manualSteps } = await at.plan({ measures });
-      return manualSteps.some(({ what }) => what === 'basic authentication');
+      const left = manualSteps.find(({ what }) => what === 'logging in');
+      return [manualSteps.some(({ what }) => what === 'basic authentication'), left?.why.split(' active')[0]];
     };
-    expect(await warned([], true)).toBe(false);
-    expect(await warned(['bob'], true)).toBe(true);
-    expect(await warned([], false)).toBe(true);
+    expect(await warned([], true)).toEqual([false, undefined]);
+    expect(await warned(['bob'], true)).toEqual([true, 'bob stays']);
+    expect(await warned(['admin', 'bob'], true)).toEqual([true, 'admin, bob stay']);
+    expect(await warned([], false)).toEqual([true, 'The users stay']);
   });
 
   test('does not call a way in closed that a running server may not have closed yet', async () => {
