@@ -35,6 +35,7 @@ import { describeDatabase, staysAlive } from './describe.ts';
 import { recognizeLayout } from './layout.ts';
 import { readApplications } from './references.ts';
 import { deleteRefreshTokens, revokeAccessTokens, revokeRefreshTokens } from './revocation.ts';
+import { missingRights } from './rights.ts';
 import { SessionCache, type SessionCacheOptions } from './session-cache.ts';
 import { endSessions, listSessions, type SessionStore } from './sessions.ts';
 import { readSettings, writeSettings } from './settings.ts';
@@ -162,8 +163,14 @@ class DatabaseTarget implements Target {
   }
 
   staysAlive(facts: RevocationFacts): Promise<readonly StaysAlive[]> {
-    const { recognized } = this.#connection;
-    return staysAlive({ ...facts, recognized, context: this.#context }, () => readSettings(this.#connection));
+    const { recognized, layout } = this.#connection;
+    return staysAlive(
+      { ...facts, recognized, context: this.#context },
+      {
+        settings: () => readSettings(this.#connection),
+        missingRights: () => this.#connection.read((database) => missingRights(database, layout)),
+      },
+    );
   }
 
   refreshTokens(selector: RefreshTokenSelector): AsyncIterable<RefreshToken> {

@@ -6,6 +6,7 @@ import {
   passwordsRemedy,
   refreshTokensRemedy,
   sessionsRemedy,
+  shellWord,
 } from '../../domain/remedies.ts';
 import type {
   AuthenticationSettings,
@@ -14,6 +15,7 @@ import type {
   RightsPurpose,
   TargetDescription,
 } from '../../operations/ports/target.ts';
+import { RIGHTS_TEXT } from '../../operations/visibility.ts';
 import type { Connection } from './connection.ts';
 import type { RecognizedLayout } from './layout.ts';
 import { PURPOSES, requiredColumns } from './required-rights.ts';
@@ -170,11 +172,21 @@ export async function staysAlive(
     readonly recognized: Pick<RecognizedLayout, 'layout' | 'hasSessionOwners'>;
     readonly context: string;
   },
-  readSettings: () => Promise<AuthenticationSettings>,
+  read: {
+    readonly settings: () => Promise<AuthenticationSettings>;
+    readonly missingRights: () => Promise<readonly MissingRight[]>;
+  },
 ): Promise<readonly StaysAlive[]> {
   const { reach, tokensWithRefreshToken, recognized, selection, context } = facts;
+  const { sessionMemberships } = TABLES[recognized.layout];
   const place = { dialect: recognized.layout, context, databaseContext: context };
   const alive: StaysAlive[] = [];
+  const withRights = async (purpose: 'sessions' | 'settings', remedy: string) => {
+    const missing = await read.missingRights();
+    const readable = purpose === 'settings' ? [] : ['django_session', sessionMemberships];
+    if (missing.every((right) => right.purpose !== purpose) && mayRead(missing, ...readable)) return remedy;
+    return `This role may not ${RIGHTS_TEXT[purpose]}: grant what \`tokenctl context check --context ${shellWord(context)}\` lists. ${remedy}`;
+  };
   if (!reach.refreshTokens && tokensWithRefreshToken > 0) {
     alive.push({
       what: 'refresh_tokens',
@@ -197,18 +209,18 @@ export async function staysAlive(
       count: null,
       why: 'Revoking tokens does not end browser sessions.',
       remedy: recognized.hasSessionOwners
-        ? sessionsRemedy(selection, place)
+        ? await withRights('sessions', sessionsRemedy(selection, place))
         : selection.kind === 'all'
           ? 'No table holds the owners of sessions. After `DELETE FROM django_session` in this database, they are accepted until their entries in the cache of the gateway expire, unless the user is deactivated.'
           : 'No table holds the owners of sessions, so that no command ends only these.',
     });
   }
-  if ((await readSettings()).AUTH_BASIC_ENABLED) {
+  if ((await read.settings()).AUTH_BASIC_ENABLED) {
     alive.push({
       what: 'basic_authentication',
       count: null,
       why: 'The API accepts passwords: a user with a password needs no token, and can create new ones.',
-      remedy: passwordsRemedy(selection, place),
+      remedy: await withRights('settings', passwordsRemedy(selection, place)),
     });
   }
   return alive;

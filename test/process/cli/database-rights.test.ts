@@ -99,6 +99,25 @@ test('a role without any right is told what it needs, briefly where a command fa
   ]);
 });
 
+test.each([
+  [
+    'Revoking tokens',
+    /^This role may not end sessions: grant what `tokenctl context check --context db` lists\. Run `/,
+  ],
+  ['Ending sessions', /^Run `tokenctl sessions expire --context db --all`\.$/],
+])('the remedy for a role with the rights for %s is one that it can carry out', async (heading, remedy) => {
+  const grants = [
+    ...(documented.get('Reading') ?? []),
+    ...SERVICE_GRANTS,
+    ...(documented.get(heading) ?? []),
+  ];
+  const { run } = home(await addRole(grants));
+  const { plan } = JSON.parse((await run(['tokens', 'revoke', '--all', '--dry-run', '--json'])).stdout) as {
+    plan: { staysAlive: { what: string; remedy: string }[] };
+  };
+  expect(plan.staysAlive.find(({ what }) => what === 'sessions')?.remedy).toMatch(remedy);
+});
+
 test('what context check prints is all that it takes', async () => {
   const url = await addRole([]);
   const told = async () => {
