@@ -109,13 +109,13 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
-    const confirmation = confirmationFrom(flags);
     const { readPlanFile } = await import('../../src/cli/revocation/plan-file.ts');
     const select = flags.finding === undefined ? selectorFrom : selectorOrAllFrom;
     const selector =
       flags.plan === undefined
         ? select(flags, (await this.runtime(flags)).clock.now())
         : readPlanFile(flags.plan);
+    const confirmation = confirmationFrom(flags);
     return await this.inContexts(flags, confirmation, (member) => {
       if (flags.id !== undefined) requireOneContext(member, '--id');
       if (flags.plan !== undefined) requireOneContext(member, '--plan');

@@ -62,6 +62,12 @@ describe('what cannot be meant ends with 2, and says what might be', () => {
       /--help/,
     ],
     [
+      'a plan that does not exist, before the missing terminal',
+      ['tokens', 'revoke', '--plan', '/nowhere/plan.json'],
+      /The file of --plan, \/nowhere\/plan\.json, does not exist/,
+      undefined,
+    ],
+    [
       'flags that exclude each other',
       ['tokens', 'audit', '--summary', '--csv'],
       /--csv and --summary cannot be used together/,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { revocationResult } from '../../../src/cli/revocation/revocation-flow.ts';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../../src/operations/revocation/revoke-tokens.ts';
 import {
@@ -45,6 +46,35 @@ describe('a saved plan', () => {
       refreshTokenIds: [],
       saved: { gone: { accessTokens: planned } },
     });
+  });
+
+  test('that fails in part says what is left, and is finished by applying it again', async () => {
+    await using at = await incidentFixture('database');
+    const file = await saved(at);
+    const [stuck = 0, ...others] = file.accessTokens.map(({ id }) => id);
+    expect(others).not.toEqual([]);
+    at.target.onRevoke = (id) => (id === stuck ? 'failed' : undefined);
+    const report = await revokeTokens({ ...at.common, plan: await apply(at, file) });
+    expect(report).toMatchObject({
+      planned: others.length + 1,
+      revoked: others.length,
+      failed: [{ tokenId: stuck, reason: 'as told' }],
+      stillAlive: [stuck],
+      verified: false,
+      plan: { digest: file.digest, gone: { accessTokens: [] } },
+    });
+    const { failure, text } = revocationResult(report);
+    expect(failure).toMatchObject({ code: 'partly_done' });
+    expect(await text({ width: 200 })).toContain(`Failed: access token ${stuck}: as told`);
+
+    at.target.onRevoke = () => undefined;
+    const rest = await apply(at, file);
+    expect(rest).toMatchObject({ tokenIds: [stuck], saved: { gone: { accessTokens: others } } });
+    const done = revocationResult(await revokeTokens({ ...at.common, plan: rest }));
+    expect(done.failure).toBeUndefined();
+    expect(await done.text({ width: 200 })).toContain(
+      `Already gone: ${others.length} access tokens of the plan`,
+    );
   });
 
   test('is refused where an id belongs to another token, and nothing is changed', async () => {
