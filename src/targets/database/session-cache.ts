@@ -7,8 +7,8 @@ import type { Secret } from '../../domain/secret.ts';
 /** How a platform gateway's session cache is reached. */
 export interface SessionCacheOptions {
   /**
-   * One URL, or several separated by commas or spaces: `redis://`, `rediss://` or `unix://PATH?db=N`. Several are the nodes of a
-   * cluster, or the caches of several gateways.
+   * One URL, or several separated by commas or spaces, as a gateway's LOCATION has them: `redis://`, `rediss://` or
+   * `unix://PATH?db=N`. Several are the nodes of a cluster, or the caches of several gateways.
    */
   readonly urls: Secret;
   /** KEY_PREFIX of the gateway's cache. */
@@ -44,6 +44,14 @@ const MAX_SCAN_MS = 60_000;
 
 /** How many keys one answer to SCAN is about. */
 const SCAN_COUNT = 1000;
+
+/** How many slots the keys of a cluster are in (Redis cluster specification). */
+const CLUSTER_SLOTS = 16_384;
+
+/** The parameters of an address that are used; a gateway hands others on to its Redis library. */
+const PARAMETERS: ReadonlySet<string> = new Set(['db', 'username', 'password']);
+
+const NO_SENTINEL = 'Give the address of the Redis server itself, or of the nodes of a Redis cluster.';
 
 /** The latest date of JavaScript, for an entry that does not expire. */
 const NEVER = new Date(8.64e15);
@@ -131,20 +139,22 @@ export class SessionCache {
 
   async #connectAll(): Promise<Servers> {
     const servers = new Map<string, Server>();
+    let failure: { readonly error: unknown } | null = null;
     for (const url of this.#urls) {
       const address = addressOf(url);
       if (servers.has(address)) continue;
-      const server = await this.#connect(url);
-      const mode = await modeOf(server);
-      if (mode === 'sentinel') {
-        throw new TokenctlError(
-          'target_unreachable',
-          `${address} is a Redis Sentinel, which holds no sessions`,
-        );
+      try {
+        const server = await this.#connect(url);
+        const mode = await modeOf(server);
+        if (mode === 'cluster') return { isCluster: true, servers: await this.#connectCluster(url, server) };
+        if (mode === 'sentinel') throw isSentinel(address);
+        servers.set(address, server);
+      } catch (error) {
+        // Another URL may name another node of the same cluster.
+        failure ??= { error };
       }
-      servers.set(address, server);
-      if (mode === 'cluster') return { isCluster: true, servers: await this.#connectCluster(url, server) };
     }
+    if (failure !== null) throw failure.error;
     return { isCluster: false, servers: [...servers.values()] };
   }
 
@@ -153,6 +163,10 @@ export class SessionCache {
     const slots = (await ask(first, ({ client }) =>
       client.sendCommand(['CLUSTER', 'SLOTS']),
     )) as unknown as readonly [number, number, readonly [string, number]][];
+    const covered = slots.reduce((sum, [from, to]) => sum + to - from + 1, 0);
+    if (covered < CLUSTER_SLOTS) {
+      throw unreachable(first, `its cluster serves ${covered} of ${CLUSTER_SLOTS} slots`);
+    }
     const servers = new Map<string, Server>();
     for (const [, , [host, port]] of slots) {
       const node = new URL(url);
@@ -167,20 +181,20 @@ export class SessionCache {
   async #connect(url: URL): Promise<Server> {
     const { timeoutMs = TIMEOUT_MS } = this.#options;
     const { createClient } = await import('@redis/client');
-    const isSocket = url.protocol === 'unix:';
-    const database = Number(isSocket ? (url.searchParams.get('db') ?? '0') : url.pathname.slice(1) || '0');
+    const username = url.searchParams.get('username') ?? decodeURIComponent(url.username);
+    const password = url.searchParams.get('password') ?? decodeURIComponent(url.password);
     const client = createClient({
       RESP: 2,
-      database,
+      database: databaseOf(url),
       // A command that fails is not sent again: the caller decides.
       disableOfflineQueue: true,
       disableClientInfo: true,
-      ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
-      ...(url.password !== '' && { password: decodeURIComponent(url.password) }),
+      ...(username !== '' && { username }),
+      ...(password !== '' && { password }),
       socket: {
         connectTimeout: timeoutMs,
         reconnectStrategy: false,
-        ...(isSocket
+        ...(isSocket(url)
           ? { path: decodeURIComponent(url.pathname) }
           : { host: hostOf(url), port: Number(url.port || '6379') }),
         ...(url.protocol === 'rediss:' && { tls: true, ...this.#tls(url) }),
@@ -213,28 +227,57 @@ export class SessionCache {
   }
 }
 
-/** @throws TokenctlError `configuration`; the message repeats nothing of the addresses. */
+/** @throws TokenctlError `configuration`; the message repeats nothing of the addresses but the names of parameters. */
 function parseUrls(urls: Secret): readonly URL[] {
   const texts = urls
     .reveal()
     .split(/[\s,]+/)
     .filter((text) => text !== '');
+  if (texts.some((text) => /^[a-z+]*sentinel[a-z+]*:/i.test(text))) {
+    throw new TokenctlError('configuration', 'Redis Sentinel is not supported for the session cache', {
+      hint: NO_SENTINEL,
+    });
+  }
   const parsed = texts.map((text) => (URL.canParse(text) ? new URL(text) : null));
   const valid = parsed.filter((url) => url !== null && isUsable(url)) as URL[];
-  if (valid.length > 0 && valid.length === texts.length) return valid;
-  throw new TokenctlError('configuration', 'Invalid address of the session cache', {
-    hint: 'Write redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], rediss://… for TLS, or unix:///PATH?db=DATABASE.',
-  });
+  if (valid.length === 0 || valid.length < texts.length) {
+    throw new TokenctlError('configuration', 'Invalid address of the session cache', {
+      hint: 'Write redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], rediss://… for TLS, or unix:///PATH?db=DATABASE.',
+    });
+  }
+  const unknown = new Set(
+    valid.flatMap((url) => [...url.searchParams.keys()]).filter((name) => !PARAMETERS.has(name)),
+  );
+  if (unknown.size === 0) return valid;
+  throw new TokenctlError(
+    'configuration',
+    `Unsupported parameters in the address of the session cache: ${[...unknown].join(', ')}`,
+    {
+      hint: 'Remove them. `caFile`, `certFile`, `keyFile` and `verifyHostname` of `cache` are the settings of TLS.',
+    },
+  );
 }
 
 function isUsable(url: URL): boolean {
-  if (url.protocol === 'unix:') return url.host === '' && /^\d*$/.test(url.searchParams.get('db') ?? '');
+  if (!/^\d*$/.test(url.searchParams.get('db') ?? '')) return false;
+  if (isSocket(url)) return url.host === '' && url.pathname.length > 1;
   return /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^(\/\d*)?$/.test(url.pathname);
 }
 
+/** Whether an address is a Unix socket: a gateway takes both schemes. */
+function isSocket({ protocol }: URL): boolean {
+  return protocol === 'unix:' || protocol === 'file:';
+}
+
+/** The number of the database: for a gateway, the parameter counts more than the path. */
+function databaseOf(url: URL): number {
+  return Number(url.searchParams.get('db') || (isSocket(url) ? '' : url.pathname.slice(1)) || '0');
+}
+
 function addressOf(url: URL): string {
-  if (url.protocol === 'unix:') return `unix://${url.pathname}?db=${url.searchParams.get('db') ?? '0'}`;
-  return `${url.protocol}//${url.hostname}:${url.port || '6379'}/${url.pathname.slice(1) || '0'}`;
+  const database = databaseOf(url);
+  if (isSocket(url)) return `unix://${url.pathname}?db=${database}`;
+  return `${url.protocol}//${url.hostname}:${url.port || '6379'}/${database}`;
 }
 
 function hostOf({ hostname }: URL): string {
@@ -321,6 +364,12 @@ async function ask<Answer>(server: Server, work: (server: Server) => Promise<Ans
   } finally {
     clearTimeout(timer);
   }
+}
+
+function isSentinel(address: string): TokenctlError {
+  return new TokenctlError('target_unreachable', `${address} is a Redis Sentinel, which holds no sessions`, {
+    hint: NO_SENTINEL,
+  });
 }
 
 /** What an error says, without anything that it may quote. */

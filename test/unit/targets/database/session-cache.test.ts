@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import net from 'node:net';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../../../../src/domain/secret.ts';
 import { checkTarget } from '../../../../src/operations/contexts/check-target.ts';
@@ -46,16 +47,39 @@ async function entriesOf(cache: SessionCache) {
 }
 
 describe('the address of a session cache', () => {
-  test.each(['', 'localhost:6379', 'http://localhost', 'redis://', 'redis://host/x', 'redis://a,oops'])(
-    'refuses %j without repeating it',
-    (urls) => {
-      expect(() => cacheAt(urls)).toThrowError('Invalid address of the session cache');
-    },
-  );
+  test.each([
+    ...['', 'localhost:6379', 'http://localhost', 'redis://', 'redis://host/x', 'redis://a,oops'],
+    ...['redis://host?db=x', 'unix:///run/redis.sock?db=-1', 'unix://'],
+  ])('refuses %j without repeating it', (urls) => {
+    expect(() => cacheAt(urls)).toThrowError('Invalid address of the session cache');
+  });
+
+  test('refuses Sentinel, and parameters that only the library of a gateway knows', () => {
+    for (const urls of [
+      'sentinel://a:26379/service',
+      'redis+sentinel://a',
+      'redis://a,rediss+sentinel://b',
+    ]) {
+      expect(() => cacheAt(urls)).toThrowError('Redis Sentinel is not supported for the session cache');
+    }
+    expect(() => cacheAt(`rediss://host?db=4&ssl_cert_reqs=${PASSWORD}`)).toThrowError(
+      /^Unsupported parameters in the address of the session cache: ssl_cert_reqs$/,
+    );
+  });
 
   test('is shown without credentials', () => {
     const { addresses } = cacheAt(`rediss://user:${PASSWORD}@cache-1.invalid/4, unix:///run/redis.sock?db=4`);
     expect(addresses).toEqual(['rediss://cache-1.invalid:6379/4', 'unix:///run/redis.sock?db=4']);
+  });
+
+  test('names the database as a gateway reads it: the parameter counts more than the path', () => {
+    const { addresses } = cacheAt(
+      `redis://a:1/0?db=4 redis://b?db=4&username=u&password=${PASSWORD} file:///run/redis.sock?db=4 unix:///r`,
+    );
+    expect(addresses).toEqual([
+      ...['redis://a:1/4', 'redis://b:6379/4'],
+      ...['unix:///run/redis.sock?db=4', 'unix:///r?db=0'],
+    ]);
   });
 });
 
@@ -114,12 +138,30 @@ describe.skipIf(NO_REDIS !== null)('a session cache', () => {
     for (const { expires } of found) expect(expires.getTime() - Date.now()).toBeLessThanOrEqual(60_000);
   });
 
+  test('can be a socket, with a database and a password in the parameters', async () => {
+    const socket = join(temporaryFolder(), 'redis.sock');
+    const options = { cli: ['-a', PASSWORD, '-n', '4'] };
+    const redis = await redisWith(['--unixsocket', socket, '--requirepass', PASSWORD], options);
+    redis.set(`${ENGINE}${key('a')}`, pickledSession(41), 60);
+    const cache = cacheAt(`unix://${socket}?db=4&password=${PASSWORD}`);
+    expect(await cache.problem()).toBeNull();
+    expect(await entriesOf(cache)).toMatchObject([{ key: key('a'), userId: 41 }]);
+    expect(await cacheAt(`unix://${socket}?password=${PASSWORD}`).problem()).toContain(
+      'has no keys of a gateway',
+    );
+  });
+
   test('can be a cluster: its masters are asked', async () => {
     const redis = await redisWith(['--cluster-enabled', 'yes']);
-    redis.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+    redis.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16382');
+    expect(await cacheAt(`redis://127.0.0.1:${redis.port}`).problem()).toContain(
+      'cannot be read: its cluster serves 16383 of 16384 slots',
+    );
+    redis.cli('CLUSTER', 'ADDSLOTS', '16383');
     await expect.poll(() => redis.cli('CLUSTER', 'INFO'), { timeout: 20_000 }).toContain('cluster_state:ok');
     redis.set(`${ENGINE}${key('a')}`, pickledSession(41), 60);
-    const cache = cacheAt(`redis://127.0.0.1:${redis.port}`);
+    // A node that is down does not matter: another one tells which masters there are.
+    const cache = cacheAt(`redis://127.0.0.1:1, redis://127.0.0.1:${redis.port}`);
     expect(await cache.problem()).toBeNull();
     const [entry] = await entriesOf(cache);
     expect(entry).toMatchObject({ key: key('a'), userId: 41 });
