@@ -2,46 +2,43 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { TokenctlError } from '../domain/errors.ts';
 import { RequestFailure } from './failure.ts';
 
-/**
- * Renders the failure of a request in the controller's body shapes. An error that is neither a
- * {@link RequestFailure} nor one of Fastify's own is logged with the request's id; the answer has the id alone.
- */
-export function handleError(
-  error: FastifyError | RequestFailure | TokenctlError,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): FastifyReply {
-  if (!(error instanceof RequestFailure)) return sendFault(error, request, reply);
-  reply.headers(error.headers).code(error.status);
-  if (error.status !== 401) return reply.send(error.body);
+/** Any error of a request. */
+export type RequestError = FastifyError | RequestFailure | TokenctlError;
+
+/** Renders the failure of a request in the controller's body shapes. See {@link failureOf}. */
+export function handleError(error: RequestError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, headers, body } = failureOf(error, request);
+  reply.headers(headers).code(status);
+  if (status !== 401) return reply.send(body);
   // On every 401, whichever credential was presented: the controller's challenge is always Bearer.
   reply.header('WWW-Authenticate', 'Bearer realm=api authorization_url=/api/o/authorize/');
-  const { detail } = error.body;
+  const { detail } = body;
   return reply.send(
     typeof detail === 'string'
       ? { detail: `${detail} To establish a login session, visit /api/login/.` }
-      : error.body,
+      : body,
   );
 }
 
-function sendFault(
-  error: FastifyError | TokenctlError,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): FastifyReply {
+/**
+ * What a request is answered after an error. One that is neither a {@link RequestFailure} nor one of Fastify's own is
+ * logged with the request's id; the answer has the id alone.
+ */
+export function failureOf(error: RequestError, request: FastifyRequest): RequestFailure {
+  if (error instanceof RequestFailure) return error;
   const known =
     error instanceof TokenctlError ? null : (frameworkFailure(error, request) ?? sqlFailure(error));
-  if (known !== null) return reply.code(known.status).send(known.body);
+  if (known !== null) return known;
   if (isDiskFull(error)) {
     request.log.error({ err: error }, 'the disk of the database is full');
-    return reply.code(507).send({ detail: 'The database has no disk space left. Nothing was saved.' });
+    return new RequestFailure(507, { detail: 'The database has no disk space left. Nothing was saved.' });
   }
   if (error instanceof TokenctlError && error.code === 'database_unreachable') {
     request.log.error({ err: error }, 'the database is unavailable');
-    return reply.code(503).send({ detail: 'The database is unavailable. Try again later.' });
+    return new RequestFailure(503, { detail: 'The database is unavailable. Try again later.' });
   }
   request.log.error({ err: error }, 'internal error');
-  return reply.code(500).send({ detail: `A server error has occurred. Its id is ${request.id}.` });
+  return new RequestFailure(500, { detail: `A server error has occurred. Its id is ${request.id}.` });
 }
 
 /** SQLSTATE disk_full, of the database itself or as the cause of its unavailability. */

@@ -49,6 +49,8 @@ export interface ServiceOptions {
   readonly passwordIterations?: number;
   readonly version: string;
   readonly logLevel?: LogLevel;
+  /** Where the log goes, line by line. Stderr by default. */
+  readonly logTo?: { write(line: string): void };
   readonly now?: () => Date;
 }
 
@@ -80,7 +82,7 @@ const DRAIN_TIMEOUT_MS = 10_000;
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   requireEncryption(options);
   const now = options.now ?? (() => new Date());
-  const log = serviceLog(options.logLevel ?? 'info');
+  const log = serviceLog(options.logLevel ?? 'info', options.logTo);
   const opened: (() => unknown)[] = [];
   const closeOpened = async () => {
     for (const close of opened.splice(0).reverse()) await close();
@@ -267,11 +269,11 @@ export function baseUrl({ host, tls }: ListenAddress, port: number): string {
 /** The lowest level that is logged. */
 export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug';
 
-/** Logs to stderr and redacts what may hold a credential: headers, and the parameters of SQL statements. */
-export function serviceLog(level: LogLevel): Logger {
+/** Logs to stderr or `to`, and redacts what may hold a credential: headers, and the parameters of SQL statements. */
+export function serviceLog(level: LogLevel, to: ServiceOptions['logTo'] = pino.destination(2)): Logger {
   const redact = [
     ...['req.headers.authorization', 'req.headers.cookie', 'res.headers["set-cookie"]'],
     ...['err.params', 'err.detail', 'err.cause.params', 'err.cause.detail'],
   ];
-  return pino({ level, redact, base: null }, pino.destination(2));
+  return pino({ level, redact, base: null }, to);
 }

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
+import type { RequestFailure } from '../failure.ts';
 import type { SsoReason } from '../sso/backends.ts';
-import { sendPage } from './page.ts';
+import { escapeHtml, sendPage } from './page.ts';
 
 const AGAIN = 'Open the login page and try again.';
 const ADMINISTRATOR = 'Contact your administrator.';
@@ -56,20 +57,46 @@ const REASONS: Readonly<
   },
 };
 
-/** Where a login that failed for this reason ends. */
-export function errorPath(reason: SsoReason): string {
-  return `/sso/error/?reason=${reason}`;
+/**
+ * Where a login that failed for this reason ends.
+ *
+ * @param id The request's id, which the page shows: the log has the cause under it.
+ */
+export function errorPath(reason: SsoReason, id: string): string {
+  return `/sso/error/?reason=${reason}&request=${encodeURIComponent(id)}`;
 }
 
-/** Tells a user in words why a login through a provider did not come about. */
-export function sendSsoError(reply: FastifyReply, login: string, reason: unknown): FastifyReply {
+const REQUEST_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Tells a user in words why a login through a provider failed, and the request's id for the administrator. */
+export function sendSsoError(reply: FastifyReply, reason: unknown, id: unknown): FastifyReply {
   const known = Object.entries(REASONS).find(([name]) => name === reason);
   const [, { status, said, todo }] = known ?? ['', { status: 400, said: 'The login failed.', todo: AGAIN }];
+  const reference =
+    typeof id === 'string' && REQUEST_ID.test(id) ? `<p>Request id: <code>${id}</code></p>` : '';
+  return sendLoginProblem(reply, {
+    status,
+    main: `<p role="alert">${said}</p>\n<p>${todo}</p>\n${reference}`,
+  });
+}
+
+/** The page for a request of a login that was refused before the provider's part in it, such as by a limit. */
+export function sendSsoFailure(reply: FastifyReply, { status, headers, body }: RequestFailure): FastifyReply {
+  const { detail } = body;
+  const said = typeof detail === 'string' ? detail : 'The request could not be understood.';
+  return sendLoginProblem(reply.headers(headers), {
+    status,
+    main: `<p role="alert">${escapeHtml(said)}</p>`,
+  });
+}
+
+function sendLoginProblem(
+  reply: FastifyReply,
+  { status, main }: { readonly status: number; readonly main: string },
+): FastifyReply {
   return sendPage(reply, {
     status,
     title: 'You are not logged in',
-    main: `<p role="alert">${said}</p>
-<p>${todo}</p>
-<p><a class="button" href="${login}">To the login page</a></p>`,
+    main: `${main}\n<p><a class="button" href="/api/login/">To the login page</a></p>`,
   });
 }

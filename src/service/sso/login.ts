@@ -90,6 +90,12 @@ export interface Completed {
 }
 
 /**
+/** What the completion of a login needs, beside the request. */
+export interface Admission {
+  /** Called once it is known that the response belongs to a login of this browser. Throws if it must wait. */
+  readonly admit: () => void;
+}
+
  * Completes a login with OAuth2 or OpenID Connect: finds the pending login and asks the provider who the user is.
  *
  * @throws SsoFailure
@@ -97,15 +103,17 @@ export interface Completed {
 export async function completeLogin(
   service: ServiceContext,
   request: FastifyRequest,
-  backend: Exclude<BackendConfiguration['backend'], 'saml'>,
+  { backend, admit }: Admission & { readonly backend: Exclude<BackendConfiguration['backend'], 'saml'> },
 ): Promise<Completed> {
-  const configuration = await requireConfiguration(service, backend);
   const { query } = parseTarget(request.url);
   const state = new URLSearchParams(query).get('state') ?? '';
   const login = await takePendingLogin(service, request, { backend, state });
+  // First of all: a response that nobody here asked for costs one look-up, or none.
   if (login === null)
     throw new SsoFailure('no_such_login', 'this browser has no pending login with this state');
   const { details } = login;
+  admit();
+  const configuration = await requireConfiguration(service, backend);
   const identity = await identify(service, configuration, { state, query, details });
   return { configuration, identity, next: details.next };
 }

@@ -79,19 +79,45 @@ export const fetchBounded: CustomFetch = async (url, options) => {
   return response.body === null ? response : new Response(response.body.pipeThrough(bounded), response);
 };
 
-/** Converts an error from `openid-client`. Keeps only its message and code, because the cause may hold claims. */
+/**
+ * Converts an error from `openid-client`. Its message, code and the parts of its causes that {@link causes} allows are
+ * kept; other parts may hold claims or tokens.
+ */
 export function libraryFailure(error: unknown): Error {
   if (error instanceof SsoFailure) return error;
   if (!(error instanceof Error)) return new Error('openid-client threw a value that is not an error');
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const detail = `${error.message}${code === '' ? '' : ` (${code})`}`;
+  const found = causes(error);
+  const detail = `${error.message}${found === '' ? '' : ` (${found})`}`;
   if (error.name === 'AuthorizationResponseError') {
-    const code = 'error' in error && typeof error.error === 'string' ? error.error : 'an error';
-    return new SsoFailure('refused_by_provider', `the provider returned ${code.slice(0, 100)}`);
+    return new SsoFailure('refused_by_provider', `the provider returned ${found || 'an error'}`);
   }
   const isNetworkError = error instanceof TypeError && error.message === 'fetch failed';
   if (isNetworkError || code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT' || error.name === 'TimeoutError') {
-    return new SsoFailure('unreachable', detail);
+    const { cause } = error;
+    const why = found === '' && cause instanceof Error ? `: ${cause.message.slice(0, 200)}` : '';
+    return new SsoFailure('unreachable', `${detail}${why}`);
   }
   return new SsoFailure('unverified', detail);
+}
+
+/** What an error and its causes may tell: error codes of OAuth, the system and the library, and names of parts. */
+const TOLD = ['code', 'error', 'status', 'claim', 'parameter', 'header', 'attribute', 'hostname'] as const;
+const MAX_CAUSES = 5;
+
+/** The telling parts of an error and of its causes: `code ECONNREFUSED`, `error invalid_client`, `claim aud`. */
+function causes(error: Error): string {
+  const parts = new Set<string>();
+  let current: unknown = error;
+  for (let depth = 0; depth < MAX_CAUSES && typeof current === 'object' && current !== null; depth += 1) {
+    for (const name of TOLD) {
+      const value = (current as Record<string, unknown>)[name];
+      const text = typeof value === 'number' ? String(value) : value;
+      if (typeof text === 'string' && /^[\w.:/-]{1,100}$/.test(text)) parts.add(`${name} ${text}`);
+    }
+    // The errors of each address of a host (Happy Eyeballs) are in a list.
+    const [first] = current instanceof AggregateError ? (current.errors as unknown[]) : [];
+    current = (current as { cause?: unknown }).cause ?? first;
+  }
+  return [...parts].join(', ');
 }

@@ -7,7 +7,13 @@ import type { SamlIdp } from '../settings/sso-schemas.ts';
 import { recordAssertion } from '../store/sso-logins.ts';
 import { attributesOf, type Identity, MAX_UID_LENGTH, SsoFailure } from './backends.ts';
 import type { SamlConfiguration } from './configuration.ts';
-import { type Completed, callbackUrl, requireConfiguration, takePendingLogin } from './login.ts';
+import {
+  type Admission,
+  type Completed,
+  callbackUrl,
+  requireConfiguration,
+  takePendingLogin,
+} from './login.ts';
 import { CLOCK_TOLERANCE_S } from './provider-client.ts';
 import { idpOf, type SentRequest } from './saml-client.ts';
 import type { SamlThread } from './saml-thread.ts';
@@ -25,18 +31,26 @@ interface Posted {
  * Completes a login with SAML. The response must refer to a request of this browser, unless the identity provider may
  * start logins itself (`allow_idp_initiated`).
  *
+ * @param admission `admitUnsolicited` is called before the verification of a response without a request.
  * @throws SsoFailure
  */
-export async function completeSaml(service: SamlService, request: FastifyRequest): Promise<Completed> {
-  const configuration = await requireConfiguration(service, 'saml');
-  if (configuration.backend !== 'saml') throw new Error('the configuration of SAML is of another kind');
+export async function completeSaml(
+  service: SamlService,
+  request: FastifyRequest,
+  { admit, admitUnsolicited }: Admission & { readonly admitUnsolicited: () => void },
+): Promise<Completed> {
   const posted = read(request.body);
   const login = await takePendingLogin(service, request, { backend: 'saml', state: posted.relayState });
-  if (login === null)
+  if (login !== null) admit();
+  const configuration = await requireConfiguration(service, 'saml');
+  if (configuration.backend !== 'saml') throw new Error('the configuration of SAML is of another kind');
+  if (login === null) {
     return completeIdpInitiated(service, configuration, {
       posted,
       redirectUri: callbackUrl(request, 'saml'),
+      admitUnsolicited,
     });
+  }
   const { idp = '', requestId = '', redirectUri, next } = login.details;
   const sentRequest = { id: requestId, at: login.started };
   const identity = await identify(service, configuration, {
@@ -52,10 +66,15 @@ export async function completeSaml(service: SamlService, request: FastifyRequest
 async function completeIdpInitiated(
   service: SamlService,
   configuration: SamlConfiguration,
-  { posted, redirectUri }: { readonly posted: Posted; readonly redirectUri: string },
+  {
+    posted,
+    redirectUri,
+    admitUnsolicited,
+  }: { readonly posted: Posted; readonly redirectUri: string; readonly admitUnsolicited: () => void },
 ): Promise<Completed> {
   const allowed = Object.entries(configuration.idps).filter(([, idp]) => idp.allow_idp_initiated === true);
   let failure = new SsoFailure('no_such_login', 'this browser has no pending login for the response');
+  if (allowed.length > 0) admitUnsolicited();
   for (const [idp] of allowed) {
     try {
       const answer = { idp, response: posted.response, redirectUri, sentRequest: null };

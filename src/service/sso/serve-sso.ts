@@ -3,9 +3,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { finishLogin, NO_STORE } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
-import { tooManyRequests } from '../failure.ts';
+import { failureOf, type RequestError } from '../error-handler.ts';
+import { forbidden, tooManyRequests } from '../failure.ts';
 import { Buckets } from '../limits/limits.ts';
-import { errorPath, sendSsoError } from '../pages/sso-error.ts';
+import { errorPath, sendSsoError, sendSsoFailure } from '../pages/sso-error.ts';
 import { recordSuccess } from '../store/sso-logins.ts';
 import { type Backend, backendOf, SsoFailure } from './backends.ts';
 import { configurationDigest, ssoConfiguration } from './configuration.ts';
@@ -17,7 +18,10 @@ import { SamlThread } from './saml-thread.ts';
 
 /** Started logins per network: 300, then two a second. Each is stored for ten minutes. */
 const STARTED_LIMIT = { burst: 300, refillSeconds: 0.5 };
-/** Refused responses per network: 100, then one every three seconds. */
+/**
+ * Refused responses per network: 100, then one every three seconds. Those to logins of this service's own pages, those
+ * without a request that an identity provider may send, and what the log tells of the others count apart.
+ */
 const REFUSED_LIMIT = { burst: 100, refillSeconds: 3 };
 
 interface Visit {
@@ -25,65 +29,100 @@ interface Visit {
   readonly reply: FastifyReply;
 }
 
-/** Single sign-on, a Fastify plugin: `/sso/login/…`, `/sso/complete/…`, `/sso/metadata/saml/` and `/sso/error/`. */
+type SamlAdmission = Parameters<typeof completeSaml>[2];
+
+interface Limits {
+  /** Refused responses to logins that were started here. */
+  readonly refused: Buckets;
+  /** Refused responses without a request, where an identity provider may start logins. */
+  readonly unsolicited: Buckets;
+  /** Refused responses that belong to no login. They are limited in the log only. */
+  readonly foreign: Buckets;
+}
+
+/**
+ * Single sign-on, a Fastify plugin: `/sso/login/…`, `/sso/complete/…`, `/sso/metadata/saml/` and `/sso/error/`.
+ *
+ * Any web page can make a browser send requests to these addresses, as for an image. A response that belongs to no login
+ * of this browser is refused after one look-up by its key, and counts against nobody; a request that a browser says it
+ * sends for an image, a script or a frame is refused without one (Fetch Metadata, `Sec-Fetch-Dest`).
+ */
 export async function serveSso(app: FastifyInstance, service: ServiceContext): Promise<void> {
-  const begun = new Buckets(STARTED_LIMIT, () => performance.now());
-  const refused = new Buckets(REFUSED_LIMIT, () => performance.now());
+  const buckets = (limit: typeof STARTED_LIMIT) => new Buckets(limit, () => performance.now());
+  const begun = buckets(STARTED_LIMIT);
+  const limits: Limits = {
+    refused: buckets(REFUSED_LIMIT),
+    unsolicited: buckets(REFUSED_LIMIT),
+    foreign: buckets(REFUSED_LIMIT),
+  };
   const thread = new SamlThread();
   app.addHook('onClose', () => thread.end());
   await app.register(formbody);
-  app.addHook('onRequest', async (_request, reply) => {
+  app.setErrorHandler((error: RequestError, request, reply) =>
+    sendSsoFailure(reply, failureOf(error, request)),
+  );
+  app.addHook('onRequest', async (request, reply) => {
     reply.header('Cache-Control', NO_STORE);
+    const destination = request.headers['sec-fetch-dest'];
+    if (!/^\/sso\/(login|complete)\//.test(request.url) || destination === undefined) return;
+    if (destination !== 'document') throw forbidden('A login has to be opened as a page of its own.');
   });
   app.addHook('onSend', async (_request, reply) => {
     // The URL of this page contains a code or a state.
     if (reply.statusCode === 302) reply.header('Referrer-Policy', 'no-referrer');
   });
-  const complete = (visit: Visit, verify: () => Promise<Completed>) =>
-    orErrorPage(service, visit, async () => {
-      requireCapacity(refused, visit.request, 'Too many logins failed.');
-      try {
-        return await logIn(service, visit, await verify());
-      } catch (error) {
-        if (error instanceof SsoFailure) refused.take(visit.request.network);
-        throw error;
-      }
-    });
   app.get(
     '/sso/login/:backend/',
     { config: { describes: BEGIN }, exposeHeadRoute: false },
     (request, reply) =>
-      orErrorPage(service, { request, reply }, () => {
+      orErrorPage(service, { request, reply }, limits, () => {
         requireCapacity(begun, request, 'Too many logins were started.');
         begun.take(request.network);
         const { next, idp } = request.query as Record<string, unknown>;
         return beginLogin(service, { request, reply }, { backend: backendIn(request), next, idp });
       }),
   );
+  const complete = (visit: Visit, verify: (admission: SamlAdmission) => Promise<Completed>) =>
+    orErrorPage(service, visit, limits, async () => {
+      let counted: Buckets | null = null;
+      const admission = (to: Buckets) => () => {
+        requireCapacity(to, visit.request, 'Too many logins failed.');
+        counted = to;
+      };
+      try {
+        const admit = admission(limits.refused);
+        const completed = await verify({ admit, admitUnsolicited: admission(limits.unsolicited) });
+        return await logIn(service, visit, completed);
+      } catch (error) {
+        if (error instanceof SsoFailure) (counted as Buckets | null)?.take(visit.request.network);
+        throw error;
+      }
+    });
   app.get(
     '/sso/complete/:backend/',
     { config: { describes: COMPLETE }, exposeHeadRoute: false },
     (request, reply) =>
-      complete({ request, reply }, () => {
+      complete({ request, reply }, ({ admit }) => {
         const backend = backendIn(request);
         if (backend === 'saml') throw new SsoFailure('no_such_login', 'SAML responses are posted');
-        return completeLogin(service, request, backend);
+        return completeLogin(service, request, { backend, admit });
       }),
   );
   app.post('/sso/complete/saml/', { config: { describes: COMPLETE_SAML } }, (request, reply) =>
-    complete({ request, reply }, () => completeSaml({ ...service, thread }, request)),
+    complete({ request, reply }, (admission) => completeSaml({ ...service, thread }, request, admission)),
   );
   app.get('/sso/metadata/saml/', { config: { describes: METADATA } }, (request, reply) =>
-    orErrorPage(service, { request, reply }, async () => {
+    orErrorPage(service, { request, reply }, limits, async () => {
       const configuration = await requireConfiguration(service, 'saml');
       if (configuration.backend !== 'saml') throw new Error('the configuration of SAML is of another kind');
       const xml = await samlMetadata(configuration, callbackUrl(request, 'saml'));
       return reply.type('application/xml; charset=utf-8').send(xml);
     }),
   );
-  app.get('/sso/error/', { config: { describes: ERROR } }, (request, reply) =>
-    sendSsoError(reply, '/api/login/', (request.query as Record<string, unknown>)['reason']),
-  );
+  app.get('/sso/error/', { config: { describes: ERROR } }, (request, reply) => {
+    const { reason, request: id } = request.query as Record<string, unknown>;
+    return sendSsoError(reply, reason, id);
+  });
   for (const path of ['login/:backend', 'complete/:backend', 'metadata/saml', 'error']) {
     redirectWithoutSlash(app, `/sso/${path}/`);
   }
@@ -118,7 +157,7 @@ function backendIn(request: FastifyRequest): Backend {
   return backend;
 }
 
-/** Redirects a failed login to the error page. The log has the details. */
+/** Redirects a failed login to the error page. The log has the cause under the request's id, which the page shows. */
 async function orErrorPage(
   service: ServiceContext,
   { request, reply }: Visit,
@@ -129,9 +168,15 @@ async function orErrorPage(
   } catch (error) {
     if (!(error instanceof SsoFailure)) throw error;
     const { reason, message } = error;
+  { foreign }: Limits,
     service.metrics.authenticated('sso', 'refused');
-    request.log.warn({ request: request.id, reason, detail: message }, 'a login through a provider failed');
-    return reply.code(302).header('Location', errorPath(reason)).type('text/html; charset=utf-8').send('');
+    const isLogged = reason !== 'no_such_login' || foreign.wait(request.network) === 0;
+    if (reason === 'no_such_login') foreign.take(request.network);
+    if (isLogged) {
+      request.log.warn({ request: request.id, reason, detail: message }, 'a login through a provider failed');
+    }
+    const path = errorPath(reason, request.id);
+    return reply.code(302).header('Location', path).type('text/html; charset=utf-8').send('');
   }
 }
 
@@ -190,6 +235,9 @@ const ERROR: RouteDescription = {
   summary: 'Why a login through an identity provider failed',
   produces: 'text/html',
   anonymous: true,
-  query: { reason: { description: 'The reason of the failure.' } },
+  query: {
+    reason: { description: 'The reason of the failure.' },
+    request: { description: 'The id of the request that failed, which the page shows.' },
+  },
   answers: { 400: 'The page.', 403: 'The page.', 500: 'The page.', 502: 'The page.' },
 };

@@ -69,9 +69,26 @@ export async function expectRefused(
   { browser, stop }: { readonly browser: Browser; readonly stop: Stop },
   reason: string,
 ): Promise<void> {
-  expect(new URL(stop.url).pathname + new URL(stop.url).search).toBe(`/sso/error/?reason=${reason}`);
+  const { pathname, searchParams } = new URL(stop.url);
+  expect([pathname, searchParams.get('reason')]).toEqual(['/sso/error/', reason]);
+  expect(stop.text).toContain(`Request id: <code>${searchParams.get('request')}</code>`);
   expect(stop.status).toBeGreaterThanOrEqual(400);
   expect(stop.text).toContain('role="alert"');
   expect(browser.cookies.has('svc_sessionid')).toBe(false);
   expect(await whoIs(service, browser)).toBeNull();
+}
+
+/** The lines of a service's log, as data. Give it as `logTo`, with a level that includes warnings. */
+export class LogLines {
+  readonly lines: Record<string, unknown>[] = [];
+
+  write(line: string): void {
+    this.lines.push(JSON.parse(line) as Record<string, unknown>);
+  }
+
+  /** The line about the failed login that ended at this page. */
+  ofFailure(stop: Stop): Record<string, unknown> | undefined {
+    const id = new URL(stop.url).searchParams.get('request');
+    return this.lines.find((line) => line['request'] === id && line['reason'] !== undefined);
+  }
 }
