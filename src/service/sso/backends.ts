@@ -40,6 +40,8 @@ export interface Identity {
   readonly names: readonly string[];
   /** Attributes or claims, each with a list of values. */
   readonly attributes: ReadonlyMap<string, readonly string[]>;
+  /** Attributes or claims that the provider has but did not send, as Entra does with more than 200 groups. */
+  readonly withheld?: readonly string[];
 }
 
 /** The longest uid that the table of linked accounts holds. */

@@ -31,13 +31,14 @@ class ConcurrentLink extends Error {}
  *
  * Every login updates the name, address, roles and flags.
  *
- * @throws SsoFailure `deactivated`, `no_new_users`.
+ * @throws SsoFailure `deactivated`, `no_new_users`; `unverified` for values that no account can have.
  */
 export async function linkedUser(
   service: ServiceContext,
   identity: Identity,
   rules: UserRules,
 ): Promise<UserRecord> {
+  requireStorable(identity);
   const attempt = () =>
     service.database.transaction(async (transaction) => {
       const account = { provider: identity.backend, uid: identity.uid };
@@ -50,6 +51,14 @@ export async function linkedUser(
     if (error instanceof ConcurrentLink) return attempt();
     throw error;
   });
+}
+
+/** PostgreSQL stores no NUL, and an account without an id would be everybody's. */
+function requireStorable({ uid, username, email, firstName, lastName }: Identity): void {
+  const values = { uid, username, email, 'first name': firstName, 'last name': lastName };
+  const [broken] = Object.entries(values).find(([, value]) => value.includes('\0')) ?? [];
+  if (broken !== undefined) throw new SsoFailure('unverified', `the ${broken} has a NUL character`);
+  if (uid === '') throw new SsoFailure('unverified', 'the account has no id');
 }
 
 async function createUser(

@@ -18,6 +18,7 @@ import {
   type ProviderCallback,
   type ProviderRedirect,
 } from './openid.ts';
+import { mappedAttributes } from './role-mapping.ts';
 import { beginSaml, LOGIN_LIFETIME_MS } from './saml-client.ts';
 
 /**
@@ -89,13 +90,13 @@ export interface Completed {
   readonly next: string | null;
 }
 
-/**
 /** What the completion of a login needs, beside the request. */
 export interface Admission {
   /** Called once it is known that the response belongs to a login of this browser. Throws if it must wait. */
   readonly admit: () => void;
 }
 
+/**
  * Completes a login with OAuth2 or OpenID Connect: finds the pending login and asks the provider who the user is.
  *
  * @throws SsoFailure
@@ -107,13 +108,13 @@ export async function completeLogin(
 ): Promise<Completed> {
   const { query } = parseTarget(request.url);
   const state = new URLSearchParams(query).get('state') ?? '';
-  const login = await takePendingLogin(service, request, { backend, state });
   // First of all: a response that nobody here asked for costs one look-up, or none.
+  const login = await takePendingLogin(service, request, { backend, state });
   if (login === null)
     throw new SsoFailure('no_such_login', 'this browser has no pending login with this state');
-  const { details } = login;
   admit();
   const configuration = await requireConfiguration(service, backend);
+  const { details } = login;
   const identity = await identify(service, configuration, { state, query, details });
   return { configuration, identity, next: details.next };
 }
@@ -123,11 +124,13 @@ async function identify(
   configuration: BackendConfiguration,
   callback: ProviderCallback,
 ): Promise<Identity> {
+  const { rules } = await ssoConfiguration(service, service.database);
+  const openId = { ...callback, mapped: mappedAttributes(rules(configuration.backend)) };
   switch (configuration.backend) {
     case 'google-oauth2':
-      return googleIdentity(configuration, await completeOpenId(service, configuration, callback));
+      return googleIdentity(configuration, await completeOpenId(service, configuration, openId));
     case 'azuread-oauth2':
-      return azureIdentity(configuration, await completeOpenId(service, configuration, callback));
+      return azureIdentity(configuration, await completeOpenId(service, configuration, openId));
     case 'github':
       return githubIdentity(configuration, await completeGithub(configuration, callback));
     case 'saml':

@@ -57,14 +57,17 @@ export async function beginOpenId(
 
 /**
  * Exchanges the code for an ID token and verifies its signature, issuer, audience, nonce and times (OpenID Connect
- * Core 1.0, section 3.1.3.7), and the `iss` parameter of the response (RFC 9207).
+ * Core 1.0, section 3.1.3.7), and the `iss` parameter of the response (RFC 9207). Providers other than Google and
+ * Entra may send further claims only from their UserInfo endpoint (section 5.3): it is asked if the ID token has no name
+ * of the user or lacks a claim of the maps.
  *
+ * @param mapped The claims that the maps look at.
  * @throws SsoFailure
  */
 export async function completeOpenId(
   { discoveries }: ServiceContext,
   configuration: OpenIdConfiguration,
-  { state, query, details }: ProviderCallback,
+  { state, query, details, mapped }: ProviderCallback & { readonly mapped: ReadonlySet<string> },
 ): Promise<IDToken> {
   const library = await import('openid-client');
   const provider = await discoveries.find(configuration).catch(refuse);
@@ -78,7 +81,15 @@ export async function completeOpenId(
     .catch(refuse);
   const claims = tokens.claims();
   if (claims === undefined) throw new SsoFailure('unverified', 'the response has no ID token');
-  return claims;
+  if (claims.sub === '') throw new SsoFailure('unverified', 'the claim sub is empty');
+  const isComplete =
+    (claims['email'] !== undefined || claims['preferred_username'] !== undefined) &&
+    [...mapped].every((name) => Object.hasOwn(claims, name) || withheldClaims(claims).includes(name));
+  const hasAll = configuration.backend === 'azuread-oauth2' || configuration.issuer === GOOGLE;
+  if (isComplete || hasAll || provider.serverMetadata().userinfo_endpoint === undefined) return claims;
+  const more = await library.fetchUserInfo(provider, tokens.access_token, claims.sub).catch(refuse);
+  // Of a claim that both have, the signed one counts.
+  return { ...more, ...claims };
 }
 
 /** `hd` makes Google offer only accounts of one domain. It is only a hint: `googleIdentity` checks the domain. */
@@ -112,7 +123,8 @@ export function googleIdentity(configuration: GoogleConfiguration, claims: IDTok
   const uid = claims.iss === GOOGLE ? claims.sub : `${claims.iss}|${claims.sub}`;
   const username = localPart(text(claims, 'preferred_username') || email);
   const attributes = attributesOf({ ...claims, email });
-  return identity('google-oauth2', claims, { uid, email, username, names: [email], attributes });
+  const parts = { uid, email, username, names: [email], attributes, withheld: withheldClaims(claims) };
+  return identity('google-oauth2', claims, parts);
 }
 
 /**
@@ -142,13 +154,24 @@ export function azureIdentity(configuration: AzureConfiguration, claims: IDToken
     username: localPart(principal || address),
     names: trusted ? [principal, email] : [email],
     attributes: attributesOf(trusted ? { ...claims, email } : claimsOfEntra({ ...claims, email })),
+    withheld: trusted ? withheldClaims(claims) : [],
   });
+}
+
+/**
+ * The claims that the provider has elsewhere (OpenID Connect Core 1.0, section 5.6.2, `_claim_names`). Entra sends the
+ * groups of a user with more than 200 so: their absence from the token says nothing.
+ */
+function withheldClaims(claims: IDToken): readonly string[] {
+  const elsewhere = claims['_claim_names'];
+  if (typeof elsewhere !== 'object' || elsewhere === null) return [];
+  return Object.keys(elsewhere).filter((name) => !Object.hasOwn(claims, name));
 }
 
 function identity(
   backend: Identity['backend'],
   claims: IDToken,
-  parts: Pick<Identity, 'uid' | 'email' | 'username' | 'names' | 'attributes'>,
+  parts: Pick<Identity, 'uid' | 'email' | 'username' | 'names' | 'attributes' | 'withheld'>,
 ): Identity {
   if (parts.uid.length > MAX_UID_LENGTH) throw new SsoFailure('unverified', 'the subject is too long');
   const [first = '', ...rest] = text(claims, 'name').split(' ');

@@ -26,7 +26,7 @@ interface MappedRoles {
 /** The new value of a flag; null means no change. */
 type FlagChange = boolean | null;
 
-/** One entry of a map: a role, whether the user has it (null: no change), and whether to remove it otherwise. */
+/** One entry of a map: a role, whether the user has it (null: unknown, no change), and whether to remove it otherwise. */
 interface Rule extends MappedRole {
   readonly holds: boolean | null;
   readonly remove: boolean;
@@ -85,7 +85,7 @@ function flag(
   },
 ): FlagChange {
   const { attribute, value, remove = true } = rule;
-  if (attribute === undefined) return null;
+  if (attribute === undefined || isWithheld(identity, attribute)) return null;
   const holds =
     value === undefined
       ? (identity.attributes.get(attribute) ?? []).some((one) => one !== '')
@@ -102,13 +102,36 @@ function keyOf({ organization, role }: MappedRole): string {
   return `${role} ${organization}`;
 }
 
-/** Whether an expression of a map matches the user; null if the map has no expression or `null`. */
+/** Whether an expression of a map matches the user; null if that cannot be told, or the map says `null` or nothing. */
 function matches(expression: Expression | undefined, identity: Identity): boolean | null {
   if (expression === undefined || expression === null) return null;
   if (typeof expression === 'boolean') return expression;
   if (typeof expression === 'string') return names(expression, identity);
   if (Array.isArray(expression)) return expression.some((one) => names(one, identity));
-  return Object.entries(expression).some(([attribute, wanted]) => hasValue(identity, attribute, wanted));
+  if (Object.entries(expression).some(([attribute, wanted]) => hasValue(identity, attribute, wanted))) {
+    return true;
+  }
+  return Object.keys(expression).some((attribute) => isWithheld(identity, attribute)) ? null : false;
+}
+
+/** Whether the provider did not send an attribute that it has: nothing can be concluded from its absence. */
+function isWithheld({ withheld = [] }: Identity, attribute: string): boolean {
+  return withheld.includes(attribute);
+}
+
+/** The attributes that the maps and flags look at. */
+export function mappedAttributes({ organizations, teams, flags }: UserRules): ReadonlySet<string> {
+  const expressions = [
+    ...Object.values(organizations ?? {}).flatMap(({ users, admins, auditors }) => [users, admins, auditors]),
+    ...Object.values(teams ?? {}).map(({ users }) => users),
+  ];
+  const named = expressions.flatMap((expression) =>
+    typeof expression === 'object' && expression !== null && !Array.isArray(expression)
+      ? Object.keys(expression)
+      : [],
+  );
+  const flagged = [flags.is_superuser_attr, flags.is_system_auditor_attr];
+  return new Set([...named, ...flagged.filter((name) => name !== undefined)]);
 }
 
 /** Whether an attribute of the user has one of the wanted values. */

@@ -133,6 +133,13 @@ async function logIn(service: ServiceContext, visit: Visit, completed: Completed
   const { configuration, identity, next } = completed;
   const { backend } = configuration;
   const { rules } = await ssoConfiguration(service, service.database);
+  const { withheld = [] } = identity;
+  if (withheld.length > 0) {
+    visit.request.log.warn(
+      { request: visit.request.id, backend, claims: withheld.map((name) => name.slice(0, 100)).slice(0, 20) },
+      'the provider did not send claims that it has: roles that depend on them stay as they are',
+    );
+  }
   const user = await linkedUser(service, identity, rules(backend));
   const finished = await finishLogin(service, { ...visit, user, next });
   if (finished === null) throw new SsoFailure('deactivated', 'the user was deactivated during the login');
@@ -161,6 +168,7 @@ function backendIn(request: FastifyRequest): Backend {
 async function orErrorPage(
   service: ServiceContext,
   { request, reply }: Visit,
+  { foreign }: Limits,
   answer: () => Promise<FastifyReply> | FastifyReply,
 ): Promise<FastifyReply> {
   try {
@@ -168,7 +176,6 @@ async function orErrorPage(
   } catch (error) {
     if (!(error instanceof SsoFailure)) throw error;
     const { reason, message } = error;
-  { foreign }: Limits,
     service.metrics.authenticated('sso', 'refused');
     const isLogged = reason !== 'no_such_login' || foreign.wait(request.network) === 0;
     if (reason === 'no_such_login') foreign.take(request.network);

@@ -12,6 +12,10 @@ interface Forgery {
   foreignKey?: boolean;
   /** The `iss` of the answer to the redirect URI; none at all where it is null. */
   answerIssuer?: string | null;
+  /** What the token endpoint answers instead of tokens. */
+  tokenAnswer?: [number, object];
+  /** What the UserInfo endpoint answers; there is none unless the provider is started with one. */
+  userinfo?: Record<string, unknown>;
 }
 
 /** An OpenID provider that can be told to do wrong: one that answers at once, with what it was told. */
@@ -24,7 +28,7 @@ const KEY = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const FOREIGN = generateKeyPairSync('rsa', { modulusLength: 2048 });
 
 /** Starts one. Without a forgery what it does is right: the tests make sure that it is accepted then. */
-export async function startForgingProvider(): Promise<ForgingProvider> {
+export async function startForgingProvider({ hasUserinfo = false } = {}): Promise<ForgingProvider> {
   const state: { forgery: Forgery } = { forgery: {} };
   const codes = new Map<string, { nonce: string; clientId: string; challenge: string }>();
   const server = await listenOnLoopback((url): RequestListener => {
@@ -39,6 +43,7 @@ export async function startForgingProvider(): Promise<ForgingProvider> {
           authorization_endpoint: `${url}/authorize`,
           token_endpoint: `${url}/token`,
           jwks_uri: `${url}/keys`,
+          ...(hasUserinfo && { userinfo_endpoint: `${url}/userinfo` }),
           response_types_supported: ['code'],
           id_token_signing_alg_values_supported: ['RS256'],
           authorization_response_iss_parameter_supported: true,
@@ -63,7 +68,9 @@ export async function startForgingProvider(): Promise<ForgingProvider> {
         if (answerIssuer !== null) back.searchParams.set('iss', answerIssuer);
         return [302, back.href];
       },
+      '/userinfo': () => [200, state.forgery.userinfo ?? { sub: 'mallory' }],
       '/token': (_query, body) => {
+        if (state.forgery.tokenAnswer !== undefined) return state.forgery.tokenAnswer;
         const code = body.get('code') ?? '';
         const asked = codes.get(code);
         codes.delete(code);
