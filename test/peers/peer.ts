@@ -305,7 +305,7 @@ export class Peer {
 export async function awxCli(
   { url, password }: { readonly url: string; readonly password: string },
   args: readonly string[],
-): Promise<{ readonly stdout: string; readonly code: number }> {
+): Promise<{ readonly stdout: string; readonly stderr: string; readonly code: number }> {
   const env = {
     ...process.env,
     CONTROLLER_HOST: url,
@@ -313,12 +313,14 @@ export async function awxCli(
     CONTROLLER_PASSWORD: password,
   };
   try {
-    const { stdout } = await run(join(PEERS, 'awx'), [...args], { env, timeout: REQUEST_TIMEOUT_MS });
-    return { stdout, code: 0 };
+    return {
+      ...(await run(join(PEERS, 'awx'), [...args], { env, timeout: REQUEST_TIMEOUT_MS })),
+      code: 0,
+    };
   } catch (error) {
-    const failed = error as { code: unknown; stdout: string };
+    const failed = error as { code: unknown; stdout: string; stderr: string };
     if (typeof failed.code !== 'number') throw error;
-    return { stdout: failed.stdout, code: failed.code };
+    return { stdout: failed.stdout, stderr: failed.stderr, code: failed.code };
   }
 }
 
