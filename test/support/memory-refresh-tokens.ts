@@ -33,8 +33,8 @@ export class MemoryRefreshTokens {
     return [...this.rows.values()].find((row) => row.accessTokenId === accessTokenId && row.revoked === null);
   }
 
-  revoke(row: RefreshToken): void {
-    this.rows.set(row.id, { ...row, revoked: new Date('2026-11-20T10:00:00Z'), accessTokenId: null });
+  revoke(row: RefreshToken, revoked: Date): void {
+    this.rows.set(row.id, { ...row, revoked, accessTokenId: null });
   }
 
   async *delete(ids: readonly number[]): AsyncIterable<Outcome> {

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { TokenctlError } from '../../src/domain/errors.ts';
-import type { Outcome, Reach } from '../../src/domain/plan.ts';
+import type { Outcome, StaysAlive } from '../../src/domain/plan.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import type { Selector } from '../../src/domain/selector.ts';
 import type {
@@ -10,13 +11,16 @@ import type {
   Session,
   Token,
   User,
+  UserReference,
 } from '../../src/domain/token.ts';
 import type {
   ActivitySelector,
   AuthenticationSettings,
   AuthorizationCodeSelector,
+  CreatedToken,
   Identified,
   RefreshTokenSelector,
+  RevocationFacts,
   SessionSelector,
   Target,
   TargetDescription,
@@ -24,7 +28,10 @@ import type {
   TokenRequest,
   UserSelector,
 } from '../../src/operations/ports/target.ts';
+import { staysAlive as staysAliveOverRest } from '../../src/targets/controller-api/unsupported.ts';
+import { staysAlive as staysAliveInDatabase } from '../../src/targets/database/describe.ts';
 import { MemoryRefreshTokens } from './memory-refresh-tokens.ts';
+import { ACCESS_TOKEN, isMeantActivity, isMeantCode, isMeantToken } from './memory-selectors.ts';
 import { MemorySessions } from './memory-sessions.ts';
 import { token } from './tokens.ts';
 
@@ -44,7 +51,10 @@ export const installed: AuthenticationSettings & { readonly OAUTH2_PROVIDER: Tok
   ALLOW_METRICS_FOR_ANONYMOUS_USERS: false,
 };
 
-/** A target that is a map: what operations are tried on, with a place to make each question fail. */
+/**
+ * A target that is a map: what operations are tried on, with a place to make each question fail. It is held to the contract
+ * of all targets (`test/service/contract`), as a REST API or as a database, by its description.
+ */
 export class MemoryTarget implements Target {
   readonly alive = new Map<number, Token>();
   readonly people: User[] = [user(1, 'admin'), user(2, 'alice'), user(3, 'bob')];
@@ -53,10 +63,11 @@ export class MemoryTarget implements Target {
   readonly refresh = new MemoryRefreshTokens();
   readonly logins = new MemorySessions();
   readonly codes = new Map<number, AuthorizationCode>();
-  /** Codes that expire later are live. */
-  codesNow = new Date('2026-11-20T10:00:00Z');
+  /** Its clock. */
+  now = () => new Date('2026-11-20T10:00:00Z');
   /** What it says of itself. */
   self: TargetDescription = description();
+  /** Its own tokens. Once the last of them is gone, a target that authenticates with a token is refused. */
   own: number[] = [];
   values: AuthenticationSettings = installed;
   /** Called before each revocation; what it throws ends the batch, what it returns is the outcome. */
@@ -69,6 +80,7 @@ export class MemoryTarget implements Target {
   tellsActive = true;
   /** Token values by what they are. */
   readonly secrets = new Map<string, Pick<Identified, 'kind' | 'ids'>>();
+  #lastId = 99;
   /** Called before each user is activated or deactivated; what it throws keeps the user as it is. */
   onUser: (userId: number) => void = () => undefined;
   /** Called before settings are written; what it throws keeps them as they are. */
@@ -78,77 +90,94 @@ export class MemoryTarget implements Target {
     for (let id = 1; id <= tokens; id += 1) this.alive.set(id, token({ id }));
   }
 
-  describe(): Promise<TargetDescription> {
-    return Promise.resolve(this.self);
+  async describe(): Promise<TargetDescription> {
+    await this.#authenticate();
+    return this.self;
   }
 
   async *tokens(selector: Selector): AsyncIterable<Token> {
+    await this.#authenticate();
     this.#refuse(selector);
-    for (const each of [...this.alive.values()])
-      if (matches(each, selector)) yield await Promise.resolve(each);
+    for (const each of sortedById(this.alive.values()))
+      if (isMeantToken(each, selector)) {
+        yield await Promise.resolve(
+          this.self.capabilities.lastUsed ? each : { ...each, lastUsed: undefined },
+        );
+      }
   }
 
   async *users(selector: UserSelector = {}): AsyncIterable<User> {
+    await this.#authenticate();
     this.#refuse(selector);
-    for (const each of this.people) {
+    for (const each of sortedById(this.people)) {
       const named = selector.names?.includes(each.username) ?? true;
       if (!named || (selector.inactive && each.isActive)) continue;
       yield await Promise.resolve(this.tellsActive ? each : { ...each, isActive: undefined });
     }
   }
 
-  applications(names?: readonly string[]): Promise<readonly Application[]> {
-    return Promise.resolve(this.programs.filter(({ name }) => names?.includes(name) ?? true));
+  async applications(names?: readonly string[]): Promise<readonly Application[]> {
+    await this.#authenticate();
+    return this.programs.filter(({ name }) => names?.includes(name) ?? true);
   }
 
   async *activity(selector: ActivitySelector): AsyncIterable<Activity> {
+    await this.#authenticate();
     this.#refuse(selector);
-    for (const each of this.stream) if (isMeant(each, selector)) yield await Promise.resolve(each);
+    for (const each of this.stream) if (isMeantActivity(each, selector)) yield await Promise.resolve(each);
   }
 
-  lastChanges(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
+  async lastChanges(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
+    await this.#authenticate();
     const found = new Map<number, Date>();
     for (const { actor, at } of this.stream) {
-      if (actor !== null && userIds.includes(actor.id)) found.set(actor.id, at);
+      if (actor === null || !userIds.includes(actor.id)) continue;
+      if (at > (found.get(actor.id) ?? new Date(0))) found.set(actor.id, at);
     }
-    return Promise.resolve(found);
+    return found;
   }
 
-  ownTokenIds(): Promise<readonly number[]> {
-    return Promise.resolve(this.own);
+  async ownTokenIds(): Promise<readonly number[]> {
+    await this.#authenticate();
+    return this.own;
   }
 
   async *revoke(
     tokenIds: readonly number[],
     options: { readonly withRefreshTokens?: boolean } = {},
   ): AsyncIterable<Outcome> {
+    await this.#authenticate();
+    const { withRefreshTokens = false } = options;
+    if (withRefreshTokens) this.#requireCapability('refreshTokens');
     for (const tokenId of tokenIds) {
       const forced = await this.onRevoke(tokenId);
       if (forced !== undefined) yield { tokenId, result: forced, reason: 'as told' };
-      else yield this.#revoked(tokenId, options.withRefreshTokens === true);
+      else yield this.#revoked(tokenId, withRefreshTokens);
     }
   }
 
   async *refreshTokens(selector: RefreshTokenSelector): AsyncIterable<RefreshToken> {
-    if (!this.self.capabilities.refreshTokens) throw new TokenctlError('unsupported', 'No refresh tokens');
+    this.#requireCapability('refreshTokens');
     yield* this.refresh.list(selector);
   }
 
   async *revokeRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome> {
+    this.#requireCapability('refreshTokens');
     for (const tokenId of ids) {
       const forced = await Promise.resolve(this.refresh.onChange(tokenId));
       const row = this.refresh.rows.get(tokenId);
       if (forced !== undefined) yield { tokenId, result: forced, reason: 'as told' };
       else if (row?.revoked !== null) yield { tokenId, result: 'unchanged' };
       else {
-        this.refresh.revoke(row);
-        if (row.accessTokenId !== null) this.alive.delete(row.accessTokenId);
+        this.refresh.revoke(row, this.now());
+        if (row.accessTokenId !== null) this.#delete(row.accessTokenId);
         yield { tokenId, result: 'revoked', fingerprint: row.fingerprint ?? undefined };
       }
     }
   }
 
   async *deleteRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome> {
+    this.#requireCapability('refreshTokens');
     for (const id of ids) {
       const beside = this.alive.get(this.refresh.rows.get(id)?.accessTokenId ?? 0);
       yield* this.refresh.delete([id]);
@@ -159,72 +188,70 @@ export class MemoryTarget implements Target {
   }
 
   async *authorizationCodes(selector: AuthorizationCodeSelector): AsyncIterable<AuthorizationCode> {
-    if (!this.self.capabilities.authorizationCodes) throw new TokenctlError('unsupported', 'No codes');
-    const { ids, users, applications } = selector;
-    for (const each of [...this.codes.values()]) {
-      const isMeant =
-        (ids?.includes(each.id) ?? true) &&
-        (users?.includes(each.user?.username ?? '') ?? true) &&
-        (applications?.includes(each.application?.name ?? '') ?? true) &&
-        each.expires > this.codesNow === (selector.state === 'live');
-      if (isMeant) yield await Promise.resolve(each);
+    this.#requireCapability('authorizationCodes');
+    for (const each of sortedById(this.codes.values())) {
+      if (isMeantCode(each, selector, this.now())) yield await Promise.resolve(each);
     }
   }
 
   async *deleteAuthorizationCodes(ids: readonly number[]): AsyncIterable<Outcome> {
+    this.#requireCapability('authorizationCodes');
     for (const tokenId of ids) {
       yield await Promise.resolve({ tokenId, result: this.codes.delete(tokenId) ? 'revoked' : 'unchanged' });
     }
   }
 
   async *sessions(selector: SessionSelector): AsyncIterable<Session> {
-    if (!this.self.capabilities.sessions) throw new TokenctlError('unsupported', 'No sessions');
+    this.#requireCapability('sessions');
     yield* this.logins.list(selector);
   }
 
-  endSessions(selector: SessionSelector): AsyncIterable<Session> {
-    return this.logins.end(selector);
+  async *endSessions(selector: SessionSelector): AsyncIterable<Session> {
+    this.#requireCapability('sessions');
+    yield* this.logins.end(selector);
   }
 
-  staysAlive(facts: {
-    readonly tokensWithRefreshToken: number;
-    readonly reach: Pick<Reach, 'refreshTokens'>;
-  }) {
-    const count = facts.tokensWithRefreshToken;
-    if (count === 0 || facts.reach.refreshTokens) return Promise.resolve([]);
-    return Promise.resolve([
-      { what: 'refresh_tokens' as const, count, why: 'a map has none', remedy: 'none' },
-    ]);
+  /** What the real targets say. */
+  staysAlive(facts: RevocationFacts): Promise<readonly StaysAlive[]> {
+    const { context, dialect, databaseContext } = this.self;
+    if (!this.#isDatabase) {
+      return staysAliveOverRest(
+        { ...facts, place: { dialect, context, databaseContext } },
+        this.settings.read,
+      );
+    }
+    const recognized = { layout: dialect, hasSessionOwners: this.self.capabilities.sessions };
+    const missingRights = () => Promise.resolve(this.self.missingRights);
+    return staysAliveInDatabase(
+      { ...facts, recognized, context },
+      { settings: this.settings.read, missingRights },
+    );
   }
 
-  createToken(request: TokenRequest) {
-    const made = token({
-      id: 100,
-      scope: request.scope,
-      description: request.description,
-      ...(request.user !== undefined && { user: { id: 2, username: request.user } }),
-      fingerprint: 'abc',
-    });
-    this.alive.set(made.id, made);
-    return Promise.resolve({ token: made, value: new Secret('secret-value') });
+  async createToken(request: TokenRequest): Promise<CreatedToken> {
+    await this.#authenticate();
+    const { identity } = this.self;
+    const username = request.user ?? (this.#isDatabase ? undefined : identity.username);
+    if (username === undefined) throw new TokenctlError('unsupported', 'A database role cannot own a token');
+    if (!this.#isDatabase && username !== identity.username) {
+      throw new TokenctlError('unsupported', `Only ${username} can create a token for ${username}`);
+    }
+    const owner = this.people.find((each) => each.username === username);
+    if (owner === undefined) throw new TokenctlError('not_found', `No user named ${username}`);
+    if (owner.externalAccount !== null && !this.values.ALLOW_OAUTH2_FOR_EXTERNAL_USERS) {
+      throw new TokenctlError('permission_refused', 'External users may not have tokens here');
+    }
+    return this.#created({ id: owner.id, username }, request);
   }
 
   async *identify(values: readonly Secret[]): AsyncIterable<Identified> {
+    await this.#authenticate();
     for (const [index, value] of values.entries()) {
       const secret = this.secrets.get(value.reveal());
-      const [id = 0] = secret?.ids ?? [];
-      const user = this.alive.get(id)?.user ?? null;
-      const live =
-        secret?.kind === 'refresh_token' ? this.refresh.rows.get(id)?.revoked === null : user !== null;
-      if (secret !== undefined)
-        yield await Promise.resolve({
-          index,
-          live,
-          user,
-          fingerprint: 'abcabcabcabc',
-          usedAt: null,
-          ...secret,
-        });
+      const found = secret && this.#behind(secret);
+      if (secret && found) {
+        yield { index, ...secret, ...found, fingerprint: fingerprintOf(value.reveal()), usedAt: null };
+      }
     }
   }
 
@@ -233,16 +260,24 @@ export class MemoryTarget implements Target {
     const found = this.people[place];
     if (found === undefined) return Promise.reject(new TokenctlError('not_found', 'There is no such user'));
     try {
+      this.#requireCapability('deactivateUsers');
       this.onUser(userId);
     } catch (error) {
       return Promise.reject(error);
     }
+    if (found.isActive === active) return Promise.resolve(false);
     this.people[place] = { ...found, isActive: active };
-    return Promise.resolve(found.isActive !== active);
+    this.#record('update', 'user', { is_active: [!active, active] });
+    return Promise.resolve(true);
   }
 
   readonly settings = {
-    read: () => Promise.resolve(this.values),
+    read: async () => {
+      await this.#authenticate();
+      const { isSuperuser, isSystemAuditor } = this.self.identity;
+      if (isSuperuser || isSystemAuditor) return this.values;
+      throw new TokenctlError('permission_refused', 'This account may not read the settings');
+    },
     write: async (change: Partial<AuthenticationSettings>) => {
       this.onSettings(change);
       if (!this.forgetful) this.values = { ...this.values, ...change };
@@ -254,24 +289,96 @@ export class MemoryTarget implements Target {
     return Promise.resolve();
   }
 
+  get #isDatabase(): boolean {
+    return this.self.credential === 'database_role';
+  }
+
+  /** An id that nothing has yet. */
+  nextId(): number {
+    this.#lastId = Math.max(this.#lastId, ...this.alive.keys(), ...this.refresh.rows.keys()) + 1;
+    return this.#lastId;
+  }
+
+  #authenticate(): Promise<void> {
+    const credential = this.self.credential === 'token' ? this.own.at(-1) : undefined;
+    if (credential === undefined || this.alive.has(credential)) return Promise.resolve();
+    return Promise.reject(new TokenctlError('credentials_refused', 'The token is refused'));
+  }
+
+  #created(user: UserReference, { scope, description }: TokenRequest): CreatedToken {
+    const id = this.nextId();
+    const value = `secret-value-${id}`;
+    const created = this.now();
+    const made: Token = {
+      ...{ id, user, scope, description, created },
+      application: null,
+      expires: new Date(created.getTime() + 31_536_000_000),
+      lastUsed: this.self.capabilities.lastUsed ? null : undefined,
+      hasRefreshToken: false,
+      fingerprint: fingerprintOf(value),
+    };
+    this.alive.set(id, { ...made, lastUsed: null });
+    this.secrets.set(value, { kind: 'access_token', ids: [id] });
+    this.#record('create', ACCESS_TOKEN, { id, user: user.username, scope, description });
+    return { token: made, value: new Secret(value) };
+  }
+
+  /** Whether a value is live, and whose it is; undefined where nothing is known of it any more. */
+  #behind({ kind, ids }: Pick<Identified, 'kind' | 'ids'>): Pick<Identified, 'live' | 'user'> | undefined {
+    const [id = 0] = ids;
+    if (kind === 'access_token') {
+      const found = this.alive.get(id);
+      return found && { live: found.expires > this.now(), user: found.user };
+    }
+    const row = this.self.capabilities.identifies === 'by_hash' ? this.refresh.rows.get(id) : undefined;
+    return row && { live: row.revoked === null, user: row.user };
+  }
+
   #revoked(tokenId: number, withRefreshTokens: boolean): Outcome {
     const row = this.refresh.beside(tokenId);
     const fingerprint = this.alive.get(tokenId)?.fingerprint ?? undefined;
-    if (!this.alive.delete(tokenId)) return { tokenId, result: 'unchanged' };
+    if (!this.#delete(tokenId)) return { tokenId, result: 'unchanged' };
     if (row === undefined) return { tokenId, result: 'revoked', fingerprint };
     if (!withRefreshTokens) {
       this.refresh.rows.set(row.id, { ...row, accessTokenId: null });
       return { tokenId, result: 'revoked', fingerprint };
     }
-    this.refresh.revoke(row);
+    this.refresh.revoke(row, this.now());
     const along = { id: row.id, fingerprint: row.fingerprint ?? '' };
     return { tokenId, result: 'revoked', fingerprint, refreshToken: along };
+  }
+
+  #delete(tokenId: number): boolean {
+    if (!this.alive.delete(tokenId)) return false;
+    this.#record('delete', ACCESS_TOKEN, { id: tokenId });
+    return true;
+  }
+
+  /** Adds to the activity stream. A role of a database is no user. */
+  #record(operation: string, object: string, changes: Activity['changes']): void {
+    const { id, username } = this.self.identity;
+    const actor = id === null ? null : { id, username };
+    const last = Math.max(0, ...this.stream.map((each) => each.id));
+    this.stream.push({ id: last + 1, at: this.now(), operation, actor, object, changes });
+  }
+
+  #requireCapability(name: 'refreshTokens' | 'authorizationCodes' | 'sessions' | 'deactivateUsers'): void {
+    if (!this.self.capabilities[name]) throw new TokenctlError('unsupported', `No ${name} here`);
   }
 
   #refuse(criteria: object): void {
     const refused = Object.keys(criteria).find((name) => this.refused.includes(name));
     if (refused !== undefined) throw new TokenctlError('unsupported', `There is no filter for ${refused}`);
   }
+}
+
+/** The fingerprint of a token's value. */
+export function fingerprintOf(value: string): string {
+  return createHash('sha256').update(value).digest('hex').slice(0, 12);
+}
+
+function sortedById<Item extends { readonly id: number }>(items: Iterable<Item>): Item[] {
+  return [...items].sort((a, b) => a.id - b.id);
 }
 
 /** The target as its own description, signed in as admin with a token. */
@@ -290,7 +397,7 @@ export function description(other: Partial<TargetDescription> = {}): TargetDescr
       refreshTokens: false,
       authorizationCodes: false,
       sessions: false,
-      lastUsed: true,
+      lastUsed: false,
       settings: true,
       settingsHold: 'at_once',
       createTokens: true,
@@ -315,6 +422,7 @@ export function databaseDescription(): TargetDescription {
     transport: 'tls',
     capabilities: {
       ...capabilities,
+      lastUsed: true,
       refreshTokens: true,
       authorizationCodes: true,
       sessions: true,
@@ -328,28 +436,4 @@ export function databaseDescription(): TargetDescription {
 export function user(id: number, username: string, other: Partial<User> = {}): User {
   const local = { isSuperuser: id === 1, isSystemAuditor: false, isActive: true };
   return { id, username, ...local, externalAccount: null, lastLogin: null, ...other };
-}
-
-function isMeant(each: Activity, { actorIds, tokenIds, since, until }: ActivitySelector): boolean {
-  const { id } = each.changes;
-  return (
-    (actorIds === undefined || (each.actor !== null && actorIds.includes(each.actor.id))) &&
-    (tokenIds === undefined || (typeof id === 'number' && tokenIds.includes(id))) &&
-    (since === undefined || each.at >= since) &&
-    (until === undefined || each.at < until)
-  );
-}
-
-function matches(each: Token, selector: Selector): boolean {
-  const { ids, users, applications, scope, createdBefore, unusedSince, neverUsed, expiredAt } = selector;
-  return (
-    (ids?.includes(each.id) ?? true) &&
-    (users?.includes(each.user?.username ?? '') ?? true) &&
-    (applications?.includes(each.application?.name ?? '') ?? true) &&
-    (createdBefore === undefined || each.created < createdBefore) &&
-    (neverUsed === undefined || each.lastUsed === null) &&
-    (expiredAt === undefined || each.expires <= expiredAt) &&
-    (scope === undefined || each.scope.split(' ').includes(scope)) &&
-    (unusedSince === undefined || (each.lastUsed ?? each.created) < unusedSince)
-  );
 }

@@ -30,6 +30,12 @@ export interface Pair {
   readonly refresh: string;
 }
 
+/** What a target of the contract administers, with its clients: users `alice` and `leaver`, and an application `pipeline`. */
+export type Administered = Pick<
+  ContractService,
+  'acceptsInactiveUsers' | 'makeTokens' | 'age' | 'makePair' | 'refreshes' | 'accepts' | 'logIn'
+>;
+
 /**
  * What the targets of the contract administer, on a PostgreSQL database: a controller or a gateway with the users
  * `alice` (local) and `leaver` (deactivated), and an application `pipeline` with the password grant.

@@ -3,12 +3,12 @@ import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Outcome } from '../../../src/domain/plan.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import type { Capabilities, Target, TargetDescription } from '../../../src/operations/ports/target.ts';
-import type { ContractService } from './contract-service.ts';
+import type { Administered } from './contract-service.ts';
 
 /** A place to try a target in. */
 export interface Place {
-  /** The service that it administers. */
-  readonly service: ContractService;
+  /** What it administers. */
+  readonly service: Administered;
   /** A target that may do everything. */
   readonly target: Target;
   /** What it says of itself. */

@@ -33,12 +33,6 @@ async function audit(target: MemoryTarget, other: Partial<AuditTokensOptions> = 
   return { findings, keys: findings.map(findingKey), summary: run.summary(), statistics: run.statistics };
 }
 
-/** A target whose tokens do not carry their last use. */
-function untelling() {
-  const { capabilities } = description();
-  return description({ capabilities: { ...capabilities, lastUsed: false } });
-}
-
 const described = { description: 'pipeline' };
 
 function troubled(): MemoryTarget {
@@ -102,7 +96,6 @@ describe('auditTokens', () => {
 
   test('says which rules could not be checked, instead of passing them', async () => {
     const target = troubled();
-    target.self = untelling();
     target.refused = ['unusedSince', 'inactive'];
     target.settings.read = () => Promise.reject(new TokenctlError('permission_refused', 'Not for you'));
     const { summary } = await audit(target, { policy: defaultPolicy });
@@ -112,7 +105,7 @@ describe('auditTokens', () => {
       { rule: 'unused-for', why: 'There is no filter for unusedSince' },
       { rule: 'owner-external', why: 'Not for you' },
       ...[...settings, 'sessions-unlimited'].map((rule) => ({ rule, why: 'Not for you' })),
-      { rule: 'refresh-orphaned', why: 'No refresh tokens' },
+      { rule: 'refresh-orphaned', why: 'No refreshTokens here' },
     ]);
     for (const { rule } of summary.notChecked) expect(summary.byRule).not.toHaveProperty(rule);
   });
@@ -136,7 +129,6 @@ describe('auditTokens', () => {
 
   test('lets the target select by last use where tokens do not tell', async () => {
     const target = troubled();
-    target.self = untelling();
     const untold = { ...described, lastUsed: undefined };
     target.alive.set(4, token({ ...untold, id: 4, created: new Date('2026-11-01') }));
     const old = { created: new Date('2026-01-01'), expires: new Date('2027-01-01') };
@@ -175,7 +167,9 @@ describe('auditTokens', () => {
   });
 
   test('counts tokens for charts where asked to', async () => {
-    const { statistics } = await audit(troubled(), { statistics: true });
+    const target = troubled();
+    target.self = databaseDescription();
+    const { statistics } = await audit(target, { statistics: true });
     expect(statistics?.byScope()).toEqual([
       { label: 'read', tokens: 3 },
       { label: 'write', tokens: 1 },

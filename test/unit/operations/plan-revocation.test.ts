@@ -12,7 +12,7 @@ describe('planRevocation', () => {
     target.alive.set(3, token({ id: 3, hasRefreshToken: true }));
     const plan = await planRevocation({ target, selector: { all: true }, clock });
     expect(plan).toMatchObject({ selection: 'every token', tokenIds: [1, 2, 3], absentIds: [], kept: [] });
-    expect(plan.staysAlive).toMatchObject([{ what: 'refresh_tokens', count: 1 }]);
+    expect(plan.staysAlive).toContainEqual(expect.objectContaining({ what: 'refresh_tokens', count: 1 }));
     expect(target.alive.size).toBe(3);
   });
 

@@ -1,0 +1,49 @@
+import type { Selector } from '../../src/domain/selector.ts';
+import type { Activity, AuthorizationCode, Token } from '../../src/domain/token.ts';
+import type { ActivitySelector, AuthorizationCodeSelector } from '../../src/operations/ports/target.ts';
+
+/** What the activity stream calls access tokens. */
+export const ACCESS_TOKEN = 'o_auth2_access_token';
+
+/** Whether an entry of the activity stream matches all criteria. */
+export function isMeantActivity(each: Activity, selector: ActivitySelector): boolean {
+  const { actorIds, tokenIds, since, until } = selector;
+  const { id } = each.changes;
+  const isToken = each.object === ACCESS_TOKEN && typeof id === 'number';
+  return (
+    (actorIds === undefined || (each.actor !== null && actorIds.includes(each.actor.id))) &&
+    (tokenIds === undefined || (isToken && tokenIds.includes(id))) &&
+    (since === undefined || each.at >= since) &&
+    (until === undefined || each.at < until)
+  );
+}
+
+/** Whether an authorization code matches all criteria at an instant. */
+export function isMeantCode(
+  each: AuthorizationCode,
+  selector: AuthorizationCodeSelector,
+  now: Date,
+): boolean {
+  const { ids, users, applications, state } = selector;
+  return (
+    (ids?.includes(each.id) ?? true) &&
+    (users?.includes(each.user?.username ?? '') ?? true) &&
+    (applications?.includes(each.application?.name ?? '') ?? true) &&
+    each.expires > now === (state === 'live')
+  );
+}
+
+/** Whether an access token matches all criteria. */
+export function isMeantToken(each: Token, selector: Selector): boolean {
+  const { ids, users, applications, scope, createdBefore, unusedSince, neverUsed, expiredAt } = selector;
+  return (
+    (ids?.includes(each.id) ?? true) &&
+    (users?.includes(each.user?.username ?? '') ?? true) &&
+    (applications?.includes(each.application?.name ?? '') ?? true) &&
+    (createdBefore === undefined || each.created < createdBefore) &&
+    (neverUsed === undefined || each.lastUsed === null) &&
+    (expiredAt === undefined || each.expires <= expiredAt) &&
+    (scope === undefined || each.scope.split(' ').includes(scope)) &&
+    (unusedSince === undefined || (each.lastUsed ?? each.created) < unusedSince)
+  );
+}
