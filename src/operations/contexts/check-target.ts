@@ -53,10 +53,28 @@ function wayWarnings({ transport, address }: TargetDescription): string[] {
   return [];
 }
 
-/** A copy of such a database is a set of working credentials. */
-function storageWarnings({ tokensInClear }: TargetDescription): string[] {
-  if (tokensInClear !== true) return [];
-  return ['This gateway stores working tokens in clear: a backup of its database contains them. Upgrade it.'];
+/** A copy of a database with tokens in clear is a set of working credentials. */
+function storageWarnings({ tokensInClear, unhashedTokens, context }: TargetDescription): string[] {
+  return [
+    ...(tokensInClear === true
+      ? ['This gateway stores working tokens in clear: a backup of its database contains them. Upgrade it.']
+      : []),
+    ...(unhashedTokens == null ? [] : [unhashedText(unhashedTokens, context)]),
+  ];
+}
+
+/** Seen on a gateway that hashes tokens: it accepts neither the stored text nor a token with this hash. */
+function unhashedText(
+  { hashes, count, ids }: NonNullable<TargetDescription['unhashedTokens']>,
+  context: string,
+): string {
+  const tokens = count === 1 ? '1 live token is' : `${count} live tokens are`;
+  const known = hashes
+    ? 'This gateway hashes tokens, so that it does not accept these'
+    : 'A gateway that hashes tokens does not accept these; one that stores them in clear accepts the stored text';
+  const selection = ids.map((id) => `--id ${id}`).join(' ');
+  const rest = count > ids.length ? `, and again for the other ${count - ids.length}` : '';
+  return `${tokens} stored without the prefix of a gateway's hashes, as tokenctl stored them before 0.2. ${known}. Revoke them with \`tokenctl tokens revoke ${selection} --context ${context}\`${rest}, then create new ones.`;
 }
 
 /** Without its cache, sessions of a gateway end only in the database. */

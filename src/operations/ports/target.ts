@@ -310,6 +310,16 @@ export interface TargetDescription {
    * REST, without the right), and for a controller, which stores all tokens in clear.
    */
   readonly tokensInClear?: boolean;
+  /**
+   * Live access tokens of a gateway that are not stored as its newest tokens, which are hashed (`hashes`), or of which it is
+   * not known how it stores tokens, as it has no others. Releases of tokenctl before 0.2 stored hashes without the
+   * gateway's prefix. Some of the ids; null if there are none, or if the gateway stores tokens in clear.
+   */
+  readonly unhashedTokens?: {
+    readonly hashes: boolean;
+    readonly count: number;
+    readonly ids: readonly number[];
+  } | null;
   /** The configured session cache of a gateway, and why it cannot be used, if so. */
   readonly sessionCache?: { readonly addresses: readonly string[]; readonly problem: string | null };
 }

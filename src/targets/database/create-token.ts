@@ -7,7 +7,8 @@ import { insertTokenCreated, SYSTEM_USER } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
 import { dateOf, milliseconds } from './queries.ts';
 import { currentSettings } from './settings.ts';
-import { HASH_PREFIX, isInClear, type Layout, TABLES } from './tables.ts';
+import { HASH_PREFIX, type Layout, TABLES } from './tables.ts';
+import { newestForm } from './tokens.ts';
 import { EXTERNAL_ACCOUNT } from './users.ts';
 
 /** Letters and digits in a token: some 178 bits, as in the controller's tokens. */
@@ -77,22 +78,8 @@ async function storedToken(
   const { storedForm } = TABLES[layout];
   if (storedForm === 'token') return value;
   if (storedForm === 'hash') return hash;
-  return (await storesInClear(database)) ? value : `${HASH_PREFIX}${hash}`;
-}
-
-/**
- * Whether a gateway stores new tokens in clear: its newest token tells. A bare hash does not: earlier releases of
- * tokenctl wrote it. A gateway without tokens is taken for a recent one, which stores hashes.
- */
-async function storesInClear(database: Queryable): Promise<boolean> {
-  const { accessTokens, refreshTokens } = TABLES.gateway;
-  const newest = (table: string) =>
-    `(SELECT t.created, ${isInClear('t.token')} AS clear FROM ${table} t
-      WHERE t.token !~ '^[0-9a-f]{64}$' ORDER BY t.id DESC LIMIT 1)`;
-  const [row] = await database.query<{ clear: boolean }>(
-    `SELECT clear FROM (${newest(accessTokens)} UNION ALL ${newest(refreshTokens)}) n ORDER BY created DESC LIMIT 1`,
-  );
-  return row?.clear ?? false;
+  // A gateway without tokens is taken for a recent one, which stores hashes.
+  return (await newestForm(database)) === 'clear' ? value : `${HASH_PREFIX}${hash}`;
 }
 
 function requireAllowed(owner: Owner, allowExternalUsers: boolean): void {

@@ -22,7 +22,8 @@ import { PURPOSES, requiredColumns } from './required-rights.ts';
 import { BATCH_SIZE } from './revocation.ts';
 import { missingRights } from './rights.ts';
 import type { SessionCache } from './session-cache.ts';
-import { isInClear, type Layout, TABLES } from './tables.ts';
+import { type Layout, TABLES } from './tables.ts';
+import { readTokenStorage } from './tokens.ts';
 
 /** The service reads its settings with each request; a controller and a gateway cache them. */
 const SETTINGS_HOLD: Readonly<Record<Layout, TargetDescription['capabilities']['settingsHold']>> = {
@@ -45,10 +46,10 @@ export async function describeDatabase(
     filtered: await readFilteredTables(queryable, [...requiredColumns(layout).keys()]),
   }));
   const { accessTokens } = TABLES[layout];
-  const tokensInClear =
+  const storage =
     layout === 'gateway' && mayRead(missing, accessTokens, refreshTokens)
-      ? await connection.read(hasTokensInClear)
-      : undefined;
+      ? await connection.read(readTokenStorage)
+      : {};
   const installUuid =
     layout !== 'gateway' && mayRead(missing, settings) ? await connection.read(readInstallUuid) : null;
   const sessionCache = cache && { addresses: cache.addresses, problem: await cache.problem() };
@@ -78,7 +79,7 @@ export async function describeDatabase(
       batchSize: BATCH_SIZE,
     },
     missingRights: missing,
-    ...(tokensInClear !== undefined && { tokensInClear }),
+    ...storage,
     ...(sessionCache && { sessionCache }),
   };
 }
@@ -86,16 +87,6 @@ export async function describeDatabase(
 async function readRole(database: Queryable): Promise<string> {
   const [row] = await database.query<{ role: string }>('SELECT current_user::text AS role');
   return row?.role ?? '';
-}
-
-/** Whether a gateway holds tokens that still work in clear: access tokens that have not expired, refresh tokens that are not revoked. */
-async function hasTokensInClear(database: Queryable): Promise<boolean> {
-  const { accessTokens, refreshTokens } = TABLES.gateway;
-  const [row] = await database.query<{ found: boolean }>(
-    `SELECT EXISTS (SELECT FROM ${accessTokens} t WHERE ${isInClear('t.token')} AND t.expires > now())
-       OR EXISTS (SELECT FROM ${refreshTokens} r WHERE ${isInClear('r.token')} AND r.revoked IS NULL) AS found`,
-  );
-  return row?.found ?? false;
 }
 
 /** The tables of which row-level security may hide rows from the current role. */

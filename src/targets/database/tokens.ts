@@ -3,7 +3,7 @@ import type { Queryable } from '../../db/database.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { RefreshToken, StoredRefreshTokenState, Token } from '../../domain/token.ts';
-import type { Identified, RefreshTokenSelector } from '../../operations/ports/target.ts';
+import type { Identified, RefreshTokenSelector, TargetDescription } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import {
   Conditions,
@@ -17,7 +17,7 @@ import {
   PAGE_SIZE,
 } from './queries.ts';
 import { resolveNames, TokenReferences } from './references.ts';
-import { type Layout, TABLES, tokenFingerprint, tokenHash } from './tables.ts';
+import { isInClear, type Layout, TABLES, tokenFingerprint, tokenHash } from './tables.ts';
 
 /** Streams the access tokens of a selector, ascending by id. */
 export async function* listTokens(connection: Connection, selector: Selector): AsyncGenerator<Token, void> {
@@ -234,4 +234,54 @@ function readByHash(
      WHERE ${tokenHash(layout, 'r.token')} = ANY($1::text[])`,
     [hashes],
   );
+}
+
+/** Sixty-four hex digits: a hash as releases of tokenctl before 0.2 stored it in a gateway, or a token in clear. */
+const BARE_HEX = "~ '^[0-9a-f]{64}$'";
+
+/**
+ * How a gateway stores new tokens: as its newest token is stored. Null without any token. Bare hashes do not count, because
+ * no gateway stores them.
+ */
+export async function newestForm(database: Queryable): Promise<'clear' | 'hash' | null> {
+  const { accessTokens, refreshTokens } = TABLES.gateway;
+  const newest = (table: string) =>
+    `(SELECT t.created, ${isInClear('t.token')} AS clear FROM ${table} t
+      WHERE NOT t.token ${BARE_HEX} ORDER BY t.id DESC LIMIT 1)`;
+  const [row] = await database.query<{ clear: boolean }>(
+    `SELECT clear FROM (${newest(accessTokens)} UNION ALL ${newest(refreshTokens)}) n ORDER BY created DESC LIMIT 1`,
+  );
+  return row === undefined ? null : row.clear ? 'clear' : 'hash';
+}
+
+/** How many tokens of another form are named. */
+const MAX_NAMED = 20;
+
+/** How a gateway stores its tokens. */
+export async function readTokenStorage(
+  database: Queryable,
+): Promise<Required<Pick<TargetDescription, 'tokensInClear' | 'unhashedTokens'>>> {
+  const form = await newestForm(database);
+  if (form === 'clear') return { tokensInClear: await hasTokensInClear(database), unhashedTokens: null };
+  const rows = await database.query<{ id: number; count: number }>(
+    `SELECT t.id, count(*) OVER ()::int AS count FROM ${TABLES.gateway.accessTokens} t
+     WHERE ${isInClear('t.token')} AND t.expires > now() ORDER BY t.id LIMIT ${MAX_NAMED}`,
+  );
+  const [first] = rows;
+  const unhashedTokens = first && {
+    hashes: form === 'hash',
+    count: first.count,
+    ids: rows.map(({ id }) => id),
+  };
+  return { tokensInClear: false, unhashedTokens: unhashedTokens ?? null };
+}
+
+/** Whether tokens that still work are stored in clear: access tokens that have not expired, refresh tokens that are not revoked. */
+async function hasTokensInClear(database: Queryable): Promise<boolean> {
+  const { accessTokens, refreshTokens } = TABLES.gateway;
+  const [row] = await database.query<{ found: boolean }>(
+    `SELECT EXISTS (SELECT FROM ${accessTokens} t WHERE ${isInClear('t.token')} AND t.expires > now())
+       OR EXISTS (SELECT FROM ${refreshTokens} r WHERE ${isInClear('r.token')} AND r.revoked IS NULL) AS found`,
+  );
+  return row?.found ?? false;
 }

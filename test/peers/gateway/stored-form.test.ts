@@ -65,6 +65,28 @@ describePeerOf(KINDS, 'the stored form of tokens', (peer) => {
     const found = body.findings.filter(({ rule }) => rule === 'tokens-in-clear');
     expect(found.map(({ severity }) => severity)).toEqual(isPlain ? ['critical'] : []);
   });
+
+  test('a hash without its prefix, as tokenctl stored it before 0.2, is said to be what the gateway takes it for', async () => {
+    const home = homeOf(peer(), { current: 'db' });
+    const value = 'handed0out0by0an0older0tokenctl';
+    const stored = createHash('sha256').update(value).digest('hex');
+    const [row] = await peer().sql<{ id: string }>(
+      `INSERT INTO ${TOKENS} (token, user_id, scope, description, expires, created, modified)
+       VALUES ($1, $2, 'read', '', now() + interval '1 day', now() - interval '1 day', now()) RETURNING id`,
+      [stored, peer().fill.users['bob']],
+    );
+    const status = async (token: string) => (await peer().request(`${peer().api}me/`, { token })).status;
+    const isPlain = peer().kind === 'gateway-plain';
+    expect([await status(value), await status(stored)]).toEqual([401, isPlain ? 200 : 401]);
+    const { body } = await home.json<{ warnings: string[]; tokensInClear: boolean }>('context', 'check');
+    expect(body.tokensInClear).toBe(isPlain);
+    const warning = body.warnings.find((each) => each.includes('without the prefix')) ?? '';
+    expect(warning.includes('does not accept these')).toBe(!isPlain);
+    expect(JSON.stringify(body)).not.toContain(stored.slice(0, 6));
+    const remedy = /`tokenctl ([^`]*)`/.exec(warning)?.[1] ?? `tokens revoke --id ${row?.id} --context db`;
+    expect(await home.run(...remedy.split(' '), '--yes')).toMatchObject({ code: 0 });
+    expect(await status(stored)).toBe(401);
+  });
 });
 
 function fingerprint(value: string): string {
