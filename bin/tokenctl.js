@@ -14,7 +14,7 @@ if (major < REQUIRED[0] || (major === REQUIRED[0] && minor < REQUIRED[1])) {
       'Inside the repository, `npx tokenctl …` uses the Node.js that npm ci installed.\n',
   );
   process.exitCode = 2;
-} else if (process.argv.length === 3 && ['--version', '-v'].includes(process.argv[2])) {
+} else if (process.argv.length === 3 && ['--version', '-v', 'version'].includes(process.argv[2])) {
   const { name, version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   process.stdout.write(
     `${name}/${version} ${process.platform}-${process.arch} node-${process.versions.node}\n`,

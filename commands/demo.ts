@@ -1,5 +1,5 @@
 import { boolean } from '@oclif/core/flags';
-import { TokenctlCommand } from '../src/cli/base-command.ts';
+import { outputFlags, TokenctlCommand } from '../src/cli/base-command.ts';
 
 /** Plays the demo. */
 export default class Demo extends TokenctlCommand {
@@ -16,7 +16,7 @@ every step ended as expected. Prints the same text with --json.`;
   ];
 
   /** The demo ignores the configuration. */
-  static override baseFlags = {};
+  static override baseFlags = outputFlags;
 
   static override flags = {
     keep: boolean({ summary: 'Keep the service running afterwards.' }),

@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Plugin } from '@oclif/core';
 import { type OutputAsset, type OutputChunk, rolldown } from 'rolldown';
-import { commandReference } from './command-reference.ts';
+import type { DescribedCommand } from '../src/cli/shell-completion.ts';
+import { commandReference, usageLine } from './command-reference.ts';
+import { manualPage } from './release/shell-files.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
@@ -92,8 +94,15 @@ async function generated(): Promise<ReadonlyMap<string, string>> {
   const plugin = new Plugin({ root, type: 'core', ignoreManifest: true, errorOnManifestCreate: true });
   await plugin.load();
   // Commands are found in the order in which their files happen to be read.
-  const commands = Object.entries(plugin.manifest.commands).sort(([one], [other]) => (one < other ? -1 : 1));
+  const commands = Object.entries(plugin.manifest.commands)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([id, command]) => [id, { ...command, usage: usageLine(command as DescribedCommand) }] as const);
   const manifest = { ...plugin.manifest, commands: Object.fromEntries(commands) };
+  // npm installs it as a manual page.
+  writeFileSync(
+    join(dist, 'tokenctl.1'),
+    manualPage(commands.map(([, command]) => command as DescribedCommand)),
+  );
   return new Map([
     ['oclif.manifest.json', `${JSON.stringify(manifest, null, 2)}\n`],
     ['docs/commands.md', commandReference(manifest)],

@@ -1,66 +1,30 @@
-/** The parts of a command's manifest that its reference is made from. */
-export interface ManifestCommand {
-  readonly id: string;
-  readonly summary?: string;
-  readonly description?: string;
-  readonly examples?: readonly unknown[];
-  readonly args: Readonly<
-    Record<
-      string,
-      {
-        readonly name: string;
-        readonly description?: string;
-        readonly required?: boolean;
-        readonly options?: readonly string[];
-      }
-    >
-  >;
-  readonly flags: Readonly<Record<string, ManifestFlag>>;
-}
-
-/** The parts of a flag's manifest that its reference is made from. */
-export interface ManifestFlag {
-  readonly name: string;
-  readonly char?: string;
-  readonly type: 'boolean' | 'option';
-  readonly summary?: string;
-  readonly description?: string;
-  readonly helpGroup?: string;
-  readonly helpValue?: string | readonly string[];
-  readonly options?: readonly string[];
-  readonly allowNo?: boolean;
-}
+import type { DescribedCommand, DescribedFlag } from '../src/cli/shell-completion.ts';
 
 /** The reference of all commands in Markdown, made from the manifest: it says what `--help` says. */
 export function commandReference(manifest: { readonly commands: Readonly<Record<string, unknown>> }): string {
-  const commands = Object.values(manifest.commands) as ManifestCommand[];
+  const commands = Object.values(manifest.commands) as DescribedCommand[];
   const sorted = commands.toSorted((one, other) => one.id.localeCompare(other.id));
   return [
     '# Commands\n\nMade by `npm run build` from the commands themselves; `tokenctl COMMAND --help` says the same.\n',
-    '## Flags of all commands but `demo` and `service start`, which have `--json` alone\n',
+    '## Flags of all commands\n\n`demo`, `service …`, `version` and `completion` have only `--json` and `--no-color` of these.\n',
     flagTable(globalFlags(sorted)),
     ...sorted.map(section),
   ].join('\n');
 }
 
 /** The global flags, from the command that has the most of them. */
-function globalFlags(commands: readonly ManifestCommand[]): readonly ManifestFlag[] {
+function globalFlags(commands: readonly DescribedCommand[]): readonly DescribedFlag[] {
   const sets = commands.map(({ flags }) => Object.values(flags).filter(isGlobal));
   return sets.reduce((most, set) => (set.length > most.length ? set : most), []);
 }
 
-function section(command: ManifestCommand): string {
+function section(command: DescribedCommand): string {
   const name = command.id.replaceAll(':', ' ');
   const own = Object.values(command.flags).filter((flag) => !isGlobal(flag));
   const args = Object.values(command.args);
-  const usage = [
-    'tokenctl',
-    name,
-    ...args.map(({ name: arg, required }) => (required ? arg.toUpperCase() : `[${arg.toUpperCase()}]`)),
-  ];
   const examples = (command.examples ?? []).filter((example) => typeof example === 'string');
   return [
-    `## ${name}\n\n${command.summary ?? ''}\n\n    ${usage.join(' ')}${own.length > 0 ? ' [flags]' : ''}\n`,
+    `## ${name}\n\n${command.summary ?? ''}\n\n    tokenctl ${usageLine(command)}\n`,
     ...(command.description === undefined ? [] : [`${filled(command.description, name)}\n`]),
     ...args.map((arg) => `- \`${arg.name.toUpperCase()}\`: ${arg.description ?? ''}${choice(arg.options)}`),
     ...(args.length > 0 ? [''] : []),
@@ -71,19 +35,30 @@ function section(command: ManifestCommand): string {
   ].join('\n');
 }
 
-function flagTable(flags: readonly ManifestFlag[]): string {
+/** How a command is typed: its name, its arguments, the flags that it requires. The others are listed with what they do. */
+export function usageLine({ id, args, flags }: DescribedCommand): string {
+  const words = Object.values(args).map(({ name, required }) =>
+    required ? name.toUpperCase() : `[${name.toUpperCase()}]`,
+  );
+  const needed = Object.values(flags).filter(({ required }) => required === true);
+  return [id.replaceAll(':', ' '), ...words, ...needed.map(flagUsage), '[flags]'].join(' ');
+}
+
+function flagUsage({ name, type, helpValue, options }: DescribedFlag): string {
+  return type === 'boolean'
+    ? `--${name}`
+    : `--${name} ${[helpValue ?? options?.join('|') ?? 'VALUE'].flat().join(' ')}`;
+}
+
+function flagTable(flags: readonly DescribedFlag[]): string {
   const rows = flags.map(
     (flag) => `| ${flagName(flag)} | ${flag.summary ?? flag.description ?? ''}${choice(flag.options)} |`,
   );
   return `| flag | |\n|---|---|\n${rows.join('\n')}\n`;
 }
 
-function flagName({ name, char, type, helpValue, options, allowNo }: ManifestFlag): string {
-  const value =
-    type === 'boolean'
-      ? ''
-      : ` ${[helpValue ?? options?.join('|') ?? 'VALUE'].flat().join(' ').replaceAll('|', '\\|')}`;
-  const long = `--${allowNo ? '[no-]' : ''}${name}${value}`;
+function flagName({ char, allowNo, ...flag }: DescribedFlag): string {
+  const long = flagUsage({ ...flag, name: `${allowNo ? '[no-]' : ''}${flag.name}` }).replaceAll('|', '\\|');
   return char === undefined ? `\`${long}\`` : `\`-${char}\`, \`${long}\``;
 }
 
@@ -91,7 +66,7 @@ function choice(options: readonly string[] | undefined): string {
   return options === undefined ? '' : ` One of ${options.map((option) => `\`${option}\``).join(', ')}.`;
 }
 
-function isGlobal({ helpGroup }: ManifestFlag): boolean {
+function isGlobal({ helpGroup }: DescribedFlag): boolean {
   return helpGroup === 'GLOBAL';
 }
 

@@ -1,4 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { csvFlag } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists contexts. */
@@ -11,6 +12,8 @@ file or env: the location, never the secret), caFile and verifyTls. For kind dat
 without a password, or the file or env that holds the URL.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %>'];
+
+  static override flags = { ...csvFlag };
 
   async run(): Promise<Result> {
     const { flags } = await this.input(ContextList);

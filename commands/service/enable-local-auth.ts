@@ -1,5 +1,5 @@
 import { string } from '@oclif/core/flags';
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { outputFlags, TokenctlCommand } from '../../src/cli/base-command.ts';
 import { type Result, report } from '../../src/reports/tables/result.ts';
 
 /** Turns local accounts of the service on again, on its host. */
@@ -20,7 +20,7 @@ With --json, prints changed: whether local logins were off.`;
   ];
 
   /** The service has its own configuration. */
-  static override baseFlags = {};
+  static override baseFlags = outputFlags;
 
   static override flags = {
     data: string({

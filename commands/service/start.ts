@@ -1,5 +1,5 @@
 import { boolean, option, string } from '@oclif/core/flags';
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { outputFlags, TokenctlCommand } from '../../src/cli/base-command.ts';
 import { port } from '../../src/cli/flags.ts';
 
 /** Runs the automation service. */
@@ -27,7 +27,7 @@ until it receives a signal and prints nothing with --json.`;
   ];
 
   /** The service has its own configuration. */
-  static override baseFlags = {};
+  static override baseFlags = outputFlags;
 
   static override flags = {
     host: string({

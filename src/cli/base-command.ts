@@ -1,5 +1,5 @@
 import { Command } from '@oclif/core/command';
-import { string } from '@oclif/core/flags';
+import { boolean, string } from '@oclif/core/flags';
 import type { ArgInput, FlagInput, InferredArgs, InferredFlags } from '@oclif/core/interfaces';
 import type { Runtime } from '../app/runtime.ts';
 import { TokenctlError } from '../domain/errors.ts';
@@ -10,8 +10,14 @@ import type { ContextRun } from './multi-context/multi-context-flow.ts';
 import type { Format } from './output/present.ts';
 import { progressLine, surviveStreamErrors, wantsJson, writeNotice } from './output/streams.ts';
 
+/** The flags of every command, beside --json. */
+export const outputFlags = {
+  'no-color': boolean({ summary: 'Print no colours.', helpGroup: 'GLOBAL' }),
+};
+
 /** The flags of every command that reads the configuration. */
 const globalFlags = {
+  ...outputFlags,
   context: string({
     summary: 'The context to use. Default: the current one.',
     helpGroup: 'GLOBAL',

@@ -1,7 +1,9 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { TokenctlError } from '../domain/errors.ts';
+import { onScreen } from '../reports/tables/text.ts';
 import type { ChangeFlags } from './flags.ts';
+import { screenOf, writeTo } from './output/streams.ts';
 
 /** A question before a change. */
 export interface Question {
@@ -33,7 +35,7 @@ export interface Confirmation {
  * @throws TokenctlError `usage` without a flag and without a terminal
  */
 export function confirmationFrom(
-  flags: ChangeFlags & { readonly 'plan-out'?: string | undefined },
+  flags: ChangeFlags & { readonly 'plan-out'?: string | undefined; readonly json?: boolean | undefined },
 ): Confirmation {
   const changes = flags['dry-run'] !== true && flags['plan-out'] === undefined;
   if (flags.yes !== true && changes && !canAsk()) {
@@ -44,13 +46,28 @@ export function confirmationFrom(
   return {
     asks: flags.yes !== true,
     async confirm({ plan, act, type }) {
-      process.stderr.write(`${plan}\n`);
+      await showPlan(plan, { json: flags.json === true, asks: flags.yes !== true });
       if (flags.yes === true) return;
       const answer = await ask(`Type ${type} to ${act} (anything else cancels): `);
       if (answer.trim() === type) return;
       throw new TokenctlError('not_confirmed', 'Not confirmed. Nothing was changed.');
     },
   };
+}
+
+/**
+ * Prints a plan where the result will go: on stdout, or with --json on stderr. If stdout is no terminal, a user who is asked
+ * sees it on stderr as well.
+ */
+async function showPlan(
+  plan: string,
+  { json, asks }: { readonly json: boolean; readonly asks: boolean },
+): Promise<void> {
+  const streams = [
+    ...(json ? [] : [process.stdout]),
+    ...(json || (asks && !process.stdout.isTTY) ? [process.stderr] : []),
+  ];
+  for (const stream of streams) await writeTo(stream, `${onScreen(plan, screenOf(stream))}\n`);
 }
 
 /** Whether stdin and stderr are terminals. */

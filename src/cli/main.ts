@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { Config } from '@oclif/core/config';
 import { CLIError } from '@oclif/core/errors';
 import { run } from '@oclif/core/run';
-import { surviveStreamErrors } from './output/streams.ts';
+import { obeyNoColor, surviveStreamErrors } from './output/streams.ts';
 
 /**
  * Runs a command and sets the exit code. All errors are reported here, so that text and JSON mode exit the same way.
@@ -15,6 +15,7 @@ export async function main(argv: string[], url: string): Promise<void> {
   let words: readonly string[] = argv;
   try {
     words = await asTyped(argv);
+    obeyNoColor(words, process.env);
     await run([...words], frameworkOptions(url));
   } catch (error) {
     const { reportFailure } = await import('./errors/report-failure.ts');

@@ -14,7 +14,7 @@ export const djangoFlags = {
   }),
   traceback: boolean({ ...GROUP, summary: 'Show where an error occurred.' }),
   version: boolean({ ...GROUP, summary: 'Print the version of tokenctl.' }),
-  'no-color': boolean(NO_EFFECT),
+  'no-color': boolean({ ...GROUP, summary: 'Print no colours.' }),
   'force-color': boolean(NO_EFFECT),
   'skip-checks': boolean(NO_EFFECT),
   settings: string({ ...NO_EFFECT, helpValue: 'MODULE' }),

@@ -1,6 +1,8 @@
 import { CLIError, ExitError } from '@oclif/core/errors';
 import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
 import type { Stopped } from '../../operations/journal/operation-run.ts';
+import type { Screen } from '../../reports/tables/result.ts';
+import { onScreen, printable } from '../../reports/tables/text.ts';
 import { usageMistake } from './usage-errors.ts';
 
 /** The fields of an error that are shown to the user; all others are dropped. */
@@ -57,6 +59,11 @@ export function failureToJson({ code, message, hint, details }: Failure): object
 /** The failure as text lines. */
 export function failureToText({ label, message, hint }: Failure): string {
   return hint === undefined ? `${label}: ${message}\n` : `${label}: ${message}\n${hint}\n`;
+}
+
+/** The failure as printable lines, laid out for a terminal. */
+export function failureOnScreen(failure: Failure, screen: Screen): string {
+  return onScreen(printable.lines(failureToText(failure)), screen);
 }
 
 /** Unwraps the message of a flag's own check, which the flag parser puts in a frame. */

@@ -1,8 +1,8 @@
 import { IncompleteListing } from '../../reports/tables/result.ts';
 import { printable } from '../../reports/tables/text.ts';
 import { wantsTraceback } from '../management-options.ts';
-import { wantsJson, writeTo } from '../output/streams.ts';
-import { failureOf, failureToJson, failureToText, quietExit } from './failure.ts';
+import { screenOf, wantsJson, writeTo } from '../output/streams.ts';
+import { failureOf, failureOnScreen, failureToJson, quietExit } from './failure.ts';
 
 /**
  * Prints an error and returns the exit code.
@@ -20,7 +20,7 @@ export async function reportFailure(thrown: unknown, argv: readonly string[]): P
     const document = `${printable.lines(JSON.stringify(failureToJson(failure), null, 2))}\n`;
     await writeEither(incomplete ? [process.stderr] : [process.stdout, process.stderr], document);
   } else {
-    await writeEither([process.stderr], printable.lines(failureToText(failure)));
+    await writeEither([process.stderr], failureOnScreen(failure, screenOf(process.stderr)));
   }
   if (process.env['TOKENCTL_DEBUG'] === '1' || wantsTraceback(argv)) {
     await writeEither([process.stderr], traceOf(error));

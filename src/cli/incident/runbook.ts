@@ -21,5 +21,5 @@ export async function runbookResult(root: string, name: string | undefined): Pro
     return report({ json: { runbooks }, text: () => `${runbooks.join('\n')}\n` });
   }
   const text = await readFile(join(root, 'docs/runbooks', `${name}.md`), 'utf8');
-  return report({ json: { name, text }, text: () => text });
+  return report({ json: { name, text }, text: () => text, verbatim: true });
 }

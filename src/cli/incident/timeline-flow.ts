@@ -73,6 +73,7 @@ function timelineResult(
   return report({
     json: { subject, since, until, visibility: description.visibility, items },
     text: () => WRITERS[format](items, context),
+    verbatim: format !== 'text',
   });
 }
 

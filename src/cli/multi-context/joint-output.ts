@@ -7,8 +7,8 @@ import {
   type Screen,
   type Streamed,
 } from '../../reports/tables/result.ts';
-import { printable } from '../../reports/tables/text.ts';
-import { failureOf, failureToJson, failureToText } from '../errors/failure.ts';
+import { onScreen, printable } from '../../reports/tables/text.ts';
+import { failureOf, failureOnScreen, failureToJson } from '../errors/failure.ts';
 import {
   type ContextOutcome,
   contextHeading,
@@ -113,7 +113,7 @@ export function multiContextStream({ outcomes, changes }: MultiContextOutcome): 
     makes: inJson ? 'json' : 'text',
     chunks: (screen) => {
       const parts = outcomes.map((outcome) => partOf(outcome, screen));
-      return inJson ? jsonChunks(parts, errors) : textChunks(parts, errors);
+      return inJson ? jsonChunks(parts, errors) : textChunks(parts, { errors, screen });
     },
     failure: () => multiContextFailure(errors, { contexts: outcomes.map(({ context }) => context), changes }),
   };
@@ -130,10 +130,13 @@ function partOf({ context, result, error }: ContextOutcome, screen: Screen): Par
 
 async function* nothing(): AsyncIterable<string> {}
 
-async function* textChunks(parts: readonly Part[], errors: Map<string, unknown>): AsyncIterable<string> {
+async function* textChunks(
+  parts: readonly Part[],
+  { errors, screen }: { readonly errors: Map<string, unknown>; readonly screen: Screen },
+): AsyncIterable<string> {
   let gap = '';
   for (const { context, chunks, failure } of parts) {
-    yield gap + contextHeading(context);
+    yield gap + onScreen(contextHeading(context), screen);
     let problem: unknown;
     try {
       yield* chunks;
@@ -143,7 +146,7 @@ async function* textChunks(parts: readonly Part[], errors: Map<string, unknown>)
     }
     if (problem !== undefined) {
       errors.set(context, problem);
-      yield printable.lines(failureToText(failureOf(problem)));
+      yield failureOnScreen(failureOf(problem), screen);
     }
     gap = '\n';
   }

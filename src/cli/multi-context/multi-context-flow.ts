@@ -1,9 +1,8 @@
 import type { Progress, ProgressView, Runtime, ShowProgress } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Report, type Result, report, type Screen } from '../../reports/tables/result.ts';
-import { printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
-import { failureOf, failureToJson, failureToText } from '../errors/failure.ts';
+import { failureOf, failureOnScreen, failureToJson } from '../errors/failure.ts';
 import {
   type ContextOutcome,
   contextHeading,
@@ -162,6 +161,7 @@ function multiContextReport(run: MultiContextOutcome): Report {
   return report({
     json: { contexts: outcomes.map(memberJson) },
     text: async (screen) => (await Promise.all(outcomes.map((each) => memberText(each, screen)))).join('\n'),
+    verbatim: outcomes.some((each) => reportOf(each)?.verbatim === true),
     ...(rows.some((csv) => csv !== undefined) && {
       csv: multiContextListing(run, (outcome) => reportOf(outcome)?.csv),
     }),
@@ -188,7 +188,7 @@ function memberJson(outcome: ContextOutcome): object {
 
 async function memberText(outcome: ContextOutcome, screen: Screen): Promise<string> {
   const text =
-    (await reportOf(outcome)?.text(screen)) ?? printable.lines(failureToText(failureOf(problemOf(outcome))));
+    (await reportOf(outcome)?.text(screen)) ?? failureOnScreen(failureOf(problemOf(outcome)), screen);
   return contextHeading(outcome.context) + text;
 }
 

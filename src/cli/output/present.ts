@@ -1,9 +1,9 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Listing, Report, Result } from '../../reports/tables/result.ts';
+import type { Listing, Report, Result, Screen } from '../../reports/tables/result.ts';
 import { csvLines, jsonLines } from '../../reports/tables/result.ts';
-import { printable } from '../../reports/tables/text.ts';
-import { exitCodeOf, exitCodes, failureOf, failureToText } from '../errors/failure.ts';
-import { writeTo } from './streams.ts';
+import { onScreen, printable } from '../../reports/tables/text.ts';
+import { exitCodeOf, exitCodes, failureOf, failureOnScreen } from '../errors/failure.ts';
+import { screenOf, writeTo } from './streams.ts';
 
 /** How to print a result. */
 interface Presentation {
@@ -19,17 +19,16 @@ interface Presentation {
  * @throws TokenctlError `partly_done` if it cannot be written
  */
 export async function present(result: Result, { format, recorded }: Presentation): Promise<number> {
-  // A terminal of unknown size reports 0 columns.
-  const width = process.stdout.columns || Number.POSITIVE_INFINITY;
+  const screen = screenOf(process.stdout);
   if (result.kind === 'listing') {
-    await printListing(result, { format, width });
+    await printListing(result, { format, screen });
     return await failed(result.failure?.());
   }
   if (result.kind === 'streamed') {
-    await writeAll(result.chunks({ width }));
+    await writeAll(result.chunks(screen));
     return await failed(result.failure?.());
   }
-  await printReport(result, { format, width }).catch((error: unknown) => {
+  await printReport(result, { format, screen }).catch((error: unknown) => {
     throw recorded ? withLogHint(error) : error;
   });
   return await failed(result.failure);
@@ -38,7 +37,7 @@ export async function present(result: Result, { format, recorded }: Presentation
 /** Prints the failure of a command that has a result. */
 async function failed(failure: TokenctlError | undefined): Promise<number> {
   if (failure === undefined) return exitCodes.done;
-  await writeTo(process.stderr, printable.lines(failureToText(failureOf(failure))));
+  await writeTo(process.stderr, failureOnScreen(failureOf(failure), screenOf(process.stderr)));
   if (process.env['TOKENCTL_DEBUG'] === '1') {
     const { traceOf } = await import('../errors/report-failure.ts');
     await writeTo(process.stderr, traceOf(failure));
@@ -46,13 +45,9 @@ async function failed(failure: TokenctlError | undefined): Promise<number> {
   return exitCodeOf(failure.code);
 }
 
-async function printReport(report: Report, { format, width }: { format: Format; width: number }) {
-  if (format === 'csv' && report.csv !== undefined) return await printListing(report.csv, { format, width });
-  const text =
-    format === 'json'
-      ? printable.lines(`${JSON.stringify(report.json, null, 2)}\n`)
-      : await report.text({ width });
-  await writeTo(process.stdout, text);
+async function printReport(report: Report, { format, screen }: Printing) {
+  if (format === 'csv' && report.csv !== undefined) return await printListing(report.csv, { format, screen });
+  await writeTo(process.stdout, await reportText(report, { format, screen }));
 }
 
 /** Adds a hint to an error after the change was made. */
@@ -65,20 +60,28 @@ function withLogHint(error: unknown): unknown {
 /** How a listing is printed. */
 export type Format = 'json' | 'csv' | 'table';
 
+async function reportText(report: Report, { format, screen }: Printing): Promise<string> {
+  if (format === 'json') return printable.lines(`${JSON.stringify(report.json, null, 2)}\n`);
+  const text = await report.text(screen);
+  return report.verbatim === true ? text : onScreen(text, screen);
+}
+
+interface Printing {
+  readonly format: Format;
+  readonly screen: Screen;
+}
+
 /** Characters to collect before a write. */
 const CHUNK = 16_384;
 
 /** Prints rows as they arrive; stops if the reader closes the pipe. */
-async function printListing<Row>(
-  listing: Listing<Row>,
-  { format, width }: { format: Format; width: number },
-): Promise<void> {
+async function printListing<Row>(listing: Listing<Row>, { format, screen }: Printing): Promise<void> {
   if (format !== 'table') {
     await writeAll(format === 'json' ? jsonLines(listing) : csvLines(listing));
     return;
   }
   const { tableLines } = await import('../../reports/tables/table.ts');
-  const written = await writeAll(tableLines(listing, width));
+  const written = await writeAll(tableLines(listing, screen));
   if (written === 0) await writeTo(process.stderr, `${listing.none}\n`);
 }
 

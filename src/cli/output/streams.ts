@@ -1,7 +1,27 @@
+import { styleText } from 'node:util';
 import type { Progress, ProgressView, Runtime } from '../../app/runtime.ts';
 import { incompleteText } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { numberText, printable } from '../../reports/tables/text.ts';
+import type { Screen } from '../../reports/tables/result.ts';
+import { numberText, type Paint, printable, type Tone, unpainted } from '../../reports/tables/text.ts';
+
+const STYLES: Readonly<Record<Tone, Parameters<typeof styleText>[0]>> = {
+  good: 'green',
+  warning: 'yellow',
+  bad: ['bold', 'red'],
+  strong: 'bold',
+  faint: 'dim',
+};
+
+/** The screen behind a stream. NO_COLOR turns colours off; FORCE_COLOR also colours what is no terminal. */
+export function screenOf(stream: NodeJS.WriteStream): Screen {
+  const paint: Paint = (tone, text) => styleText(STYLES[tone], text, { stream });
+  return {
+    // A terminal of unknown size reports 0 columns.
+    width: stream.columns || Number.POSITIVE_INFINITY,
+    paint: paint('strong', 'x') === 'x' ? unpainted : paint,
+  };
+}
 
 /** Clears the current line of a terminal. */
 const EMPTY_LINE = '\r\u001b[2K';
@@ -50,8 +70,19 @@ export function writeNotice(line: string): void {
 
 /** Whether the arguments ask for JSON: `--json` anywhere before a bare `--`. */
 export function wantsJson(argv: readonly string[]): boolean {
+  return hasFlag(argv, '--json');
+}
+
+/** Turns colours off in this process and its children, for `--no-color`. */
+export function obeyNoColor(argv: readonly string[], environment: NodeJS.ProcessEnv): void {
+  if (!hasFlag(argv, '--no-color')) return;
+  environment['NO_COLOR'] = '1';
+  delete environment['FORCE_COLOR'];
+}
+
+function hasFlag(argv: readonly string[], flag: string): boolean {
   const end = argv.indexOf('--');
-  return (end === -1 ? argv : argv.slice(0, end)).includes('--json');
+  return (end === -1 ? argv : argv.slice(0, end)).includes(flag);
 }
 
 /** The minimum time between two redraws. */
@@ -65,7 +96,7 @@ export function progressLine(verb: string, now: () => number = () => performance
   let last: Progress | undefined;
   const draw = (progress: Progress, ending: string) => {
     drawn = now();
-    // Read each time, because the window may be resized. A terminal of unknown size reports 0 columns.
+    // Read each time, because the window may be resized.
     const columns = process.stderr.columns || Number.POSITIVE_INFINITY;
     const text = progressText(progress, { verb, seconds: (drawn - started) / 1000, columns });
     process.stderr.write(`${EMPTY_LINE}${text}${ending}`);

@@ -24,7 +24,7 @@ import {
   readBaseline,
   writeReport,
 } from '../../reports/report-file.ts';
-import { type Report, type Result, report, type Screen } from '../../reports/tables/result.ts';
+import { noScreen, type Report, type Result, report, type Screen } from '../../reports/tables/result.ts';
 import { wrapped } from '../../reports/tables/text.ts';
 import { noteLimit } from '../output/streams.ts';
 
@@ -105,7 +105,7 @@ async function presented(
   const { visibility } = await options.runtime.description();
   const document = (screen: Screen) => reportIn(audit, options, screen);
   if (flags.output !== undefined) {
-    await writeReport(flags.output, document({ width: Number.POSITIVE_INFINITY }));
+    await writeReport(flags.output, document(noScreen));
     const { output } = flags;
     return committed(await summaryResult(withoutFindings(audit), { failOn, output, visibility }), written);
   }

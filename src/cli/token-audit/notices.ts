@@ -11,7 +11,7 @@ import {
   sendNotices,
 } from '../../operations/token-audit/expiry-notices.ts';
 import { type Listing, listing, type Report, type Result, report } from '../../reports/tables/result.ts';
-import { countText, printable, timeText } from '../../reports/tables/text.ts';
+import { countText, dayText, printable, timeText } from '../../reports/tables/text.ts';
 import { tokenToJson } from '../../reports/tables/token-view.ts';
 import { noteLimit, notingLimit } from '../output/streams.ts';
 
@@ -59,7 +59,7 @@ function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<ExpiryNotice>
     rows,
     columns: [
       { name: 'days_left', cell: ({ daysLeft }) => String(daysLeft), whole: true },
-      { name: 'threshold', cell: ({ threshold }) => String(threshold), whole: true },
+      { name: 'threshold', cell: ({ threshold }) => String(threshold), narrow: 'drop' },
       { name: 'token', cell: ({ token }) => String(token.id), whole: true },
       {
         name: 'user',
@@ -72,7 +72,12 @@ function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<ExpiryNotice>
         cell: ({ token }) => token.application?.name ?? '(personal)',
         csv: ({ token }) => token.application?.name ?? '',
       },
-      { name: 'expires', cell: ({ token }) => timeText(token.expires), whole: true },
+      {
+        name: 'expires',
+        cell: ({ token }) => timeText(token.expires),
+        short: ({ token }) => dayText(token.expires),
+        whole: true,
+      },
       { name: 'description', cell: ({ token }) => token.description, narrow: 'drop' },
     ],
     json: ({ threshold, daysLeft, token }) => ({ threshold, daysLeft, token: tokenToJson(token) }),

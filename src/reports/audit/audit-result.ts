@@ -13,8 +13,8 @@ import {
   type Screen,
   type Streamed,
 } from '../tables/result.ts';
-import { countText, numberText, printable } from '../tables/text.ts';
-import { findingListing, jsonReport } from './json-report.ts';
+import { countText, numberText, onScreen, type Paint, printable } from '../tables/text.ts';
+import { findingListing, jsonReport, severityTones } from './json-report.ts';
 
 /** The formats of an audit's report. */
 export type AuditFormat = 'table' | 'json' | 'csv' | 'sarif' | 'html';
@@ -34,14 +34,14 @@ export function streamedAudit(audit: Audit, { makes, failOn, chunks }: AuditPres
 }
 
 /** The findings as a table, and the summary under it. */
-export async function* tableReport(audit: Audit, { width }: Screen): AsyncIterable<string> {
+export async function* tableReport(audit: Audit, screen: Screen): AsyncIterable<string> {
   const { tableLines } = await import('../tables/table.ts');
   let gap = '';
-  for await (const block of tableLines(findingListing(worstFirstWhereFew(audit.findings)), width)) {
+  for await (const block of tableLines(findingListing(worstFirstWhereFew(audit.findings)), screen)) {
     yield block;
     gap = '\n';
   }
-  yield gap + summaryText(audit.summary(), audit.policy);
+  yield gap + onScreen(summaryText(audit, screen), screen);
 }
 
 /** The findings as CSV. */
@@ -83,7 +83,7 @@ export async function summaryResult(
   const summary = audit.summary();
   return report({
     json: { ...summary, visibility, ...(output !== undefined && { output }) },
-    text: () => summaryText(summary, audit.policy) + (output === undefined ? '' : `Written to ${output}\n`),
+    text: (screen) => summaryText(audit, screen) + (output === undefined ? '' : `Written to ${output}\n`),
     failure: tooSevere(summary, failOn),
   });
 }
@@ -102,11 +102,11 @@ export async function groupedResult(
   const rows = groupListing(groups, by);
   return report({
     json: { groupBy: by, groups, ...summary, visibility },
-    text: async ({ width }) => {
+    text: async (screen) => {
       const { tableLines } = await import('../tables/table.ts');
       let text = '';
-      for await (const block of tableLines(rows, width)) text += block;
-      return `${text}${text === '' ? '' : '\n'}${summaryText(summary, audit.policy)}`;
+      for await (const block of tableLines(rows, screen)) text += block;
+      return `${text}${text === '' ? '' : '\n'}${summaryText(audit, screen)}`;
     },
     csv: rows,
     failure: tooSevere(summary, failOn),
@@ -121,7 +121,7 @@ export function inFormat({ json, text, csv, failure }: Report, format: AuditForm
     async *chunks(screen) {
       if (format === 'json') yield `${printable.lines(JSON.stringify(json, null, 2))}\n`;
       else if (format === 'csv' && csv !== undefined) yield* csvLines(csv);
-      else yield await text(screen);
+      else yield onScreen(await text(screen), screen);
     },
     failure: () => failure,
   };
@@ -139,13 +139,18 @@ function tooSevere({ bySeverity }: AuditSummary, failOn: Severity | undefined): 
 }
 
 /** An audit in numbers, for people: finished lines. */
-function summaryText(summary: AuditSummary, policy: Policy): string {
+function summaryText(audit: Audit, { paint }: Screen): string {
+  const summary = audit.summary();
   const { found, tokensRead, bySeverity, known, excused, notChecked } = summary;
-  const counts = severities.toReversed().map((severity) => `${severity} ${numberText(bySeverity[severity])}`);
+  const counts = severities.toReversed().map((severity) => {
+    const words = [severity, numberText(bySeverity[severity])];
+    const tone = severityTones[severity];
+    return words.map((word) => (bySeverity[severity] === 0 ? word : paint(tone, word))).join(' ');
+  });
   const kept = Object.values(excused).reduce((sum, count) => sum + count, 0);
   const lines = [
     `${countText(found, 'finding')} on ${countText(tokensRead, 'token')}: ${counts.join(', ')}.`,
-    ...ruleLines(summary, policy),
+    ...ruleLines(summary, { policy: audit.policy, paint }),
     ...(known === null ? [] : [`Known already by the baseline: ${countText(known, 'finding')}.`]),
     ...(kept === 0 ? [] : [`Excused by exceptions of the policy: ${countText(kept, 'finding')}.`]),
     ...notChecked.map(({ rule, why }) => `Not checked: ${rule}: ${printable.value(why)}.`),
@@ -154,7 +159,10 @@ function summaryText(summary: AuditSummary, policy: Policy): string {
 }
 
 /** The number of findings of each rule that has findings, the most severe rules first. */
-function ruleLines({ byRule, severities: here }: AuditSummary, policy: Policy): string[] {
+function ruleLines(
+  { byRule, severities: here }: AuditSummary,
+  { policy, paint }: { readonly policy: Policy; readonly paint: Paint },
+): string[] {
   const rows = ruleNames
     .map((rule) => ({ rule, severity: here?.[rule] ?? policy[rule].severity, count: byRule[rule] ?? 0 }))
     .filter(({ count }) => count > 0)
@@ -163,7 +171,7 @@ function ruleLines({ byRule, severities: here }: AuditSummary, policy: Policy): 
   const ruleWidth = Math.max(0, ...rows.map(({ rule }) => rule.length));
   return rows.map(
     ({ count, rule, severity }) =>
-      `  ${numberText(count).padStart(width)}  ${rule.padEnd(ruleWidth)}  ${severity}`,
+      `  ${numberText(count).padStart(width)}  ${rule.padEnd(ruleWidth)}  ${paint(severityTones[severity], severity)}`,
   );
 }
 

@@ -1,5 +1,6 @@
 import type { Visibility } from '../../domain/claims.ts';
 import type { Audit, Finding } from '../../domain/policy/judge.ts';
+import type { Severity } from '../../domain/policy/rule.ts';
 import {
   applicationOf,
   ownerOf,
@@ -9,7 +10,7 @@ import {
 } from '../../domain/policy/subject.ts';
 import type { Application, RefreshToken, Token } from '../../domain/token.ts';
 import { IncompleteListing, type Listing, listing } from '../tables/result.ts';
-import { printable } from '../tables/text.ts';
+import { printable, type Tone } from '../tables/text.ts';
 import { tokenToJson } from '../tables/token-view.ts';
 
 /**
@@ -89,12 +90,25 @@ function applicationToJson({ id, name, clientType, grantType, created }: Applica
   return { id, name, clientType, grantType, created: created.toISOString() };
 }
 
+/** The colours of severities. */
+export const severityTones: Readonly<Record<Severity, Tone>> = {
+  critical: 'bad',
+  high: 'bad',
+  medium: 'warning',
+  low: 'faint',
+};
+
 /** Findings as rows, for the table and for CSV. */
 export function findingListing(rows: AsyncIterable<Finding>): Listing<Finding> {
   return listing({
     rows,
     columns: [
-      { name: 'severity', cell: ({ severity }) => severity, whole: true },
+      {
+        name: 'severity',
+        cell: ({ severity }) => severity,
+        tone: ({ severity }) => severityTones[severity],
+        whole: true,
+      },
       { name: 'rule', cell: ({ rule }) => rule, whole: true },
       {
         name: 'subject',

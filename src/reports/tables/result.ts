@@ -1,19 +1,29 @@
 import type { TokenctlError } from '../../domain/errors.ts';
-import { printable } from './text.ts';
+import { type Paint, printable, type Tone, unpainted } from './text.ts';
 
 /** What a report's text may depend on. */
 export interface Screen {
   /** Columns of the terminal; infinite where it is not one. */
   readonly width: number;
+  /** The terminal's colours. */
+  readonly paint: Paint;
 }
+
+/** Where there is no terminal: lines of any length, without colours. */
+export const noScreen: Screen = { width: Number.POSITIVE_INFINITY, paint: unpainted };
 
 /** One result: a JSON value of a documented shape, and how it reads. */
 export interface Report {
   readonly kind: 'report';
   /** The value for `--json`; a member that is undefined is left out. */
   readonly json: unknown;
-  /** The text for people: finished lines, the last one with its line feed. */
+  /**
+   * The text for people: finished lines, the last one with its line feed. Lines that are wider than the terminal are broken,
+   * and the words for states get their colours, when it is printed.
+   */
   readonly text: (screen: Screen) => string | Promise<string>;
+  /** The text is a document of its own (Markdown, a script), which is printed unchanged. */
+  readonly verbatim?: boolean | undefined;
   /** Rows for `--csv`, where the command has that flag. */
   readonly csv?: Listing<unknown> | undefined;
   /** Says that not all is well although there is a result; it decides the exit code. */
@@ -39,6 +49,8 @@ export interface Column<Row> {
   readonly only?: 'csv' | 'unlessEmpty';
   /** Half of it would mislead (an id, a time): cut only where nothing else is left to cut. */
   readonly whole?: true;
+  /** The colour of the cell; undefined for none. */
+  tone?(row: Row): Tone | undefined;
 }
 
 /** Many results of one kind, which are printed as they come. */

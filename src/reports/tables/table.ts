@@ -1,6 +1,6 @@
 import Table from 'cli-table3';
-import type { Column, Listing } from './result.ts';
-import { printable, wrapped } from './text.ts';
+import type { Column, Listing, Screen } from './result.ts';
+import { type Paint, printable, type Tone, wrapped } from './text.ts';
 
 /** Rows that are measured and laid out together; a long list is printed block by block. */
 const BLOCK = 500;
@@ -28,24 +28,33 @@ const noBorders = Object.fromEntries(
  * decides the columns and their widths ({@link layoutFor}); what is wider ends in an ellipsis. Nothing for
  * no rows.
  */
-export async function* tableLines<Row>(listing: Listing<Row>, width: number): AsyncIterable<string> {
+export async function* tableLines<Row>(
+  listing: Listing<Row>,
+  { width, paint }: Screen,
+): AsyncIterable<string> {
   let layout: Layout<Row> | undefined;
   for await (const block of inBlocks(listing.rows)) {
     if (layout === undefined) {
       layout = layoutFor(listing.columns, { rows: block, width });
-      yield headingLines(layout);
+      yield headingLines(layout, paint);
     }
-    yield rowLines(block, { ...layout, width });
+    yield rowLines(block, { ...layout, width, paint });
   }
 }
 
 /** The rows as lines, under each of them what the layout puts below it, indented. */
 function rowLines<Row>(
   rows: readonly Row[],
-  { columns, widths, below, width }: Layout<Row> & { readonly width: number },
+  { columns, widths, below, width, paint }: Layout<Row> & Screen,
 ): string {
   const table = lines(
-    rows.map((row) => columns.map(({ cell }) => printable.value(cell(row)))),
+    rows.map((row) =>
+      columns.map(({ cell, tone }) => {
+        const text = printable.value(cell(row));
+        const colour = tone?.(row);
+        return colour === undefined || text === '' ? text : paint(colour, text);
+      }),
+    ),
     widths,
   );
   if (below.length === 0) return table;
@@ -69,9 +78,10 @@ function belowLines<Row>(
     .map((part) => INDENT + part);
 }
 
-function headingLines({ columns, widths, below }: Layout<never>): string {
-  const headings = lines([columns.map(({ name }) => name.toUpperCase())], widths);
-  return headings + below.map(({ name }) => `${INDENT}${name.toUpperCase()}\n`).join('');
+function headingLines({ columns, widths, below }: Layout<never>, paint: Paint): string {
+  const heading = (name: string) => paint('strong', name.toUpperCase());
+  const headings = lines([columns.map(({ name }) => heading(name))], widths);
+  return headings + below.map(({ name }) => `${INDENT}${heading(name)}\n`).join('');
 }
 
 function lines(rows: string[][], widths: readonly number[]): string {
@@ -110,6 +120,7 @@ const LEGIBLE = 12;
 interface LaidOutColumn<Row> {
   readonly name: string;
   readonly cell: (row: Row) => string;
+  readonly tone?: ((row: Row) => Tone | undefined) | undefined;
 }
 
 /** The columns of a table with their widths, and the columns shown below each row. */
@@ -162,7 +173,7 @@ function layout<Row>(
   { width, below }: { readonly width: number; readonly below: Layout<Row>['below'] },
 ): Layout<Row> {
   return {
-    columns: measured.map(({ column, cell }) => ({ name: column.name, cell })),
+    columns: measured.map(({ column, cell }) => ({ name: column.name, cell, tone: column.tone })),
     widths: fitted(measured, width),
     below,
   };

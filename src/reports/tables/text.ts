@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from 'node:util';
+
 /** Control characters, and invisible characters that join, hide or reorder text. */
 const UNSAFE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
@@ -116,4 +118,99 @@ export function wrapped(text: string, width: number): string[] {
     rest = rest.slice(end).trimStart();
   }
   return rest === '' && parts.length > 0 ? parts : [...parts, rest];
+}
+
+/** What a piece of text says, from which the terminal's colour follows. */
+export type Tone = 'good' | 'warning' | 'bad' | 'strong' | 'faint';
+
+/** Gives text its colour, or returns it unchanged where there are no colours. */
+export type Paint = (tone: Tone, text: string) => string;
+
+/** For files, pipes and terminals without colours. */
+export const unpainted: Paint = (_tone, text) => text;
+
+/** The words that have a colour, where they begin a line of a report or of an error. */
+const TINTS: readonly (readonly [RegExp, Tone])[] = [
+  [
+    /^(Error|CommandError|Failed|Verification failed|NOT IN EFFECT|NEW ACCESS TOKENS LIVE LONGER THAN SET)\b/,
+    'bad',
+  ],
+  [/^(FAILED|PARTLY LOCKED DOWN|PARTLY|OPEN|ACTIVE|UNFINISHED)\b/, 'bad'],
+  [/^[\d,]+ TOKENS? (IS|ARE) STILL VALID/, 'bad'],
+  [
+    /^(Partly|Not verified|Not checked|NOT CHECKED|NOT TRIED|Not the whole selection|Not completed)\b/,
+    'warning',
+  ],
+  [/^(Warning|Skipped|Stays alive|Would stay alive|Needs manual action|Kept|Created since)\b.*?:/, 'warning'],
+  [/^(Verified|In effect|Locked down|Already locked down|Lifted|The audit log is intact)\b/, 'good'],
+  [/^(done|closed|Context "[\w./-]*" works)(?= {2}|\.$)/, 'good'],
+  [/^as before(?= {2})/, 'faint'],
+  [/^(Would|Revoked|Deleted|Ended) .*?[\d,]+( of [\d,]+)?\b/, 'strong'],
+  [/^== .* ==$/, 'strong'],
+  [/^(Steps|Access paths|By [a-z ]+):$/, 'strong'],
+  [/^(Dry run\.|Audit log: run .*)$/, 'faint'],
+];
+
+/** Lays finished lines out for a terminal: breaks those that are too wide, and colours the words that say how something ended. */
+export function onScreen(
+  text: string,
+  { width, paint }: { readonly width: number; readonly paint: Paint },
+): string {
+  return tinted(fitted(text, width), paint);
+}
+
+/** Only fixed words at the start of a line have a colour, so that text from outside gets none. */
+function tinted(text: string, paint: Paint): string {
+  if (paint === unpainted) return text;
+  return text
+    .split('\n')
+    .map((line) => {
+      const start = line.length - line.trimStart().length;
+      const rest = line.slice(start);
+      for (const [words, tone] of TINTS) {
+        const [found] = words.exec(rest) ?? [];
+        if (found !== undefined) return line.slice(0, start) + paint(tone, found) + rest.slice(found.length);
+      }
+      return line;
+    })
+    .join('\n');
+}
+
+/**
+ * Breaks finished lines at spaces so that they fit the terminal; what follows is indented as deep as the text that it
+ * continues. A command to paste is never broken: neither within backticks, nor after a colon.
+ */
+function fitted(text: string, width: number): string {
+  if (width === Number.POSITIVE_INFINITY) return text;
+  return text
+    .split('\n')
+    .flatMap((line) => (visible(line) <= width ? [line] : brokenLine(line, width)))
+    .join('\n');
+}
+
+/** The columns that a line takes, colours aside. */
+function visible(line: string): number {
+  return stripVTControlCharacters(line).length;
+}
+
+function brokenLine(line: string, width: number): string[] {
+  const [indent = ''] = /^ */.exec(line) ?? [];
+  // A label in a column of its own, as in `done      Turned off basic authentication`.
+  const [label = ''] = /^ *\S+(?: \S+)* {2,}(?=\S)/.exec(line) ?? [];
+  const deeper = indent === '' ? 0 : indent.length + 2;
+  const hanging = ' '.repeat(label !== '' && label.length <= width / 2 ? label.length : deeper);
+  const first = label === '' ? indent : label;
+  // Text in backticks, and a command at the end of the line, stay in one piece.
+  const parts = line.slice(first.length).match(/(?<=^|(?<!Error): )tokenctl .*$|(?:`[^`]*`|\S)+/g) ?? [];
+  const lines: string[] = [];
+  let current = first;
+  for (const [index, part] of parts.entries()) {
+    const longer = index === 0 || current === hanging ? current + part : `${current} ${part}`;
+    if (visible(longer) <= width || current === hanging || (index === 0 && label === '')) current = longer;
+    else {
+      lines.push(current.trimEnd());
+      current = hanging + part;
+    }
+  }
+  return [...lines, current];
 }

@@ -16,6 +16,7 @@ import {
 import { htmlReport } from '../../../src/reports/audit/html-report.ts';
 import { jsonReport } from '../../../src/reports/audit/json-report.ts';
 import { sarifReport } from '../../../src/reports/audit/sarif-report.ts';
+import { noScreen } from '../../../src/reports/tables/result.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { databaseDescription, description, MemoryTarget, user } from '../../support/memory-target.ts';
 import { application } from '../../support/policy-facts.ts';
@@ -228,8 +229,7 @@ describe('HTML', () => {
 
 describe('table and CSV', () => {
   test('the worst come first, and the summary last', async () => {
-    const screen = { width: Number.POSITIVE_INFINITY };
-    const lines = (await text(tableReport(await audit(), screen))).split('\n');
+    const lines = (await text(tableReport(await audit(), noScreen))).split('\n');
     expect(lines[0]).toMatch(/^SEVERITY +RULE +SUBJECT +USER +FINDING$/);
     expect(lines[1]).toMatch(/^critical +owner-inactive +token 1 /);
     expect(lines.join('\n')).toMatch(

@@ -5,7 +5,14 @@ import { sampleEstate } from '../../../src/service/sample/estate.ts';
 import { storeEstate } from '../../../src/service/sample/store-estate.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { ADMIN, startTestService } from '../../support/service.ts';
-import { type Run, type Running, startTokenctl, temporaryFolder, tokenctl } from './program.ts';
+import {
+  type Run,
+  type Running,
+  type RunOptions,
+  startTokenctl,
+  temporaryFolder,
+  tokenctl,
+} from './program.ts';
 
 /** A service with a sample estate in it, and the program working on it. */
 export interface Estate {
@@ -18,7 +25,7 @@ export interface Estate {
 /** A home folder with a configuration, a secret and an audit log of its own. */
 export interface Home {
   readonly folder: string;
-  readonly run: (args: readonly string[]) => Promise<Run>;
+  readonly run: (args: readonly string[], options?: RunOptions) => Promise<Run>;
   readonly start: (args: readonly string[]) => Running;
 }
 
@@ -44,5 +51,7 @@ function homeFor(url: string): Home {
     `currentContext: test\ncontexts:\n  test: { url: "${url}", username: admin, password: { file: "${secret}" } }\n`,
   );
   const start = (args: readonly string[]) => startTokenctl(args, { env: { HOME: folder } });
-  return { folder, start, run: (args) => tokenctl(args, { env: { HOME: folder } }) };
+  const run = (args: readonly string[], { env }: RunOptions = {}) =>
+    tokenctl(args, { env: { HOME: folder, ...env } });
+  return { folder, start, run };
 }

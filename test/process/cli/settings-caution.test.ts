@@ -10,6 +10,7 @@ import {
   switchFlow,
 } from '../../../src/cli/settings/switch-flow.ts';
 import { Secret } from '../../../src/domain/secret.ts';
+import { noScreen } from '../../../src/reports/tables/result.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { Gateway } from '../../support/gateway.ts';
 import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
@@ -60,7 +61,7 @@ async function turned(runtime: ReturnType<typeof createRuntime>, setting: Switch
   const to = async (state: boolean, dryRun = false) => {
     const flags = { 'dry-run': dryRun };
     const { text } = await switchFlow({ runtime, confirmation, flags, setting, on: state });
-    return await text({ width: 100 });
+    return await text(noScreen);
   };
   const preview = await to(on, true);
   const done = await to(on);

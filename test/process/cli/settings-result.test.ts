@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { settingsResult } from '../../../src/cli/settings/settings-result.ts';
+import { noScreen } from '../../../src/reports/tables/result.ts';
 import { installed } from '../../support/memory-target.ts';
-
-const screen = { width: Number.POSITIVE_INFINITY };
 
 test('settings that a target has not are said to be none, and are null in JSON', async () => {
   const settings = {
@@ -14,7 +13,7 @@ test('settings that a target has not are said to be none, and are null in JSON',
   };
   const { json, text } = settingsResult(settings, { dialect: 'gateway' });
   expect(json).toEqual(settings);
-  const lines = (await text(screen)).trimEnd().split('\n');
+  const lines = (await text(noScreen)).trimEnd().split('\n');
   expect(lines.filter((line) => line.endsWith('not available')).map((line) => line.split('  ')[0])).toEqual([
     'Local accounts',
     'Access tokens live',
@@ -24,7 +23,7 @@ test('settings that a target has not are said to be none, and are null in JSON',
     'Metrics without sign-in',
   ]);
   expect(lines[0]).toMatch(/^Basic authentication +on$/);
-  const whole = await settingsResult(installed, { dialect: 'service' }).text(screen);
+  const whole = await settingsResult(installed, { dialect: 'service' }).text(noScreen);
   expect(whole).not.toContain('not available');
   expect(whole).toMatch(/^Sign-in page +default$/m);
 });

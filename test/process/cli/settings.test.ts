@@ -56,7 +56,10 @@ describe('settings basic-auth', () => {
     });
     expect((await run(['settings', 'basic-auth', 'status'])).stdout).toBe('Basic authentication is on.\n');
     const off = ['settings', 'basic-auth', 'off', '--yes'];
-    expect(await run(off)).toMatchObject({ code: 0, stdout: 'Basic authentication is off now.\n' });
+    expect(await run(off)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/\nBasic authentication is off now\.\n$/),
+    });
     expect(await run(off)).toMatchObject({ code: 0, stdout: expect.stringContaining('already') });
     expect((await run(['settings', 'show', '--context', 'test'])).code).toBe(4);
     expect((await run(['settings', 'show', '--context', 'test', '--json'])).code).toBe(4);

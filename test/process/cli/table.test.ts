@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { entryListing } from '../../../src/cli/audit-log/entry-listing.ts';
 import type { Token } from '../../../src/domain/token.ts';
-import { type Listing, listing } from '../../../src/reports/tables/result.ts';
+import { type Listing, listing, noScreen } from '../../../src/reports/tables/result.ts';
 import { tableLines } from '../../../src/reports/tables/table.ts';
 import { wrapped } from '../../../src/reports/tables/text.ts';
 import { tokenListing } from '../../../src/reports/tables/token-view.ts';
@@ -25,7 +25,7 @@ async function* only<T>(row: T): AsyncIterable<T> {
 
 async function table<Row>(rows: Listing<Row>, width: number): Promise<string[]> {
   let text = '';
-  for await (const block of tableLines(rows, width)) text += block;
+  for await (const block of tableLines(rows, { ...noScreen, width })) text += block;
   return text.trimEnd().split('\n');
 }
 

@@ -8,6 +8,7 @@ import {
   type SavedPlan,
   savePlan,
 } from '../../../src/operations/revocation/saved-plan.ts';
+import { noScreen } from '../../../src/reports/tables/result.ts';
 import { incidentFixture } from '../../support/incident-fixture.ts';
 
 type Fixture = Awaited<ReturnType<typeof incidentFixture>>;
@@ -65,16 +66,14 @@ describe('a saved plan', () => {
     });
     const { failure, text } = revocationResult(report);
     expect(failure).toMatchObject({ code: 'partly_done' });
-    expect(await text({ width: 200 })).toContain(`Failed: access token ${stuck}: as told`);
+    expect(await text(noScreen)).toContain(`Failed: access token ${stuck}: as told`);
 
     at.target.onRevoke = () => undefined;
     const rest = await apply(at, file);
     expect(rest).toMatchObject({ tokenIds: [stuck], saved: { gone: { accessTokens: others } } });
     const done = revocationResult(await revokeTokens({ ...at.common, plan: rest }));
     expect(done.failure).toBeUndefined();
-    expect(await done.text({ width: 200 })).toContain(
-      `Already gone: ${others.length} access tokens of the plan`,
-    );
+    expect(await done.text(noScreen)).toContain(`Already gone: ${others.length} access tokens of the plan`);
   });
 
   test('is refused where an id belongs to another token, and nothing is changed', async () => {
