@@ -40,7 +40,7 @@ deleted), fingerprint. If the array is not closed, the output is incomplete; std
 
   async run(): Promise<Result> {
     const { flags } = await this.input(RefreshTokensList);
-    const { listRefreshTokens } = await import('../../src/operations/tokens/list-tokens.ts');
+    const { listRefreshTokens } = await import('../../src/operations/tokens/list-refresh-tokens.ts');
     const { refreshLifetime, refreshTokenListing } = await import(
       '../../src/cli/tokens/refresh-token-view.ts'
     );

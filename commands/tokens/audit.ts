@@ -1,6 +1,6 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, csvFlag, days, selectorFlags, selectorOrAllFrom } from '../../src/cli/flags.ts';
+import { allContextsFlag, csvFlag, days, selectionOrAllFrom, selectorFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Audits tokens against the policy. */
@@ -71,13 +71,14 @@ Exit code 3: there are findings at or above --fail-on.`;
       return explanationResult(ruleNamed(flags.explain), policyOf(runtime, flags));
     }
     const format = flags.format ?? (this.jsonEnabled() ? 'json' : flags.csv === true ? 'csv' : 'table');
+    const { selectorWithFindings } = await import('../../src/cli/tokens/token-selection.ts');
     const { filesPerContext } = await import('../../src/cli/token-audit/audit-flow.ts');
     const { clock } = await this.runtime(flags);
-    const selector = selectorOrAllFrom({ ...flags, 'unused-for': undefined }, clock.now());
+    const selection = selectionOrAllFrom({ ...flags, 'unused-for': undefined }, clock.now());
     return await this.inContexts(flags, null, async ({ runtime, several, context }) =>
       auditFlow({
         runtime,
-        selector,
+        selector: await selectorWithFindings(runtime, selection, flags),
         flags: filesPerContext(flags, { context, several, format }),
         format,
         version: this.config.version,

@@ -4,9 +4,10 @@ import {
   allContextsFlag,
   changeFlags,
   count,
+  findingPolicyFlag,
+  selectionFrom,
+  selectionOrAllFrom,
   selectorFlags,
-  selectorFrom,
-  selectorOrAllFrom,
 } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
@@ -41,6 +42,7 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
     '<%= config.bin %> <%= command.id %> --user alice --dry-run',
     '<%= config.bin %> <%= command.id %> --unused-for 90d --reason "quarterly clean-up" --ticket OPS-17',
     '<%= config.bin %> <%= command.id %> --finding never-used --application "Jenkins"',
+    "<%= config.bin %> <%= command.id %> --user 'ci-*' --not-user ci-legacy --created-before 2025-01-01",
     '<%= config.bin %> <%= command.id %> --all --at-most 5000 --yes',
     '<%= config.bin %> <%= command.id %> --unused-for 90d --plan-out plan.json',
     '<%= config.bin %> <%= command.id %> --plan plan.json --ticket OPS-17',
@@ -49,25 +51,12 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
   static override flags = {
     ...selectorFlags,
     all: boolean({ summary: 'Select all tokens.', helpGroup: 'SELECTION' }),
-    finding: string({
-      summary: 'Select tokens that violate this policy rule; other selection flags narrow it.',
-      multiple: true,
-      multipleNonGreedy: true,
-      helpGroup: 'SELECTION',
-      helpValue: 'RULE',
-    }),
-    policy: string({
-      summary: "The policy file to use instead of the configuration's policy section.",
-      dependsOn: ['finding'],
-      helpGroup: 'SELECTION',
-      helpValue: 'FILE',
-    }),
+    ...findingPolicyFlag,
     plan: string({
       summary: 'Apply this saved plan instead of selecting tokens.',
       exclusive: [
         'plan-out',
         'all',
-        'finding',
         'policy',
         'include-own',
         'access-only',
@@ -110,8 +99,8 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
     const { readPlanFile } = await import('../../src/cli/revocation/plan-file.ts');
-    const select = flags.finding === undefined ? selectorFrom : selectorOrAllFrom;
-    const selector =
+    const select = flags.finding === undefined ? selectionFrom : selectionOrAllFrom;
+    const selection =
       flags.plan === undefined
         ? select(flags, (await this.runtime(flags)).clock.now())
         : readPlanFile(flags.plan);
@@ -120,7 +109,7 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
       if (flags.id !== undefined) requireOneContext(member, '--id');
       if (flags.plan !== undefined) requireOneContext(member, '--plan');
       if (flags['plan-out'] !== undefined) requireOneContext(member, '--plan-out');
-      return revocationFlow({ ...member, selector, flags });
+      return revocationFlow({ ...member, selection, flags });
     });
   }
 }

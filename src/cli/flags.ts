@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { custom as customArgument } from '@oclif/core/args';
 import { boolean, custom, option, string } from '@oclif/core/flags';
 import { TokenctlError } from '../domain/errors.ts';
-import { type Selector, validateSelector } from '../domain/selector.ts';
+import { type Selection, validateSelector } from '../domain/selector.ts';
 
 /** The flags that record the reason for a change. */
 export const accountFlags = {
@@ -186,8 +186,27 @@ const ONE = { helpGroup: 'SELECTION' } as const;
 
 /** The flags that select tokens. Different flags narrow the selection; repeating a flag widens it. */
 export const selectorFlags = {
-  user: string({ ...SEVERAL, summary: 'Select tokens of this user.', helpValue: 'NAME' }),
-  application: string({ ...SEVERAL, summary: 'Select tokens of this application.', helpValue: 'NAME' }),
+  user: string({
+    ...SEVERAL,
+    summary: "Select tokens of this user; * and ? match any: 'ci-*'.",
+    helpValue: 'NAME',
+  }),
+  'not-user': string({
+    ...SEVERAL,
+    summary: 'Leave out tokens of this user, or of these: ci-*.',
+    helpValue: 'NAME',
+  }),
+  application: string({
+    ...SEVERAL,
+    summary: 'Select tokens of this application, or of these.',
+    helpValue: 'NAME',
+  }),
+  'not-application': string({
+    ...SEVERAL,
+    summary: 'Leave out tokens of this application, or of these.',
+    helpValue: 'NAME',
+  }),
+  'owner-inactive': boolean({ ...ONE, summary: 'Select tokens of deactivated users.' }),
   scope: option({ options: ['read', 'write'] as const })({
     ...ONE,
     summary: 'Select tokens with this scope.',
@@ -197,56 +216,108 @@ export const selectorFlags = {
     summary: 'Select tokens created before this date, or longer ago than this (30d).',
     helpValue: 'WHEN',
   }),
+  'created-after': custom<Moment>({ parse: async (input) => parseMoment(input) })({
+    ...ONE,
+    summary: 'Select tokens created on or after this date, or within this time (7d).',
+    helpValue: 'WHEN',
+  }),
   'unused-for': custom<number>({ parse: async (input) => parseAge(input) })({
     ...ONE,
     summary: 'Select tokens not used for this long (90d), or never used and at least as old.',
     helpValue: 'AGE',
   }),
+  'never-used': boolean({ ...ONE, summary: 'Select tokens that were never used.' }),
   expired: boolean({ ...ONE, summary: 'Select expired tokens.' }),
+  'expires-within': custom<number>({ parse: async (input) => parseAge(input) })({
+    ...ONE,
+    summary: 'Select tokens that expire within this time (30d), without expired ones.',
+    helpValue: 'AGE',
+    exclusive: ['expired'],
+  }),
+  'never-expires': boolean({
+    ...ONE,
+    summary: 'Select tokens that expire more than a hundred years from now.',
+    exclusive: ['expired', 'expires-within'],
+  }),
+  finding: string({
+    ...SEVERAL,
+    summary: 'Select tokens that violate this policy rule; other selection flags narrow it.',
+    helpValue: 'RULE',
+  }),
   id: count({ ...SEVERAL, summary: 'Select the token with this id.', helpValue: 'NUMBER' }),
+};
+
+/** The policy that `--finding` selects by. */
+export const findingPolicyFlag = {
+  policy: string({
+    summary: "The policy file to use instead of the configuration's policy section.",
+    dependsOn: ['finding'],
+    helpGroup: 'SELECTION',
+    helpValue: 'FILE',
+  }),
 };
 
 /** What {@link selectorFlags} parse to, and `--all`. */
 interface SelectorFlags {
   readonly user?: readonly string[] | undefined;
+  readonly 'not-user'?: readonly string[] | undefined;
   readonly application?: readonly string[] | undefined;
+  readonly 'not-application'?: readonly string[] | undefined;
+  readonly 'owner-inactive'?: boolean | undefined;
   readonly scope?: 'read' | 'write' | undefined;
   readonly 'created-before'?: Moment | undefined;
+  readonly 'created-after'?: Moment | undefined;
   readonly 'unused-for'?: number | undefined;
+  readonly 'never-used'?: boolean | undefined;
   readonly expired?: boolean | undefined;
+  readonly 'expires-within'?: number | undefined;
+  readonly 'never-expires'?: boolean | undefined;
   readonly id?: readonly number[] | undefined;
   readonly all?: boolean | undefined;
 }
 
+/** A token that expires later than this never expires, as the rule `never-expires` says. */
+const NEVER_AFTER = 36_525 * DAY;
+
 /**
- * The selector of the flags.
+ * The selection of the flags.
  *
  * @throws TokenctlError `usage` if no flag is given, or --all with another selection flag
  */
-export function selectorFrom(flags: SelectorFlags, now: Date): Selector {
-  const selector = criteriaOf(flags, now);
-  validateSelector(selector);
-  return selector;
+export function selectionFrom(flags: SelectorFlags, now: Date): Selection {
+  const selection = criteriaOf(flags, now);
+  validateSelector(selection);
+  return selection;
 }
 
-/** The selector of the flags for commands that only read; all tokens if no flag is given. */
-export function selectorOrAllFrom(flags: SelectorFlags, now: Date): Selector {
-  const selector = criteriaOf(flags, now);
-  return Object.keys(selector).length === 0 ? { all: true } : selector;
+/** The selection of the flags for commands that only read; all tokens if no flag is given. */
+export function selectionOrAllFrom(flags: SelectorFlags, now: Date): Selection {
+  const selection = criteriaOf(flags, now);
+  return Object.keys(selection).length === 0 ? { all: true } : selection;
 }
 
-function criteriaOf(flags: SelectorFlags, now: Date): Selector {
+function criteriaOf(flags: SelectorFlags, now: Date): Selection {
   const { user, application, scope, expired, id, all } = flags;
   const createdBefore = flags['created-before'];
+  const createdAfter = flags['created-after'];
   const unusedFor = flags['unused-for'];
+  const expiresWithin = flags['expires-within'];
+  const fromNow = (milliseconds: number) => new Date(now.getTime() + milliseconds);
   return {
     ...(all === true && { all: true }),
     ...(id !== undefined && { ids: id }),
-    ...(user !== undefined && { users: user }),
-    ...(application !== undefined && { applications: application }),
+    ...(user !== undefined && { users: user.map((pattern) => ({ pattern })) }),
+    ...(flags['not-user'] !== undefined && { notUsers: flags['not-user'] }),
+    ...(application !== undefined && { applications: application.map((pattern) => ({ pattern })) }),
+    ...(flags['not-application'] !== undefined && { notApplications: flags['not-application'] }),
+    ...(flags['owner-inactive'] === true && { ownerInactive: true }),
     ...(scope !== undefined && { scope }),
     ...(createdBefore !== undefined && { createdBefore: instantOf(createdBefore, now) }),
+    ...(createdAfter !== undefined && { createdSince: instantOf(createdAfter, now) }),
     ...(unusedFor !== undefined && { unusedSince: instantOf({ ago: unusedFor }, now) }),
+    ...(flags['never-used'] === true && { neverUsed: true }),
     ...(expired === true && { expiredAt: now }),
+    ...(expiresWithin !== undefined && { expiresAfter: now, expiredAt: fromNow(expiresWithin) }),
+    ...(flags['never-expires'] === true && { expiresAfter: fromNow(NEVER_AFTER) }),
   };
 }

@@ -1,5 +1,5 @@
 import { basicAuthCaution, managementCommands } from './dialect.ts';
-import type { Selector } from './selector.ts';
+import { patternOf, type Selector, wholeSelection } from './selector.ts';
 
 /** What an operation selected, as far as commands can name it. */
 export interface RemedySelection {
@@ -22,8 +22,8 @@ export interface RemedyPlace {
 
 /** The selection of a selector; `owners` are those of the tokens that it found. */
 export function selectionOf(selector: Selector, owners: readonly string[]): RemedySelection {
-  const { all, users, applications, ...others } = selector;
-  const isWhole = Object.values(others).every((value) => value === undefined);
+  const { all, users, applications } = selector;
+  const isWhole = wholeSelection(selector) !== null;
   if (isWhole && all === true) return { kind: 'all', names: [], owners };
   if (isWhole && users !== undefined && applications === undefined)
     return { kind: 'users', names: users, owners };
@@ -102,7 +102,8 @@ export function passwordsRemedy(selection: RemedySelection, place: RemedyPlace):
 function revokeCommands({ kind, names }: RemedySelection, context: string): string | null {
   const command = `tokenctl tokens revoke --context ${shellWord(context)}`;
   if (kind === 'all') return `\`${command} --all\``;
-  return kind === 'tokens' ? null : forNames(command, kind === 'users' ? '--user' : '--application', names);
+  if (kind === 'tokens') return null;
+  return forNames(command, kind === 'users' ? '--user' : '--application', names.map(patternOf));
 }
 
 /** The names that one command takes at most; a longer one could not be read. */

@@ -1,4 +1,6 @@
 import { TokenctlError } from './errors.ts';
+import { matchesAny } from './policy/subject.ts';
+import type { Token } from './token.ts';
 
 /**
  * Selects tokens. A token must match every criterion that is present; of a criterion with several values it must match
@@ -13,16 +15,82 @@ export interface Selector {
   readonly users?: readonly string[];
   /** Application names, exactly. */
   readonly applications?: readonly string[];
+  /** Leaves out the tokens of users whose name is one of these, or matches one as a pattern with `*` and `?`. */
+  readonly notUsers?: readonly string[];
+  /** The same for applications. Personal access tokens stay. */
+  readonly notApplications?: readonly string[];
   /** Tokens whose scope includes this word. */
   readonly scope?: 'read' | 'write';
   /** Made before this instant. */
   readonly createdBefore?: Date;
+  /** Made at this instant or later. */
+  readonly createdSince?: Date;
   /** Last used before this instant, or never used and made before it. */
   readonly unusedSince?: Date;
   /** Never used at all. */
   readonly neverUsed?: true;
   /** Expired at or before this instant. */
   readonly expiredAt?: Date;
+  /** Expires after this instant. */
+  readonly expiresAfter?: Date;
+  /** No token: what a selection comes to if no user is deactivated and only those are meant. */
+  readonly none?: true;
+}
+
+/**
+ * A selection as it is written: names may be patterns, and users can be selected by their state. It is resolved with a
+ * target to the exact names of a {@link Selector}.
+ */
+export interface Selection extends Omit<Selector, 'users' | 'applications' | 'none'> {
+  readonly users?: readonly NamePattern[];
+  readonly applications?: readonly NamePattern[];
+  /** Tokens of deactivated users. */
+  readonly ownerInactive?: true;
+}
+
+/** A name, or a pattern in which `*` is any characters and `?` one; a backslash before them makes them plain. */
+export interface NamePattern {
+  readonly pattern: string;
+}
+
+/** The one name that a pattern means; null if it has a wildcard. */
+export function exactName(pattern: string): string | null {
+  return /(?<!\\)[*?]/.test(pattern) ? null : pattern.replaceAll(/\\([*?])/g, '$1');
+}
+
+/** A name as the pattern that means exactly this name. */
+export function patternOf(name: string): string {
+  return name.replaceAll(/[*?]/g, '\\$&');
+}
+
+/** Whether a selector's negations leave out a token; for targets, which have no filter for patterns. */
+export function isLeftOut({ notUsers, notApplications }: Selector, { user, application }: Token): boolean {
+  return (
+    (notUsers !== undefined && user !== null && matchesAny(user.username, notUsers)) ||
+    (notApplications !== undefined && application !== null && matchesAny(application.name, notApplications))
+  );
+}
+
+/** The tokens that a selector's negations keep. */
+export async function* withoutLeftOut(
+  tokens: AsyncIterable<Token>,
+  selector: Selector,
+): AsyncGenerator<Token, void> {
+  for await (const token of tokens) if (!isLeftOut(selector, token)) yield token;
+}
+
+/**
+ * The users and applications of a selector that has no other criteria: it also means what these users and applications
+ * have besides access tokens. Null if it has a criterion that only an access token can meet.
+ */
+export function wholeSelection({
+  all: _all,
+  users,
+  applications,
+  ...others
+}: Selector): Pick<Selector, 'users' | 'applications'> | null {
+  if (Object.values(others).some((value) => value !== undefined)) return null;
+  return { ...(users !== undefined && { users }), ...(applications !== undefined && { applications }) };
 }
 
 /**
@@ -30,7 +98,7 @@ export interface Selector {
  *
  * @throws TokenctlError `usage`
  */
-export function validateSelector(selector: Selector): void {
+export function validateSelector(selector: Selector | Selection): void {
   const criteria = Object.entries(selector).filter(([, value]) => value !== undefined);
   if (criteria.length === 0) {
     throw new TokenctlError('usage', 'No tokens are selected', {
@@ -61,21 +129,39 @@ function requireValue(name: string, value: unknown): void {
 /** How many values are named before "and N more". */
 const NAMED = 5;
 
+/** Words for users and applications, where names alone do not say how they were selected. */
+export interface SelectorWords {
+  readonly users?: string | undefined;
+  readonly applications?: string | undefined;
+}
+
 /** The selector in words, as one phrase: for plans, questions and the audit log. */
-export function describeSelector(selector: Selector): string {
+export function describeSelector(selector: Selector, words: SelectorWords = {}): string {
   if (selector.all === true) return 'every token';
-  const { ids, users, applications, scope, createdBefore, unusedSince, neverUsed, expiredAt } = selector;
+  const { ids, users, applications, notUsers, notApplications, scope, neverUsed } = selector;
+  const { createdBefore, createdSince, unusedSince } = selector;
+  const ofUsers = words.users ?? (users && formatAlternatives(users));
+  const ofApplications = words.applications ?? (applications && formatAlternatives(applications));
   const parts = [
     ids && `with id ${formatAlternatives(ids)}`,
-    users && `of ${formatAlternatives(users)}`,
-    applications && `issued to ${formatAlternatives(applications)}`,
+    ofUsers && `of ${ofUsers}`,
+    notUsers && `not of ${formatAlternatives(notUsers)}`,
+    ofApplications && `issued to ${ofApplications}`,
+    notApplications && `not issued to ${formatAlternatives(notApplications)}`,
     scope && `with scope ${scope}`,
     createdBefore && `created before ${createdBefore.toISOString()}`,
+    createdSince && `created since ${createdSince.toISOString()}`,
     unusedSince && `not used since ${unusedSince.toISOString()}`,
     neverUsed && 'never used',
-    expiredAt && `expired at ${expiredAt.toISOString()}`,
+    expiryWords(selector),
   ];
   return `tokens ${parts.filter((part) => part !== undefined).join(', ')}`;
+}
+
+function expiryWords({ expiredAt, expiresAfter }: Selector): string | undefined {
+  if (expiresAfter === undefined) return expiredAt && `expired at ${expiredAt.toISOString()}`;
+  const after = `expiring after ${expiresAfter.toISOString()}`;
+  return expiredAt === undefined ? after : `${after} and by ${expiredAt.toISOString()}`;
 }
 
 /** Values as alternatives, a few of them by name: `alice, bob or 3 more`. */

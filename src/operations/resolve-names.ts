@@ -1,8 +1,161 @@
 import { limitText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
-import type { Selector } from '../domain/selector.ts';
+import { matchesAny } from '../domain/policy/subject.ts';
+import {
+  describeSelector,
+  exactName,
+  formatAlternatives,
+  type NamePattern,
+  type Selection,
+  type Selector,
+  type SelectorWords,
+  validateSelector,
+} from '../domain/selector.ts';
 import type { Target } from './ports/target.ts';
+
+/** A selection, resolved at one target. */
+export interface ResolvedSelection {
+  readonly selector: Selector;
+  /** The selection in words, as one phrase: patterns with what they match. */
+  readonly words: string;
+}
+
+/**
+ * Finds out which users and applications a selection means at a target: patterns become the names that match them now, so
+ * that what is planned is exact. Negations stay patterns, which also match the owners of tokens that are not listed as users.
+ *
+ * @throws TokenctlError `usage` for an invalid selection, and for one that leaves out all that it names; `not_found` for a
+ * name or a pattern, negated ones included, that nothing matches: a typing error must not spare or name nobody;
+ * `permission_refused` as {@link resolveNames}; and whatever the target throws.
+ */
+export async function resolveSelection(target: Target, selection: Selection): Promise<ResolvedSelection> {
+  validateSelector(selection);
+  const { users, applications, notUsers, notApplications, ownerInactive, ...criteria } = selection;
+  const userNames = names(target, 'user', () => allNames(target, 'user'));
+  const applicationNames = names(target, 'application', () => allNames(target, 'application'));
+  await userNames.require(notUsers);
+  await applicationNames.require(notApplications);
+  const meantUsers = ownerInactive
+    ? await inactiveNames(target, { users, notUsers, names: userNames })
+    : users && (await userNames.matching(users, notUsers));
+  const meantApplications = applications && (await applicationNames.matching(applications, notApplications));
+  if (meantUsers?.names.length === 0)
+    return { selector: { none: true }, words: `tokens of ${meantUsers.words}` };
+  const selector: Selector = {
+    ...criteria,
+    ...(meantUsers ? { users: meantUsers.names } : notUsers && { notUsers }),
+    ...(meantApplications
+      ? { applications: meantApplications.names }
+      : notApplications && { notApplications }),
+  };
+  const words: SelectorWords = { users: meantUsers?.words, applications: meantApplications?.words };
+  return { selector, words: describeSelector(selector, words) };
+}
+
+/** Names that patterns came to, and how they read. */
+interface MeantNames {
+  readonly names: readonly string[];
+  readonly words: string;
+}
+
+/** Looks up names of one kind; all names of the target are read once at most. */
+function names(target: Target, kind: 'user' | 'application', read: () => Promise<readonly string[]>) {
+  let reading: Promise<readonly string[]> | undefined;
+  const all = () => {
+    reading ??= read();
+    return reading;
+  };
+  const requireExact = async (patterns: readonly string[]) => {
+    const exact = patterns.map(exactName).filter((name) => name !== null);
+    if (exact.length > 0) await resolveNames(target, { [`${kind}s`]: exact });
+    return exact;
+  };
+  const matchingPattern = async (pattern: string) => {
+    const found = (await all()).filter((name) => matchesAny(name, [pattern]));
+    if (found.length === 0) throw await noMatch(target, kind, pattern);
+    return found;
+  };
+  const withWildcard = (patterns: readonly string[]) =>
+    patterns.filter((pattern) => exactName(pattern) === null);
+  return {
+    /** Makes sure that each pattern matches something. */
+    async require(patterns: readonly string[] = []): Promise<void> {
+      await requireExact(patterns);
+      for (const pattern of withWildcard(patterns)) await matchingPattern(pattern);
+    },
+    async matching(wanted: readonly NamePattern[], not: readonly string[] = []): Promise<MeantNames> {
+      const patterns = wanted.map(({ pattern }) => pattern);
+      const wild = withWildcard(patterns);
+      const found = new Set(await requireExact(patterns));
+      for (const pattern of wild) for (const name of await matchingPattern(pattern)) found.add(name);
+      const kept = [...found].filter((name) => !matchesAny(name, not));
+      if (kept.length === 0) {
+        throw new TokenctlError('usage', `--not-${kind} leaves out every ${kind} that is selected`);
+      }
+      return { names: kept, words: wordsOf({ kind, wanted: patterns, not, kept }) };
+    },
+  };
+}
+
+/** The deactivated users, among those that are named. None is no error. */
+async function inactiveNames(
+  target: Target,
+  options: {
+    readonly users: readonly NamePattern[] | undefined;
+    readonly notUsers: readonly string[] | undefined;
+    readonly names: ReturnType<typeof names>;
+  },
+): Promise<MeantNames> {
+  const { users, notUsers = [] } = options;
+  const among = users && new Set((await options.names.matching(users, notUsers)).names);
+  const found: string[] = [];
+  for await (const { username } of target.users({ inactive: true })) {
+    if ((among?.has(username) ?? true) && !matchesAny(username, notUsers)) found.push(username);
+  }
+  const which = found.length === 0 ? '' : ` (${formatAlternatives(found)})`;
+  return { names: found, words: `deactivated users${which}` };
+}
+
+function wordsOf(options: {
+  readonly kind: 'user' | 'application';
+  readonly wanted: readonly string[];
+  readonly not: readonly string[];
+  readonly kept: readonly string[];
+}): string {
+  const { kind, wanted, not, kept } = options;
+  if (not.length === 0 && wanted.every((pattern) => exactName(pattern) !== null))
+    return formatAlternatives(kept);
+  const except = not.length === 0 ? '' : ` without ${formatAlternatives(not)}`;
+  const counted = `${kept.length} ${kind}${kept.length === 1 ? '' : 's'}`;
+  return `${formatAlternatives(wanted)}${except} (${counted}: ${formatAlternatives(kept)})`;
+}
+
+async function noMatch(
+  target: Target,
+  kind: 'user' | 'application',
+  pattern: string,
+): Promise<TokenctlError> {
+  const description = await target.describe();
+  const limit = limitText(description, `${kind}s`);
+  const details = { kind, names: [pattern] };
+  if (limit === null) {
+    return new TokenctlError('not_found', `No ${kind} matches "${pattern}"`, {
+      hint: 'Check the pattern. * stands for any characters, ? for one.',
+      details,
+    });
+  }
+  return new TokenctlError(
+    'permission_refused',
+    `No ${kind} that is visible to ${description.identity.username} matches "${pattern}"`,
+    { hint: `${limit}: use a superuser's account to see others.`, details },
+  );
+}
+
+async function allNames(target: Target, kind: 'user' | 'application'): Promise<readonly string[]> {
+  if (kind === 'application') return (await target.applications()).map(({ name }) => name);
+  return await Array.fromAsync(target.users(), ({ username }) => username);
+}
 
 /**
  * Makes sure that the users and applications that are named exist: a typing error must not pass for "this

@@ -395,6 +395,7 @@ const TOKEN_FILTERS = {
   application__name__in: among('a.name', 'text'),
   scope__contains: 'position(? IN t.scope) > 0',
   created__lt: 't.created < ?::timestamptz',
+  created__gte: 't.created >= ?::timestamptz',
   expires__gt: 't.expires > ?::timestamptz',
   expires__lte: 't.expires <= ?::timestamptz',
   last_used__lt: 't.last_used < ?::timestamptz',

@@ -1,4 +1,4 @@
-import type { Selector } from '../../src/domain/selector.ts';
+import { isLeftOut, type Selector } from '../../src/domain/selector.ts';
 import type { Activity, AuthorizationCode, Token } from '../../src/domain/token.ts';
 import type { ActivitySelector, AuthorizationCodeSelector } from '../../src/operations/ports/target.ts';
 
@@ -36,7 +36,12 @@ export function isMeantCode(
 /** Whether an access token matches all criteria. */
 export function isMeantToken(each: Token, selector: Selector): boolean {
   const { ids, users, applications, scope, createdBefore, unusedSince, neverUsed, expiredAt } = selector;
+  const { createdSince, expiresAfter, none } = selector;
   return (
+    none === undefined &&
+    !isLeftOut(selector, each) &&
+    (createdSince === undefined || each.created >= createdSince) &&
+    (expiresAfter === undefined || each.expires > expiresAfter) &&
     (ids?.includes(each.id) ?? true) &&
     (users?.includes(each.user?.username ?? '') ?? true) &&
     (applications?.includes(each.application?.name ?? '') ?? true) &&

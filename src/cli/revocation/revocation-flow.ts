@@ -1,10 +1,10 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
-import type { Selector } from '../../domain/selector.ts';
+import type { Selection, Selector } from '../../domain/selector.ts';
 import type { FailedToken } from '../../operations/journal/batches.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { resolveTokenIds } from '../../operations/resolve-names.ts';
+import { type ResolvedSelection, resolveSelection, resolveTokenIds } from '../../operations/resolve-names.ts';
 import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import type { RevocationReport, Verification } from '../../operations/revocation/revocation-report.ts';
 import { requireMayRevoke, revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
@@ -30,7 +30,7 @@ import {
 export interface RevocationRequest {
   readonly runtime: Runtime;
   /** The selection, or a saved plan to apply instead. */
-  readonly selector: Selector | SavedPlan;
+  readonly selection: Selection | SavedPlan;
   readonly confirmation: Confirmation;
   readonly flags: RevocationFlags;
 }
@@ -55,8 +55,11 @@ interface RevocationFlags extends ChangeFlags {
  * @throws TokenctlError `not_confirmed`, `plan_too_large`, and the errors of the operations
  */
 export async function revocationFlow(request: RevocationRequest): Promise<Report> {
-  const { runtime, flags } = request;
-  const plan = await planFor(request);
+  const { runtime, flags, selection } = request;
+  const selected = isSavedPlan(selection)
+    ? selection
+    : await resolveSelection(await runtime.target(), selection);
+  const plan = await planFor(request, selected);
   const description = await runtime.description();
   const dryRun = flags['dry-run'] === true;
   const amounts = amountsOf(plan);
@@ -76,16 +79,15 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
   // Findings cannot be read again as a selector, so tokens created since the plan are not counted.
-  const { selector } = request;
-  const selected = flags.finding === undefined && !isSavedPlan(selector) ? { selector } : {};
-  const report = await revokeTokens({ ...change, plan, ...selected, onProgress: progress.step }).finally(
+  const again = flags.finding === undefined && 'selector' in selected ? { selector: selected.selector } : {};
+  const report = await revokeTokens({ ...change, plan, ...again, onProgress: progress.step }).finally(
     progress.end,
   );
   return revocationResult(report);
 }
 
-function isSavedPlan(selector: Selector | SavedPlan): selector is SavedPlan {
-  return 'format' in selector;
+function isSavedPlan<Other extends object>(selection: Other | SavedPlan): selection is SavedPlan {
+  return 'format' in selection;
 }
 
 /** Nothing to revoke is only true of what the account sees. */
@@ -95,18 +97,20 @@ function nothingVisible(notSeen: string, { identity }: TargetDescription): Token
   });
 }
 
-async function planFor(request: RevocationRequest): Promise<RevocationPlan> {
-  const { runtime, selector, flags } = request;
+async function planFor(
+  { runtime, flags }: RevocationRequest,
+  selected: ResolvedSelection | SavedPlan,
+): Promise<RevocationPlan> {
   const { 'at-most': atMost, 'include-own': includeOwn } = flags;
   const target = await runtime.target();
   const description = await runtime.description();
-  if (isSavedPlan(selector)) return await planFromSaved({ saved: selector, target, description, atMost });
+  if (isSavedPlan(selected)) return await planFromSaved({ saved: selected, target, description, atMost });
   return await planRevocation({
-    ...{ target, selector, description },
+    ...{ target, description, ...selected },
     clock: runtime.clock,
     accessOnly: flags['access-only'] === true,
     withSessions: flags['with-sessions'] === true,
-    findings: await findingsFor({ ...request, selector }),
+    findings: await findingsFor({ runtime, flags, ...selected }),
     ...(includeOwn !== undefined && { includeOwn }),
     ...(atMost !== undefined && { atMost }),
   });

@@ -2,6 +2,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { basicAuthCaution } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
+import { patternOf } from '../../domain/selector.ts';
 import { externalUserNames, planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import { changeSetting, readSettings } from '../../operations/settings/change-setting.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
@@ -165,7 +166,8 @@ export async function denyExternalTokens(request: SwitchRequest, revokeExisting:
   const state = await changeSwitch(request);
   const users = await externalUserNames({ target: await runtime.target() });
   if (revokeExisting && users.length > 0) {
-    const revocation = await revocationFlow({ ...request, selector: { users } });
+    const selection = { users: users.map((name) => ({ pattern: patternOf(name) })) };
+    const revocation = await revocationFlow({ ...request, selection });
     return report({
       json: { ...state, revocation: revocation.json },
       text: async (screen) => `${switchText(state, { setting })}\n${await revocation.text(screen)}`,

@@ -2,7 +2,14 @@ import type { Visibility } from '../../domain/claims.ts';
 import type { Activity } from '../../domain/token.ts';
 import type { EntryOfToken, OwnerActivity, TokenTrace } from '../../operations/token-audit/trace-token.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
-import { countText, expiryText, numberText, printable, timeText } from '../../reports/tables/text.ts';
+import {
+  countText,
+  dayText,
+  expiryText,
+  numberText,
+  printable,
+  timeText,
+} from '../../reports/tables/text.ts';
 import { tokenToJson } from '../../reports/tables/token-view.ts';
 
 /** What is known of a token, as a command's result. */
@@ -63,15 +70,16 @@ function facts({ token, made }: TokenTrace): [name: string, value: string][] {
     ['described', description === '' ? '(none)' : description],
     ['scope', scope],
     ['expires', expiryText(expires)],
-    ['last used', lastUse(token.lastUsed)],
+    ['last used', lastUse(token)],
     ['refresh', hasRefreshToken ? 'has a refresh token' : 'none'],
     ...(fingerprint === null ? [] : [['fingerprint', fingerprint] satisfies [string, string]]),
   ];
 }
 
-function lastUse(lastUsed: Date | null | undefined): string {
-  if (lastUsed === undefined) return 'unknown';
-  return lastUsed === null ? 'never' : timeText(lastUsed);
+function lastUse({ lastUsed, lastUsedOn }: NonNullable<TokenTrace['token']>): string {
+  if (lastUsed !== undefined) return lastUsed === null ? 'never' : timeText(lastUsed);
+  if (lastUsedOn === undefined) return 'unknown';
+  return lastUsedOn === null ? 'never' : dayText(lastUsedOn);
 }
 
 function ownerLines({ owner, since, count, more, last }: OwnerActivity): string[] {

@@ -151,11 +151,22 @@ function matches(text: string | null | undefined, pattern: string): boolean {
   return text !== null && text !== undefined && matchesGlob(text, pattern);
 }
 
+/** A backslash before a wildcard makes it plain. */
+const ESCAPED = /\\([*?])/g;
+/** Stand for plain wildcards while a pattern is compared: no name has them, they are not characters. */
+const PLAIN: Readonly<Record<string, string>> = { '*': '\uFFFE', '?': '\uFFFF' };
+
 /**
- * Whether a text is what a pattern means: `*` stands for any characters, `?` for one, everything else for
- * itself. Takes time in proportion to both lengths at most, whatever the pattern.
+ * Whether a text is what a pattern means: `*` stands for any characters, `?` for one, `\*` and `\?` for these characters,
+ * everything else for itself. Takes time in proportion to both lengths at most, whatever the pattern.
  */
 export function matchesGlob(text: string, pattern: string): boolean {
+  if (!pattern.includes('\\')) return matchesPlain(text, pattern);
+  const plain = pattern.replaceAll(ESCAPED, (_, wildcard: string) => PLAIN[wildcard] ?? wildcard);
+  return matchesPlain(text, plain);
+}
+
+function matchesPlain(text: string, pattern: string): boolean {
   let at = 0;
   let inPattern = 0;
   let lastStar = -1;
@@ -166,7 +177,7 @@ export function matchesGlob(text: string, pattern: string): boolean {
       lastStar = inPattern;
       inPattern += 1;
       retryAt = at;
-    } else if (wanted !== undefined && (wanted === '?' || wanted === text[at])) {
+    } else if (wanted !== undefined && isMatch(wanted, text[at])) {
       at += 1;
       inPattern += 1;
     } else if (lastStar >= 0) {
@@ -180,6 +191,11 @@ export function matchesGlob(text: string, pattern: string): boolean {
   }
   while (pattern[inPattern] === '*') inPattern += 1;
   return inPattern === pattern.length;
+}
+
+function isMatch(wanted: string, character: string | undefined): boolean {
+  if (wanted === '?' || wanted === character) return true;
+  return character !== undefined && PLAIN[character] === wanted;
 }
 
 /** Whether a text is what one of several patterns means. */

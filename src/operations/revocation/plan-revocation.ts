@@ -3,7 +3,7 @@ import type { PlannedSessions, Reach, RevocationPlan } from '../../domain/plan.t
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import type { RuleName } from '../../domain/policy/policy.ts';
 import { selectionOf } from '../../domain/remedies.ts';
-import { describeSelector, type Selector, validateSelector } from '../../domain/selector.ts';
+import { describeSelector, type Selector, validateSelector, wholeSelection } from '../../domain/selector.ts';
 import type { Token, User } from '../../domain/token.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { RefreshTokenSelector, Target, TargetDescription } from '../ports/target.ts';
@@ -15,6 +15,8 @@ import { unseenPart } from '../visibility.ts';
 export interface PlanRevocationOptions {
   readonly target: Target;
   readonly selector: Selector;
+  /** The selection in words; those of the selector where absent. */
+  readonly words?: string;
   readonly clock: Clock;
   /** The target's description, where it is known already; it is asked otherwise. */
   readonly description?: TargetDescription;
@@ -51,7 +53,8 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
   const { userIds } = await resolveNames(target, selector);
   const builder = new PlanBuilder({
     selection:
-      describeSelector(selector) + (findings ? `, by the finding ${findings.rules.join(' or ')}` : ''),
+      (options.words ?? describeSelector(selector)) +
+      (findings ? `, by the finding ${findings.rules.join(' or ')}` : ''),
     ownTokenIds: await target.ownTokenIds(),
     includeOwn: options.includeOwn === true,
     reach,
@@ -161,13 +164,8 @@ export function refuseTooLarge(planned: number, atMost: number | undefined): voi
  * that only an access token can meet, so that none are meant but those beside the selected ones.
  */
 export function refreshTokenSelector(selector: Selector): RefreshTokenSelector | null {
-  const { all: _all, users, applications, ...others } = selector;
-  if (Object.values(others).some((value) => value !== undefined)) return null;
-  return {
-    states: ['live', 'orphaned'],
-    ...(users !== undefined && { users }),
-    ...(applications !== undefined && { applications }),
-  };
+  const whole = wholeSelection(selector);
+  return whole && { states: ['live', 'orphaned'], ...whole };
 }
 
 /**

@@ -10,7 +10,7 @@ import {
 } from '../../domain/policy/judge.ts';
 import { enabledRules, type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
 import { type Facts, type Rule, type Severity, zeroBySeverity } from '../../domain/policy/rule.ts';
-import { type Selector, validateSelector } from '../../domain/selector.ts';
+import { type Selector, validateSelector, wholeSelection } from '../../domain/selector.ts';
 import { TokenStatistics } from '../../domain/token-statistics.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { RefreshTokenSelector, Target } from '../ports/target.ts';
@@ -39,7 +39,7 @@ export interface AuditTokensOptions {
  *
  * A rule whose facts the target refuses is listed in `notChecked`: it never passes silently.
  *
- * @throws TokenctlError `usage`, `not_found` as `listTokens` does, and whatever the target throws; what it
+ * @throws TokenctlError `usage` for an invalid selector, `not_found` for an unknown name, and whatever the target throws; what it
  * throws while tokens are read comes out of `findings`.
  */
 export async function auditTokens(options: AuditTokensOptions): Promise<Audit> {
@@ -176,13 +176,8 @@ function isFor(selector: Selector, { appliesTo }: Rule): boolean {
  * applications; null where it is made by what only access tokens have.
  */
 function orphansOf(selector: Selector): RefreshTokenSelector | null {
-  const { all: _all, users, applications, ...others } = selector;
-  if (Object.values(others).some((value) => value !== undefined)) return null;
-  return {
-    states: ['orphaned'],
-    ...(users !== undefined && { users }),
-    ...(applications !== undefined && { applications }),
-  };
+  const whole = wholeSelection(selector);
+  return whole && { states: ['orphaned'], ...whole };
 }
 
 /** Whose findings are meant. */
@@ -230,9 +225,17 @@ export function requireUsable(rule: RuleName, policy: Policy): void {
       },
     );
   }
-  if (!enabledRules(policy).includes(rule)) {
-    throw new TokenctlError('usage', `The rule ${rule} is not enabled in the policy`, {
-      hint: 'Enable it in the policy section of the configuration, or in a --policy file.',
-    });
-  }
+  requireEnabled(rule, policy);
+}
+
+/**
+ * Makes sure that the policy applies a rule.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function requireEnabled(rule: RuleName, policy: Policy): void {
+  if (enabledRules(policy).includes(rule)) return;
+  throw new TokenctlError('usage', `The rule ${rule} is not enabled in the policy`, {
+    hint: 'Enable it in the policy section of the configuration, or in a --policy file.',
+  });
 }

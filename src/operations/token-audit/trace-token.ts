@@ -2,7 +2,9 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Activity, Token, UserReference } from '../../domain/token.ts';
 import { isSameController, listOf, objectOf } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
+import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import { lastUseDays } from '../tokens/last-use-days.ts';
 import { isRefusal } from './audit-facts.ts';
 
 /** What the owner did, by the activity stream. */
@@ -20,8 +22,8 @@ export interface OwnerActivity {
 /** What is known of a token. */
 export interface TokenTrace {
   readonly tokenId: number;
-  /** Null where it is gone, or not the caller's to see. */
-  readonly token: Token | null;
+  /** Null where it is gone, or not the caller's to see; with the day of its last use where the target does not show the time. */
+  readonly token: (Token & { readonly lastUsedOn?: Date | null }) | null;
   /** Its creation in the activity stream; null if it is not recorded there. */
   readonly made: Activity | null;
   /** What else the activity stream says of it, oldest first. */
@@ -40,6 +42,7 @@ export interface TraceTokenOptions {
   readonly description: TargetDescription;
   readonly log: Pick<AuditLog, 'entries'>;
   readonly tokenId: number;
+  readonly clock: Clock;
 }
 
 /** So much of what the owner did is counted; that much of it is given. */
@@ -52,7 +55,7 @@ const GIVEN = 20;
  * @throws TokenctlError `not_found` where nothing is known of it, and whatever the target or the log throws.
  */
 export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace> {
-  const { target, tokenId } = options;
+  const { target, tokenId, clock } = options;
   const notTold: { what: 'history' | 'owner_activity'; why: string }[] = [];
   const told = async <T>(what: 'history' | 'owner_activity', ask: () => Promise<T>): Promise<T | null> => {
     try {
@@ -63,7 +66,7 @@ export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace
       return null;
     }
   };
-  const token = await tokenOf(target, tokenId);
+  const token = await tokenOf(target, tokenId, clock);
   const activity = (await told('history', () => historyOf(target, tokenId))) ?? [];
   const entries = await entriesOfToken(options);
   if (token === null && activity.length === 0 && entries.length === 0) throw unknown(tokenId);
@@ -78,9 +81,23 @@ export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace
   return { tokenId, token, made, history, ownerActivity, entries, notTold };
 }
 
-async function tokenOf(target: Target, tokenId: number): Promise<Token | null> {
-  for await (const token of target.tokens({ ids: [tokenId] })) return token;
+async function tokenOf(target: Target, tokenId: number, clock: Clock): Promise<TokenTrace['token']> {
+  for await (const token of target.tokens({ ids: [tokenId] })) {
+    return token.lastUsed === undefined ? await withLastUse(target, token, clock) : token;
+  }
   return null;
+}
+
+/** A target without a filter for the last use leaves it unknown. */
+async function withLastUse(target: Target, token: Token, clock: Clock): Promise<TokenTrace['token']> {
+  try {
+    const days = await lastUseDays(target, { tokens: [token], now: clock.now() });
+    const lastUsedOn = days.get(token.id);
+    return lastUsedOn === undefined ? token : { ...token, lastUsedOn };
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return token;
+  }
 }
 
 async function historyOf(target: Target, tokenId: number): Promise<Activity[]> {

@@ -2,6 +2,12 @@ import type { Token } from '../../domain/token.ts';
 import { type Column, type Listing, listing } from './result.ts';
 import { dayText, expiryDayText, expiryText, timeText } from './text.ts';
 
+/** A token of a list. */
+export interface ListedToken extends Token {
+  /** The day (UTC) of the last use where only that was read; null for never. */
+  readonly lastUsedOn?: Date | null;
+}
+
 /** A token as `--json` shows it: ids and names of owner and application, times in ISO 8601 UTC. */
 export interface TokenJson {
   readonly id: number;
@@ -14,14 +20,16 @@ export interface TokenJson {
   readonly expires: string;
   /** Null for never; missing where the target does not tell. */
   readonly lastUsed?: string | null;
+  /** A day, `2026-11-22`, where the target does not tell the time; null for never; missing if it was not read. */
+  readonly lastUsedOn?: string | null;
   readonly hasRefreshToken: boolean;
   /** First 12 hex digits of the SHA-256 of the token; null where the target does not tell. */
   readonly fingerprint: string | null;
 }
 
 /** The JSON form of a token. */
-export function tokenToJson(token: Token): TokenJson {
-  const { lastUsed } = token;
+export function tokenToJson(token: ListedToken): TokenJson {
+  const { lastUsed, lastUsedOn } = token;
   return {
     id: token.id,
     user: token.user === null ? null : { id: token.user.id, username: token.user.username },
@@ -32,13 +40,14 @@ export function tokenToJson(token: Token): TokenJson {
     created: token.created.toISOString(),
     expires: token.expires.toISOString(),
     ...(lastUsed !== undefined && { lastUsed: lastUsed?.toISOString() ?? null }),
+    ...(lastUsedOn !== undefined && { lastUsedOn: lastUsedOn === null ? null : dayText(lastUsedOn) }),
     hasRefreshToken: token.hasRefreshToken,
     fingerprint: token.fingerprint,
   };
 }
 
 /** The columns of a list of tokens. */
-const tokenColumns: readonly Column<Token>[] = [
+const tokenColumns: readonly Column<ListedToken>[] = [
   { name: 'id', cell: ({ id }) => String(id), whole: true },
   {
     name: 'user',
@@ -67,8 +76,8 @@ const tokenColumns: readonly Column<Token>[] = [
   },
   {
     name: 'last_used',
-    cell: ({ lastUsed }) => lastUsedText(lastUsed, timeText),
-    short: ({ lastUsed }) => lastUsedText(lastUsed, dayText),
+    cell: (token) => lastUsedText(token, timeText),
+    short: (token) => lastUsedText(token, dayText),
     only: 'unlessEmpty',
     whole: true,
   },
@@ -82,12 +91,31 @@ const tokenColumns: readonly Column<Token>[] = [
   { name: 'description', cell: ({ description }) => description, only: 'unlessEmpty', narrow: 'drop' },
 ];
 
-function lastUsedText(lastUsed: Token['lastUsed'], asText: (time: Date) => string): string {
-  if (lastUsed === undefined) return '';
-  return lastUsed === null ? 'never' : asText(lastUsed);
+function lastUsedText({ lastUsed, lastUsedOn }: ListedToken, asText: (time: Date) => string): string {
+  if (lastUsed !== undefined) return lastUsed === null ? 'never' : asText(lastUsed);
+  if (lastUsedOn === undefined) return '';
+  return lastUsedOn === null ? 'never' : dayText(lastUsedOn);
 }
 
-/** Tokens as a command's result. */
-export function tokenListing(rows: AsyncIterable<Token>): Listing<Token> {
-  return listing({ rows, columns: tokenColumns, json: tokenToJson, none: 'No tokens.' });
+/** The names of the columns of a list of tokens, in their usual order. */
+export const tokenColumnNames: readonly string[] = tokenColumns.map(({ name }) => name);
+
+/**
+ * Tokens as a command's result.
+ *
+ * @param names The columns to show, in this order; the usual ones by default.
+ */
+export function tokenListing(
+  rows: AsyncIterable<ListedToken>,
+  names?: readonly string[],
+): Listing<ListedToken> {
+  const columns = names === undefined ? tokenColumns : names.flatMap(columnNamed);
+  return listing({ rows, columns, json: tokenToJson, none: 'No tokens.' });
+}
+
+/** A column that was asked for is shown, full or empty. */
+function columnNamed(name: string): Column<ListedToken>[] {
+  return tokenColumns
+    .filter((column) => column.name === name)
+    .map(({ only: _only, narrow: _narrow, ...column }) => column);
 }

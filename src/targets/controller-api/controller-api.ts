@@ -3,7 +3,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Outcome, StaysAlive } from '../../domain/plan.ts';
 import type { RemedyPlace } from '../../domain/remedies.ts';
 import type { Secret } from '../../domain/secret.ts';
-import type { Selector } from '../../domain/selector.ts';
+import { type Selector, withoutLeftOut } from '../../domain/selector.ts';
 import type { Activity, Application, Session, Token, User } from '../../domain/token.ts';
 import type {
   ActivitySelector,
@@ -133,7 +133,9 @@ class ControllerApi implements ControllerApiTarget {
   }
 
   tokens(selector: Selector): AsyncIterable<Token> {
-    return this.#stream((api) => listItems(api, tokenQueries(selector), TOKEN_LISTING));
+    return this.#stream((api) =>
+      withoutLeftOut(listItems(api, tokenQueries(selector), TOKEN_LISTING), selector),
+    );
   }
 
   async *users(selector: UserSelector = {}): AsyncIterable<User> {

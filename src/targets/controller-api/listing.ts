@@ -183,15 +183,18 @@ function unexpectedShapeError({ address }: Responder, what: string): TokenctlErr
 }
 
 /**
- * The queries that together return the tokens of a selector, each token once. There is more than one only where a list of
+ * The queries that together return the tokens of a selector, each token once, with those that its negations leave out. There is more than one only where a list of
  * ids, users or applications is too long for one URL.
  */
 export function tokenQueries(selector: Selector): Query[] {
-  const { scope, createdBefore, unusedSince, neverUsed, expiredAt } = selector;
+  const { scope, createdBefore, createdSince, unusedSince, neverUsed, expiredAt, expiresAfter } = selector;
+  if (selector.none === true) return [];
   const common: Query = [
     ...(scope === undefined ? [] : [['scope__contains', scope] as const]),
     ...(createdBefore === undefined ? [] : [['created__lt', createdBefore.toISOString()] as const]),
+    ...(createdSince === undefined ? [] : [['created__gte', createdSince.toISOString()] as const]),
     ...(expiredAt === undefined ? [] : [['expires__lte', expiredAt.toISOString()] as const]),
+    ...(expiresAfter === undefined ? [] : [['expires__gt', expiresAfter.toISOString()] as const]),
     ...(unusedSince === undefined ? [] : unusedFilter(unusedSince)),
     ...(neverUsed === true ? [['last_used__isnull', 'true'] as const] : []),
   ];

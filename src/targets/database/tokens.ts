@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
 import type { Secret } from '../../domain/secret.ts';
-import type { Selector } from '../../domain/selector.ts';
+import { type Selector, withoutLeftOut } from '../../domain/selector.ts';
 import type { RefreshToken, StoredRefreshTokenState, Token } from '../../domain/token.ts';
 import type { Identified, RefreshTokenSelector, TargetDescription } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
@@ -20,8 +20,21 @@ import { resolveNames, TokenReferences } from './references.ts';
 import { isInClear, type Layout, TABLES, tokenFingerprint, tokenHash } from './tables.ts';
 
 /** Streams the access tokens of a selector, ascending by id. */
-export async function* listTokens(connection: Connection, selector: Selector): AsyncGenerator<Token, void> {
-  const { all: _, ids, users, applications, ...rest } = selector;
+export function listTokens(connection: Connection, selector: Selector): AsyncGenerator<Token, void> {
+  return withoutLeftOut(listKept(connection, selector), selector);
+}
+
+/** With those that the negations leave out, for which there is no SQL. */
+async function* listKept(connection: Connection, selector: Selector): AsyncGenerator<Token, void> {
+  const {
+    all: _,
+    ids,
+    users,
+    applications,
+    notUsers: _users,
+    notApplications: _applications,
+    ...rest
+  } = selector;
   const criteria = { ...rest, ...(await resolveNames(connection, { users, applications })) };
   const { layout } = connection;
   const pages = idPages(connection.table('accessTokens'), ids, (database, range) =>
@@ -48,7 +61,10 @@ export async function* listTokens(connection: Connection, selector: Selector): A
 }
 
 /** The criteria of a selector other than its list of ids, with ids for names. All that are present must match. */
-type TokenCriteria = Omit<Selector, 'all' | 'ids' | 'users' | 'applications'> & {
+type TokenCriteria = Omit<
+  Selector,
+  'all' | 'ids' | 'users' | 'applications' | 'notUsers' | 'notApplications'
+> & {
   readonly userIds?: readonly number[] | undefined;
   readonly applicationIds?: readonly number[] | undefined;
 };
@@ -61,7 +77,10 @@ const CRITERIA: { readonly [Name in keyof Required<TokenCriteria>]: (parameter: 
   createdBefore: (at) => `t.created < ${at}::timestamptz`,
   unusedSince: (at) => `coalesce(t.last_used, t.created) < ${at}::timestamptz`,
   neverUsed: (never) => `(t.last_used IS NULL) = ${never}::boolean`,
+  createdSince: (at) => `t.created >= ${at}::timestamptz`,
   expiredAt: (at) => `t.expires <= ${at}::timestamptz`,
+  expiresAfter: (at) => `t.expires > ${at}::timestamptz`,
+  none: (none) => `NOT ${none}::boolean`,
 };
 
 /** An access token's row; instants in milliseconds. */

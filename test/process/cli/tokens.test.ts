@@ -9,8 +9,11 @@ const { home, url } = estate({ users: 60, tokens: TOKENS });
 interface TokenJson {
   readonly id: number;
   readonly user: { readonly username: string };
+  readonly application: { readonly id: number } | null;
+  readonly description: string;
   readonly scope: string;
   readonly expires: string;
+  readonly lastUsedOn?: string | null;
 }
 
 describe('tokens list', () => {
@@ -69,6 +72,104 @@ describe('tokens list', () => {
     expect(first).toMatch(
       /^\d+,[^,]+,[^,]*,(read|write|read write),\d{4}-\d\d-\d\dT[\d:]+Z,\d{4}-\d\d-\d\dT[\d:]+Z,/,
     );
+  });
+
+  test('selects by patterns, negations, expiry and finding, and counts', async () => {
+    const { run } = home();
+    const list = async (...args: string[]) =>
+      JSON.parse((await run(['tokens', 'list', '--json', ...args])).stdout) as TokenJson[];
+    const ci = await list('--user', 'ci-*', '--not-user', 'ci-lint');
+    expect(new Set(ci.map(({ user }) => user.username))).toEqual(new Set(['ci-deploy']));
+    const all = await list();
+    const names = new Set(all.map(({ user }) => user.username));
+    const counts = JSON.parse((await run(['tokens', 'list', '--count-by', 'user', '--json'])).stdout) as {
+      name: string;
+      tokens: number;
+    }[];
+    expect(counts).toHaveLength(names.size);
+    expect(counts.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(TOKENS);
+    expect(counts.map(({ tokens }) => tokens)).toEqual(
+      counts.map(({ tokens }) => tokens).sort((a, b) => b - a),
+    );
+    const endless = all.filter(({ expires }) => Date.parse(expires) > Date.now() + 36_525 * 86_400_000);
+    expect(await list('--never-expires')).toEqual(endless);
+    expect(await list('--finding', 'never-expires')).toEqual(endless);
+    const purposes = new Map<string, number>();
+    const live = all.filter(({ expires }) => Date.parse(expires) > Date.now());
+    const purpose = ({ user, application, description }: TokenJson) =>
+      JSON.stringify([user, application, description]);
+    for (const token of live) purposes.set(purpose(token), (purposes.get(purpose(token)) ?? 0) + 1);
+    expect(await list('--finding', 'duplicate-purpose')).toEqual(
+      live.filter((token) => token.description !== '' && (purposes.get(purpose(token)) ?? 0) > 1),
+    );
+    const left = await list('--owner-inactive');
+    expect(left.length).toBeGreaterThan(0);
+    expect(await list('--finding', 'owner-inactive', '--finding', 'expired-present')).toEqual(
+      all.filter((token) => left.some(({ id }) => id === token.id) || !live.includes(token)),
+    );
+  });
+
+  test('the plan of a revocation says which users a pattern matches', async () => {
+    const { run } = home();
+    const args = ['tokens', 'revoke', '--user', 'ci-*', '--not-user', 'ci-lint', '--dry-run', '--json'];
+    const { plan } = JSON.parse((await run(args)).stdout) as {
+      plan: { selection: string; byUser: readonly { name: string }[] };
+    };
+    expect(plan.selection).toBe('tokens of ci-* without ci-lint (1 user: ci-deploy)');
+    expect(plan.byUser.map(({ name }) => name)).toEqual(['ci-deploy']);
+    const unknown = await run(['tokens', 'revoke', '--user', 'ci-*', '--not-user', 'ci-lnt', '--yes']);
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('Did you mean "ci-lint"?')]);
+  });
+
+  test('sorts, limits, and shows the columns that are asked for', async () => {
+    const { run } = home();
+    const sorted = await run([
+      'tokens',
+      'list',
+      '--sort',
+      'created:desc',
+      '--limit',
+      '3',
+      '--columns',
+      'created,id',
+    ]);
+    const [heading, ...rows] = sorted.stdout.trimEnd().split('\n');
+    expect(heading).toMatch(/^CREATED +ID$/);
+    expect(rows).toHaveLength(3);
+    expect(rows.map((row) => row.slice(0, 20))).toEqual(
+      rows
+        .map((row) => row.slice(0, 20))
+        .toSorted()
+        .reverse(),
+    );
+    expect(sorted.stderr).toBe('Only the first 3 are listed: there are more.\n');
+    expect(await run(['tokens', 'list', '--columns', 'creatd'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('did you mean "created"?'),
+    });
+    expect(await run(['tokens', 'list', '--sort', 'created:down'])).toMatchObject({ code: 2 });
+  });
+
+  test('shows the day of the last use, which the REST API only selects by', async () => {
+    const { run } = home();
+    const csv = await run(['tokens', 'list', '--user', 'backup', '--columns', 'id,last_used', '--csv']);
+    const [, ...rows] = csv.stdout.trimEnd().split('\n');
+    expect(rows.length).toBeGreaterThan(5);
+    for (const row of rows) expect(row).toMatch(/^\d+,(never|\d{4}-\d\d-\d\d)$/);
+    const unused = JSON.parse(
+      (await run(['tokens', 'list', '--user', 'backup', '--unused-for', '90d', '--json'])).stdout,
+    ) as TokenJson[];
+    const old = rows.filter((row) => {
+      const day = row.split(',')[1] ?? '';
+      return day !== 'never' && Date.parse(day) < Date.now() - 91 * 86_400_000;
+    });
+    const ids = new Set(unused.map(({ id }) => id));
+    expect(old.length).toBeGreaterThan(0);
+    for (const row of old) expect(ids).toContain(Number(row.split(',')[0]));
+    const last = await run(['tokens', 'list', '--user', 'backup', '--sort', 'last_used:desc', '--json']);
+    const days = (JSON.parse(last.stdout) as TokenJson[]).map(({ lastUsedOn }) => lastUsedOn ?? '');
+    expect(days).toEqual(days.toSorted().reverse());
+    expect(await run(['tokens', 'list', '--last-used', '--limit', '1'])).toMatchObject({ code: 0 });
   });
 
   test('a user that does not exist is an error, not an empty list', async () => {

@@ -67,6 +67,21 @@ export function targetContract(
     expect(await among({ users: ['alice', 'admin'], scope: 'write' })).toEqual([writing]);
   });
 
+  test('selects by creation, expiry and what is left out', async () => {
+    const { target } = place();
+    const made = await makeTokens(2);
+    const among = async (criteria: object) => idsOf(target.tokens({ ids: made, ...criteria }));
+    const [past, future] = [new Date(Date.now() - 3_600_000), new Date(Date.now() + 3_600_000)];
+    expect(await among({ createdSince: past })).toEqual(made);
+    expect(await among({ createdSince: future })).toEqual([]);
+    expect(await among({ expiresAfter: future })).toEqual(made);
+    expect(await among({ expiresAfter: new Date('9999-01-01T00:00:00Z') })).toEqual([]);
+    expect(await among({ notUsers: ['al*'] })).toEqual([]);
+    expect(await among({ notUsers: ['alice'] })).toEqual([]);
+    expect(await among({ notUsers: ['alic\\*', 'bob'], notApplications: ['*'] })).toEqual(made);
+    expect(await among({ none: true })).toEqual([]);
+  });
+
   test('selects by last use: used before, or never used and older', async () => {
     const [used = 0, unused = 0, never = 0] = await makeTokens(3);
     await age(used, 1);

@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { describeSelector, type Selector, validateSelector } from '../../../src/domain/selector.ts';
+import {
+  describeSelector,
+  exactName,
+  isLeftOut,
+  patternOf,
+  type Selector,
+  validateSelector,
+  wholeSelection,
+} from '../../../src/domain/selector.ts';
+import { token } from '../../support/tokens.ts';
 
 const day = new Date('2026-08-22T00:00:00.000Z');
 
@@ -39,7 +48,57 @@ describe('describeSelector', () => {
       { unusedSince: day, expiredAt: day },
       `tokens not used since ${day.toISOString()}, expired at ${day.toISOString()}`,
     ],
+    [
+      { notUsers: ['ci-*'], notApplications: ['CI'], createdSince: day, neverUsed: true },
+      `tokens not of ci-*, not issued to CI, created since ${day.toISOString()}, never used`,
+    ],
+    [{ expiresAfter: day }, `tokens expiring after ${day.toISOString()}`],
+    [
+      { expiresAfter: day, expiredAt: day },
+      `tokens expiring after ${day.toISOString()} and by ${day.toISOString()}`,
+    ],
   ] as [Selector, string][])('%o reads as words', (selector, words) => {
     expect(describeSelector(selector)).toBe(words);
+  });
+});
+
+describe('names and patterns', () => {
+  test.each([
+    ['alice', 'alice'],
+    ['ci-*', null],
+    ['ci-?', null],
+    ['ci-\\*', 'ci-*'],
+    ['DOMAIN\\bob', 'DOMAIN\\bob'],
+  ])('%s means exactly %s', (pattern, name) => {
+    expect(exactName(pattern)).toBe(name);
+  });
+
+  test.each(['alice', 'ci-*', 'what?', 'DOMAIN\\bob'])(
+    'the pattern of the name %s means that name',
+    (name) => {
+      expect(exactName(patternOf(name))).toBe(name);
+    },
+  );
+
+  test('a negation leaves out whom it matches, and nothing that has no owner or application', () => {
+    const mine = token({ user: { id: 9, username: 'ci-*' }, application: { id: 1, name: 'CI' } });
+    expect(isLeftOut({ notUsers: ['ci-?'] }, mine)).toBe(true);
+    expect(isLeftOut({ notUsers: ['ci-\\*'] }, mine)).toBe(true);
+    expect(isLeftOut({ notUsers: ['ci-\\*'] }, { ...mine, user: { id: 1, username: 'ci-a' } })).toBe(false);
+    expect(isLeftOut({ notApplications: ['C*'] }, mine)).toBe(true);
+    expect(
+      isLeftOut({ notUsers: ['*'], notApplications: ['*'] }, { ...mine, user: null, application: null }),
+    ).toBe(false);
+  });
+
+  test('only users and applications mean more than access tokens', () => {
+    expect(wholeSelection({ users: ['alice'] })).toEqual({ users: ['alice'] });
+    for (const narrow of [
+      { notUsers: ['bob'] },
+      { notApplications: ['CI'] },
+      { createdSince: day },
+      { none: true },
+    ])
+      expect(wholeSelection({ users: ['alice'], ...narrow } as Selector)).toBeNull();
   });
 });

@@ -4,7 +4,6 @@ import { listLog } from '../../../src/operations/audit-log/list-log.ts';
 import { verifyLog } from '../../../src/operations/audit-log/verify-log.ts';
 import { checkTarget } from '../../../src/operations/contexts/check-target.ts';
 import { externalUserNames } from '../../../src/operations/revocation/plan-revocation.ts';
-import { listTokens } from '../../../src/operations/tokens/list-tokens.ts';
 import { draft, stillClock } from '../../support/drafts.ts';
 import { fixture } from '../../support/fixture.ts';
 import { databaseDescription, description, MemoryTarget, user } from '../../support/memory-target.ts';
@@ -15,18 +14,6 @@ async function collected<T>(stream: AsyncIterable<T>): Promise<T[]> {
   for await (const item of stream) items.push(item);
   return items;
 }
-
-describe('listTokens', () => {
-  test('streams what is selected', async () => {
-    const tokens = await collected(listTokens({ target: new MemoryTarget(3), selector: { ids: [1, 3] } }));
-    expect(tokens.map(({ id }) => id)).toEqual([1, 3]);
-  });
-
-  test('refuses an unknown user instead of listing nothing', async () => {
-    const work = collected(listTokens({ target: new MemoryTarget(3), selector: { users: ['nobody'] } }));
-    await expect(work).rejects.toMatchObject({ code: 'not_found' });
-  });
-});
 
 describe('checkTarget', () => {
   async function warnings(other: Parameters<typeof description>[0]) {

@@ -13,6 +13,12 @@ test.each<[string, string, boolean]>([
   ['a.c', 'a.c', true],
   ['abc', 'a.c', false],
   ['one two one', '*one', true],
+  ['ci-*', 'ci-\\*', true],
+  ['ci-deploy', 'ci-\\*', false],
+  ['ci-*', '*\\*', true],
+  ['why?', 'why\\?', true],
+  ['whys', 'why\\?', false],
+  ['DOMAIN\\bob', 'DOMAIN\\b*', true],
 ])('%j and the pattern %j', (text, pattern, expected) => {
   expect(matchesGlob(text, pattern)).toBe(expected);
 });

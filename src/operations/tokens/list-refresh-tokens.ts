@@ -1,28 +1,13 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Selector, validateSelector } from '../../domain/selector.ts';
 import {
   type RefreshToken,
   type RefreshTokenState,
   refreshTokenExpiry,
   refreshTokenState,
-  type Token,
 } from '../../domain/token.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { RefreshTokenSelector, Target } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
-
-/**
- * Streams the tokens that the selector names, a page of the target at a time.
- *
- * @throws TokenctlError `usage` for a selector without meaning, `not_found` for a user or application
- * that does not exist, and whatever the target throws.
- */
-export async function* listTokens(options: { target: Target; selector: Selector }): AsyncIterable<Token> {
-  const { target, selector } = options;
-  validateSelector(selector);
-  await resolveNames(target, selector);
-  yield* target.tokens(selector);
-}
 
 /** A refresh token of a list. */
 export interface ListedRefreshToken extends RefreshToken {

@@ -1,0 +1,78 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Selection } from '../../domain/selector.ts';
+import { traceToken } from '../../operations/token-audit/trace-token.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { noteLimit } from '../output/streams.ts';
+import { type FindingFlags, selectTokens } from '../tokens/token-selection.ts';
+import { traceResult } from './trace-result.ts';
+
+/** The most tokens that are traced at a time: each takes some requests, and a reading of the audit log. */
+const MAX_TRACED = 20;
+
+/**
+ * Makes sure that tokens are named in one way: by id, or by flags.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function requireOneSelection(tokenId: number | undefined, flags: readonly string[]): void {
+  if (tokenId !== undefined && flags.length > 0) {
+    throw new TokenctlError('usage', `A token id and --${flags[0] ?? ''} are given`, {
+      hint: 'Leave one of them out.',
+    });
+  }
+  if (tokenId === undefined && flags.length === 0) {
+    throw new TokenctlError('usage', 'No token is selected', {
+      hint: 'Give a token id, or select tokens: `tokenctl tokens trace --user alice`.',
+    });
+  }
+}
+
+/** The history of a token by its id, as a command's result. Throws as `traceToken` does. */
+export async function traceFlow(runtime: Runtime, tokenId: number): Promise<Report> {
+  await noteLimit(runtime);
+  return await traceOf(runtime, tokenId);
+}
+
+/**
+ * The histories of all selected tokens, as a command's result: JSON is an array.
+ *
+ * @throws TokenctlError `usage` for more than twenty tokens, and as the selection and `traceToken` do.
+ */
+export async function traceSelectedFlow(
+  runtime: Runtime,
+  selection: Selection,
+  flags: FindingFlags,
+): Promise<Report> {
+  const { tokens } = await selectTokens(runtime, selection, flags);
+  await noteLimit(runtime);
+  const ids: number[] = [];
+  for await (const { id } of tokens()) {
+    if (ids.push(id) > MAX_TRACED) {
+      throw new TokenctlError('usage', `More than ${MAX_TRACED} tokens are selected`, {
+        hint: 'Narrow the selection. `tokenctl tokens list` takes the same flags and shows their ids.',
+      });
+    }
+  }
+  const traces: Report[] = [];
+  for (const id of ids) traces.push(await traceOf(runtime, id));
+  return report({
+    json: traces.map(({ json }) => json),
+    text: async (screen) => {
+      const texts = await Promise.all(traces.map(({ text }) => text(screen)));
+      return texts.length === 0 ? 'No tokens.\n' : texts.join('\n');
+    },
+  });
+}
+
+async function traceOf(runtime: Runtime, tokenId: number): Promise<Report> {
+  const description = await runtime.description();
+  const trace = await traceToken({
+    target: await runtime.target(),
+    description,
+    log: await runtime.auditLog(),
+    tokenId,
+    clock: runtime.clock,
+  });
+  return traceResult(trace, description.visibility);
+}

@@ -1,0 +1,203 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { nearestName } from '../../domain/nearest-name.ts';
+import type { Selection } from '../../domain/selector.ts';
+import type { Token } from '../../domain/token.ts';
+import { lastUseDays, MAX_LAST_USES } from '../../operations/tokens/last-use-days.ts';
+import { type Listing, listing } from '../../reports/tables/result.ts';
+import { numberText } from '../../reports/tables/text.ts';
+import { type ListedToken, tokenColumnNames, tokenListing } from '../../reports/tables/token-view.ts';
+import { notingLimit, writeNotice } from '../output/streams.ts';
+import { type FindingFlags, selectTokens } from './token-selection.ts';
+
+/** By what tokens can be counted. */
+type CountBy = 'user' | 'application' | 'scope';
+
+/** The flags of a list that say how it is shown. */
+interface ListFlags extends FindingFlags {
+  readonly sort?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly columns?: string | undefined;
+  readonly 'last-used'?: boolean | undefined;
+  readonly 'count-by'?: CountBy | undefined;
+}
+
+/** The most tokens that are held to be sorted. */
+const MAX_SORTED = 200_000;
+
+/**
+ * Lists tokens as the flags say: as they come, or sorted, or counted.
+ *
+ * @throws TokenctlError `usage` for unknown columns or too many tokens, and as {@link selectTokens} does.
+ */
+export async function tokenListFlow(options: {
+  readonly runtime: Runtime;
+  readonly selection: Selection;
+  readonly flags: ListFlags;
+}): Promise<Listing<ListedToken> | Listing<Counted>> {
+  const { runtime, selection, flags } = options;
+  const columns = flags.columns === undefined ? undefined : columnsNamed(flags.columns);
+  const sort = flags.sort === undefined ? undefined : orderNamed(flags.sort);
+  const { tokens: read } = await selectTokens(runtime, selection, flags);
+  const tokens = notingLimit(runtime, read());
+  const { limit, 'count-by': by } = flags;
+  if (by !== undefined) return countListing(counted(tokens, { by, limit }), by);
+  const needsUse =
+    flags['last-used'] === true || sort?.name === 'last_used' || columns?.includes('last_used');
+  const rows = needsUse
+    ? withLastUse(runtime, tokens, { sort, limit })
+    : limited(sort === undefined ? tokens : sorted(tokens, sort), limit);
+  return tokenListing(rows, columns);
+}
+
+function columnsNamed(text: string): string[] {
+  const names = text.split(',').map((name) => name.trim());
+  for (const name of names)
+    if (!tokenColumnNames.includes(name)) throw unknownName('column', name, tokenColumnNames);
+  return names;
+}
+
+function unknownName(what: string, name: string, known: readonly string[]): TokenctlError {
+  const near = nearestName(name, known);
+  return new TokenctlError(
+    'usage',
+    `No ${what} named "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+    { hint: `Use one of: ${known.join(', ')}.` },
+  );
+}
+
+interface Order {
+  readonly name: string;
+  readonly compare: (one: ListedToken, other: ListedToken) => number;
+}
+
+const byText = (of: (token: Token) => string) => (one: Token, other: Token) =>
+  of(one) < of(other) ? -1 : Number(of(one) > of(other));
+
+/** The last use as a number: never is the oldest. */
+const useOf = ({ lastUsed, lastUsedOn }: ListedToken) => (lastUsed ?? lastUsedOn)?.getTime() ?? 0;
+
+const orders: Readonly<Record<string, Order['compare']>> = {
+  id: (one, other) => one.id - other.id,
+  user: byText(({ user }) => user?.username ?? ''),
+  application: byText(({ application }) => application?.name ?? ''),
+  scope: byText(({ scope }) => scope),
+  created: (one, other) => one.created.getTime() - other.created.getTime(),
+  expires: (one, other) => one.expires.getTime() - other.expires.getTime(),
+  last_used: (one, other) => useOf(one) - useOf(other),
+  description: byText(({ description }) => description),
+};
+
+/** The order of `created` or `created:desc`; equal ones by id. */
+function orderNamed(text: string): Order {
+  const [name = '', direction = 'asc', ...more] = text.split(':');
+  const compare = orders[name];
+  if (compare === undefined) throw unknownName('order', name, Object.keys(orders));
+  if (more.length > 0 || (direction !== 'asc' && direction !== 'desc')) {
+    throw new TokenctlError('usage', `Invalid order "${text}"`, { hint: `Use ${name} or ${name}:desc.` });
+  }
+  const sign = direction === 'desc' ? -1 : 1;
+  return { name, compare: (one, other) => sign * compare(one, other) || one.id - other.id };
+}
+
+async function* sorted<Row extends ListedToken>(
+  tokens: AsyncIterable<Row>,
+  { compare }: Order,
+): AsyncIterable<Row> {
+  const held: Row[] = [];
+  for await (const token of tokens) {
+    if (held.push(token) > MAX_SORTED) {
+      throw new TokenctlError('usage', `At most ${numberText(MAX_SORTED)} tokens can be sorted`, {
+        hint: 'Narrow the selection, or leave out --sort: a list without it has no limit.',
+      });
+    }
+  }
+  yield* held.sort(compare);
+}
+
+/** The first rows, and a line on stderr if there are more. */
+async function* limited<Row>(rows: AsyncIterable<Row>, limit: number | undefined): AsyncIterable<Row> {
+  let count = 0;
+  for await (const row of rows) {
+    if (limit !== undefined && count === limit) {
+      writeNotice(`Only the first ${numberText(limit)} are listed: there are more.`);
+      return;
+    }
+    count += 1;
+    yield row;
+  }
+}
+
+/** Adds the day of the last use where the target does not show the last use; only to the tokens that are listed, if possible. */
+async function* withLastUse(
+  runtime: Runtime,
+  tokens: AsyncIterable<Token>,
+  { sort, limit }: { readonly sort: Order | undefined; readonly limit: number | undefined },
+): AsyncIterable<ListedToken> {
+  const { capabilities } = await runtime.description();
+  const sortedFirst = sort !== undefined && sort.name !== 'last_used' ? sorted(tokens, sort) : tokens;
+  if (capabilities.lastUsed) {
+    yield* limited(sort?.name === 'last_used' ? sorted(tokens, sort) : sortedFirst, limit);
+    return;
+  }
+  if (sort?.name === 'last_used') {
+    yield* limited(sorted(read(runtime, tokens), sort), limit);
+  } else yield* read(runtime, limited(sortedFirst, limit));
+}
+
+async function* read(runtime: Runtime, tokens: AsyncIterable<Token>): AsyncIterable<ListedToken> {
+  const held: Token[] = [];
+  for await (const token of tokens) {
+    // One more than can be read, which is refused.
+    if (held.push(token) > MAX_LAST_USES) break;
+  }
+  const days = await lastUseDays(await runtime.target(), { tokens: held, now: runtime.clock.now() });
+  for (const token of held) {
+    const day = days.get(token.id);
+    yield day === undefined ? token : { ...token, lastUsedOn: day };
+  }
+}
+
+/** How many tokens share a user, an application or a scope. */
+interface Counted {
+  /** Null for tokens without an owner or an application. */
+  readonly name: string | null;
+  readonly tokens: number;
+}
+
+async function* counted(
+  tokens: AsyncIterable<Token>,
+  { by, limit }: { readonly by: CountBy; readonly limit: number | undefined },
+): AsyncIterable<Counted> {
+  const counts = new Map<string | null, number>();
+  for await (const token of tokens) {
+    const name = nameOf(token, by);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const groups = Array.from(counts, ([name, number]) => ({ name, tokens: number })).sort(
+    (one, other) => other.tokens - one.tokens || ((one.name ?? '') < (other.name ?? '') ? -1 : 1),
+  );
+  yield* limited(each(groups), limit);
+}
+
+function nameOf({ user, application, scope }: Token, by: CountBy): string | null {
+  if (by === 'scope') return scope;
+  return by === 'user' ? (user?.username ?? null) : (application?.name ?? null);
+}
+
+function countListing(rows: AsyncIterable<Counted>, by: CountBy): Listing<Counted> {
+  const none = by === 'application' ? '(personal)' : '(none)';
+  return listing({
+    rows,
+    columns: [
+      { name: by, cell: ({ name }) => name ?? none, csv: ({ name }) => name ?? '', whole: true },
+      { name: 'tokens', cell: ({ tokens }) => numberText(tokens), csv: ({ tokens }) => String(tokens) },
+    ],
+    json: (group) => group,
+    none: 'No tokens.',
+  });
+}
+
+async function* each<Row>(rows: readonly Row[]): AsyncIterable<Row> {
+  yield* rows;
+}

@@ -1,0 +1,54 @@
+import type { Runtime } from '../../app/runtime.ts';
+import type { Selection, Selector } from '../../domain/selector.ts';
+import type { Token } from '../../domain/token.ts';
+import { resolveSelection } from '../../operations/resolve-names.ts';
+
+/** The flags that select by the policy. */
+export interface FindingFlags {
+  readonly finding?: readonly string[] | undefined;
+  readonly policy?: string | undefined;
+}
+
+/** A selection of tokens, findings included, at the target of a run. */
+interface SelectedTokens {
+  readonly selector: Selector;
+  /** The tokens themselves; nothing is read before they are asked for. */
+  readonly tokens: () => AsyncIterable<Token>;
+}
+
+/**
+ * Resolves a selection with `--finding` for commands that only read.
+ *
+ * @throws TokenctlError as {@link resolveSelection}; `usage` for an unknown rule, `configuration` for an invalid policy.
+ */
+export async function selectTokens(
+  runtime: Runtime,
+  selection: Selection,
+  flags: FindingFlags,
+): Promise<SelectedTokens> {
+  const target = await runtime.target();
+  const { selector } = await resolveSelection(target, selection);
+  if (flags.finding === undefined) return { selector, tokens: () => target.tokens(selector) };
+  const { policyOf, ruleNamed } = await import('../token-audit/audit-flow.ts');
+  const { findingTokens } = await import('../../operations/token-audit/finding-tokens.ts');
+  const rules = [...new Set(flags.finding)].map(ruleNamed);
+  const policy = policyOf(runtime, { policy: flags.policy });
+  const { clock } = runtime;
+  return { selector, tokens: () => findingTokens({ target, selector, policy, rules, clock }) };
+}
+
+/**
+ * The same as a selector, with the ids of the tokens that `--finding` finds.
+ *
+ * @throws TokenctlError as {@link selectTokens}, and whatever the target throws.
+ */
+export async function selectorWithFindings(
+  runtime: Runtime,
+  selection: Selection,
+  flags: FindingFlags,
+): Promise<Selector> {
+  const { selector, tokens } = await selectTokens(runtime, selection, flags);
+  if (flags.finding === undefined) return selector;
+  const ids = await Array.fromAsync(tokens(), ({ id }) => id);
+  return ids.length === 0 ? { none: true } : { ids };
+}

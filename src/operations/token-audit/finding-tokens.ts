@@ -1,0 +1,98 @@
+import { IdSet } from '../../domain/compact-collections.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
+import { hasExpired } from '../../domain/policy/rule.ts';
+import { type Subject, subjectKey } from '../../domain/policy/subject.ts';
+import type { Selector } from '../../domain/selector.ts';
+import type { Token } from '../../domain/token.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Target } from '../ports/target.ts';
+import { auditTokens, requireEnabled } from './audit-tokens.ts';
+
+/** Which findings are meant, and among which tokens. */
+interface FindingTokensOptions {
+  readonly target: Target;
+  readonly selector: Selector;
+  readonly policy: Policy;
+  /** Tokens that one of these finds. */
+  readonly rules: readonly RuleName[];
+  readonly clock: Clock;
+}
+
+/**
+ * Streams the selected tokens that one of the rules finds, each once, as an audit by the same policy does. A rule about a
+ * user, an application, a purpose or a day finds the tokens of that user, application, purpose or day; it judges all tokens
+ * of the target, and the selector narrows what it finds.
+ *
+ * @throws TokenctlError `usage` for a rule that is not about access tokens, or that the policy does not apply;
+ * `unsupported` where it cannot be checked at this target; and whatever the target throws.
+ */
+export async function* findingTokens(options: FindingTokensOptions): AsyncIterable<Token> {
+  const { target, selector, rules } = options;
+  for (const rule of rules) requireAboutTokens(rule, options.policy);
+  const single = rules.filter((rule) => ruleOf(rule).appliesTo === 'tokens');
+  const shared = rules.filter((rule) => ruleOf(rule).appliesTo !== 'tokens');
+  if (shared.length === 0) {
+    yield* foundSingly(options, single);
+    return;
+  }
+  const ids = new IdSet();
+  if (single.length > 0) for await (const { id } of foundSingly(options, single)) ids.add(id);
+  const subjects = new Set<string>();
+  for await (const subject of found({ ...options, selector: { all: true } }, shared)) {
+    subjects.add(subjectKey(subject));
+  }
+  const now = options.clock.now();
+  const isAlive = (token: Token) => !hasExpired(token, now);
+  for await (const token of target.tokens(selector)) {
+    if (ids.has(token.id) || (isAlive(token) && keysOf(token).some((key) => subjects.has(key)))) yield token;
+  }
+}
+
+/** The tokens that rules about single tokens find. Findings of one token follow each other. */
+async function* foundSingly(options: FindingTokensOptions, rules: readonly RuleName[]): AsyncIterable<Token> {
+  let last = 0;
+  for await (const subject of found(options, rules)) {
+    if (subject.kind !== 'token' || subject.token.id === last) continue;
+    last = subject.token.id;
+    yield subject.token;
+  }
+}
+
+async function* found(options: FindingTokensOptions, rules: readonly RuleName[]): AsyncIterable<Subject> {
+  const audit = await auditTokens({ ...options, rules });
+  const [skipped] = audit.summary().notChecked;
+  if (skipped !== undefined) {
+    throw new TokenctlError(
+      'unsupported',
+      `The rule ${skipped.rule} cannot be checked on this target: ${skipped.why}`,
+    );
+  }
+  for await (const { subject } of audit.findings) yield subject;
+}
+
+/** The subjects that a token belongs to. */
+function keysOf({ user, application, description, expires }: Token): string[] {
+  return [
+    ...(application === null ? [] : [`application:${application.id}`]),
+    subjectKey({ kind: 'day', day: expires.toISOString().slice(0, 10) }),
+    ...(user === null
+      ? []
+      : [
+          subjectKey({ kind: 'user', user }),
+          subjectKey({ kind: 'purpose', purpose: { user, application, description } }),
+        ]),
+  ];
+}
+
+function requireAboutTokens(rule: RuleName, policy: Policy): void {
+  const { appliesTo } = ruleOf(rule);
+  if (appliesTo === 'refreshTokens' || appliesTo === 'settings' || appliesTo === 'exceptions') {
+    const hint =
+      appliesTo === 'refreshTokens'
+        ? 'List them with `tokenctl refresh-tokens list --state orphaned`.'
+        : `Run \`tokenctl tokens audit --rule ${rule}\`.`;
+    throw new TokenctlError('usage', `The rule ${rule} is not about access tokens`, { hint });
+  }
+  requireEnabled(rule, policy);
+}

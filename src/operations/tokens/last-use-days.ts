@@ -1,0 +1,64 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Token } from '../../domain/token.ts';
+import type { Target } from '../ports/target.ts';
+
+const DAY_MS = 86_400_000;
+
+/** The most tokens whose last use is read: about one request for each day on which one of them was last used, twice. */
+export const MAX_LAST_USES = 1000;
+
+/**
+ * The days (midnight UTC) on which tokens were last used, by id; null for never. For a target that does not show the last
+ * use, but selects tokens by it: the time is halved until a day is left. Uses no token.
+ *
+ * @throws TokenctlError `usage` for more than a thousand tokens; `unsupported` for a target without such a filter; and
+ * whatever else the target throws.
+ */
+export async function lastUseDays(
+  target: Target,
+  { tokens, now }: { readonly tokens: readonly Pick<Token, 'id' | 'created'>[]; readonly now: Date },
+): Promise<ReadonlyMap<number, Date | null>> {
+  if (tokens.length > MAX_LAST_USES) {
+    throw new TokenctlError(
+      'usage',
+      `The last use is read for at most ${MAX_LAST_USES} tokens over REST, one day after the other`,
+      { hint: 'Narrow the selection, add --limit, or use a database context.' },
+    );
+  }
+  const days = new Map<number, Date | null>();
+  if (tokens.length === 0) return days;
+  const ids = tokens.map(({ id }) => id);
+  for await (const { id } of target.tokens({ ids, neverUsed: true })) days.set(id, null);
+  const narrow = async (among: readonly number[], from: number, to: number): Promise<void> => {
+    if (among.length === 0) return;
+    if (to - from <= 1) {
+      for (const id of among) days.set(id, new Date(from * DAY_MS));
+      return;
+    }
+    const middle = Math.floor((from + to) / 2);
+    const earlier = new Set<number>();
+    const unusedSince = new Date(middle * DAY_MS);
+    for await (const { id } of target.tokens({ ids: among, unusedSince })) earlier.add(id);
+    await Promise.all([
+      narrow(
+        among.filter((id) => earlier.has(id)),
+        from,
+        middle,
+      ),
+      narrow(
+        among.filter((id) => !earlier.has(id)),
+        middle,
+        to,
+      ),
+    ]);
+  };
+  const oldest = Math.min(...tokens.map(({ created }) => created.getTime()));
+  // A clock that is ahead of ours by a day still fits.
+  const end = Math.floor(now.getTime() / DAY_MS) + 2;
+  await narrow(
+    ids.filter((id) => !days.has(id)),
+    Math.floor(oldest / DAY_MS),
+    end,
+  );
+  return days;
+}
