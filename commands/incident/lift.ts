@@ -14,7 +14,9 @@ stays until that incident is lifted. A value that was changed since the lockdown
 stay revoked. Lifting an incident twice does nothing.
 
 With --json, prints an array of incident, result (lifted, partly, unchanged), steps (step, result, message), \
-left (what, name, before, locked, found, action: as_before, kept, changed, gone), interrupted, stopped and run. \
+left (what, name, before, locked, found, action: as_before, kept, changed, ended_since, gone), revived (how many expired \
+refresh tokens are live again because their lifetime is restored; null if this context cannot list them), interrupted, \
+stopped and run. \
 With --dry-run, or if no incident is open, prints dryRun and plans.
 
 Exit code 5: not everything was restored.`;

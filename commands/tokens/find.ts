@@ -16,7 +16,7 @@ audit log records the use, before and after. So a later run needs no other, and 
 the owner's. A dry run does not send that request, and lists the tokens that the value may be. Values are never printed, stored or logged, and are sent only to the target. Tokens are identified by id, \
 owner and fingerprint.
 
-With --json, prints lines, values, how (by_hash or by_trying), found (kind, live, ids, user, fingerprint, lines, \
+With --json, prints lines, values, how (by_hash or by_trying), found (kind, live, state of a refresh token: live, expired, orphaned or revoked; ids, user, fingerprint, lines, \
 lastUsed: the last use before, null for never, left out if unknown; usedAt: when finding it counted as a use, or null; needsUse: true if only a use tells which of ids it is) \
 and visibility (as in context check). With --revoke, also revocation, the report of tokens revoke. With --dry-run, or if there is nothing to \
 revoke, dryRun and plan. With --plan-out, planFile, digest and plan.

@@ -18,12 +18,13 @@ export default class TokensRevoke extends TokenctlCommand {
   static override description =
     `Shows a plan, asks for confirmation, revokes, and verifies the result. Confirm by typing the number of access \
 tokens. Over a database connection, refresh tokens are revoked as well: those that belong to the access tokens, \
-orphaned ones of the selected users and applications, and their authorization codes. Over REST this is not possible. Each change is \
+expired and orphaned ones of the selected users and applications, and their authorization codes. Over REST this is not possible. Each change is \
 recorded in the audit log before it is made. Ctrl-C begins nothing further, and records what is in flight; over REST that takes about a second. Run the same \
 command again to finish; tokens that are already revoked count as unchanged.
 
 With --json, prints the report: planned, revoked, unchanged, failed (tokenId, reason), notTried and stillAlive \
-(access tokens), refreshTokens (the same for refresh tokens; null if not selected), authorizationCodes (planned, revoked, unchanged, failed, notTried; null if not selected), sessions (planned, ended, \
+(access tokens), refreshTokens (the same for refresh tokens, and expired: how many of the planned ones are older than \
+REFRESH_TOKEN_EXPIRE_SECONDS, null if unknown; null if not selected), authorizationCodes (planned, revoked, unchanged, failed, notTried; null if not selected), sessions (planned, ended, \
 stillAlive, begunSince; null if not selected), madeSince (accessTokens, refreshTokens created after the plan; \
 null if refresh tokens were not selected or the selection lists single tokens), verified, kept, staysAlive \
 (what, count, why, remedy; for what ends by itself also lifetime in seconds and until), interrupted, stopped, run, seconds. With --dry-run, or if there is nothing to \

@@ -1,18 +1,29 @@
 import { createHash, type Hash } from 'node:crypto';
 import { IdSet, OwnedIds } from './compact-collections.ts';
 import type { Kept, PlannedSessions, Reach, RevocationPlan, StaysAlive, Tally } from './plan.ts';
-import type { AuthorizationCode, RefreshToken, Token, UserReference } from './token.ts';
+import { ownTokenRemedy } from './remedies.ts';
+import {
+  type AuthorizationCode,
+  type RefreshToken,
+  refreshTokenExpiry,
+  type Token,
+  type UserReference,
+} from './token.ts';
 
 /** The options of a plan. */
 interface PlanBuilderOptions {
   /** The selector in words. */
   readonly selection: string;
+  /** The context of the operation. */
+  readonly context: string;
   /** Tokens that may be the caller's own credential. */
   readonly ownTokenIds: readonly number[];
   /** Whether to plan them as well, last, instead of keeping them. */
   readonly includeOwn: boolean;
   /** What goes along; nothing where absent. */
   readonly reach?: Reach;
+  /** When refresh tokens expire: REFRESH_TOKEN_EXPIRE_SECONDS, and the present. Absent where that is not known. */
+  readonly refreshExpiry?: { readonly lifetime: number; readonly now: Date };
 }
 
 /** The facts of a plan that are not derived from its tokens. */
@@ -50,6 +61,7 @@ export class PlanBuilder {
   readonly #scopes = new NameCounter();
   readonly #ownerIds = new Set<number>();
   #withRefreshToken = 0;
+  #expiredRefreshTokens = 0;
 
   constructor(options: PlanBuilderOptions) {
     this.#options = options;
@@ -68,18 +80,28 @@ export class PlanBuilder {
     this.#applications.add(token.application?.name ?? '(personal access token)');
     this.#scopes.add(token.scope);
     if (token.user !== null) this.#ownerIds.add(token.user.id);
-    if (token.hasRefreshToken) this.#withRefreshToken += 1;
+    if (!token.hasRefreshToken) return;
+    this.#withRefreshToken += 1;
+    // A controller creates both in one request.
+    if (this.#isExpired(token)) this.#expiredRefreshTokens += 1;
   }
 
   /**
    * Plans a live refresh token by itself, unless it is beside an access token that was added: then it goes
    * with that, or is kept with it.
    */
-  addRefreshToken({ id, user, accessTokenId }: RefreshToken): void {
+  addRefreshToken(token: RefreshToken): void {
+    const { id, user, accessTokenId } = token;
     const isBeside =
       accessTokenId !== null && (this.#ids.has(accessTokenId) || this.#candidates.has(accessTokenId));
     if (isBeside) return;
     this.#refresh.add(id, this.#refreshUsers.add(ownerName(user)));
+    if (accessTokenId !== null && this.#isExpired(token)) this.#expiredRefreshTokens += 1;
+  }
+
+  #isExpired(token: Pick<RefreshToken, 'created'>): boolean {
+    const { refreshExpiry: expiry } = this.#options;
+    return expiry !== undefined && refreshTokenExpiry(token, expiry.lifetime) < expiry.now;
   }
 
   /** Plans the deletion of an authorization code. */
@@ -95,6 +117,11 @@ export class PlanBuilder {
   /** How many of the tokens so far have a refresh token that outlives them. */
   get tokensWithRefreshToken(): number {
     return this.#withRefreshToken;
+  }
+
+  /** How many of the refresh tokens so far are expired, orphaned ones excluded; null where that is not known. */
+  get expiredRefreshTokens(): number | null {
+    return this.#options.refreshExpiry === undefined ? null : this.#expiredRefreshTokens;
   }
 
   /** The ids of the owners of the tokens so far. */
@@ -124,11 +151,12 @@ export class PlanBuilder {
       ...along,
       refreshTokensBeside: reach.refreshTokens ? this.#withRefreshToken : 0,
       refreshTokenOwners: alone.owners,
+      refreshTokensExpired: reach.refreshTokens ? this.expiredRefreshTokens : null,
       byUser: this.#users.tallies(),
       byApplication: this.#applications.tallies(),
       byScope: this.#scopes.tallies(),
       kept: this.#kept,
-      staysAlive: [...facts.staysAlive, ...ownCredential(this.#kept.length)],
+      staysAlive: [...facts.staysAlive, ...ownCredential(this.#kept, this.#options.context)],
       digest: planDigest(tokenIds, along),
     };
   }
@@ -138,14 +166,15 @@ function ownerName(user: UserReference | null): string {
   return user?.username ?? '(no owner)';
 }
 
-function ownCredential(kept: number): StaysAlive[] {
-  if (kept === 0) return [];
+function ownCredential(kept: readonly Kept[], context: string): StaysAlive[] {
+  if (kept.length === 0) return [];
+  const ids = kept.map(({ tokenId }) => tokenId);
   return [
     {
       what: 'own_token',
-      count: kept,
+      count: kept.length,
       why: 'It may be the credential that tokenctl uses. It is kept so that the operation can finish.',
-      remedy: 'Revoke it last with --include-own, or from another account.',
+      remedy: ownTokenRemedy(ids, context),
     },
   ];
 }

@@ -75,6 +75,11 @@ export interface RevocationPlan {
   readonly refreshTokenIds: readonly number[];
   /** Their owners' names: `refreshTokenOwners[i]` owns `refreshTokenIds[i]`. */
   readonly refreshTokenOwners: readonly string[];
+  /**
+   * How many of these refresh tokens are expired: the controller refuses them now, and accepts them again if
+   * REFRESH_TOKEN_EXPIRE_SECONDS is raised. Null if that is not known, or no refresh tokens are included.
+   */
+  readonly refreshTokensExpired: number | null;
   /** Ids of the authorization codes that are deleted, ascending; none where they are not included. */
   readonly authorizationCodeIds: readonly number[];
   /** The sessions that end; null if sessions are not included. */

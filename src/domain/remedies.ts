@@ -55,6 +55,16 @@ export function refreshTokensRemedy(selection: RemedySelection, place: RemedyPla
     : onServer(revokeTokens, selection.names, ' --all');
 }
 
+/** How many of the refresh tokens that stay are expired, as a sentence after another; empty for none, and where it is not known. */
+export function expiredText({
+  expiredRefreshTokens: expired,
+}: {
+  readonly expiredRefreshTokens?: number | null;
+}): string {
+  if (!expired) return '';
+  return ` ${expired} of them ${expired === 1 ? 'is' : 'are'} expired: refused, unless REFRESH_TOKEN_EXPIRE_SECONDS is raised.`;
+}
+
 /** How to end the unredeemed authorization codes of a selection that this target can neither list nor delete. */
 export function authorizationCodesRemedy(selection: RemedySelection, place: RemedyPlace): string {
   const { context, databaseContext } = place;
@@ -86,6 +96,12 @@ export function sessionsRemedy(selection: RemedySelection, place: RemedyPlace): 
     return 'The owners of the tokens were not read. Use a database context: tokenctl sessions list shows whose sessions there are.';
   }
   return isAll ? `Run \`${endSessions}\` on the server.` : onServer(endSessions, users);
+}
+
+/** How to revoke the tokens that were kept because they may be the caller's own credential. */
+export function ownTokenRemedy(ids: readonly number[], context: string): string {
+  const flags = ids.map((id) => `--id ${id}`).join(' ');
+  return `Revoke it last with \`tokenctl tokens revoke --context ${shellWord(context)} ${flags} --include-own\`, or from another account.`;
 }
 
 /** How to keep passwords from being used instead of tokens. */

@@ -42,16 +42,16 @@ export async function leakedFlow({ runtime, lines, confirmation, flags }: Leaked
   const dryRun = flags['dry-run'] === true;
   const target = await runtime.target();
   const description = await runtime.description();
-  const { capabilities, visibility } = description;
+  const { visibility } = description;
   await noteLimit(runtime);
   const leaked = await findLeaked({
-    ...{ target, description, lines, log: await runtime.auditLog() },
+    ...{ target, description, lines, log: await runtime.auditLog(), clock: runtime.clock },
     change: () => runtime.change(flags),
     withoutUse: dryRun,
   });
   if (confirmation === null) return foundResult(leaked, { visibility, revocation: null });
   const includeOwn = flags['include-own'] === true;
-  const plan = await planLeaked({ target, capabilities, leaked, includeOwn });
+  const plan = await planLeaked({ target, description, leaked, includeOwn });
   const amounts = amountsOf(plan);
   const text = () => `${foundText(leaked)}\n${planText(plan, description, true)}`;
   const path = flags['plan-out'];
@@ -127,7 +127,7 @@ function foundText({ lines, values, found, how }: LeakedTokens): string {
 }
 
 function tokenText(token: LeakedToken): string {
-  const { kind, live, ids, user, fingerprint, lines } = token;
+  const { kind, ids, user, fingerprint, lines } = token;
   const name = kind === 'access_token' ? 'access token' : 'refresh token';
   const id =
     ids.length === 1
@@ -137,11 +137,17 @@ function tokenText(token: LeakedToken): string {
         : ` that is one of ${ids.join(', ')}`;
   const where = lines.length === 0 ? '' : `, line ${lines.join(', ')}`;
   const owner = printable.value(user ?? 'an unknown user');
-  const text = `  ${live ? 'LIVE' : 'dead'}  ${name}${id}, of ${owner}, fingerprint ${fingerprint}${where}`;
+  const text = `  ${stateText(token)}  ${name}${id}, of ${owner}, fingerprint ${fingerprint}${where}`;
   if (token.needsUse === true) {
     return `${text}\n        Only a use tells which one it is, and a dry run does not use it.`;
   }
   return kind === 'access_token' ? `${text}\n        ${lastUseText(token)}` : text;
+}
+
+/** An expired or orphaned refresh token is refused, but not revoked. */
+function stateText({ live, state }: LeakedToken): string {
+  if (live) return 'LIVE';
+  return state === 'expired' || state === 'orphaned' ? state : 'dead';
 }
 
 function lastUseText({ lastUsed, usedAt }: LeakedToken): string {

@@ -1,5 +1,6 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { shellWord } from '../../domain/remedies.ts';
 import {
   dueIncidents,
   type LaterRun,
@@ -12,7 +13,7 @@ import {
 import { extendIncident } from '../../operations/incident/recorded-incidents.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
-import { printable, timeText } from '../../reports/tables/text.ts';
+import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
 import type { AccountFlags, ChangeFlags } from '../flags.ts';
@@ -47,8 +48,9 @@ export function requireOneIncident(incident: string | undefined, due: boolean | 
  */
 export async function liftFlow({ runtime, confirmation, incident, flags }: LiftRequest): Promise<Report> {
   const description = await runtime.description();
-  const reading = { target: await runtime.target(), description, log: await runtime.auditLog() };
-  const ids = incident === undefined ? await dueIncidents({ ...reading, clock: runtime.clock }) : [incident];
+  const { clock } = runtime;
+  const reading = { target: await runtime.target(), description, log: await runtime.auditLog(), clock };
+  const ids = incident === undefined ? await dueIncidents(reading) : [incident];
   const plans: LiftPlan[] = [];
   for (const id of ids) plans.push(await planLift({ ...reading, incident: id }));
   const open = plans.filter(({ incident: { state } }) => state !== 'lifted');
@@ -80,7 +82,7 @@ function plansResult(
 
 function plansText(plans: readonly LiftPlan[], { address, context }: TargetDescription): string {
   if (plans.length === 0) return 'No incidents to lift.\n';
-  const lines = plans.flatMap(({ incident, items }) => {
+  const lines = plans.flatMap(({ incident, items, revived }) => {
     const { id, selection, lifted } = incident;
     if (lifted !== null) {
       return [`${id} was lifted at ${timeText(new Date(lifted.at))}. Nothing to do.`];
@@ -89,9 +91,22 @@ function plansText(plans: readonly LiftPlan[], { address, context }: TargetDescr
       `Would lift ${id}: ${printable.value(selection)}, locked down since ${incident.since}.`,
       ...items.map((item) => `  ${itemText(item)}`),
       '  Revoked tokens stay revoked.',
+      ...revivedLines(revived, context),
     ];
   });
   return `${[...lines, `At ${address} (context ${context}).`].join('\n')}\n`;
+}
+
+/** The refresh tokens that expired because of the shorter lifetime, and no longer are expired. */
+function revivedLines(revived: number | null, context: string): string[] {
+  if (revived === 0) return [];
+  return revived === null
+    ? [
+        '  Refresh tokens that expired because of the shorter lifetime become live again. This context cannot list them.',
+      ]
+    : [
+        `  ${countText(revived, 'expired refresh token becomes', 'expired refresh tokens become')} live again. To see which: tokenctl refresh-tokens list --context ${shellWord(context)} --state expired`,
+      ];
 }
 
 function itemText({ what, name, before, found, action, others, endedBy }: LiftItem): string {
@@ -135,12 +150,15 @@ function liftResult(reports: readonly LiftReport[]): Report {
   });
 }
 
-function reportLines({ incident, result, steps, left, run }: LiftReport): string[] {
+function reportLines({ incident, result, steps, left, revived, run }: LiftReport): string[] {
   if (result === 'unchanged') return [`${incident} was lifted already. Nothing was changed.`];
   return [
     `${result === 'lifted' ? 'Lifted' : 'Partly lifted'}: ${incident}.`,
     ...stepLines(steps),
     ...left.map((item) => `  left       ${itemText(item)}`),
+    ...(revived
+      ? [`  ${countText(revived, 'expired refresh token is', 'expired refresh tokens are')} live again.`]
+      : []),
     ...(run === null ? [] : [`Audit log: run ${run}.`]),
   ];
 }

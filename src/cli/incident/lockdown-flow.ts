@@ -14,7 +14,7 @@ import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { amountsOf, isNothing } from '../revocation/revocation-plan.ts';
+import { amountsOf, expiredText, isNothing } from '../revocation/revocation-plan.ts';
 import {
   accessPathLines,
   hintForPaths,
@@ -186,9 +186,7 @@ function goneLines(usersGone: readonly string[]): string[] {
 
 function keptLines(kept: readonly number[]): string[] {
   if (kept.length === 0) return [];
-  return [
-    `Kept: your own access (token ${kept.join(', ')}). Revoke it last, with tokens revoke --include-own.`,
-  ];
+  return [`Kept: your own access (token ${kept.join(', ')}).`];
 }
 
 function untilLine({ incident, until }: Pick<LockdownReport, 'incident' | 'until'>): string {
@@ -328,7 +326,11 @@ function revocationSteps({ revocation, counted }: LockdownPlan): string[] {
     ...(reach.authorizationCodes
       ? [`Delete ${countText(authorizationCodes, 'authorization code')}${again}.`]
       : []),
-    ...(reach.refreshTokens ? [`Revoke ${countText(refreshTokens, 'refresh token')}${again}.`] : []),
+    ...(reach.refreshTokens
+      ? [
+          `Revoke ${countText(refreshTokens, 'refresh token')}${expiredText(revocation.refreshTokensExpired)}${again}.`,
+        ]
+      : []),
     `Revoke ${countText(accessTokens, 'access token')}${again}.`,
     ...(reach.sessions ? [`End ${countText(sessions, 'session')}.`] : []),
   ];

@@ -17,6 +17,7 @@ import type { ChangeFlags } from '../flags.ts';
 import { writePlanFile } from './plan-file.ts';
 import {
   amountsOf,
+  expiredText,
   goneLines,
   idsText,
   isNothing,
@@ -104,7 +105,9 @@ async function planFor(
   const { 'at-most': atMost, 'include-own': includeOwn } = flags;
   const target = await runtime.target();
   const description = await runtime.description();
-  if (isSavedPlan(selected)) return await planFromSaved({ saved: selected, target, description, atMost });
+  if (isSavedPlan(selected)) {
+    return await planFromSaved({ saved: selected, target, description, atMost, clock: runtime.clock });
+  }
   return await planRevocation({
     ...{ target, description, ...selected },
     clock: runtime.clock,
@@ -176,9 +179,9 @@ function notSeenOf({ verification }: RevocationReport): string | null {
   return verification.result === 'not_checked' ? verification.why : null;
 }
 
-function revokedText({ name, revoked, planned, unchanged }: RevokedKind): string {
+function revokedText({ name, revoked, planned, unchanged, expired }: RevokedKind): string {
   const gone = unchanged === 0 ? '' : `, ${numberText(unchanged)} already gone`;
-  return `Revoked ${numberText(revoked)} of ${countText(planned, name)}${gone}`;
+  return `Revoked ${numberText(revoked)} of ${countText(planned, name)}${expiredText(expired)}${gone}`;
 }
 
 function codesText(codes: RevocationReport['authorizationCodes']): string[] {
@@ -330,6 +333,8 @@ interface RevokedKind {
   readonly failed: readonly FailedToken[];
   readonly notTried: number;
   readonly stillAlive: readonly number[];
+  /** How many of the planned ones are expired; only of refresh tokens. */
+  readonly expired?: number | null;
 }
 
 /** The outcomes for access tokens and, if selected, refresh tokens; kinds without tokens are left out. */

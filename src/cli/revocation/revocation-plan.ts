@@ -67,9 +67,10 @@ function amountLines(plan: RevocationPlan): string[] {
     [
       'Refresh tokens',
       refreshTokens,
-      refreshTokenIds.length === 0
-        ? ''
-        : `: ${numberText(beside)} of these access tokens, ${numberText(refreshTokenIds.length)} orphaned`,
+      expiredText(plan.refreshTokensExpired) +
+        (refreshTokenIds.length === 0
+          ? ''
+          : `: ${numberText(beside)} of these access tokens, ${numberText(refreshTokenIds.length)} orphaned`),
     ],
     ['Authorization codes', authorizationCodes, ''],
     ['Sessions', sessions?.count ?? 0, ''],
@@ -88,6 +89,11 @@ function amountLines(plan: RevocationPlan): string[] {
         `${`${name}:`.padEnd(authorizationCodes > 0 ? 20 : 15)} ${numberText(amount).padStart(width)}${more}`,
     ),
   ];
+}
+
+/** How many of some refresh tokens are expired, as an addition in brackets; empty for none, and where it is not known. */
+export function expiredText(expired: number | null | undefined): string {
+  return expired ? ` (${numberText(expired)} expired)` : '';
 }
 
 function staysAliveBriefly(staysAlive: readonly StaysAlive[]): string[] {

@@ -2,8 +2,9 @@ import type { Runtime } from '../../app/runtime.ts';
 import { lifetimeCaution } from '../../domain/dialect.ts';
 import type { TokenLifetimes } from '../../operations/ports/target.ts';
 import { changeSetting, readSettings } from '../../operations/settings/change-setting.ts';
+import { countRevived } from '../../operations/tokens/list-refresh-tokens.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
-import { secondsText } from '../../reports/tables/text.ts';
+import { countText, secondsText } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { delayText, lifetimeCautionText, type SettingsHold } from './settings-result.ts';
@@ -73,7 +74,12 @@ export async function lifetimeFlow({ runtime, confirmation, flags }: LifetimeReq
     holds,
     applicationTokens,
   };
-  const delay = delayText(holds) + lifetimeCautionText(dialect);
+  const revived = await countRevived({
+    ...{ target: await runtime.target(), description: await runtime.description(), clock: runtime.clock },
+    from: before.REFRESH_TOKEN_EXPIRE_SECONDS,
+    to: after.REFRESH_TOKEN_EXPIRE_SECONDS,
+  });
+  const delay = delayText(holds) + lifetimeCautionText(dialect) + revivedText(revived);
   if (dryRun || !preview.changed) return lifetimeResult(state, delay);
   await confirmation.confirm({
     plan: `Would set at ${address} (context ${context}):\n${lifetimeLines(after, before)}${delay}`,
@@ -82,6 +88,14 @@ export async function lifetimeFlow({ runtime, confirmation, flags }: LifetimeReq
   });
   const { changed } = await changeSetting({ ...(await runtime.change(flags)), change, operation });
   return lifetimeResult({ ...state, changed }, delay);
+}
+
+/** What a longer lifetime of refresh tokens does to expired ones, as a line; empty if nothing, and null is unknown. */
+function revivedText(revived: number | null): string {
+  if (revived === 0) return '';
+  return revived === null
+    ? 'Expired refresh tokens that are younger than the new lifetime become live again. This context cannot list them.\n'
+    : `${countText(revived, 'expired refresh token becomes', 'expired refresh tokens become')} live again.\n`;
 }
 
 /** The current lifetimes with the flags applied. */

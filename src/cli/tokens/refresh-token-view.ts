@@ -1,5 +1,6 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { type ListedRefreshToken, readRefreshLifetime } from '../../operations/tokens/list-refresh-tokens.ts';
+import { readRefreshLifetime } from '../../operations/revocation/plan-revocation.ts';
+import type { ListedRefreshToken } from '../../operations/tokens/list-refresh-tokens.ts';
 import { type Listing, listing } from '../../reports/tables/result.ts';
 import { dayText, timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';

@@ -1,9 +1,10 @@
-import { refreshTokenState, type Token } from '../token.ts';
+import { refreshTokenExpiry, refreshTokenState, type Token } from '../token.ts';
 import {
   type AggregateRule,
   DAY,
   daysBetween,
   daysText,
+  type Facts,
   type RefreshTokenRule,
   type TokenRule,
   type Violation,
@@ -83,10 +84,22 @@ export const expiredPresent: TokenRule = {
   },
   prepare: ({ facts }) => ({
     violates: () => true,
-    message: ({ expires }) =>
-      `It expired ${daysText(daysBetween(expires, facts.now))} ago and is still in the database.`,
+    message: (token) =>
+      `It expired ${daysText(daysBetween(token.expires, facts.now))} ago and is still in the database.${refreshText(token, facts)}`,
   }),
 };
+
+/** What became of the refresh token of an expired token, as a sentence after another; empty if there is none. */
+function refreshText(token: Token, { now, settings }: Facts): string {
+  if (!token.hasRefreshToken) return '';
+  const lifetime = settings?.OAUTH2_PROVIDER?.REFRESH_TOKEN_EXPIRE_SECONDS;
+  if (lifetime === undefined) return ' Its refresh token may still be live.';
+  // A controller creates both in one request.
+  const end = refreshTokenExpiry(token, lifetime);
+  return end < now
+    ? ' Its refresh token is expired as well.'
+    : ` Its refresh token is live until ${end.toISOString().slice(0, 10)}.`;
+}
 
 /**
  * Finds access tokens whose refresh token lives longer than they do, by the controller's setting: it counts

@@ -231,7 +231,7 @@ function otherPaths(
   const { capabilities } = description;
   // What the lockdown ended may be in use for a time that began with it.
   const now = locked === null ? clock.now() : new Date(locked);
-  return checkOtherCredentials({ target, capabilities, now }, scope);
+  return checkOtherCredentials({ target, capabilities, now, present: clock.now() }, scope);
 }
 
 /** The ways in that were not checked and may still be open; codes until the last one from before has expired. */

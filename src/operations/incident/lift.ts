@@ -7,6 +7,7 @@ import { reconcile } from '../journal/reconcile.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import { countRevived } from '../tokens/list-refresh-tokens.ts';
 import { requireFullView } from '../visibility.ts';
 import { activeUsers, foundOf, isDue } from './incident-status.ts';
 import { changeTo, settingNamed } from './lock-settings.ts';
@@ -22,6 +23,8 @@ export interface LiftReport {
   readonly steps: readonly StepReport[];
   /** What was left as it is, and why. */
   readonly left: readonly LiftItem[];
+  /** As of {@link LiftPlan}. */
+  readonly revived: number | null;
   readonly interrupted: boolean;
   readonly stopped: Stopped | null;
   /** The run's UUID in the audit log; null where nothing was to be done. */
@@ -39,9 +42,9 @@ export interface LiftReport {
 export async function liftIncident(options: Change & { readonly incident: string }): Promise<LiftReport> {
   const { target, signal } = options;
   await reconcile(options);
-  const { incident, items } = await planLift(options);
+  const { incident, items, revived } = await planLift(options);
   const { id } = incident;
-  const none = { incident: id, steps: [], left: [], interrupted: false, stopped: null };
+  const none = { incident: id, steps: [], left: [], revived: 0, interrupted: false, stopped: null };
   if (incident.state === 'lifted') return { ...none, result: 'unchanged', run: null };
   const journal = new Journal({ ...options, operation: 'incident.lift' });
   using _lock = await journal.lock();
@@ -65,6 +68,7 @@ export async function liftIncident(options: Change & { readonly incident: string
     result: whole && work.stopped === null ? 'lifted' : 'partly',
     steps,
     left: items.filter(({ action }) => action !== 'restore'),
+    revived,
     interrupted: work.interrupted && !whole,
     stopped: work.stopReason,
     run: journal.run,
@@ -83,7 +87,7 @@ export async function liftIncident(options: Change & { readonly incident: string
   return report;
 }
 
-function openingOf({ incident, items }: LiftPlan) {
+function openingOf({ incident, items }: Omit<LiftPlan, 'revived'>) {
   return {
     step: 'operation',
     incident: incident.id,
@@ -186,6 +190,11 @@ export interface LiftPlan {
   readonly incident: Incident;
   /** In the order of the work: what was locked last first. */
   readonly items: readonly LiftItem[];
+  /**
+   * How many expired refresh tokens become live again because REFRESH_TOKEN_EXPIRE_SECONDS is raised; null if the target
+   * does not list them.
+   */
+  readonly revived: number | null;
 }
 
 /**
@@ -198,6 +207,7 @@ export async function planLift(options: {
   readonly target: Target;
   readonly description: TargetDescription;
   readonly log: Pick<AuditLog, 'entries' | 'head'>;
+  readonly clock: Clock;
   readonly incident: string;
 }): Promise<LiftPlan> {
   const { description, log } = options;
@@ -205,7 +215,17 @@ export async function planLift(options: {
   const history = await readIncidentHistory({ log, description });
   const incident = requireIncident(history, options.incident);
   const holds = history.heldBy(incident.id).toReversed();
-  return { incident, items: await itemsOf({ ...options, holds, incident: incident.id }) };
+  const items = await itemsOf({ ...options, holds, incident: incident.id });
+  return { incident, items, revived: await revivedBy(items, options) };
+}
+
+function revivedBy(
+  items: readonly LiftItem[],
+  { target, description, clock }: Parameters<typeof planLift>[0],
+): Promise<number | null> {
+  const item = items.find(({ name }) => name === 'OAUTH2_PROVIDER.REFRESH_TOKEN_EXPIRE_SECONDS');
+  if (item?.action !== 'restore') return Promise.resolve(0);
+  return countRevived({ target, description, clock, from: Number(item.found), to: Number(item.before) });
 }
 
 /**

@@ -119,8 +119,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
       capabilities,
       ownTokens: await target.ownTokenIds(),
       now: clock.now(),
-      codeLifetime: codeLifetimeBefore(plan),
-      switchesSet: await switchesSetBy(options),
+      ...(await lockedBefore(options)),
     });
     accessPaths = [...found, ...missingUsersPath(plan.usersGone)];
     return [];
@@ -146,17 +145,19 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   return report;
 }
 
-/** The lifetime of authorization codes before the lockdown, in seconds; undefined where it is not changed. */
-function codeLifetimeBefore({ lifetimes }: LockdownPlan): number | undefined {
-  const lock = lifetimes.find(({ name }) => name.endsWith('.AUTHORIZATION_CODE_EXPIRE_SECONDS'));
-  return typeof lock?.before === 'number' ? lock.before : undefined;
-}
+const CODE_LIFETIME = { what: 'setting', name: 'OAUTH2_PROVIDER.AUTHORIZATION_CODE_EXPIRE_SECONDS' } as const;
 
-/** When the switches of the plan were set: in this run, or by an open incident. */
-async function switchesSetBy({ plan, log, description, clock }: LockDownOptions) {
-  const set = setSwitches(await readIncidentHistory({ log, description }), plan.incident);
-  for (const { name, before, locked } of plan.switches) if (before !== locked) set.set(name, clock.now());
-  return set;
+/**
+ * When the switches of the plan were set, in this run or by an open incident; and the lifetime of authorization codes
+ * before the first lockdown that shortened it, in seconds.
+ */
+async function lockedBefore({ plan, log, description, clock }: LockDownOptions) {
+  const history = await readIncidentHistory({ log, description });
+  const switchesSet = setSwitches(history, plan.incident);
+  for (const { name, before, locked } of plan.switches)
+    if (before !== locked) switchesSet.set(name, clock.now());
+  const before = history.holdOn(CODE_LIFETIME)?.before;
+  return { switchesSet, ...(typeof before === 'number' && { codeLifetime: before }) };
 }
 
 /** The settings, or why they cannot be read: they are for the snapshot, which does without. */

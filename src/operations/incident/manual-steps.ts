@@ -33,14 +33,7 @@ export function manualSteps(options: {
     (measures.deactivate && scope.kind !== 'applications' && options.usersKept.length === 0);
   const left = (revocation?.staysAlive ?? [])
     .filter(({ what }) => !(what === 'basic_authentication' && noPasswords))
-    .map(({ what, why, remedy }) => ({
-      what: NAMES[what],
-      why,
-      remedy:
-        what === 'own_token'
-          ? 'Revoke it last with `tokenctl tokens revoke --include-own`, or from another account.'
-          : remedy,
-    }));
+    .map(({ what, why, remedy }) => ({ what: NAMES[what], why, remedy }));
   return [
     ...left,
     ...options.usersGone.map(missingUser),

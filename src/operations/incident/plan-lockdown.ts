@@ -19,7 +19,7 @@ import type { RightsPurpose, Target, TargetDescription } from '../ports/target.t
 import { resolveNames } from '../resolve-names.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { refuseLockout } from '../settings/change-setting.ts';
-import { requireFullView, requireRights } from '../visibility.ts';
+import { requireFullView, requireMayChange, requireRights } from '../visibility.ts';
 import { lifetimeLocks, switchLocks } from './lock-settings.ts';
 import { type ManualStep, manualSteps } from './manual-steps.ts';
 import { readIncidentHistories } from './recorded-incidents.ts';
@@ -89,7 +89,11 @@ export async function planLockdown(options: PlanLockdownOptions): Promise<Lockdo
   const { target, description, scope, measures, lasts, clock } = options;
   requireFullView(description, 'A lockdown');
   requireRights(description, { what: 'A lockdown', purposes: purposesOf(options) });
-  if (measures.basicAuthentication) refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
+  if (measures.basicAuthentication) {
+    // A system auditor may change nothing in the first place.
+    if (description.credential === 'password') requireMayChange(description);
+    refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
+  }
   const histories = await readIncidentHistories(options.log);
   const history = histories.at(description);
   const same = history.open.find((incident) => isSame(incident, { scope, measures }));
@@ -169,7 +173,13 @@ async function notCounting(
     sessions: sessions && scope.kind !== 'applications',
   };
   const ownTokenIds = await target.ownTokenIds();
-  const builder = new PlanBuilder({ selection: describeScope(scope), ownTokenIds, includeOwn: false, reach });
+  const builder = new PlanBuilder({
+    selection: describeScope(scope),
+    context: description.context,
+    ownTokenIds,
+    includeOwn: false,
+    reach,
+  });
   const { all: _, ...criteria } = selector;
   if (ownTokenIds.length > 0) {
     for await (const token of target.tokens({ ...criteria, ids: ownTokenIds })) builder.add(token);

@@ -3,8 +3,10 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
 import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
 import type { Secret } from '../../domain/secret.ts';
+import { refreshTokenExpiry, refreshTokenState } from '../../domain/token.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
 import type { AuthenticationSettings, Capabilities, Target } from '../ports/target.ts';
+import { readRefreshLifetime } from '../revocation/plan-revocation.ts';
 import { settingNamed } from './lock-settings.ts';
 import { readUsers, selectorOf, usersOf } from './scope-selection.ts';
 import { takeStep } from './step.ts';
@@ -45,6 +47,8 @@ interface Checks {
   /** Ids of the caller's own tokens, which live on. */
   readonly ownTokens: readonly number[];
   readonly now: Date;
+  /** The present, where `now` is the time of an earlier lockdown. */
+  readonly present?: Date;
   /** The lifetime of authorization codes before it was shortened, in seconds. */
   readonly codeLifetime?: number | undefined;
   /** When an incident set these switches, by name; those that no incident changed are left out. */
@@ -81,7 +85,7 @@ export async function checkOtherCredentials(
   return [
     capabilities.authorizationCodes ? await authorizationCodes(target, scope) : await uncheckedCodes(checks),
     capabilities.refreshTokens
-      ? await refreshTokens(target, scope)
+      ? await refreshTokens(checks, scope)
       : notListed('refresh_tokens', capabilities),
     ...(scope.kind === 'applications'
       ? []
@@ -163,7 +167,7 @@ async function authorizationCodes(target: Target, scope: LockdownScope): Promise
   });
 }
 
-/** How long a code is valid at least, whatever the setting says now: workers may have started with the default. */
+/** How long a code from before is assumed to be valid at least, whatever the setting says now: it may have been lowered since. */
 const DEFAULT_CODE_LIFETIME_S = 600;
 
 /** A code from before the lockdown yields tokens until it expires, for a deactivated user too. */
@@ -195,18 +199,32 @@ async function settingsIfAllowed(target: Target): Promise<AuthenticationSettings
   }
 }
 
-async function refreshTokens(target: Target, scope: LockdownScope): Promise<AccessPath> {
+async function refreshTokens(
+  { target, now, present = now }: Omit<Checks, 'ownTokens'>,
+  scope: LockdownScope,
+): Promise<AccessPath> {
   const selector = await selectorOf(scope, target);
-  let left = 0;
+  const lifetime = await readRefreshLifetime(target);
+  let [left, expired] = [0, 0];
   if (selector !== null) {
     const { users, applications } = selector;
     const of = { ...(users && { users }), ...(applications && { applications }) };
-    for await (const _token of target.refreshTokens({ ...of, states: ['live', 'orphaned'] })) left += 1;
+    for await (const token of target.refreshTokens({ ...of, states: ['live', 'orphaned'] })) {
+      const ends = refreshTokenState(token) === 'live' && lifetime !== null;
+      if (ends && refreshTokenExpiry(token, lifetime) < present) expired += 1;
+      else left += 1;
+    }
   }
+  const more = expired === 0 ? '' : ` ${expiredText(expired)}`;
   return checked('refresh_tokens', left, {
-    closed: 'Verified: none is live.',
-    open: `${left} ${left === 1 ? 'is' : 'are'} live.`,
+    closed: `Verified: none is live.${more}`,
+    open: `${left} ${left === 1 ? 'is' : 'are'} live.${more}`,
   });
+}
+
+/** Refresh tokens that are expired and not revoked: lifting a lockdown may raise the setting. */
+function expiredText(expired: number): string {
+  return `${expired} more ${expired === 1 ? 'is' : 'are'} expired, and live again if REFRESH_TOKEN_EXPIRE_SECONDS is raised.`;
 }
 
 async function sessions(

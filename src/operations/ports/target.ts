@@ -208,6 +208,8 @@ export interface Target {
 export interface RevocationFacts {
   /** How many of the selected access tokens have a live refresh token. */
   readonly tokensWithRefreshToken: number;
+  /** How many of these refresh tokens are expired; null or absent where that is not known. */
+  readonly expiredRefreshTokens?: number | null;
   readonly reach: Reach;
   /** What is selected, for the commands that end the rest. */
   readonly selection: RemedySelection;

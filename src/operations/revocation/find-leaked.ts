@@ -1,16 +1,23 @@
+import { orphanUse } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { Secret } from '../../domain/secret.ts';
+import { type RefreshTokenState, refreshTokenExpiry, refreshTokenState } from '../../domain/token.ts';
 import type { Change } from '../journal/operation-run.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
+import type { Clock } from '../ports/scheduler.ts';
 import type { Capabilities, Identified, Target, TargetDescription } from '../ports/target.ts';
 import { knownTokens, lastUseBefore, type OwnUse, readOwnUses, UseRecord } from './own-uses.ts';
+import { readRefreshLifetime } from './plan-revocation.ts';
 
 /** A token whose value leaked. */
 export interface LeakedToken {
   readonly kind: Identified['kind'];
+  /** Whether it is accepted. */
   readonly live: boolean;
+  /** Only of refresh tokens. `live` where it is not known whether it is expired. */
+  readonly state?: RefreshTokenState;
   /** Its id; several where the target could only narrow it down, and none where it could not tell. */
   readonly ids: readonly number[];
   readonly user: string | null;
@@ -56,7 +63,11 @@ interface Candidate {
  */
 export async function findLeaked(options: {
   readonly target: Target;
-  readonly description: Pick<TargetDescription, 'capabilities' | 'address' | 'installUuid'>;
+  readonly description: Pick<
+    TargetDescription,
+    'capabilities' | 'address' | 'installUuid' | 'dialect' | 'version'
+  >;
+  readonly clock: Clock;
   readonly lines: AsyncIterable<string>;
   /** Where earlier uses are recorded: they are no uses of the owner. */
   readonly log: Pick<AuditLog, 'entries'>;
@@ -102,7 +113,12 @@ export async function findLeaked(options: {
     throw error;
   }
   await record.end(found);
-  return { lines, values: all.length, found, how: description.capabilities.identifies };
+  return {
+    lines,
+    values: all.length,
+    found: await withStates(found, options),
+    how: description.capabilities.identifies,
+  };
 }
 
 /** The uses that earlier runs recorded; undefined if the audit log cannot be read. */
@@ -119,19 +135,45 @@ async function earlierUses({
 }
 
 /**
+ * Says of each refresh token among those found what it is: one that is expired or orphaned is not revoked, and yet
+ * refused.
+ */
+async function withStates(
+  found: readonly LeakedToken[],
+  { target, description, clock }: Pick<Parameters<typeof findLeaked>[0], 'target' | 'description' | 'clock'>,
+): Promise<readonly LeakedToken[]> {
+  const ids = found.flatMap(({ kind, ids }) => (kind === 'refresh_token' ? ids : []));
+  if (ids.length === 0) return found;
+  const lifetime = await readRefreshLifetime(target);
+  const states = new Map<number, RefreshTokenState>();
+  for await (const token of target.refreshTokens({ ids })) {
+    const state = refreshTokenState(token);
+    const isExpired =
+      state === 'live' && lifetime !== null && refreshTokenExpiry(token, lifetime) < clock.now();
+    states.set(token.id, isExpired ? 'expired' : state);
+  }
+  const usable = orphanUse(description) === 'refused' ? ['live'] : ['live', 'orphaned'];
+  return found.map((each) => {
+    const state = each.kind === 'refresh_token' ? states.get(each.ids[0] ?? 0) : undefined;
+    return state === undefined ? each : { ...each, state, live: usable.includes(state) };
+  });
+}
+
+/**
  * Plans the revocation of exactly the live tokens among those found: of access tokens with the refresh token
- * beside each where the target can. Where a token could only be narrowed down to several, none of them is
+ * beside each where the target can, and of refresh tokens that are not revoked. Where a token could only be narrowed down to several, none of them is
  * planned. Reads only.
  *
  * @throws TokenctlError whatever the target throws.
  */
 export async function planLeaked(options: {
   readonly target: Target;
-  readonly capabilities: Capabilities;
+  readonly description: Pick<TargetDescription, 'capabilities' | 'context'>;
   readonly leaked: LeakedTokens;
   readonly includeOwn: boolean;
 }): Promise<RevocationPlan> {
-  const { target, capabilities, leaked, includeOwn } = options;
+  const { target, description, leaked, includeOwn } = options;
+  const { capabilities } = description;
   const reach = {
     refreshTokens: capabilities.refreshTokens,
     authorizationCodes: false,
@@ -139,13 +181,14 @@ export async function planLeaked(options: {
   };
   const builder = new PlanBuilder({
     selection: 'tokens with a leaked value',
+    context: description.context,
     ownTokenIds: await target.ownTokenIds(),
     includeOwn,
     reach,
   });
   const idsOf = (kind: LeakedToken['kind']) =>
-    leaked.found.flatMap(({ ids, live, kind: each }) =>
-      live && each === kind && ids.length === 1 ? ids : [],
+    leaked.found.flatMap(({ ids, live, state, kind: each }) =>
+      (live || (state !== undefined && state !== 'revoked')) && each === kind && ids.length === 1 ? ids : [],
     );
   const needUse = leaked.found.filter(({ needsUse }) => needsUse === true).length;
   const absent = new Set(idsOf('access_token'));

@@ -51,10 +51,13 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
   const description = options.description ?? (await target.describe());
   const reach = reachOf(options, description);
   const { userIds } = await resolveNames(target, selector);
+  const lifetime = await readRefreshLifetime(target);
   const builder = new PlanBuilder({
+    ...(lifetime !== null && { refreshExpiry: { lifetime, now: options.clock.now() } }),
     selection:
       (options.words ?? describeSelector(selector)) +
       (findings ? `, by the finding ${findings.rules.join(' or ')}` : ''),
+    context: description.context,
     ownTokenIds: await target.ownTokenIds(),
     includeOwn: options.includeOwn === true,
     reach,
@@ -75,6 +78,7 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
   const plan = builder.build({
     staysAlive: await target.staysAlive({
       tokensWithRefreshToken: builder.tokensWithRefreshToken,
+      expiredRefreshTokens: builder.expiredRefreshTokens,
       reach,
       selection: selectionOf(findings ? { ids: [] } : selector, builder.ownerNames),
     }),
@@ -141,6 +145,19 @@ function refreshTokensAlone(selector: Selector): RefreshTokenSelector | null {
 function ascending(userIds: 'all' | number[]): PlannedSessions['userIds'] {
   return userIds === 'all' ? userIds : userIds.sort((a, b) => a - b);
 }
+
+/** REFRESH_TOKEN_EXPIRE_SECONDS as the target has it; null where it has no such setting or it may not be read. */
+export async function readRefreshLifetime(target: Pick<Target, 'settings'>): Promise<number | null> {
+  try {
+    const { OAUTH2_PROVIDER: lifetimes } = await target.settings.read();
+    return lifetimes?.REFRESH_TOKEN_EXPIRE_SECONDS ?? null;
+  } catch (error) {
+    if (error instanceof TokenctlError && REFUSALS.has(error.code)) return null;
+    throw error;
+  }
+}
+
+const REFUSALS: ReadonlySet<string> = new Set(['permission_refused', 'unsupported', 'target_misbehaved']);
 
 /**
  * Refuses a plan of more tokens than allowed.

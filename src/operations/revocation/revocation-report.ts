@@ -16,6 +16,8 @@ import { refreshTokenSelector } from './plan-revocation.ts';
 export interface RevokedRefreshTokens extends OutcomeCounts {
   /** Those that were revoked and are alive when reading again, ascending. */
   readonly stillAlive: readonly number[];
+  /** How many of the planned ones were expired already; null where that is not known. */
+  readonly expired: number | null;
 }
 
 /** What a revocation did, and what it left. The counts at the top are those of access tokens. */
@@ -90,7 +92,11 @@ export function openingOf(plan: RevocationPlan): EntryDraft['data'] {
     users: plan.byUser.length,
     ...(plan.saved && { plan: { digest: plan.saved.digest, made: plan.saved.made } }),
     ...(reach.refreshTokens && {
-      refreshTokens: { beside: plan.refreshTokensBeside, alone: plan.refreshTokenIds.length },
+      refreshTokens: {
+        beside: plan.refreshTokensBeside,
+        alone: plan.refreshTokenIds.length,
+        ...(plan.refreshTokensExpired !== null && { expired: plan.refreshTokensExpired }),
+      },
     }),
     ...(reach.authorizationCodes && { authorizationCodes: plan.authorizationCodeIds.length }),
     ...(sessions !== null && {

@@ -163,6 +163,7 @@ function refreshTokensOf(
     planned: plan.refreshTokensBeside + alone.planned,
     revoked: access.alongside.length + alone.revoked,
     stillAlive: read.refreshAlive ?? [],
+    expired: plan.refreshTokensExpired,
   };
 }
 

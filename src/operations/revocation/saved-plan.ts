@@ -6,9 +6,10 @@ import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { selectionOf } from '../../domain/remedies.ts';
 import type { Token } from '../../domain/token.ts';
 import { entryTarget, isSameController } from '../journal/journal.ts';
+import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { unseenPart } from '../visibility.ts';
-import { refuseTooLarge } from './plan-revocation.ts';
+import { readRefreshLifetime, refuseTooLarge } from './plan-revocation.ts';
 
 /** A token of a saved plan: what tells it from another one with the same id. Never its value. */
 interface PlannedToken {
@@ -120,17 +121,21 @@ export async function planFromSaved(options: {
   readonly saved: SavedPlan;
   readonly target: Target;
   readonly description: TargetDescription;
+  readonly clock: Clock;
   readonly atMost?: number | undefined;
 }): Promise<RevocationPlan> {
-  const { saved, target, description } = options;
+  const { saved, target, description, clock } = options;
   requireApplicable(saved, description);
   const reach = {
     refreshTokens: saved.withRefreshTokens,
     authorizationCodes: saved.authorizationCodes.length > 0,
     sessions: false,
   };
+  const lifetime = await readRefreshLifetime(target);
   const builder = new PlanBuilder({
+    ...(lifetime !== null && { refreshExpiry: { lifetime, now: clock.now() } }),
     selection: saved.selection,
+    context: description.context,
     ownTokenIds: await target.ownTokenIds(),
     includeOwn: saved.includeOwn,
     reach,
@@ -161,6 +166,7 @@ export async function planFromSaved(options: {
   const plan = builder.build({
     staysAlive: await target.staysAlive({
       tokensWithRefreshToken: builder.tokensWithRefreshToken,
+      expiredRefreshTokens: builder.expiredRefreshTokens,
       reach,
       selection: selectionOf({ ids: [] }, builder.ownerNames),
     }),

@@ -6,7 +6,7 @@ import {
   refreshTokenState,
 } from '../../domain/token.ts';
 import type { Clock } from '../ports/scheduler.ts';
-import type { RefreshTokenSelector, Target } from '../ports/target.ts';
+import type { RefreshTokenSelector, Target, TargetDescription } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
 
 /** A refresh token of a list. */
@@ -58,15 +58,28 @@ export async function* listRefreshTokens(options: {
   }
 }
 
-/** REFRESH_TOKEN_EXPIRE_SECONDS as the target has it; null where it has no such setting or it may not be read. */
-export async function readRefreshLifetime(target: Target): Promise<number | null> {
-  try {
-    const { OAUTH2_PROVIDER: lifetimes } = await target.settings.read();
-    return lifetimes?.REFRESH_TOKEN_EXPIRE_SECONDS ?? null;
-  } catch (error) {
-    if (error instanceof TokenctlError && REFUSALS.has(error.code)) return null;
-    throw error;
+/**
+ * Counts the expired refresh tokens that become live again if REFRESH_TOKEN_EXPIRE_SECONDS is raised. Reads only.
+ *
+ * @param options.from The setting as it is, `to` as it will be, in seconds.
+ * @returns 0 if it is not raised, null if the target does not list refresh tokens.
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function countRevived(options: {
+  readonly target: Target;
+  readonly description: Pick<TargetDescription, 'capabilities'>;
+  readonly clock: Clock;
+  readonly from: number;
+  readonly to: number;
+}): Promise<number | null> {
+  const { target, description, clock, from, to } = options;
+  if (to <= from) return 0;
+  if (!description.capabilities.refreshTokens) return null;
+  const now = clock.now();
+  const createdBefore = new Date(now.getTime() - from * 1000);
+  let revived = 0;
+  for await (const token of target.refreshTokens({ states: ['live'], createdBefore })) {
+    if (refreshTokenExpiry(token, to) > now) revived += 1;
   }
+  return revived;
 }
-
-const REFUSALS: ReadonlySet<string> = new Set(['permission_refused', 'unsupported', 'target_misbehaved']);

@@ -3,6 +3,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { StaysAlive } from '../../domain/plan.ts';
 import {
   authorizationCodesRemedy,
+  expiredText,
   passwordsRemedy,
   type RemedyPlace,
   refreshTokensRemedy,
@@ -13,7 +14,7 @@ import type { Dialect } from './api.ts';
 
 type DialectName = Dialect['name'];
 
-/** How long a code is valid where the setting cannot be read: the default, and the maximum of RFC 6749 §4.1.2. */
+/** How long a code from before is assumed to be valid at least: the default, and the maximum of RFC 6749 §4.1.2. */
 const DEFAULT_CODE_LIFETIME_S = 600;
 
 /**
@@ -26,12 +27,16 @@ export async function staysAlive(
 ): Promise<readonly StaysAlive[]> {
   const { place, selection, tokensWithRefreshToken } = facts;
   const settings = await readIfAllowed(readSettings);
-  const lifetime = settings?.OAUTH2_PROVIDER?.AUTHORIZATION_CODE_EXPIRE_SECONDS ?? DEFAULT_CODE_LIFETIME_S;
+  // A code that was issued before the setting was lowered, as by a lockdown, lives longer than it says now.
+  const lifetime = Math.max(
+    settings?.OAUTH2_PROVIDER?.AUTHORIZATION_CODE_EXPIRE_SECONDS ?? 0,
+    DEFAULT_CODE_LIFETIME_S,
+  );
   return [
     {
       what: 'refresh_tokens',
       count: tokensWithRefreshToken === 0 ? null : tokensWithRefreshToken,
-      why: 'Not checked: the REST API neither lists nor revokes refresh tokens.',
+      why: `Not checked: the REST API neither lists nor revokes refresh tokens.${expiredText(facts)}`,
       remedy: refreshTokensRemedy(selection, place),
     },
     ...(selection.kind === 'tokens' ? [] : [codesStayAlive({ lifetime, selection, place })]),

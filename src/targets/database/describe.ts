@@ -3,6 +3,7 @@ import type { Visibility } from '../../domain/claims.ts';
 import type { StaysAlive } from '../../domain/plan.ts';
 import {
   authorizationCodesRemedy,
+  expiredText,
   passwordsRemedy,
   refreshTokensRemedy,
   sessionsRemedy,
@@ -182,7 +183,7 @@ export async function staysAlive(
     alive.push({
       what: 'refresh_tokens',
       count: tokensWithRefreshToken,
-      why: 'Only access tokens are revoked. The refresh tokens stay, without an access token.',
+      why: `Only access tokens are revoked. The refresh tokens stay, without an access token.${expiredText(facts)}`,
       remedy: `Do not use --access-only. Afterwards: ${refreshTokensRemedy(selection, place)}`,
     });
   }

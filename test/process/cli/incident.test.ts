@@ -176,7 +176,8 @@ describe('in a database', () => {
     const found = await home.run(['tokens', 'find', '--leaked', file]);
     expect(found).toMatchObject({ code: 0 });
     expect(found.stdout).toMatch(/LIVE {2}access token \d+, of user-.*, line 2/);
-    expect(found.stdout).toMatch(/LIVE {2}refresh token \d+, of user-.*, line 3/);
+    // Its access token was deleted: the service refuses it.
+    expect(found.stdout).toMatch(/orphaned {2}refresh token \d+, of user-.*, line 3/);
     const input = readFileSync(file, 'utf8');
     const revoked = await home.run(['tokens', 'find', '--leaked', '-', '--revoke', '--yes', '--json'], {
       input,
@@ -184,7 +185,7 @@ describe('in a database', () => {
     expect(revoked).toMatchObject({ code: 0 });
     expect(JSON.parse(revoked.stdout)).toMatchObject({
       values: 3,
-      found: [{ live: true }, { live: true }],
+      found: [{ live: true }, { live: false, state: 'orphaned' }],
       revocation: { revoked: 1, refreshTokens: { revoked: 1 }, verified: true },
     });
     const after = await home.run(['tokens', 'find', '--leaked', file, '--revoke', '--yes']);

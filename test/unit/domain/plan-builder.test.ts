@@ -7,7 +7,12 @@ import { refreshToken } from '../../support/memory-refresh-tokens.ts';
 import { token } from '../../support/tokens.ts';
 
 function planOf(tokens: readonly Token[], own: readonly number[] = [], includeOwn = false) {
-  const builder = new PlanBuilder({ selection: 'every token', ownTokenIds: own, includeOwn });
+  const builder = new PlanBuilder({
+    context: 'rest',
+    selection: 'every token',
+    ownTokenIds: own,
+    includeOwn,
+  });
   for (const each of tokens) builder.add(each);
   return builder.build({ staysAlive: [], absentIds: [] });
 }
@@ -41,6 +46,9 @@ describe('PlanBuilder', () => {
     const plan = planOf([token({ id: 1 }), token({ id: 2 })], [2]);
     expect(plan.tokenIds).toEqual([1]);
     expect(plan.kept).toEqual([{ tokenId: 2, reason: expect.stringContaining('credential') }]);
+    expect(plan.staysAlive.map(({ remedy }) => remedy)).toEqual([
+      'Revoke it last with `tokenctl tokens revoke --context rest --id 2 --include-own`, or from another account.',
+    ]);
     expect(plan.staysAlive).toMatchObject([{ what: 'own_token', count: 1 }]);
     expect(plan.byUser).toEqual([{ name: 'alice', count: 1 }]);
   });
@@ -78,7 +86,13 @@ describe('refresh tokens in a plan', () => {
   const reach = { refreshTokens: true, authorizationCodes: true, sessions: false };
 
   test('are planned by themselves unless they are beside a token of the plan, or a kept one', () => {
-    const builder = new PlanBuilder({ selection: '', ownTokenIds: [2], includeOwn: false, reach });
+    const builder = new PlanBuilder({
+      context: 'rest',
+      selection: '',
+      ownTokenIds: [2],
+      includeOwn: false,
+      reach,
+    });
     for (const id of [1, 2]) builder.add(token({ id, hasRefreshToken: true }));
     for (const [id, accessTokenId] of [
       [14, 3],
@@ -94,6 +108,26 @@ describe('refresh tokens in a plan', () => {
       refreshTokensBeside: 1,
       byUser: [{ name: 'alice', count: 1 }],
     });
+  });
+
+  test('are counted as expired by their creation, orphaned ones excluded, where the lifetime is known', () => {
+    const now = new Date('2026-11-20T10:00:00Z');
+    const ago = (seconds: number) => new Date(now.getTime() - seconds * 1000);
+    const built = (refreshExpiry?: { lifetime: number; now: Date }, along = reach) => {
+      const builder = new PlanBuilder({
+        ...{ context: 'db', selection: '', ownTokenIds: [], includeOwn: false, reach: along },
+        ...(refreshExpiry && { refreshExpiry }),
+      });
+      builder.add(token({ id: 1, hasRefreshToken: true, created: ago(101) }));
+      builder.add(token({ id: 2, hasRefreshToken: true, created: ago(100) }));
+      builder.add(token({ id: 3, created: ago(101) }));
+      builder.addRefreshToken(refreshToken({ id: 11, accessTokenId: 9, created: ago(101) }));
+      builder.addRefreshToken(refreshToken({ id: 12, accessTokenId: null, created: ago(101) }));
+      return builder.build({ staysAlive: [], absentIds: [] }).refreshTokensExpired;
+    };
+    expect(built({ lifetime: 100, now })).toBe(2);
+    expect(built()).toBeNull();
+    expect(built({ lifetime: 100, now }, { ...reach, refreshTokens: false })).toBeNull();
   });
 
   test('are not counted where they do not go along', () => {

@@ -166,6 +166,24 @@ describe('refresh-outlives-access', () => {
   });
 });
 
+test.each([
+  ['no refresh token', { hasRefreshToken: false }, /still in the database\.$/],
+  ['a live one', { created: days(-20) }, /Its refresh token is live until \d{4}-\d\d-\d\d\.$/],
+  ['an expired one', { created: days(-40) }, /Its refresh token is expired as well\.$/],
+])('expired-present says what became of the refresh token: %s', (_, subject, message) => {
+  const [finding] = judged([{ hasRefreshToken: true, expires: days(-5), ...subject }], {
+    policy: defaultPolicy,
+    known: { ...known, settings: installedSettings },
+  });
+  expect(finding?.message).toMatch(message);
+});
+
+test('expired-present claims nothing about the refresh token where the lifetime is not known', () => {
+  const subject = { hasRefreshToken: true, expires: days(-5) };
+  const [finding] = judged([subject], { policy: defaultPolicy, known: { ...known, settings: null } });
+  expect(finding?.message).toMatch(/Its refresh token may still be live\.$/);
+});
+
 describe('rules on many tokens', () => {
   const described = (count: number, other: Partial<Token> = {}) =>
     Array.from({ length: count }, (_, index) => ({

@@ -5,7 +5,9 @@ import {
   planLeaked,
 } from '../../../../src/operations/revocation/find-leaked.ts';
 import { revokeTokens } from '../../../../src/operations/revocation/revoke-tokens.ts';
+import { stillClock } from '../../../support/drafts.ts';
 import { incidentFixture } from '../../../support/incident-fixture.ts';
+import { refreshToken } from '../../../support/memory-refresh-tokens.ts';
 
 const VALUE = 'abcdefghijABCDEFGHIJ0123456789';
 const OTHER = 'ZZZZZefghijABCDEFGHIJ012345678';
@@ -62,7 +64,6 @@ describe('leaked tokens', () => {
     target.secrets
       .set(VALUE, { kind: 'access_token', ids: [4] })
       .set(OTHER, { kind: 'refresh_token', ids: [1] });
-    const { capabilities } = target.self;
     const text = ['first', `a ${VALUE}`, `${OTHER}`, `again ${VALUE} and ${VALUE}`, '0'.repeat(30)];
     const leaked = await find(at, ...text);
     expect(leaked).toMatchObject({ lines: 5, values: 3, how: 'by_hash' });
@@ -71,7 +72,7 @@ describe('leaked tokens', () => {
       { kind: 'refresh_token', live: true, ids: [1], lines: [3] },
     ]);
     expect(JSON.stringify(leaked)).not.toContain(VALUE);
-    const plan = await planLeaked({ target, capabilities, leaked, includeOwn: false });
+    const plan = await planLeaked({ target, description: target.self, leaked, includeOwn: false });
     expect(plan).toMatchObject({ tokenIds: [4], refreshTokenIds: [1] });
     expect(await revokeTokens({ ...at.common, plan })).toMatchObject({ revoked: 1, verified: true });
     expect([...target.alive.keys()]).toEqual([1, 2, 3, 5]);
@@ -80,14 +81,43 @@ describe('leaked tokens', () => {
     expect(JSON.stringify(await at.entries())).not.toContain(VALUE);
   });
 
+  test('that are refresh tokens are live, expired, orphaned or revoked, and all but the last are revoked', async () => {
+    await using at = await incidentFixture('database');
+    const { target } = at;
+    target.self = { ...target.self, dialect: 'controller', version: '24.6.1' };
+    const month = new Date(stillClock.now().getTime() - 32 * 86_400_000);
+    const refresh = (id: number, fields: object) => {
+      const value = `${String(id).padStart(2, '0')}cdefghijABCDEFGHIJ0123456789`;
+      target.refresh.rows.set(id, refreshToken({ id, ...fields }));
+      target.secrets.set(value, { kind: 'refresh_token', ids: [id] });
+      return value;
+    };
+    const leaked = await find(
+      at,
+      refresh(11, { accessTokenId: 2 }),
+      refresh(12, { accessTokenId: 3, created: month }),
+      refresh(13, { accessTokenId: null }),
+      refresh(14, { accessTokenId: null, revoked: month }),
+    );
+    expect(leaked.found.map(({ state, live }) => [state, live])).toEqual([
+      ['live', true],
+      ['expired', false],
+      ['orphaned', false],
+      ['revoked', false],
+    ]);
+    const plan = await planLeaked({ target, description: target.self, leaked, includeOwn: false });
+    expect(plan.refreshTokenIds).toEqual([11, 12, 13]);
+  });
+
   test('that could be one of several are not revoked', async () => {
     await using at = await incidentFixture('rest');
     const { target } = at;
     target.secrets.set(VALUE, { kind: 'access_token', ids: [2, 3] });
-    const { capabilities } = target.self;
     const leaked = await find(at, VALUE);
     expect(leaked.found).toMatchObject([{ live: true, ids: [2, 3] }]);
-    expect((await planLeaked({ target, capabilities, leaked, includeOwn: false })).tokenIds).toEqual([]);
+    expect(
+      (await planLeaked({ target, description: target.self, leaked, includeOwn: false })).tokenIds,
+    ).toEqual([]);
   });
 
   test("the tool's own is kept unless it is meant", async () => {
@@ -95,9 +125,9 @@ describe('leaked tokens', () => {
     const { target } = at;
     target.own = [2];
     target.secrets.set(VALUE, { kind: 'access_token', ids: [2] });
-    const { capabilities } = target.self;
     const leaked = await find(at, VALUE);
-    const plan = (includeOwn: boolean) => planLeaked({ target, capabilities, leaked, includeOwn });
+    const plan = (includeOwn: boolean) =>
+      planLeaked({ target, description: target.self, leaked, includeOwn });
     expect(await plan(false)).toMatchObject({ tokenIds: [], kept: [{ tokenId: 2 }] });
     expect(await plan(true)).toMatchObject({ tokenIds: [2], ownTokenIds: [2] });
   });

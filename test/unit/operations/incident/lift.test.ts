@@ -249,6 +249,27 @@ describe('the status of an incident', () => {
     ]);
   });
 
+  test('holds with an expired refresh token, which lifting makes live again', async () => {
+    await using at = await incidentFixture('database');
+    const measures = { ...NO_MEASURE, lifetimes: true };
+    const { incident } = await at.lockDown({ measures });
+    const now = stillClock.now().getTime();
+    // Refresh tokens live an hour during the lockdown, a month otherwise.
+    at.target.refresh.rows.set(
+      9,
+      refreshToken({ id: 9, accessTokenId: 1, created: new Date(now - 3_601_000) }),
+    );
+    expect(await at.status()).toMatchObject([{ holds: true, openPaths: [] }]);
+    expect(await planLift({ ...at.common, incident })).toMatchObject({ revived: 1 });
+    const again = await at.lift(incident);
+    expect(again).toMatchObject({ result: 'lifted', revived: 1 });
+    at.target.refresh.rows.delete(9);
+    const other = await at.lockDown({ measures });
+    at.target.refresh.rows.set(10, refreshToken({ id: 10, accessTokenId: 2, created: new Date(now - 1000) }));
+    expect(await at.status()).toMatchObject([{ holds: false, openPaths: [{ how: '1 is live.' }] }]);
+    expect(await at.lift(other.incident)).toMatchObject({ revived: 0 });
+  });
+
   test('is read for a user who was deleted meanwhile', async () => {
     await using at = await incidentFixture('database');
     const scope = { kind: 'users', names: ['bob'] } as const;

@@ -297,6 +297,20 @@ describe('a lockdown that meets resistance', () => {
     });
   });
 
+  test('repeated over REST, still counts with the lifetime of codes that it lowered itself', async () => {
+    await using at = await incidentFixture('rest');
+    const { OAUTH2_PROVIDER: lifetimes } = installed;
+    const OAUTH2_PROVIDER = { ...lifetimes, AUTHORIZATION_CODE_EXPIRE_SECONDS: 3600 };
+    at.target.values = { ...at.target.values, OAUTH2_PROVIDER };
+    const lastCode = async () => {
+      const { accessPaths } = await at.lockDown({ measures: { ...NO_MEASURE, lifetimes: true } });
+      const until = accessPaths.find(({ path }) => path === 'authorization_codes')?.until ?? '';
+      return Date.parse(until) - stillClock.now().getTime();
+    };
+    expect([await lastCode(), await lastCode()]).toEqual([3_600_000, 3_600_000]);
+    expect(at.target.values.OAUTH2_PROVIDER?.AUTHORIZATION_CODE_EXPIRE_SECONDS).toBe(60);
+  });
+
   test('deletes authorization codes of its users first, and leaves those of others', async () => {
     await using at = await incidentFixture('database');
     const code = (id: number, userId: number, username: string) => ({

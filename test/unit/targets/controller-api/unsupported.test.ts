@@ -79,6 +79,18 @@ describe('staysAlive', () => {
     expect((await left(facts))[0]).toEqual(['refresh_tokens', null, undefined]);
   });
 
+  test('counts with codes from before the setting was lowered, and says how many refresh tokens are expired', async () => {
+    const lifetimes = { ...installed.OAUTH2_PROVIDER, AUTHORIZATION_CODE_EXPIRE_SECONDS: 60 };
+    const lowered = () => Promise.resolve({ ...installed, OAUTH2_PROVIDER: lifetimes });
+    expect((await left(factsOf(BOB), lowered))[1]).toEqual(['authorization_codes', null, 600]);
+    const [refresh] = await staysAlive({ ...factsOf(BOB), expiredRefreshTokens: 2 }, lowered);
+    expect(refresh?.why).toMatch(
+      /2 of them are expired: refused, unless REFRESH_TOKEN_EXPIRE_SECONDS is raised\.$/,
+    );
+    const [unknown] = await staysAlive({ ...factsOf(BOB), expiredRefreshTokens: null }, lowered);
+    expect(unknown?.why).not.toContain('expired');
+  });
+
   test('omits codes that no single token has, and passwords that are not accepted', async () => {
     const off = () => Promise.resolve({ ...installed, AUTH_BASIC_ENABLED: false });
     const tokens: RemedySelection = { kind: 'tokens', names: [], owners: ['bob'] };
