@@ -15,7 +15,8 @@ export default class IncidentLockdown extends TokenctlCommand {
 turn off basic authentication and tokens for external users; deactivate users; save a snapshot (a file of \
 mode 0600 in the state directory, its SHA-256 in the audit log); revoke refresh tokens and access tokens and \
 end sessions until none is left; shorten the lifetimes of new tokens; read again which ways in are closed. \
-The report says which are open, and which this context cannot check. The plan is shown first. With --yes \
+The report says which are open, and which this context cannot check. The plan is shown first; confirm by typing \
+the name of the one user or application, or else the number of access tokens. With --yes \
 nothing is counted beforehand, which saves time. Steps that the target cannot do are listed with the command \
 to run. The token of this context is kept. The audit log records the previous values for incident lift. If \
 interrupted, run the same command again.

@@ -136,48 +136,57 @@ const dryRunUntilTrusted = { ...common, dryRun: z.boolean().default(true) };
 const nothingToTrust = { ...common, dryRun: z.boolean().default(false) };
 
 /** One job. Jobs that change a controller are dry runs by default. */
-const jobSchema = z.discriminatedUnion('job', [
-  z.strictObject({
-    job: z.literal('revocation-sweep'),
-    ...dryRunUntilTrusted,
-    parameters: jobParameters['revocation-sweep'],
-  }),
-  z.strictObject({
-    job: z.literal('token-audit'),
-    ...nothingToTrust,
-    parameters: jobParameters['token-audit'].prefault({}),
-  }),
-  z.strictObject({
-    job: z.literal('expiry-notices'),
-    ...dryRunUntilTrusted,
-    parameters: jobParameters['expiry-notices'].prefault({}),
-  }),
-  z.strictObject({
-    job: z.literal('token-cleanup'),
-    ...dryRunUntilTrusted,
-    parameters: jobParameters['token-cleanup'].prefault({}),
-  }),
-  z.strictObject({
-    job: z.literal('settings-guard'),
-    ...dryRunUntilTrusted,
-    parameters: jobParameters['settings-guard'],
-  }),
-  z.strictObject({
-    job: z.literal('offboarding'),
-    ...dryRunUntilTrusted,
-    parameters: jobParameters.offboarding.prefault({}),
-  }),
-  z.strictObject({
-    job: z.literal('incident-lift'),
-    ...dryRunUntilTrusted,
-    parameters: jobParameters['incident-lift'].prefault({}),
-  }),
-  z.strictObject({
-    job: z.literal('log-checkpoint'),
-    ...nothingToTrust,
-    parameters: jobParameters['log-checkpoint'],
-  }),
-]);
+const jobSchema = z.discriminatedUnion(
+  'job',
+  [
+    z.strictObject({
+      job: z.literal('revocation-sweep'),
+      ...dryRunUntilTrusted,
+      parameters: jobParameters['revocation-sweep'],
+    }),
+    z.strictObject({
+      job: z.literal('token-audit'),
+      ...nothingToTrust,
+      parameters: jobParameters['token-audit'].prefault({}),
+    }),
+    z.strictObject({
+      job: z.literal('expiry-notices'),
+      ...dryRunUntilTrusted,
+      parameters: jobParameters['expiry-notices'].prefault({}),
+    }),
+    z.strictObject({
+      job: z.literal('token-cleanup'),
+      ...dryRunUntilTrusted,
+      parameters: jobParameters['token-cleanup'].prefault({}),
+    }),
+    z.strictObject({
+      job: z.literal('settings-guard'),
+      ...dryRunUntilTrusted,
+      parameters: jobParameters['settings-guard'],
+    }),
+    z.strictObject({
+      job: z.literal('offboarding'),
+      ...dryRunUntilTrusted,
+      parameters: jobParameters.offboarding.prefault({}),
+    }),
+    z.strictObject({
+      job: z.literal('incident-lift'),
+      ...dryRunUntilTrusted,
+      parameters: jobParameters['incident-lift'].prefault({}),
+    }),
+    z.strictObject({
+      job: z.literal('log-checkpoint'),
+      ...nothingToTrust,
+      parameters: jobParameters['log-checkpoint'],
+    }),
+  ],
+  { error: ({ code }) => (code === 'invalid_union' ? unknownKind() : undefined) },
+);
+
+/** A kind is a word of ours, so that the message can list all. */
+function unknownKind(): string {
+  return `must be one of: ${Object.keys(jobParameters).join(', ')}`;
+}
 
 /** The `jobs` section: jobs by name. */
 export const jobsSchema = z.record(

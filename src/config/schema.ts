@@ -22,7 +22,10 @@ export function isGroupName(name: string): boolean {
   return contextNamePattern.test(name) && !RESERVED_NAMES.includes(name);
 }
 
-const url = z.string().superRefine((value, { addIssue }) => {
+/** `/api`, `/api/v2`, `/api/gateway/v1` and `/api/controller/v2` at the end of an address. */
+const API_PATH = /\/api(\/(gateway\/|controller\/)?(v\d{1,2})?)?\/*$/;
+
+const baseUrl = z.string().superRefine((value, { addIssue }) => {
   const parsed = URL.canParse(value) ? new URL(value) : undefined;
   if (parsed === undefined && /^https?:\/\//i.test(value)) {
     addIssue(unreadableUrl(value));
@@ -34,6 +37,9 @@ const url = z.string().superRefine((value, { addIssue }) => {
     addIssue('must be a base URL, without a query or fragment');
   }
 });
+
+/** The address of a controller. The path of its API, which people copy from a browser or another program, is left out. */
+const url = baseUrl.transform((value) => value.replace(API_PATH, ''));
 
 /** What makes a URL unreadable although it starts like one. */
 function unreadableUrl(value: string): string {

@@ -1,6 +1,10 @@
+/** The shortest beginning of a name that suggests it. */
+const MIN_BEGINNING = 3;
+
 /**
  * The known name that is nearest to a mistyped one, by edits (optimal string alignment): at most a third of the
- * longer name may differ, so that nothing far-fetched is suggested. Undefined where nothing is near.
+ * longer name may differ, so that nothing far-fetched is suggested. Otherwise the shortest name that begins with what was
+ * typed. Undefined where nothing is near.
  */
 export function nearestName(typed: string, known: readonly string[]): string | undefined {
   let nearest: string | undefined;
@@ -13,7 +17,9 @@ export function nearestName(typed: string, known: readonly string[]): string | u
       least = edits;
     }
   }
-  return nearest;
+  if (nearest !== undefined || typed.length < MIN_BEGINNING) return nearest;
+  const begun = known.filter((name) => name.startsWith(typed.toLowerCase()));
+  return begun.sort((one, other) => one.length - other.length)[0];
 }
 
 /** Insertions, deletions and replacements of one character, and swaps of two neighbors, between two words. */

@@ -99,6 +99,7 @@ type FlagRules = Readonly<
       readonly required?: boolean | undefined;
       readonly dependsOn?: readonly unknown[] | undefined;
       readonly exclusive?: readonly unknown[] | undefined;
+      readonly exactlyOne?: readonly unknown[] | undefined;
     }
   >
 >;
@@ -111,17 +112,22 @@ type FlagRules = Readonly<
  */
 function flagConflicts(rules: FlagRules, given: Readonly<Record<string, unknown>>): string[] {
   const isGiven = (name: string) => given[name] !== undefined;
-  const conflicts = Object.entries(rules).flatMap(([name, { required, dependsOn, exclusive }]) => {
-    if (!isGiven(name)) return required === true ? [`--${name} is required`] : [];
-    return [
-      ...names(dependsOn)
-        .filter((other) => !isGiven(other))
-        .map((other) => `--${name} requires --${other}`),
-      ...names(exclusive)
-        .filter(isGiven)
-        .map((other) => `${[`--${name}`, `--${other}`].sort().join(' and ')} cannot be used together`),
-    ];
-  });
+  const conflicts = Object.entries(rules).flatMap(
+    ([name, { required, dependsOn, exclusive, exactlyOne }]) => {
+      const choice = names(exactlyOne);
+      if (choice.length > 0 && !choice.some(isGiven))
+        return [`${choice.map((flag) => `--${flag}`).join(' or ')} is required`];
+      if (!isGiven(name)) return required === true ? [`--${name} is required`] : [];
+      return [
+        ...names(dependsOn)
+          .filter((other) => !isGiven(other))
+          .map((other) => `--${name} requires --${other}`),
+        ...[...names(exclusive), ...choice.filter((other) => other !== name)]
+          .filter(isGiven)
+          .map((other) => `${[`--${name}`, `--${other}`].sort().join(' and ')} cannot be used together`),
+      ];
+    },
+  );
   return [...new Set(conflicts)];
 }
 

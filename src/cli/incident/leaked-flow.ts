@@ -88,7 +88,8 @@ function foundResult(
   const revoked = revocation === null ? null : revocationResult(revocation);
   return report({
     json: { ...leaked, visibility, ...(revocation !== null && { revocation }) },
-    text: async (screen) => foundText(leaked) + (revoked === null ? '' : `\n${await revoked.text(screen)}`),
+    // What was found was printed with the plan.
+    text: (screen) => (revoked === null ? foundText(leaked) : revoked.text(screen)),
     failure: revoked === null ? undefined : (revoked.failure ?? unclear(leaked)),
   });
 }

@@ -11,7 +11,7 @@ import type { TargetDescription } from '../../operations/ports/target.ts';
 import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
-import type { Confirmation } from '../confirmation.ts';
+import type { Confirmation, Question } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { amountsOf, expiredText, isNothing } from '../revocation/revocation-plan.ts';
@@ -69,13 +69,23 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
     return heldResult(plan, held, description);
   }
   requireMayChange(description);
-  await confirmation.confirm({ plan: text, act: `lock down ${plan.selection}`, type: plan.incident });
+  await confirmation.confirm({ plan: text, act: `lock down ${plan.selection}`, ...answerFor(plan) });
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
   const files = snapshotFiles(join(stateFolder(runtime.environment), 'incidents'));
   const done = await lockDown({ ...change, plan, files, onProgress: progress.step }).finally(progress.end);
   await tellOfDue(runtime);
   return lockdownResult(done, plan, description);
+}
+
+/** What to type: the name of the one user or application, or else the number of access tokens. */
+function answerFor({ scope, incident, revocation }: LockdownPlan): Pick<Question, 'type' | 'tokens'> {
+  const names = 'names' in scope ? scope.names : [];
+  const [only = ''] = names;
+  // A name that cannot be typed or is shown escaped.
+  if (names.length === 1) return { type: printable.value(only) === only.trim() ? only : incident };
+  const tokens = revocation === null ? 0 : amountsOf(revocation).accessTokens;
+  return { type: String(tokens), tokens };
 }
 
 /** The incident that the plan continues, if it is complete and still in effect; null otherwise. */

@@ -141,7 +141,7 @@ const connectionClosed = {
 };
 const untrustedCertificate = {
   message: 'The certificate of {host} is not signed by a trusted authority',
-  hint: "Set the controller's certificate authority as the context's CA file.",
+  hint: 'Give the PEM file of its certificate authority: `caFile` of the context, or --ca-file of `tokenctl context add`.',
 };
 const notHttp = {
   message: '{host} does not speak HTTP on this port',

@@ -9,10 +9,12 @@ test.each([
   ['create-before', 'created-before'],
   ['unusedfor', 'unused-for'],
   ['expires', 'expired'],
+  ['unused', 'unused-for'],
+  ['create', 'created-before'],
 ])('%s is taken for %s', (typed, meant) => {
   expect(nearestName(typed, known)).toBe(meant);
 });
 
-test.each(['', 'x', 'password', 'application'])('"%s" is taken for nothing', (typed) => {
+test.each(['', 'x', 'us', 'password', 'application'])('"%s" is taken for nothing', (typed) => {
   expect(nearestName(typed, known)).toBeUndefined();
 });

@@ -1,0 +1,71 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { estate } from './estate.ts';
+import { temporaryFolder, tokenctl } from './program.ts';
+import { typedInto } from './terminal.ts';
+
+const { home, url } = estate({ users: 20, tokens: 300 });
+
+test.each(['/api', '/api/', '/api/v2', '/api/v2/', '/api/gateway/v1/', '/api/controller/v2/'])(
+  'an address that ends in %s is that of the controller',
+  async (path) => {
+    const { run } = home();
+    const env = { CONTROLLER_HOST: url() + path, CONTROLLER_USERNAME: 'admin', CONTROLLER_PASSWORD: 'wrong' };
+    const { stderr, code } = await run(['context', 'check'], { env });
+    expect([stderr.split('\n')[0], code]).toEqual([
+      `Error: ${url()} does not accept admin with this password.`,
+      4,
+    ]);
+  },
+);
+
+test.each([
+  [['tokens', 'list', '--unused', '30d'], 'Unknown flag --unused.', 'Did you mean --unused-for?'],
+  [['tokens', 'list', '--usr', 'alice'], 'Unknown flag --usr.', 'Did you mean --user?'],
+  [['incident', 'timeline'], '--user or --token is required.', 'Add --help to the command for its usage.'],
+  [
+    ['incident', 'timeline', '--user', 'a', '--token', '1'],
+    '--token and --user cannot be used together.',
+    null,
+  ],
+  [['incident', 'extend', 'inc-1'], '--for or --unlimited is required.', null],
+])('%j: %s', async (args, message, hint) => {
+  const { stderr, code } = await tokenctl(args);
+  const [first, second] = stderr.split('\n');
+  expect([first, code]).toEqual([`Error: ${message}`, 2]);
+  if (hint !== null) expect(second).toBe(hint);
+});
+
+test('an unknown kind of job is answered with the kinds', async () => {
+  const file = join(temporaryFolder(), 'tokenctl.yaml');
+  writeFileSync(file, 'jobs:\n  nightly: { job: token-sweep, schedule: "0 3 * * *" }\n');
+  const { stderr, code } = await tokenctl(['jobs', 'check', '--config', file]);
+  expect(stderr).toContain(
+    'jobs.nightly.job: must be one of: revocation-sweep, token-audit, expiry-notices,',
+  );
+  expect(code).toBe(2);
+});
+
+test('a lockdown is confirmed with the name of the user, or with the number of tokens', async () => {
+  const { folder, run } = home();
+  const ask = (...selection: string[]) =>
+    typedInto(['incident', 'lockdown', ...selection], { home: folder, question: 'Type ', answer: 'no' });
+  const one = await ask('--user', 'backup');
+  expect(one.screen).toContain('Type backup to lock down the access of backup (anything else cancels)');
+  const two = await ask('--user', 'backup', '--user', 'chatops');
+  const list = await run(['tokens', 'list', '--user', 'backup', '--user', 'chatops', '--json']);
+  const { length } = JSON.parse(list.stdout) as readonly unknown[];
+  expect(two.screen).toContain(`Type ${length} to lock down`);
+  expect([one.code, two.code]).toEqual([2, 2]);
+});
+
+test('a leaked token is found and revoked, and what was found is printed once', async () => {
+  const { folder, run } = home();
+  const file = join(folder, 'leaked');
+  await run(['tokens', 'create', '--scope', 'read', '--output', file, '--yes']);
+  const { stdout, code } = await run(['tokens', 'find', '--leaked', file, '--revoke', '--yes']);
+  expect(code).toBe(0);
+  expect(stdout.match(/Read 1 line: 1 value/g)).toHaveLength(1);
+  expect(stdout).toMatch(/^Read [\s\S]*\nWould revoke 1 token[\s\S]*\nRevoked 1 of 1 token/);
+});
