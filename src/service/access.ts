@@ -11,9 +11,10 @@ export function isExternal(user: UserRecord): boolean {
 
 /** The kind of identity provider in the controller's terms; null for a local account. */
 export function externalAccount(user: UserRecord): 'ldap' | 'social' | 'enterprise' | null {
-  if (user.ldap_dn !== '' && user.password.startsWith('!')) return 'ldap';
+  // In the controller's order: a user of SAML has both a social and an enterprise account, and is an enterprise user.
+  if (user.has_enterprise_account) return 'enterprise';
   if (user.social_accounts.length > 0) return 'social';
-  return user.has_enterprise_account ? 'enterprise' : null;
+  return user.ldap_dn !== '' && user.password.startsWith('!') ? 'ldap' : null;
 }
 
 /** Whether a user sees everything: superusers and system auditors. */

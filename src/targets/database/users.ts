@@ -33,12 +33,12 @@ export function setUserActive(connection: Connection, userId: number, active: bo
   });
 }
 
-/** An LDAP name counts only if the user has no usable password. */
+/** In the controller's order. An LDAP name counts only if the user has no usable password. */
 const CONTROLLER_EXTERNAL_ACCOUNT = `CASE
+    WHEN EXISTS (SELECT FROM sso_userenterpriseauth e WHERE e.user_id = u.id) THEN 'enterprise'
+    WHEN EXISTS (SELECT FROM social_auth_usersocialauth s WHERE s.user_id = u.id) THEN 'social'
     WHEN u.password LIKE '!%'
       AND EXISTS (SELECT FROM main_profile p WHERE p.user_id = u.id AND p.ldap_dn <> '') THEN 'ldap'
-    WHEN EXISTS (SELECT FROM social_auth_usersocialauth s WHERE s.user_id = u.id) THEN 'social'
-    WHEN EXISTS (SELECT FROM sso_userenterpriseauth e WHERE e.user_id = u.id) THEN 'enterprise'
   END`;
 
 /**
