@@ -3,7 +3,7 @@ import { canSeeEverything } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { forbidden, notFound } from '../failure.ts';
+import { forbidden, invalid, notFound } from '../failure.ts';
 import { issuerOf } from '../oauth2/metadata.ts';
 import { jsonObject } from '../request.ts';
 import { changeSettings, resetSettings } from '../settings/change-settings.ts';
@@ -12,6 +12,7 @@ import { ALL_DEFINITIONS, currentSettings, shown } from '../settings/settings.ts
 import { BACKENDS, PREFIXES } from '../sso/backends.ts';
 import { ssoConfiguration } from '../sso/configuration.ts';
 import { callbackUrl } from '../sso/login.ts';
+import { withFetchedMetadata } from '../sso/saml-import.ts';
 import { readSettings } from '../store/settings.ts';
 
 /** The names of the setting categories. */
@@ -119,8 +120,52 @@ function writable(exchange: Exchange): readonly SettingDefinition[] {
 
 async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
   const definitions = writable(exchange);
-  await changeSettings(exchange, { definitions, body: jsonObject(exchange.request), replace });
+  const body = await importIdps(jsonObject(exchange.request));
+  const ignored = refuseUnknown(body, definitions);
+  await changeSettings(exchange, { definitions, body, replace });
+  if (ignored.length > 0) {
+    // The controller ignores them without a word.
+    exchange.reply.header('X-API-Ignored-Settings', ignored.join(', '));
+    exchange.request.log.warn({ request: exchange.request.id, ignored }, 'unknown settings were ignored');
+  }
   return read(exchange);
+}
+
+const IDPS = 'SOCIAL_AUTH_SAML_ENABLED_IDPS';
+
+async function importIdps(body: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
+  if (body[IDPS] === undefined) return { ...body };
+  const idps = await withFetchedMetadata(body[IDPS]).catch((error: unknown) => {
+    throw invalid({
+      [IDPS]: [error instanceof Error ? error.message : 'The metadata could not be fetched.'],
+    });
+  });
+  return { ...body, [IDPS]: idps };
+}
+
+/**
+ * Refuses settings of single sign-on that do not exist, or not in this category: a login would not be what they say.
+ *
+ * @returns The names of other settings that are ignored, as on the controller; at most ten, and printable.
+ * @throws RequestFailure 400 by key.
+ */
+function refuseUnknown(
+  body: Readonly<Record<string, unknown>>,
+  definitions: readonly SettingDefinition[],
+): readonly string[] {
+  const unknown = Object.keys(body).filter((name) => !definitions.some(({ key }) => key === name));
+  const problems = unknown
+    .filter((name) => name.startsWith('SOCIAL_AUTH_'))
+    .map((name) => {
+      const elsewhere = ALL_DEFINITIONS.find(({ key }) => key === name);
+      const where = elsewhere === undefined ? '' : ` It is in /api/v2/settings/${elsewhere.category}/.`;
+      return [
+        name,
+        [elsewhere === undefined ? 'Unknown setting.' : `Not a setting of this category.${where}`],
+      ];
+    });
+  if (problems.length > 0) throw invalid(Object.fromEntries(problems) as Record<string, string[]>);
+  return unknown.map((name) => name.replace(/[^\w-]+/g, '?').slice(0, 100)).slice(0, 10);
 }
 
 async function reset(exchange: Exchange): Promise<undefined> {

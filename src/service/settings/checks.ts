@@ -94,6 +94,14 @@ export function checkLine(value: unknown): Checked {
     : { value: value.trim() };
 }
 
+/** The text of a button: one to a hundred characters. */
+export function checkLabel(value: unknown): Checked {
+  const checked = checkLine(value);
+  if ('problem' in checked) return checked;
+  const { length } = String(checked.value);
+  return length >= 1 && length <= 100 ? checked : { problem: ['Expected 1 to 100 characters.'] };
+}
+
 /** A list of case-insensitive names. */
 export function checkNames(value: unknown): Checked {
   const parsed = z.array(z.string().trim().toLowerCase().min(1).max(253)).max(1000).safeParse(value);

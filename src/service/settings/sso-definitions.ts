@@ -5,6 +5,7 @@ import {
   checkCertificate,
   checkedBy,
   checkIssuer,
+  checkLabel,
   checkLine,
   checkNames,
   checkPrivateKey,
@@ -58,6 +59,15 @@ function extraArguments(): Part {
     placeholder: { prompt: 'select_account' },
     check: checkedBy(z.record(z.string().regex(/^[a-z_]{1,64}$/), z.string().max(256))),
   };
+}
+
+/** The name on the button. */
+function label(backend: Backend): SettingDefinition {
+  return ofBackend(backend, 'LABEL', {
+    ...line('Label', 'The name on the button of the login page.'),
+    defaultValue: LABELS[backend],
+    check: checkLabel,
+  });
 }
 
 /** The address that the provider sends users back to: it is derived, and registered with the provider. */
@@ -166,6 +176,7 @@ const saml = (name: string, part: Parameters<typeof ofBackend>[2]) => ofBackend(
 
 const GOOGLE: readonly SettingDefinition[] = [
   callbackUrlSetting('google-oauth2'),
+  label('google-oauth2'),
   google('KEY', line('Client ID', 'The client ID of the web application registered with Google.')),
   google('SECRET', secret('Client secret', 'The client secret that goes with it.')),
   google(
@@ -185,6 +196,7 @@ const GOOGLE: readonly SettingDefinition[] = [
 
 const AZURE: readonly SettingDefinition[] = [
   callbackUrlSetting('azuread-oauth2'),
+  label('azuread-oauth2'),
   azure('KEY', line('Application ID', 'The application (client) ID of the registration in Microsoft Entra.')),
   azure('SECRET', secret('Client secret', 'The value of a client secret of the registration.')),
   azure(
@@ -212,6 +224,7 @@ const AZURE: readonly SettingDefinition[] = [
 
 const GITHUB: readonly SettingDefinition[] = [
   callbackUrlSetting('github'),
+  label('github'),
   github('KEY', line('Client ID', 'The client ID of the OAuth app registered with GitHub.')),
   github('SECRET', secret('Client secret', 'A client secret of the OAuth app.')),
   github('ORG_NAME', line('Organization', 'Only members of this organization; all users if empty.')),
@@ -258,7 +271,8 @@ const SAML: readonly SettingDefinition[] = [
     type: 'nested object',
     label: 'Message security',
     helpText:
-      'authnRequestsSigned: whether requests are signed; requestedAuthnContext: false, or the contexts asked for.',
+      'authnRequestsSigned: whether requests are signed; requestedAuthnContext: false, or the contexts asked for; ' +
+      'rejectDeprecatedAlgorithm: false to accept signatures with SHA-1.',
     defaultValue: { requestedAuthnContext: false },
     check: checkedBy(securityConfig),
   }),
@@ -266,8 +280,9 @@ const SAML: readonly SettingDefinition[] = [
     type: 'nested object',
     label: 'Identity providers',
     helpText:
-      'By a short name that stays: entity_id, url, x509cert (one or several), and the attributes ' +
-      'attr_user_permanent_id, attr_username, attr_email, attr_first_name, attr_last_name; allow_idp_initiated.',
+      'By a short name that stays: entity_id, url, x509cert (one or several) and logout_url, or metadata_url or metadata ' +
+      '(XML) to import them; label; name_id_format (persistent, email, none); the attributes attr_user_permanent_id, ' +
+      'attr_username, attr_email, attr_first_name, attr_last_name; allow_idp_initiated.',
     defaultValue: {},
     placeholder: {
       corporate: {

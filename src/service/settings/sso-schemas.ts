@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readMetadata } from '../sso/saml-import.ts';
 import { certificatePem, checkAddress } from './checks.ts';
 
 const MAX_LENGTH = 1000;
@@ -90,21 +91,45 @@ export function compiled(text: string): RegExp | null {
 
 const text = z.string().trim().min(1).max(1024);
 
-const certificate = z.string().transform((value, context) => {
-  const pem = certificatePem(value);
-  if (pem !== null) return pem;
-  context.addIssue({ code: 'custom', message: 'Not a certificate in PEM.' });
-  return z.NEVER;
+const MAX_CERTIFICATES = 10;
+
+/** One certificate, or a list while one is replaced. */
+const certificates = z.unknown().transform((value, context): string | string[] => {
+  const given: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const pems = given.map((one) => (typeof one === 'string' ? certificatePem(one) : null));
+  const broken = pems.indexOf(null);
+  const fail = (message: string) => {
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  };
+  if (value === undefined) return fail('A certificate is required.');
+  if (given.length === 0 || given.length > MAX_CERTIFICATES) return fail('Expected one to ten certificates.');
+  if (broken !== -1) {
+    return fail(
+      `${Array.isArray(value) ? `Number ${broken + 1} is not` : 'Not'} a certificate in PEM or base64.`,
+    );
+  }
+  return Array.isArray(value) ? (pems as string[]) : String(pems[0]);
 });
+
+/** Unlike a configured issuer it may have a query. */
+const addressWithQuery = text.refine(
+  (value) => 'value' in checkAddress(value.replace(/\?.*$/s, '')),
+  'Expected an https:// URL.',
+);
 
 const identityProvider = z.strictObject({
   entity_id: text,
-  /** Unlike a configured issuer it may have a query. */
-  url: text.refine(
-    (value) => 'value' in checkAddress(value.replace(/\?.*$/s, '')),
-    'Expected an https:// URL.',
-  ),
-  x509cert: z.union([certificate, z.array(certificate).min(1).max(10)]),
+  url: addressWithQuery,
+  x509cert: certificates,
+  /** The single logout service, with the redirect binding. */
+  logout_url: addressWithQuery.optional(),
+  /** The name on the button; the short name unless it is set. */
+  label: text.max(100).optional(),
+  /** Which form of NameID is asked for. A permanent one identifies users. */
+  name_id_format: z.enum(['persistent', 'email', 'none']).optional(),
+  /** Where the metadata was imported from. */
+  metadata_url: addressWithQuery.optional(),
   attr_user_permanent_id: text.optional(),
   attr_username: text.optional(),
   attr_email: text.optional(),
@@ -114,16 +139,37 @@ const identityProvider = z.strictObject({
   allow_idp_initiated: z.boolean().optional(),
 });
 
+/** An identity provider, or its metadata in place of the values that the metadata has. */
+const importedOrGiven = z
+  .unknown()
+  .transform((value, context) => {
+    if (typeof value !== 'object' || value === null || !('metadata' in value)) return value;
+    const { metadata, ...given } = value as { metadata: unknown; entity_id?: unknown };
+    const entityId = typeof given.entity_id === 'string' ? given.entity_id.trim() : '';
+    try {
+      return { ...readMetadata(typeof metadata === 'string' ? metadata : '', entityId), ...given };
+    } catch (error) {
+      context.addIssue({
+        code: 'custom',
+        message: error instanceof Error ? error.message : 'Invalid metadata.',
+      });
+      return z.NEVER;
+    }
+  })
+  .pipe(identityProvider);
+
 /** `SOCIAL_AUTH_SAML_ENABLED_IDPS`: identity providers by a short name that never changes. */
 export const enabledIdps = z.record(
   z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'Expected 1 to 64 letters, digits, hyphens or underscores.'),
-  identityProvider,
+  importedOrGiven,
 );
 
 /** `SOCIAL_AUTH_SAML_SECURITY_CONFIG`: the configurable protection of SAML messages. */
 export const securityConfig = z.strictObject({
   authnRequestsSigned: z.boolean().optional(),
   requestedAuthnContext: z.union([z.literal(false), z.array(text).min(1).max(20)]).optional(),
+  /** `false` accepts signatures with SHA-1. The name is that of the controller's library. */
+  rejectDeprecatedAlgorithm: z.boolean().optional(),
 });
 
 /** An identity provider as it is configured. */

@@ -15,6 +15,11 @@ export interface UserRules {
   readonly usernameIsEmail: boolean;
 }
 
+/** The issuer of Google: only accounts of other issuers carry theirs in their uid. */
+export const GOOGLE = 'https://accounts.google.com';
+/** The address of GitHub: only accounts of GitHub Enterprise carry theirs in their uid. */
+export const GITHUB = 'https://github.com';
+
 interface ClientConfiguration {
   readonly clientId: string;
   readonly clientSecret: string;
@@ -68,6 +73,8 @@ export type BackendConfiguration =
 interface SsoConfiguration {
   /** The configured backends, in the order of their buttons. */
   readonly backends: readonly BackendConfiguration[];
+  /** The name on the button of a backend. SAML has a label for each identity provider instead. */
+  label(backend: Backend): string;
   /** The backends whose secrets cannot be decrypted with the service's key. */
   readonly undecryptable: readonly Backend[];
   rules(backend: Backend): UserRules;
@@ -88,6 +95,7 @@ export async function ssoConfiguration(
   } satisfies Record<Backend, (value: Values) => BackendConfiguration | null>;
   return {
     backends: BACKENDS.flatMap((backend) => read[backend](of(backend)) ?? []),
+    label: (backend) => text(of(backend), 'LABEL') || LABELS[backend],
     undecryptable: BACKENDS.filter((backend) =>
       ['SECRET', 'SP_PRIVATE_KEY'].some((name) => of(backend)(name) === null),
     ),
@@ -190,18 +198,18 @@ export interface LoginProvider {
 
 /** The configured providers, in the order of their buttons. */
 export async function loginProviders(service: ServiceContext): Promise<readonly LoginProvider[]> {
-  const { backends } = await ssoConfiguration(service, service.database);
+  const { backends, label } = await ssoConfiguration(service, service.database);
   return backends.flatMap((configuration): readonly LoginProvider[] => {
     const { backend } = configuration;
     const path = `/sso/login/${backend}/`;
-    if (configuration.backend !== 'saml') return [{ backend, idp: null, label: LABELS[backend], path }];
+    if (configuration.backend !== 'saml') return [{ backend, idp: null, label: label(backend), path }];
     // jsonb does not keep the order of keys.
-    return Object.keys(configuration.idps)
-      .sort()
-      .map((idp) => ({
+    return Object.entries(configuration.idps)
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([idp, settings]) => ({
         backend,
         idp,
-        label: idp,
+        label: settings.label ?? idp,
         path: `${path}?idp=${encodeURIComponent(idp)}`,
       }));
   });

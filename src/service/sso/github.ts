@@ -2,7 +2,7 @@ import type { Configuration } from 'openid-client';
 import { z } from 'zod';
 import { isLoopback } from '../settings/checks.ts';
 import { type Identity, SsoFailure } from './backends.ts';
-import type { GithubConfiguration } from './configuration.ts';
+import { GITHUB, type GithubConfiguration } from './configuration.ts';
 import type { LoginRequest, ProviderCallback, ProviderRedirect } from './openid.ts';
 import { CLOCK_TOLERANCE_S, fetchBounded, libraryFailure, PROVIDER_TIMEOUT_S } from './provider-client.ts';
 
@@ -85,7 +85,6 @@ async function providerOf({ url, clientId, clientSecret }: GithubConfiguration):
   return provider;
 }
 
-const GITHUB = 'https://github.com';
 const PAGE_SIZE = 100;
 const MAX_PAGES = 10;
 

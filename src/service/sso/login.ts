@@ -51,6 +51,13 @@ export async function beginLogin(
   const { backend } = wanted;
   const configuration = await requireConfiguration(service, backend);
   const loginRequest = { redirectUri: callbackUrl(exchange.request, backend), state: newState() };
+  const next = localPath(wanted.next);
+  const isAmbiguous = configuration.backend === 'saml' && Object.keys(configuration.idps).length > 1;
+  if (isAmbiguous && wanted.idp === undefined) {
+    // The user chooses among the buttons.
+    const query = next === null ? '' : `?next=${encodeURIComponent(next)}`;
+    return exchange.reply.code(302).header('Location', `/api/login/${query}`).send('');
+  }
   const { url, details } = await startAtProvider(service, configuration, {
     ...loginRequest,
     idp: wanted.idp,
@@ -58,7 +65,7 @@ export async function beginLogin(
   await storePendingLogin(service, exchange, {
     backend,
     state: loginRequest.state,
-    details: { ...details, redirectUri: loginRequest.redirectUri, next: localPath(wanted.next) },
+    details: { ...details, redirectUri: loginRequest.redirectUri, next },
   });
   return exchange.reply.code(302).header('Location', url).type('text/html; charset=utf-8').send('');
 }
@@ -73,8 +80,8 @@ function startAtProvider(
       return beginGithub(configuration, loginRequest);
     case 'saml': {
       // The name may be left out if there is only one identity provider.
-      const [only = '', ...others] = Object.keys(configuration.idps);
-      const name = typeof idp === 'string' ? idp : others.length === 0 ? only : '';
+      const [only = ''] = Object.keys(configuration.idps);
+      const name = idp === undefined ? only : String(idp);
       return beginSaml(configuration, { ...loginRequest, idp: name });
     }
     default:

@@ -2,7 +2,7 @@ import type { IDToken } from 'openid-client';
 import type { ServiceContext } from '../context.ts';
 import type { LoginDetails } from '../store/sso-logins.ts';
 import { attributesOf, type Identity, MAX_UID_LENGTH, SsoFailure } from './backends.ts';
-import type { AzureConfiguration, GoogleConfiguration } from './configuration.ts';
+import { type AzureConfiguration, GOOGLE, type GoogleConfiguration } from './configuration.ts';
 import { libraryFailure } from './provider-client.ts';
 
 type OpenIdConfiguration = GoogleConfiguration | AzureConfiguration;
@@ -101,8 +101,6 @@ function domainHint(configuration: OpenIdConfiguration): Record<string, string> 
 function refuse(error: unknown): never {
   throw libraryFailure(error);
 }
-
-const GOOGLE = 'https://accounts.google.com';
 
 /**
  * The identity in a verified ID token from Google.

@@ -46,7 +46,7 @@ export async function samlClient(
     callbackUrl: callback,
     entryPoint: idp.url,
     idpCert: typeof idp.x509cert === 'string' ? idp.x509cert : [...idp.x509cert],
-    identifierFormat: null,
+    identifierFormat: nameIdFormat(idp),
     acceptedClockSkewMs: CLOCK_TOLERANCE_S * 1000,
     wantAssertionsSigned: true,
     wantAuthnResponseSigned: false,
@@ -68,6 +68,21 @@ export async function samlClient(
       removeAsync: (key) => Promise.resolve(key),
     },
   });
+}
+
+const FORMATS = {
+  persistent: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
+  email: 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
+  none: null,
+} as const;
+
+/**
+ * The format of NameID to ask an identity provider for: by default a persistent one, since users are identified by it
+ * unless an attribute identifies them. Null for any.
+ */
+function nameIdFormat({ name_id_format, attr_user_permanent_id: attribute }: SamlIdp): string | null {
+  const isNameId = attribute === undefined || attribute === 'name_id';
+  return FORMATS[name_id_format ?? (isNameId ? 'persistent' : 'none')];
 }
 
 /**
@@ -104,14 +119,16 @@ export function idpOf({ idps }: SamlConfiguration, name: string): SamlIdp {
  */
 export async function samlMetadata(configuration: SamlConfiguration, callbackUrl: string): Promise<string> {
   const { generateServiceProviderMetadata } = await import('@node-saml/node-saml');
-  const { entityId, certificate, privateKey, security } = configuration;
+  const { entityId, certificate, privateKey, security, idps } = configuration;
   if (privateKey !== '' && certificate === '') {
     throw new SsoFailure('misconfigured', 'SP_PRIVATE_KEY is set, but SP_PUBLIC_CERT is missing');
   }
+  const [format = FORMATS.persistent] = Object.values(idps).map(nameIdFormat);
   return generateServiceProviderMetadata({
     issuer: entityId,
     callbackUrl,
-    identifierFormat: null,
+    // One for all identity providers; the requests say it for each.
+    identifierFormat: format,
     wantAssertionsSigned: true,
     ...(privateKey !== '' && { decryptionPvk: privateKey, decryptionCert: certificate }),
     ...(security.authnRequestsSigned === true && { privateKey, publicCerts: certificate }),

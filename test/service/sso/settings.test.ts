@@ -9,8 +9,9 @@ import type { RunningService } from '../../../src/service/server.ts';
 import { SecretBox } from '../../../src/service/settings/secrets.ts';
 import { prepareEmbedded } from '../../support/embedded-template.ts';
 import { Client, DATABASES, SECRET_KEY, startTestService } from '../../support/service.ts';
+import { type LoopbackServer, listenOnLoopback } from '../../support/sso/http-server.ts';
 import { makeKeyPair } from '../../support/sso/saml-identity-provider.ts';
-import { adminOf, expectRefused, set } from '../../support/sso/world.ts';
+import { adminOf, expectRefused, LogLines, set } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
 
 const GITHUB = '/api/v2/settings/github/';
@@ -171,6 +172,213 @@ describe.each(DATABASES)('the settings of single sign-on on %s', (kind) => {
   });
 });
 
+describe('what is wrong with a setting of single sign-on', () => {
+  const other = makeKeyPair('other');
+  const log = new LogLines();
+  let service: RunningService;
+  let admin: Client;
+  const saml = (body: object) => admin.patch('/api/v2/settings/saml/', body);
+  const idps = (entry: object) => saml({ SOCIAL_AUTH_SAML_ENABLED_IDPS: { corp: entry } });
+  const GOOD = { entity_id: 'e', url: 'https://i.example', x509cert: keys.certificate };
+
+  beforeAll(async () => {
+    service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY, logLevel: 'warn', logTo: log });
+    admin = adminOf(service);
+  });
+  afterAll(() => service.close());
+
+  it.each([
+    ['MII', 'corp.x509cert: Not a certificate in PEM or base64.'],
+    [[keys.certificate, 'MII'], 'corp.x509cert: Number 2 is not a certificate in PEM or base64.'],
+    [[], 'corp.x509cert: Expected one to ten certificates.'],
+    [5, 'corp.x509cert: Not a certificate in PEM or base64.'],
+    [undefined, 'corp.x509cert: A certificate is required.'],
+  ])('is said of the certificate of an identity provider: %j', async (x509cert, message) => {
+    const answer = await idps({ ...GOOD, x509cert });
+    expect([answer.status, answer.json['SOCIAL_AUTH_SAML_ENABLED_IDPS']]).toEqual([400, [message]]);
+  });
+
+  it('is said of a certificate that does not belong to the key', async () => {
+    const pair = (certificate: string, key: string) => ({
+      SOCIAL_AUTH_SAML_SP_PUBLIC_CERT: certificate,
+      SOCIAL_AUTH_SAML_SP_PRIVATE_KEY: key,
+    });
+    const mismatch = { status: 400, text: expect.stringContaining('does not belong to') };
+    expect(await saml(pair(keys.certificate, other.key))).toMatchObject(mismatch);
+    expect((await saml(pair(keys.certificate, keys.key))).status).toBe(200);
+    expect(await saml({ SOCIAL_AUTH_SAML_SP_PUBLIC_CERT: other.certificate })).toMatchObject(mismatch);
+    expect(await saml({ SOCIAL_AUTH_SAML_SP_PRIVATE_KEY: other.key })).toMatchObject(mismatch);
+    expect((await saml(pair(other.certificate, other.key))).status).toBe(200);
+    await admin.delete('/api/v2/settings/saml/');
+  });
+
+  it('is said of names that do not exist, or are of another category', async () => {
+    for (const [name, message] of [
+      ['SOCIAL_AUTH_SAML_ORG_INFO', 'Unknown setting.'],
+      ['SOCIAL_AUTH_SAML_EXTRA_DATA', 'Unknown setting.'],
+      [SECRET, 'Not a setting of this category. It is in /api/v2/settings/github/.'],
+    ] as const) {
+      const answer = await saml({ SOCIAL_AUTH_SAML_SP_ENTITY_ID: 'e', [name]: 'x' });
+      expect([answer.status, answer.json[name]]).toEqual([400, [message]]);
+    }
+    expect((await admin.get('/api/v2/settings/saml/')).json['SOCIAL_AUTH_SAML_SP_ENTITY_ID']).toBe('');
+    // Other unknown names are ignored on the controller, which does not say so.
+    const answer = await admin.patch('/api/v2/settings/authentication/', { NO_SUCH_SETTING: 1 });
+    expect([answer.status, answer.headers['x-api-ignored-settings']]).toEqual([200, 'NO_SUCH_SETTING']);
+    expect(log.lines.at(-1)).toMatchObject({ ignored: ['NO_SUCH_SETTING'] });
+  });
+
+  it('is no trouble for what the API itself shows: all of it can be written back', async () => {
+    const path = '/api/v2/settings/saml/';
+    expect((await admin.put(path, (await admin.get(path)).json)).status).toBe(200);
+  });
+
+  it('labels the buttons as the administrator likes', async () => {
+    await set(service, 'github', {
+      SOCIAL_AUTH_GITHUB_KEY: 'k',
+      [SECRET]: 's',
+      SOCIAL_AUTH_GITHUB_LABEL: 'our <Git>',
+    });
+    expect((await new Client(service.url).get('/api/login/')).text).toContain('Log in with our &lt;Git&gt;');
+    for (const label of ['', ' ', 'x'.repeat(101), 5, null]) {
+      expect((await admin.patch(GITHUB, { SOCIAL_AUTH_GITHUB_LABEL: label })).status).toBe(400);
+    }
+    await admin.delete(GITHUB);
+  });
+});
+
+describe('the metadata of an identity provider', () => {
+  const NAMES = 'xmlns="urn:oasis:names:tc:SAML:2.0:metadata" xmlns:ds="http://www.w3.org/2000/09/xmldsig#"';
+  const base64 = keys.certificate.replace(/-----[^-]+-----|\s/g, '');
+  const entity = (id: string, more = '', formats: readonly string[] = []) =>
+    `<EntityDescriptor ${NAMES} entityID="${id}"${more}><IDPSSODescriptor protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol">
+<KeyDescriptor use="signing"><ds:KeyInfo><ds:X509Data><ds:X509Certificate>${base64}</ds:X509Certificate></ds:X509Data></ds:KeyInfo></KeyDescriptor>
+<KeyDescriptor use="encryption"><ds:KeyInfo><ds:X509Data><ds:X509Certificate>AAAA</ds:X509Certificate></ds:X509Data></ds:KeyInfo></KeyDescriptor>
+<SingleLogoutService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="https://i.example/slo"/>
+${formats.map((format) => `<NameIDFormat>urn:oasis:names:tc:SAML:${format}</NameIDFormat>`).join('')}
+<SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST" Location="https://i.example/post"/>
+<SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="https://i.example/sso"/>
+</IDPSSODescriptor></EntityDescriptor>`;
+  const several = `<EntitiesDescriptor ${NAMES}>${entity('one')}${entity('two')}</EntitiesDescriptor>`;
+  const LOGO = '<md:EntityDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata" entityID="x"/>';
+  let service: RunningService;
+  let admin: Client;
+  let server: LoopbackServer;
+  let served: readonly [number, string] = [200, ''];
+  const requests: string[] = [];
+  const write = (entry: object) =>
+    admin.patch('/api/v2/settings/saml/', { SOCIAL_AUTH_SAML_ENABLED_IDPS: { corp: entry } });
+  const written = async (entry: object) => {
+    const answer = await write(entry);
+    expect([answer.status, answer.status === 200 ? '' : answer.text]).toEqual([200, '']);
+    return (answer.json['SOCIAL_AUTH_SAML_ENABLED_IDPS'] as Record<string, unknown>)['corp'];
+  };
+
+  beforeAll(async () => {
+    service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY });
+    admin = adminOf(service);
+    server = await listenOnLoopback(() => (request, response) => {
+      requests.push(request.url ?? '');
+      response.writeHead(served[0], { location: '/elsewhere' }).end(served[1]);
+    });
+  });
+  afterAll(async () => {
+    await service.close();
+    await server.close();
+  });
+
+  it('replaces the values by hand', async () => {
+    const persistent = entity('https://i.example', '', [
+      '2.0:nameid-format:transient',
+      '2.0:nameid-format:persistent',
+    ]);
+    expect(await written({ metadata: persistent, attr_email: 'mail' })).toEqual({
+      entity_id: 'https://i.example',
+      url: 'https://i.example/sso',
+      logout_url: 'https://i.example/slo',
+      x509cert: [keys.certificate],
+      name_id_format: 'persistent',
+      attr_email: 'mail',
+    });
+    const email = entity('e', '', ['1.1:nameid-format:emailAddress']);
+    expect(await written({ metadata: email, label: 'Us' })).toMatchObject({
+      name_id_format: 'email',
+      label: 'Us',
+    });
+    expect(await written({ metadata: several, entity_id: 'two' })).toMatchObject({ entity_id: 'two' });
+  });
+
+  it('is fetched from a URL, once', async () => {
+    served = [200, entity('https://i.example')];
+    const entry = (await written({ metadata_url: `${server.url}/metadata?a=b` })) as object;
+    expect(entry).toMatchObject({
+      entity_id: 'https://i.example',
+      metadata_url: `${server.url}/metadata?a=b`,
+    });
+    served = [500, ''];
+    expect(await written(entry)).toEqual(entry);
+    expect(requests).toEqual(['/metadata?a=b']);
+  });
+
+  it.each([
+    [several, 'corp: The metadata has 2 identity providers. Select one with entity_id.'],
+    [LOGO, 'corp: The metadata has no identity provider.'],
+    ['<x', 'corp: The metadata is not XML.'],
+    ['', 'corp: The metadata is not XML.'],
+    [`<!DOCTYPE x [<!ENTITY a "b">]>${entity('e')}`, 'corp: The metadata has a document type.'],
+    [
+      entity('e').replace('</EntityDescriptor>', `${'<a/>'.repeat(20_000)}</EntityDescriptor>`),
+      'corp: The metadata has too many elements.',
+    ],
+    [
+      entity('e', ' validUntil="2001-01-01T00:00:00Z"'),
+      'corp: The metadata expired at 2001-01-01T00:00:00Z.',
+    ],
+    [entity('e').replace(base64, 'AAAA'), 'corp: The metadata has no certificate for signatures.'],
+    [
+      entity('e').replace(/HTTP-Redirect" Location="[^"]+sso"/, 'SOAP" Location="x"'),
+      'corp: The metadata has no SingleSignOnService with the redirect binding.',
+    ],
+  ])('is refused where it cannot be used (%#)', async (metadata, message) => {
+    const answer = await write({ metadata });
+    expect([answer.status, answer.json['SOCIAL_AUTH_SAML_ENABLED_IDPS']]).toEqual([400, [message]]);
+  });
+
+  it.each([
+    ['http://i.example/', 'The URL must begin with https://.'],
+    ['file:///etc/passwd', 'The URL must begin with https://.'],
+    ['https://u:p@i.example/', 'The URL must not contain a user name.'],
+    [
+      'https://169.254.169.254/latest/meta-data/',
+      'The host of the URL leads to this machine or to the link-local network.',
+    ],
+    ['https://[fe80::1]/', 'The host of the URL leads to this machine or to the link-local network.'],
+    ['https://0.0.0.0/', 'The host of the URL leads to this machine or to the link-local network.'],
+    [
+      'https://[::ffff:169.254.169.254]/',
+      'The host of the URL leads to this machine or to the link-local network.',
+    ],
+    ['https://i.invalid/', 'The host of the URL is unknown.'],
+  ])('is not fetched from %s', async (url, message) => {
+    const answer = await write({ metadata_url: url });
+    expect([answer.status, answer.json['SOCIAL_AUTH_SAML_ENABLED_IDPS']]).toEqual([
+      400,
+      [`corp.metadata_url: ${message}`],
+    ]);
+  });
+
+  it.each<readonly [readonly [number, string], string]>([
+    [[302, ''], 'The server answered 302.'],
+    [[404, 'secret'], 'The server answered 404.'],
+    [[200, 'x'.repeat(1_100_000)], 'The metadata is longer than 1 MiB.'],
+    [[200, 'x'.repeat(5_000_000)], 'The metadata could not be fetched.'],
+  ])('is not taken from a bad answer (%#)', async (answer, message) => {
+    served = answer;
+    const { status, json } = await write({ metadata_url: `${server.url}/` });
+    expect([status, json['SOCIAL_AUTH_SAML_ENABLED_IDPS']]).toEqual([400, [`corp.metadata_url: ${message}`]]);
+  });
+});
+
 describe('a secret box', () => {
   it('opens what it sealed, under the same name and with the same key, unchanged', () => {
     const box = new SecretBox(SECRET_KEY);
@@ -205,7 +413,16 @@ describe('the key of secrets', () => {
     await service.close();
     expect(readFileSync(join(folder, 'secret-key'), 'utf8')).toBe(key);
 
-    service = await start(SECRET_KEY);
+    const log = new LogLines();
+    service = await startTestService('the embedded database', {
+      database: { folder },
+      secretKey: SECRET_KEY,
+      logLevel: 'warn',
+      logTo: log,
+    });
+    expect(log.lines).toMatchObject([
+      { backends: ['github'], msg: expect.stringContaining('cannot be decrypted with this secret key') },
+    ]);
     const browser = new Browser();
     await expectRefused(
       service,
