@@ -14,6 +14,7 @@ import { oauth2 } from './migrations/002-oauth2.ts';
 import { applications } from './migrations/003-applications.ts';
 import { jobs } from './migrations/004-jobs.ts';
 import { singleSignOn } from './migrations/005-single-sign-on.ts';
+import { providerSessions } from './migrations/006-provider-sessions.ts';
 import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/projects-folder.ts';
 import { insertActivity } from './store/activity.ts';
 import { insertOrganization } from './store/organizations.ts';
@@ -21,7 +22,14 @@ import { deleteSettings, lockSettings, writeSetting } from './store/settings.ts'
 import { hasUsers, insertUser } from './store/users.ts';
 
 /** The service's migrations, oldest first. A released migration never changes. */
-export const migrations: readonly Migration[] = [initial, oauth2, applications, jobs, singleSignOn];
+export const migrations: readonly Migration[] = [
+  initial,
+  oauth2,
+  applications,
+  jobs,
+  singleSignOn,
+  providerSessions,
+];
 
 const STATEMENT_TIMEOUT_MS = 30_000;
 

@@ -7,6 +7,7 @@ import {
   extendSession,
   findSession,
   insertSession,
+  type ProviderSession,
   type SessionRecord,
 } from '../store/sessions.ts';
 import { touchLastLogin, type UserRecord } from '../store/users.ts';
@@ -46,13 +47,22 @@ export async function renewSession(
   const { request, reply, session } = exchange;
   if (request.headers['x-ws-session-quiet'] !== undefined) return;
   const { SESSION_COOKIE_AGE: age } = await currentSettings(service.database);
-  const expires = new Date(service.now().getTime() + age * 1000);
+  const expires = expiry(service.now(), { age, provider: session.provider });
   const slack = Math.min(60, age / 10) * 1000;
   if (Math.abs(expires.getTime() - session.expire_date.getTime()) > slack) {
     await extendSession(service.database, session.session_key, expires);
   }
   const cookie = request.cookies[service.sessionCookieName];
   if (cookie !== undefined) setSessionCookie(service, { reply, request, id: cookie, age });
+}
+
+/** When a session expires: after its age, or earlier if its identity provider says so. */
+function expiry(
+  now: Date,
+  { age, provider }: { readonly age: number; readonly provider: ProviderSession | null },
+): Date {
+  const expires = now.getTime() + age * 1000;
+  return new Date(Math.min(expires, provider?.ends?.getTime() ?? expires));
 }
 
 /**
@@ -64,9 +74,14 @@ export async function renewSession(
  */
 async function startSession(
   service: ServiceContext,
-  exchange: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly user: UserRecord },
+  exchange: {
+    readonly request: FastifyRequest;
+    readonly reply: FastifyReply;
+    readonly user: UserRecord;
+    readonly provider: ProviderSession | null;
+  },
 ): Promise<boolean> {
-  const { request, reply, user } = exchange;
+  const { request, reply, user, provider } = exchange;
   const settings = await currentSettings(service.database);
   const id = randomText(SESSION_ID_LENGTH);
   const at = service.now();
@@ -74,8 +89,9 @@ async function startSession(
   const started = await service.database.transaction(async (transaction) => {
     if (!(await touchLastLogin(transaction, user, at))) return false;
     if (previous !== undefined) await deleteSession(transaction, hashSessionId(previous));
-    const expires = new Date(at.getTime() + settings.SESSION_COOKIE_AGE * 1000);
-    await insertSession(transaction, { key: hashSessionId(id), userId: user.id, created: at, expires });
+    const expires = expiry(at, { age: settings.SESSION_COOKIE_AGE, provider });
+    const key = hashSessionId(id);
+    await insertSession(transaction, { key, userId: user.id, created: at, expires, provider });
     if (settings.SESSIONS_PER_USER >= 0) {
       await deleteOldestSessions(transaction, {
         userId: user.id,
@@ -211,10 +227,12 @@ export async function finishLogin(
     readonly reply: FastifyReply;
     readonly user: UserRecord;
     readonly next: string | null;
+    /** The session at an identity provider, for a login through one. */
+    readonly provider?: ProviderSession;
   },
 ): Promise<FastifyReply | null> {
-  const { request, reply, user, next } = login;
-  if (!(await startSession(service, { request, reply, user }))) return null;
+  const { request, reply, user, next, provider = null } = login;
+  if (!(await startSession(service, { request, reply, user, provider }))) return null;
   rotateCsrfToken(request, reply);
   const cookie = { path: '/', sameSite: 'lax', secure: request.protocol === 'https' } as const;
   reply.setCookie('userLoggedIn', 'true', cookie);

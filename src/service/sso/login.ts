@@ -5,6 +5,7 @@ import type { ServiceContext } from '../context.ts';
 import { badRequest } from '../failure.ts';
 import { issuerOf } from '../oauth2/metadata.ts';
 import { parseTarget } from '../request.ts';
+import type { ProviderSession } from '../store/sessions.ts';
 import { consumeLogin, insertLogin, type LoginDetails, type PendingLogin } from '../store/sso-logins.ts';
 import { type Backend, type Identity, SsoFailure } from './backends.ts';
 import { type BackendConfiguration, ssoConfiguration } from './configuration.ts';
@@ -50,7 +51,6 @@ export async function beginLogin(
 ): Promise<FastifyReply> {
   const { backend } = wanted;
   const configuration = await requireConfiguration(service, backend);
-  const loginRequest = { redirectUri: callbackUrl(exchange.request, backend), state: newState() };
   const next = localPath(wanted.next);
   const isAmbiguous = configuration.backend === 'saml' && Object.keys(configuration.idps).length > 1;
   if (isAmbiguous && wanted.idp === undefined) {
@@ -58,6 +58,7 @@ export async function beginLogin(
     const query = next === null ? '' : `?next=${encodeURIComponent(next)}`;
     return exchange.reply.code(302).header('Location', `/api/login/${query}`).send('');
   }
+  const loginRequest = { redirectUri: callbackUrl(exchange.request, backend), state: newState() };
   const { url, details } = await startAtProvider(service, configuration, {
     ...loginRequest,
     idp: wanted.idp,
@@ -95,6 +96,8 @@ export interface Completed {
   readonly identity: Identity;
   /** The local path to continue at; null for the default page. */
   readonly next: string | null;
+  /** What the provider says about its session. */
+  readonly session?: Pick<ProviderSession, 'details' | 'ends'>;
 }
 
 /** What the completion of a login needs, beside the request. */

@@ -53,13 +53,13 @@ export async function completeSaml(
   }
   const { idp = '', requestId = '', redirectUri, next } = login.details;
   const sentRequest = { id: requestId, at: login.started };
-  const identity = await identify(service, configuration, {
+  const verified = await identify(service, configuration, {
     idp,
     response: posted.response,
     redirectUri,
     sentRequest,
   });
-  return { configuration, identity, next };
+  return { configuration, ...verified, next };
 }
 
 /** Tries a response without a request against each identity provider that may start logins. */
@@ -78,8 +78,8 @@ async function completeIdpInitiated(
   for (const [idp] of allowed) {
     try {
       const answer = { idp, response: posted.response, redirectUri, sentRequest: null };
-      const identity = await identify(service, configuration, answer);
-      return { configuration, identity, next: localPath(posted.relayState) };
+      const verified = await identify(service, configuration, answer);
+      return { configuration, ...verified, next: localPath(posted.relayState) };
     } catch (error) {
       if (!(error instanceof SsoFailure)) throw error;
       failure = error;
@@ -97,11 +97,11 @@ async function identify(
     readonly redirectUri: string;
     readonly sentRequest: SentRequest | null;
   },
-): Promise<Completed['identity']> {
+): Promise<Pick<Completed, 'identity' | 'session'>> {
   const idp = idpOf(configuration, answer.idp);
   const { response, redirectUri: callback, sentRequest } = answer;
   const assertion = await thread.verify({ configuration, idp, callback, response, sentRequest });
-  const { id, until } = checkSubject(assertion.element, {
+  const { id, until, sessionEnds } = checkSubject(assertion.element, {
     issuer: idp.entity_id,
     recipient: answer.redirectUri,
     inResponseTo: answer.sentRequest?.id ?? null,
@@ -113,7 +113,11 @@ async function identify(
     expires: until,
   });
   if (!isFirstUse) throw new SsoFailure('unverified', 'the assertion was used before');
-  return samlIdentity({ name: answer.idp, idp }, assertion);
+  const { nameId, nameIdFormat, sessionIndex } = assertion;
+  return {
+    identity: samlIdentity({ name: answer.idp, idp }, assertion),
+    session: { ends: sessionEnds, details: { idp: answer.idp, nameId, nameIdFormat, sessionIndex } },
+  };
 }
 
 function read(body: unknown): Posted {
@@ -147,7 +151,9 @@ const ASSERTION = z.object({
   $: z.object({ ID: z.string().min(1) }),
   Issuer: z.array(TEXT).length(1),
   Subject: z.array(z.object({ SubjectConfirmation: z.array(z.unknown()).min(1) })).length(1),
-  AuthnStatement: z.array(z.unknown()).min(1),
+  AuthnStatement: z
+    .array(z.object({ $: z.object({ SessionNotOnOrAfter: z.string().optional() }).optional() }))
+    .min(1),
 });
 
 /** What a verified assertion must say, beyond what the library checks. */
@@ -165,22 +171,31 @@ interface ExpectedSubject {
  * Checks the issuer and the recipient of a verified assertion (SAML 2.0 Profiles, section 4.1.4.3). The library checks
  * the signature, audience and times, but not these, and `InResponseTo` only if it is present.
  *
- * @returns The assertion's id, and when it expires.
+ * @returns The assertion's id, when it expires, and when the session must end (null if it does not say).
  * @throws SsoFailure `unverified`.
  */
 export function checkSubject(
   element: unknown,
   expected: ExpectedSubject,
-): { readonly id: string; readonly until: Date } {
+): { readonly id: string; readonly until: Date; readonly sessionEnds: Date | null } {
   const parsed = ASSERTION.safeParse(element);
   if (!parsed.success) throw refused('does not have the form of an assertion for a login');
-  const { $, Issuer: issuers, Subject: subjects } = parsed.data;
+  const { $, Issuer: issuers, Subject: subjects, AuthnStatement: statements } = parsed.data;
   if (issuers[0] !== expected.issuer) throw refused('has another issuer');
   const confirmations = subjects.flatMap((subject) => subject.SubjectConfirmation);
   const until = confirmations.flatMap((confirmation) => confirmedUntil(confirmation, expected) ?? []);
   if (until.length === 0) throw refused('has no confirmation for this recipient, request and time');
+  const ends = statements.flatMap((statement) => statement.$?.SessionNotOnOrAfter ?? []).map(instant);
+  const sessionEnds = ends.length === 0 ? null : new Date(Math.min(...ends.map(Number)));
+  if (sessionEnds !== null && sessionEnds <= expected.now) throw refused('is of a session that has ended');
   // The used assertion must be remembered until its last confirmation expires.
-  return { id: $.ID, until: new Date(Math.max(...until.map(Number))) };
+  return { id: $.ID, until: new Date(Math.max(...until.map(Number))), sessionEnds };
+}
+
+function instant(text: string): Date {
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime())) throw refused('has an invalid SessionNotOnOrAfter');
+  return at;
 }
 
 function confirmedUntil(confirmation: unknown, expected: ExpectedSubject): Date | null {

@@ -5,6 +5,7 @@
 import { parentPort } from 'node:worker_threads';
 import { SsoFailure, type SsoReason } from './backends.ts';
 import { type SamlExchange, samlClient } from './saml-client.ts';
+import { checkEnvelope } from './saml-envelope.ts';
 
 /** A SAML response, and the exchange that it belongs to. */
 export interface SamlAnswer extends SamlExchange {
@@ -16,6 +17,8 @@ export interface SamlAnswer extends SamlExchange {
 export interface VerifiedAssertion {
   readonly nameId: string;
   readonly nameIdFormat: string;
+  /** The identity provider's name of the session; empty for none. */
+  readonly sessionIndex: string;
   readonly attributes: Readonly<Record<string, unknown>>;
   /** The assertion's element in the form of xml2js. */
   readonly element: unknown;
@@ -31,12 +34,19 @@ parentPort?.on('message', async (answer: SamlAnswer) => {
 });
 
 /**
- * Checks that the assertion, which may be encrypted, is signed by the identity provider, and that its audience and
+ * Checks the envelope, and that the assertion, which may be encrypted, is signed by the identity provider, and that its audience and
  * times fit. Does not check the recipient or whether it was used before. An encrypted response can decrypt to a huge
  * document and take long to verify, hence the thread.
  */
 async function verifySaml(answer: SamlAnswer): Promise<SamlVerdict> {
   try {
+    const { configuration, idp, callback } = answer;
+    await checkEnvelope(Buffer.from(answer.response, 'base64').toString('utf8'), {
+      destination: callback,
+      issuer: idp.entity_id,
+      acceptsSha1: configuration.security.rejectDeprecatedAlgorithm === false,
+      key: configuration.privateKey,
+    });
     const saml = await samlClient(answer);
     const { profile } = await saml.validatePostResponseAsync({ SAMLResponse: answer.response });
     const assertion = profile?.getAssertion?.()['Assertion'];
@@ -47,6 +57,7 @@ async function verifySaml(answer: SamlAnswer): Promise<SamlVerdict> {
       verified: {
         nameId: profile.nameID ?? '',
         nameIdFormat: profile.nameIDFormat ?? '',
+        sessionIndex: profile.sessionIndex ?? '',
         attributes: (profile['attributes'] ?? {}) as Record<string, unknown>,
         element: assertion,
       },
@@ -54,7 +65,6 @@ async function verifySaml(answer: SamlAnswer): Promise<SamlVerdict> {
   } catch (error) {
     if (error instanceof SsoFailure) return { refused: error.reason, detail: error.message };
     const detail = error instanceof Error ? error.message.slice(0, 300) : 'unknown error';
-    const hasStatus = error instanceof Error && 'xmlStatus' in error;
-    return { refused: hasStatus ? 'refused_by_provider' : 'unverified', detail };
+    return { refused: 'unverified', detail };
   }
 }

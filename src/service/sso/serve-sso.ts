@@ -130,7 +130,7 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
 
 /** Links the account, starts the session, and records that the provider works. */
 async function logIn(service: ServiceContext, visit: Visit, completed: Completed): Promise<FastifyReply> {
-  const { configuration, identity, next } = completed;
+  const { configuration, identity, next, session = { details: {}, ends: null } } = completed;
   const { backend } = configuration;
   const { rules } = await ssoConfiguration(service, service.database);
   const { withheld = [] } = identity;
@@ -141,7 +141,8 @@ async function logIn(service: ServiceContext, visit: Visit, completed: Completed
     );
   }
   const user = await linkedUser(service, identity, rules(backend));
-  const finished = await finishLogin(service, { ...visit, user, next });
+  const provider = { backend, ...session };
+  const finished = await finishLogin(service, { ...visit, user, next, provider });
   if (finished === null) throw new SsoFailure('deactivated', 'the user was deactivated during the login');
   service.metrics.authenticated('sso', 'accepted');
   await recordSuccess(service.database, {

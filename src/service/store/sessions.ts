@@ -7,6 +7,22 @@ export interface SessionRecord {
   readonly session_key: string;
   readonly expire_date: Date;
   readonly owner: UserRecord;
+  /** The session at the identity provider that it was started through; null for a password. */
+  readonly provider: ProviderSession | null;
+}
+
+/** A session at an identity provider. */
+export interface ProviderSession {
+  readonly backend: string;
+  /** When the session here must end; null if the provider does not say. */
+  readonly ends: Date | null;
+  readonly details: {
+    /** SAML: the short name of the identity provider, and what its single logout calls the user and the session. */
+    readonly idp?: string;
+    readonly nameId?: string;
+    readonly nameIdFormat?: string;
+    readonly sessionIndex?: string;
+  };
 }
 
 /** A live session of a user who may authenticate, or null. */
@@ -15,24 +31,40 @@ export async function findSession(
   sessionKey: string,
   at: Date,
 ): Promise<SessionRecord | null> {
-  const rows = await database.query<UserRecord & { session_key: string; expire_date: Date }>(
-    `SELECT s.session_key, s.expire_date, ${USER_COLUMNS}
+  const rows = await database.query<UserRecord & SessionRow>(
+    `SELECT s.session_key, s.expire_date, p.backend, p.details, p.ends, ${USER_COLUMNS}
      FROM django_session s
      JOIN main_usersessionmembership m ON m.session_id = s.session_key
      JOIN auth_user u ON u.id = m.user_id
+     LEFT JOIN service_provider_session p ON p.session_key = s.session_key
      WHERE s.session_key = $1 AND s.expire_date > $2 AND ${MAY_AUTHENTICATE}`,
     [sessionKey, at],
   );
   const row = rows[0];
   if (row === undefined) return null;
-  const { session_key, expire_date, ...owner } = row;
-  return { session_key, expire_date, owner };
+  const { session_key, expire_date, backend, details, ends, ...owner } = row;
+  const provider = backend === null || details === null ? null : { backend, details, ends };
+  return { session_key, expire_date, owner, provider };
+}
+
+interface SessionRow {
+  readonly session_key: string;
+  readonly expire_date: Date;
+  readonly backend: string | null;
+  readonly details: ProviderSession['details'] | null;
+  readonly ends: Date | null;
 }
 
 /** Starts a session for a user. */
 export async function insertSession(
   transaction: Queryable,
-  session: { readonly key: string; readonly userId: number; readonly created: Date; readonly expires: Date },
+  session: {
+    readonly key: string;
+    readonly userId: number;
+    readonly created: Date;
+    readonly expires: Date;
+    readonly provider: ProviderSession | null;
+  },
 ): Promise<void> {
   await transaction.execute(
     'INSERT INTO django_session (session_key, session_data, expire_date) VALUES ($1, $2, $3)',
@@ -41,6 +73,12 @@ export async function insertSession(
   await transaction.execute(
     'INSERT INTO main_usersessionmembership (created, session_id, user_id) VALUES ($1, $2, $3)',
     [session.created, session.key, session.userId],
+  );
+  if (session.provider === null) return;
+  const { backend, details, ends } = session.provider;
+  await transaction.execute(
+    'INSERT INTO service_provider_session (session_key, backend, details, ends) VALUES ($1, $2, $3::jsonb, $4)',
+    [session.key, backend, JSON.stringify(details), ends],
   );
 }
 

@@ -5,7 +5,7 @@ import {
   type SamlIdentityProvider,
   signAgain,
 } from '../../support/sso/saml-identity-provider.ts';
-import { expectRefused, whoIs } from '../../support/sso/world.ts';
+import { expectRefused, set, whoIs } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
 import { beginSamlLogin, idpFor, logInWithSaml, post, samlKeys, startSamlService } from './saml-world.ts';
 
@@ -54,10 +54,39 @@ describe('attacks on SAML', () => {
     ['that has expired', () => ({ notOnOrAfter: new Date(Date.now() - 90_000) })],
     ['that is not valid yet', () => ({ notBefore: new Date(Date.now() + 90_000) })],
     ['that names nobody', () => ({ nameId: '' })],
+    [
+      'in an envelope to another service',
+      () => ({ envelope: { destination: 'https://other.example.org/' } }),
+    ],
+    ['in an envelope of another issuer', () => ({ envelope: { issuer: 'https://other.example.org' } })],
+    ['in an envelope without a status', () => ({ envelope: { status: null } })],
+    ['of a session that has ended', () => ({ sessionNotOnOrAfter: new Date(Date.now() - 90_000) })],
   ])('fail: an assertion %s', async (_name, change) => {
     const parts = idp.parts({ id: null, callback: '' }, 'mallory');
     await expectRefused(service, await logIn({ change: change(parts) }), 'unverified');
   });
+
+  it('fail: an assertion in an envelope that says that the login failed', async () => {
+    const change = { envelope: { status: 'Responder' } };
+    await expectRefused(service, await logIn({ change }), 'refused_by_provider');
+  });
+
+  it('are not seen in an envelope without a destination and an issuer, which may be left out', async () => {
+    const { stop } = await logIn({ change: { envelope: { destination: null, issuer: null } } });
+    expect(stop.url).toBe(`${service.url}/accounts/profile/`);
+  });
+
+  it.each([false, true])(
+    'fail: a signature with SHA-1, unless a setting accepts it (encrypted: %s)',
+    async (encrypts) => {
+      const old = await idpFor(service, keys, { sha1: true, encrypts });
+      await expectRefused(service, await logIn({ idp: old }), 'unverified');
+      await set(service, 'saml', { SOCIAL_AUTH_SAML_SECURITY_CONFIG: { rejectDeprecatedAlgorithm: false } });
+      const { stop } = await logIn({ idp: old });
+      expect(stop.url).toBe(`${service.url}/accounts/profile/`);
+      await set(service, 'saml', { SOCIAL_AUTH_SAML_SECURITY_CONFIG: {} });
+    },
+  );
 
   it('bear a clock that is half a minute off', async () => {
     const { stop } = await logIn({ change: { notBefore: new Date(Date.now() + 30_000) } });

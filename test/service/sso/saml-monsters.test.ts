@@ -15,6 +15,9 @@ const SIGNATURE = `<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><
 <ds:DigestMethod Algorithm="http://www.w3.org/2001/04/xmlenc#sha256"/><ds:DigestValue>AAAA</ds:DigestValue>
 </ds:Reference></ds:SignedInfo><ds:SignatureValue>AAAA</ds:SignatureValue></ds:Signature>`;
 
+const STATUS =
+  '<samlp:Status><samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:Success"/></samlp:Status>';
+
 /** An assertion of many elements, which take the library time by the square of their number. */
 function monster(elements: number): string {
   return `<saml:Assertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="a">${SIGNATURE}${'<b/>'.repeat(elements)}</saml:Assertion>`;
@@ -38,7 +41,7 @@ describe('answers that are made to keep the service busy', () => {
 
   async function send(assertion: string) {
     const { browser, request } = await beginSamlLogin(service, { idp });
-    const xml = `<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" ID="r" InResponseTo="${request.id}">${assertion}</samlp:Response>`;
+    const xml = `<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" ID="r" InResponseTo="${request.id}">${STATUS}${assertion}</samlp:Response>`;
     const response = Buffer.from(xml).toString('base64');
     return { browser, stop: await post(service, { browser, response, relayState: request.relayState }) };
   }

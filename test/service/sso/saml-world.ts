@@ -56,13 +56,14 @@ export async function startSamlService(
 export async function idpFor(
   service: Pick<RunningService, 'url'>,
   keys: SamlKeys,
-  options: { readonly encrypts?: boolean; readonly as?: KeyPair } = {},
+  options: { readonly encrypts?: boolean; readonly sha1?: boolean; readonly as?: KeyPair } = {},
 ): Promise<SamlIdentityProvider> {
   const metadata = await (await fetch(`${service.url}/sso/metadata/saml/`)).text();
   return new SamlIdentityProvider({
     keys: options.as ?? keys.idp,
     metadata,
     encrypts: options.encrypts ?? false,
+    sha1: options.sha1 ?? false,
     location: 'https://idp.example.org/saml/sso?tenant=7',
   });
 }

@@ -1,7 +1,8 @@
+import { inflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
 import { Client, DATABASES } from '../../support/service.ts';
-import type { SamlIdentityProvider } from '../../support/sso/saml-identity-provider.ts';
+import type { KeyPair, SamlIdentityProvider } from '../../support/sso/saml-identity-provider.ts';
 import { adminOf, expectRefused, set, whoIs } from '../../support/sso/world.ts';
 import { Browser } from './browser.ts';
 import {
@@ -17,6 +18,7 @@ import {
 const keys = samlKeys();
 
 describe.each(DATABASES)('SAML on %s', (kind) => {
+  const clock = { ahead: 0, now: () => new Date(Date.now() + clock.ahead) };
   let service: RunningService;
   let idp: SamlIdentityProvider;
   const logIn = (nameId: string, more: Partial<Parameters<typeof logInWithSaml>[1]> = {}) =>
@@ -25,7 +27,7 @@ describe.each(DATABASES)('SAML on %s', (kind) => {
     set(service, 'saml', { SOCIAL_AUTH_SAML_ENABLED_IDPS: settings });
 
   beforeAll(async () => {
-    service = await startSamlService(kind, { keys });
+    service = await startSamlService(kind, { keys, options: { now: () => clock.now() } });
     idp = await idpFor(service, keys);
   });
   afterAll(() => service.close());
@@ -40,7 +42,7 @@ describe.each(DATABASES)('SAML on %s', (kind) => {
       email: 'lin@example.org',
       first_name: 'Lin',
       last_name: 'Tu',
-      external_account: 'social',
+      external_account: 'enterprise',
       auth: [{ provider: 'saml', uid: 'corporate:lin-4711' }],
     });
     const again = await logIn('lin-4711');
@@ -56,9 +58,13 @@ describe.each(DATABASES)('SAML on %s', (kind) => {
     const encrypting = await idpFor(service, keys, { encrypts: true });
     const { browser } = await logIn('enc-1', { idp: encrypting });
     expect(await whoIs(service, browser)).toMatchObject({ auth: [{ uid: 'corporate:enc-1' }] });
-    await set(service, 'saml', { SOCIAL_AUTH_SAML_SP_PRIVATE_KEY: keys.other.key });
+    const pair = ({ certificate, key }: KeyPair) => ({
+      SOCIAL_AUTH_SAML_SP_PUBLIC_CERT: certificate,
+      SOCIAL_AUTH_SAML_SP_PRIVATE_KEY: key,
+    });
+    await set(service, 'saml', pair(keys.other));
     await expectRefused(service, await logIn('enc-1', { idp: encrypting }), 'unverified');
-    await set(service, 'saml', { SOCIAL_AUTH_SAML_SP_PRIVATE_KEY: keys.service.key });
+    await set(service, 'saml', pair(keys.service));
   });
 
   it('signs requests where that is configured, so that the identity provider can verify them', async () => {
@@ -82,11 +88,47 @@ describe.each(DATABASES)('SAML on %s', (kind) => {
     expect(answer.text).not.toContain('PRIVATE');
   });
 
+  it('asks for a NameID that stays, as the identity provider is configured', async () => {
+    const asked = async () => {
+      const { url } = await beginSamlLogin(service, { idp });
+      const xml = inflateRawSync(Buffer.from(new URL(url).searchParams.get('SAMLRequest') ?? '', 'base64'));
+      const format = / Format="urn:oasis:names:tc:SAML:([^"]+)"/.exec(xml.toString())?.[1] ?? null;
+      const metadata = (await new Client(service.url).get('/sso/metadata/saml/')).text;
+      return [format, /<NameIDFormat>urn:oasis:names:tc:SAML:([^<]+)</.exec(metadata)?.[1] ?? null];
+    };
+    const persistent = '2.0:nameid-format:persistent';
+    const email = '1.1:nameid-format:emailAddress';
+    expect(await asked()).toEqual([persistent, persistent]);
+    for (const [more, format] of [
+      [{ name_id_format: 'email' }, email],
+      [{ name_id_format: 'none' }, null],
+      [{ attr_user_permanent_id: 'employeeNumber' }, null],
+    ] as const) {
+      await idps({ corporate: idpSettings(keys, more) });
+      expect(await asked()).toEqual([format, format]);
+    }
+    await idps({ corporate: idpSettings(keys) });
+  });
+
+  it('ends the session when the identity provider says, also a session in use', async () => {
+    const { browser } = await logIn('short-1', {
+      change: { sessionNotOnOrAfter: new Date(clock.now().getTime() + 90_000) },
+    });
+    clock.ahead += 60_000;
+    expect(await whoIs(service, browser)).not.toBeNull();
+    clock.ahead += 40_000;
+    expect(await whoIs(service, browser)).toBeNull();
+    const over = { sessionNotOnOrAfter: new Date(clock.now().getTime() - 1_000) };
+    await expectRefused(service, await logIn('short-1', { change: over }), 'unverified');
+    clock.ahead = 0;
+  });
+
   it('tells several identity providers apart: each vouches for its own users only', async () => {
     const second = {
       ...idpSettings(keys),
       entity_id: 'https://second.example.org',
       x509cert: [keys.other.certificate],
+      label: 'The <second> one',
     };
     await idps({ corporate: idpSettings(keys), second });
     const page = await new Client(service.url).get('/api/login/');
@@ -111,6 +153,10 @@ describe.each(DATABASES)('SAML on %s', (kind) => {
     );
     // And in the name of the first.
     await expectRefused(service, await logIn('lin-4711', { idp: other, query }), 'unverified');
+    const undecided = await new Browser().open(`${service.url}/sso/login/saml/?next=/api/v2/me/`);
+    expect(undecided.url).toBe(`${service.url}/api/login/?next=%2Fapi%2Fv2%2Fme%2F`);
+    expect(undecided.text).toContain('/sso/login/saml/?idp=second&amp;next=%2Fapi%2Fv2%2Fme%2F');
+    expect(undecided.text).toMatch(/Log in with corporate[\s\S]*Log in with The &lt;second&gt; one/);
     const nobody = new Browser();
     const stop = await nobody.open(`${service.url}/sso/login/saml/?idp=third`);
     await expectRefused(service, { browser: nobody, stop }, 'not_configured');

@@ -25,6 +25,14 @@ export interface AssertionParts {
   readonly notBefore: Date;
   readonly notOnOrAfter: Date;
   readonly attributes: Readonly<Record<string, readonly string[]>>;
+  /** When the session has to end; the assertion does not say unless it is given. */
+  readonly sessionNotOnOrAfter?: Date;
+  /** What the envelope says: the same as the assertion, and success, unless it is given; null for nothing. */
+  readonly envelope?: {
+    readonly destination?: string | null;
+    readonly issuer?: string | null;
+    readonly status?: string | null;
+  };
 }
 
 /** What a service asked for. */
@@ -61,6 +69,7 @@ export class SamlIdentityProvider {
   readonly keys: KeyPair;
   readonly #metadata: string;
   readonly #encrypts: boolean;
+  readonly #algorithm: string;
   readonly #location: string;
 
   /** @param options The service's metadata, whether assertions are encrypted, and where requests are sent to. */
@@ -68,11 +77,15 @@ export class SamlIdentityProvider {
     readonly keys: KeyPair;
     readonly metadata: string;
     readonly encrypts?: boolean;
+    readonly sha1?: boolean;
     readonly location: string;
   }) {
     this.keys = options.keys;
     this.#metadata = options.metadata;
     this.#encrypts = options.encrypts ?? false;
+    this.#algorithm = options.sha1
+      ? 'http://www.w3.org/2000/09/xmldsig#rsa-sha1'
+      : 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256';
     this.#location = options.location;
   }
 
@@ -141,7 +154,7 @@ export class SamlIdentityProvider {
       signingCert: this.keys.certificate,
       wantAuthnRequestsSigned,
       isAssertionEncrypted: this.#encrypts,
-      requestSignatureAlgorithm: 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256',
+      requestSignatureAlgorithm: this.#algorithm,
       ...ENCRYPTION,
       singleSignOnService: [{ Binding: REDIRECT, Location: this.#location }],
       singleLogoutService: [{ Binding: REDIRECT, Location: this.#location }],
@@ -183,7 +196,16 @@ function responseXml(parts: AssertionParts): string {
     attributes.length === 0
       ? ''
       : `<saml:AttributeStatement>${attributes.join('')}</saml:AttributeStatement>`;
-  return `<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="_${randomUUID()}" Version="2.0" IssueInstant="${now}" Destination="${parts.recipient}"${answers}><saml:Issuer>${parts.issuer}</saml:Issuer><samlp:Status><samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:Success"/></samlp:Status><saml:Assertion ID="${parts.id}" Version="2.0" IssueInstant="${now}"><saml:Issuer>${parts.issuer}</saml:Issuer><saml:Subject><saml:NameID Format="${parts.nameIdFormat}">${parts.nameId}</saml:NameID><saml:SubjectConfirmation Method="urn:oasis:names:tc:SAML:2.0:cm:bearer"><saml:SubjectConfirmationData NotOnOrAfter="${parts.notOnOrAfter.toISOString()}" Recipient="${parts.recipient}"${answers}/></saml:SubjectConfirmation></saml:Subject><saml:Conditions NotBefore="${parts.notBefore.toISOString()}" NotOnOrAfter="${parts.notOnOrAfter.toISOString()}"><saml:AudienceRestriction><saml:Audience>${parts.audience}</saml:Audience></saml:AudienceRestriction></saml:Conditions><saml:AuthnStatement AuthnInstant="${now}" SessionIndex="${parts.id}"><saml:AuthnContext><saml:AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:unspecified</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>${statement}</saml:Assertion></samlp:Response>`;
+  const { destination = parts.recipient, issuer = parts.issuer, status = 'Success' } = parts.envelope ?? {};
+  const to = destination === null ? '' : ` Destination="${destination}"`;
+  const from = issuer === null ? '' : `<saml:Issuer>${issuer}</saml:Issuer>`;
+  const said =
+    status === null
+      ? ''
+      : `<samlp:Status><samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:${status}"/></samlp:Status>`;
+  const ends = parts.sessionNotOnOrAfter?.toISOString();
+  const session = ends === undefined ? '' : ` SessionNotOnOrAfter="${ends}"`;
+  return `<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="_${randomUUID()}" Version="2.0" IssueInstant="${now}"${to}${answers}>${from}${said}<saml:Assertion ID="${parts.id}" Version="2.0" IssueInstant="${now}"><saml:Issuer>${parts.issuer}</saml:Issuer><saml:Subject><saml:NameID Format="${parts.nameIdFormat}">${parts.nameId}</saml:NameID><saml:SubjectConfirmation Method="urn:oasis:names:tc:SAML:2.0:cm:bearer"><saml:SubjectConfirmationData NotOnOrAfter="${parts.notOnOrAfter.toISOString()}" Recipient="${parts.recipient}"${answers}/></saml:SubjectConfirmation></saml:Subject><saml:Conditions NotBefore="${parts.notBefore.toISOString()}" NotOnOrAfter="${parts.notOnOrAfter.toISOString()}"><saml:AudienceRestriction><saml:Audience>${parts.audience}</saml:Audience></saml:AudienceRestriction></saml:Conditions><saml:AuthnStatement AuthnInstant="${now}" SessionIndex="${parts.id}"${session}><saml:AuthnContext><saml:AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:unspecified</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>${statement}</saml:Assertion></samlp:Response>`;
 }
 
 /** Signs a message's assertion once more, as somebody who has the key. */
