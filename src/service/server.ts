@@ -14,6 +14,7 @@ import { Metrics } from './metrics.ts';
 import { JobRunner } from './playbooks/job-runner.ts';
 import { openProjects } from './playbooks/projects-folder.ts';
 import { openDatabase, type Place, prepareFirstStart } from './service-database.ts';
+import { reportLoginProblems } from './settings/remaining-login.ts';
 import { SecretBox, secretKey } from './settings/secrets.ts';
 import { Discoveries } from './sso/provider-client.ts';
 import { deleteCodes } from './store/grants.ts';
@@ -101,6 +102,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     opened.push(() => jobs.stop());
     const secrets = new SecretBox(await secretKey(options.secretKey, options.database));
     const service = context(options, { database, log, now, jobs, secrets });
+    await reportLoginProblems(service);
     const app = await buildApp(service);
     const connections = trackConnections(app.server);
     opened.push(() => {

@@ -3,6 +3,7 @@ import { canChangeUser, externalAccount } from '../access.ts';
 import { hashPassword, unusablePassword } from '../auth/secret-hashes.ts';
 import type { Exchange } from '../endpoint.ts';
 import { forbidden, invalid, notFound, unauthenticated } from '../failure.ts';
+import { requireSuperuserLogin } from '../settings/remaining-login.ts';
 import { currentSettings, type Settings } from '../settings/settings.ts';
 import { deleteSessionsOf } from '../store/sessions.ts';
 import {
@@ -131,6 +132,9 @@ export async function changeUser(
     await updateUser(transaction, user.id, { ...wanted, password });
     await setSystemAuditor(transaction, user.id, wanted.is_system_auditor);
     if (wanted.password !== null || !wanted.is_active) await deleteSessionsOf(transaction, user.id);
+    if (user.is_superuser && !(wanted.is_superuser && wanted.is_active)) {
+      await requireSuperuserLogin(service, transaction);
+    }
     await logUserChange(exchange, transaction, { user, wanted });
   });
 }

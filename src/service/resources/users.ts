@@ -6,6 +6,7 @@ import { forbidden, notFound } from '../failure.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
+import { requireSuperuserLogin } from '../settings/remaining-login.ts';
 import { keepDeletedActor, recordTokenDeletions } from '../store/activity.ts';
 import { deleteUser, findUser, findUserByName, USER_COLUMNS, type UserRecord } from '../store/users.ts';
 import { changeUser, createUser, lockUser } from './change-user.ts';
@@ -173,6 +174,7 @@ async function remove(exchange: Exchange): Promise<undefined> {
     await recordTokenDeletions(transaction, { userId: user.id }, by);
     await keepDeletedActor(transaction, user);
     if (!(await deleteUser(transaction, user.id))) throw notFound();
+    if (user.is_superuser) await requireSuperuserLogin(service, transaction);
     await logChange(exchange, transaction, {
       operation: 'delete',
       changes: deletedFacts(user),

@@ -3,13 +3,11 @@ import type { Queryable } from '../../db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import type { Exchange } from '../endpoint.ts';
 import { invalid } from '../failure.ts';
-import { configurationDigest, ssoConfiguration } from '../sso/configuration.ts';
 import { insertActivity } from '../store/activity.ts';
 import { endLocalCredentials } from '../store/issued-tokens.ts';
 import { deleteSettings, lockSettings, writeSetting } from '../store/settings.ts';
-import { successes } from '../store/sso-logins.ts';
-import { hasSuperuserWithProvider } from '../store/users.ts';
 import { type Checked, checkSetting, type SettingDefinition, type SettingProblem } from './checks.ts';
+import { requireKeyPair, requireSuperuserLogin, withoutSuperuserLogin } from './remaining-login.ts';
 import { MASK } from './secrets.ts';
 import { ALL_DEFINITIONS, currentSettings, shown } from './settings.ts';
 
@@ -32,9 +30,15 @@ export function changeSettings(exchange: Exchange, change: WantedSettings): Prom
     await lockSettings(transaction);
     const { service } = exchange;
     const values = await checkedValues(service, transaction, change);
-    if (values.get('DISABLE_LOCAL_AUTH') === true) await requireOtherLogin(service, transaction);
     await store(exchange, transaction, values);
-    await requireSomeLogin(service, transaction);
+    if ([...values.keys()].some((key) => key.startsWith('SOCIAL_AUTH_SAML_SP_'))) {
+      await requireKeyPair(service, transaction);
+    }
+    if (values.get('DISABLE_LOCAL_AUTH') === true) {
+      const why = await withoutSuperuserLogin(service, transaction);
+      if (why !== null) throw invalid({ __all__: [`Cannot disable local accounts: ${why}.`] });
+    }
+    await requireSuperuserLogin(service, transaction);
     if (values.get('DISABLE_LOCAL_AUTH') === true) {
       await endLocalCredentials(transaction, { at: service.now(), node: service.node });
     }
@@ -118,7 +122,7 @@ export async function resetSettings(
       const changes = { value: shown(definition, value), id };
       await noteChange(exchange, transaction, { definition, operation: 'delete', changes });
     }
-    await requireSomeLogin(exchange.service, transaction);
+    await requireSuperuserLogin(exchange.service, transaction);
   });
 }
 
@@ -146,49 +150,4 @@ function noteChange(
     node: service.node,
     setting: { name: change.definition.key, category: change.definition.category },
   });
-}
-
-/**
- * Checks that a superuser can log in without local accounts: through a configured provider that has had a
- * successful login with its current configuration. To be called when DISABLE_LOCAL_AUTH is turned on.
- *
- * @throws RequestFailure 400.
- */
-async function requireOtherLogin(service: ServiceContext, transaction: Queryable): Promise<void> {
-  const { backends } = await ssoConfiguration(service, transaction);
-  if (backends.length === 0) {
-    throw refused('no identity provider is configured');
-  }
-  const seen = await successes(transaction);
-  const working = backends.filter((each) => seen.get(each.backend) === configurationDigest(each));
-  if (working.length === 0) {
-    throw refused(
-      'no user has logged in with the current configuration of an identity provider. Log in through it first',
-    );
-  }
-  const providers = working.map(({ backend }) => backend);
-  if (!(await hasSuperuserWithProvider(transaction, providers))) {
-    throw refused('no superuser could log in. Make a user of an identity provider a superuser first');
-  }
-}
-
-/**
- * Checks that a way to log in is left. To be called in the transaction, after the change.
- *
- * @throws RequestFailure 400, which rolls the change back.
- */
-async function requireSomeLogin(service: ServiceContext, transaction: Queryable): Promise<void> {
-  const { DISABLE_LOCAL_AUTH } = await currentSettings(transaction);
-  if (!DISABLE_LOCAL_AUTH) return;
-  const { backends } = await ssoConfiguration(service, transaction);
-  if (backends.length > 0) return;
-  throw invalid({
-    __all__: [
-      'Local accounts are turned off, and after this change no identity provider would be configured.',
-    ],
-  });
-}
-
-function refused(why: string): Error {
-  return invalid({ __all__: [`Cannot disable local accounts: ${why}.`] });
 }

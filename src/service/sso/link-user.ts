@@ -1,6 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
 import { randomText, unusablePassword } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
+import { isSuperuserLeft } from '../settings/remaining-login.ts';
 import { insertActivity } from '../store/activity.ts';
 import {
   findLinkedUser,
@@ -156,6 +157,13 @@ async function update(
     isSuperuser: flags.superuser ?? user.is_superuser,
   };
   await updateProfile(transaction, { userId: id, ...profile });
+  if (user.is_superuser && !profile.isSuperuser && !(await isSuperuserLeft(service, transaction))) {
+    await updateProfile(transaction, { userId: id, ...profile, isSuperuser: true });
+    service.log.warn(
+      { user: id },
+      'the last superuser who can log in was not demoted: local accounts are turned off',
+    );
+  }
   await setSystemAuditor(transaction, id, auditor);
   await applyRoles(service, transaction, { userId: id, roles: mappedRoles(rules, identity) });
   const after = await findUser(transaction, id);

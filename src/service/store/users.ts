@@ -243,17 +243,12 @@ export async function markEnterprise(
   );
 }
 
-/** Whether an active superuser can log in through one of these providers. */
-export async function hasSuperuserWithProvider(
-  database: Queryable,
-  providers: readonly string[],
-): Promise<boolean> {
-  const rows = await database.query(
-    `SELECT FROM social_auth_usersocialauth s JOIN auth_user u ON u.id = s.user_id
-     WHERE s.provider = ANY($1::text[]) AND u.is_superuser AND u.is_active LIMIT 1`,
-    [providers],
+/** The accounts of active superusers at identity providers. */
+export function superuserAccounts(database: Queryable): Promise<AccountName[]> {
+  return database.query<AccountName>(
+    `SELECT s.provider, s.uid FROM social_auth_usersocialauth s JOIN auth_user u ON u.id = s.user_id
+     WHERE u.is_superuser AND u.is_active`,
   );
-  return rows.length > 0;
 }
 
 /** Updates a user's profile from an identity provider. */

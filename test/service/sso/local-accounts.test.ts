@@ -20,6 +20,7 @@ import {
 } from '../../support/service.ts';
 import { type OpenIdProvider, startOpenIdProvider } from '../../support/sso/openid-provider.ts';
 import { adminOf, logInThrough, set, whoIs } from '../../support/sso/world.ts';
+import type { Browser } from './browser.ts';
 
 const AUTHENTICATION = '/api/v2/settings/authentication/';
 const GOOGLE = '/api/v2/settings/google-oauth2/';
@@ -31,7 +32,13 @@ describe.each(DATABASES)('local accounts on %s', (kind) => {
   let provider: OpenIdProvider;
   const start = () => startTestService(kind, { database: place, secretKey: SECRET_KEY });
   const turnOff = () => adminOf(service).patch(AUTHENTICATION, { DISABLE_LOCAL_AUTH: true });
-  const logIn = () => logInThrough(service, { backend: 'google-oauth2', account: 'root' });
+  const logIn = (account = 'root') => logInThrough(service, { backend: 'google-oauth2', account });
+  const idOf = async ({ browser }: { readonly browser: Browser }) => (await whoIs(service, browser))?.id;
+  const clientOf = (browser: Browser) =>
+    new Client(service.url, {
+      'x-csrftoken': browser.cookies.get('csrftoken') ?? '',
+      cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+    });
   const configure = () =>
     set(service, 'google-oauth2', {
       SOCIAL_AUTH_GOOGLE_OAUTH2_KEY: 'c',
@@ -51,7 +58,10 @@ describe.each(DATABASES)('local accounts on %s', (kind) => {
           redirectUris: [`${service.url}/sso/complete/google-oauth2/`],
         },
       ],
-      accounts: { root: { preferred_username: 'root', groups: ['admins'] } },
+      accounts: {
+        root: { preferred_username: 'root', groups: ['admins'] },
+        second: { preferred_username: 'second', groups: ['admins'] },
+      },
     });
   });
   afterAll(async () => {
@@ -85,11 +95,7 @@ describe.each(DATABASES)('local accounts on %s', (kind) => {
     const token = (await adminOf(service).post('/api/v2/tokens/', { scope: 'write' })).json.token;
     await set(service, 'authentication', { ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true });
     const { browser } = await logIn();
-    const headers = {
-      'x-csrftoken': browser.cookies.get('csrftoken') ?? '',
-      cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
-    };
-    const external = new Client(service.url, headers);
+    const external = clientOf(browser);
     const kept = (await external.post('/api/v2/tokens/', { scope: 'write' })).json.token;
 
     const answer = await external.patch(AUTHENTICATION, { DISABLE_LOCAL_AUTH: true });
@@ -119,6 +125,57 @@ describe.each(DATABASES)('local accounts on %s', (kind) => {
         text: expect.stringContaining('no identity provider'),
       });
     }
+  });
+
+  it('stay off only while a superuser can log in: no later change takes the last one away', async () => {
+    const refused = { status: 400, text: expect.stringContaining('Turn DISABLE_LOCAL_AUTH off') };
+    const external = clientOf((await logIn()).browser);
+    const github = { SOCIAL_AUTH_GITHUB_KEY: 'k', SOCIAL_AUTH_GITHUB_SECRET: 's' };
+    expect((await external.patch('/api/v2/settings/github/', github)).status).toBe(200);
+    // A provider is still configured then, but no superuser can log in through it.
+    expect(await external.patch(GOOGLE, { SOCIAL_AUTH_GOOGLE_OAUTH2_SECRET: 'another' })).toMatchObject(
+      refused,
+    );
+    expect(await external.patch(GOOGLE, { SOCIAL_AUTH_GOOGLE_OAUTH2_KEY: '' })).toMatchObject(refused);
+    expect(await external.delete(GOOGLE)).toMatchObject(refused);
+    expect((await external.patch('/api/v2/settings/github/', { SOCIAL_AUTH_GITHUB_KEY: '' })).status).toBe(
+      200,
+    );
+
+    // A superuser of a provider that is not configured any more, with a token, and the two who can log in.
+    const [root, second] = [await idOf(await logIn()), await idOf(await logIn('second'))];
+    await service.database.execute(
+      `INSERT INTO social_auth_usersocialauth (provider, uid, user_id, created, modified, extra_data)
+       VALUES ('github', '1', 1, now(), now(), '{}')`,
+    );
+    await service.database.execute(
+      `INSERT INTO main_oauth2accesstoken (token, expires, scope, user_id)
+       VALUES (encode(sha256('of-admin'), 'hex'), '2999-01-01', 'write', 1)`,
+    );
+    const admin = new Client(service.url, bearer('of-admin'));
+    expect((await admin.patch(`/api/v2/users/${root}/`, { is_superuser: false })).status).toBe(200);
+    for (const change of [{ is_superuser: false }, { is_active: false }]) {
+      expect(await admin.patch(`/api/v2/users/${second}/`, change)).toMatchObject(refused);
+    }
+    expect(await admin.delete(`/api/v2/users/${second}/`)).toMatchObject(refused);
+
+    // Nor does the map of a login: the last one stays a superuser.
+    const flags = (value: string) =>
+      external.patch(GOOGLE, {
+        SOCIAL_AUTH_GOOGLE_OAUTH2_USER_FLAGS_BY_ATTR: {
+          is_superuser_attr: 'groups',
+          is_superuser_value: value,
+        },
+      });
+    expect((await admin.patch(`/api/v2/users/${root}/`, { is_superuser: true })).status).toBe(200);
+    expect((await flags('nobody')).status).toBe(200);
+    expect(await whoIs(service, (await logIn()).browser)).toMatchObject({ is_superuser: false });
+    expect(await whoIs(service, (await logIn('second')).browser)).toMatchObject({ is_superuser: true });
+    expect((await admin.patch(GOOGLE, { SOCIAL_AUTH_GOOGLE_OAUTH2_USER_FLAGS_BY_ATTR: {} })).status).toBe(
+      200,
+    );
+    await service.database.execute("DELETE FROM social_auth_usersocialauth WHERE provider = 'github'");
+    await service.database.execute('DELETE FROM main_oauth2accesstoken WHERE user_id = 1');
   });
 
   it('refuse a session or token of theirs that was made at the same moment', async () => {
