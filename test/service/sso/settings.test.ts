@@ -193,7 +193,7 @@ describe('what is wrong with a setting of single sign-on', () => {
     [[], 'corp.x509cert: Expected one to ten certificates.'],
     [5, 'corp.x509cert: Not a certificate in PEM or base64.'],
     [undefined, 'corp.x509cert: A certificate is required.'],
-  ])('is said of the certificate of an identity provider: %j', async (x509cert, message) => {
+  ])('is said of the certificate of an identity provider (%#)', async (x509cert, message) => {
     const answer = await idps({ ...GOOD, x509cert });
     expect([answer.status, answer.json['SOCIAL_AUTH_SAML_ENABLED_IDPS']]).toEqual([400, [message]]);
   });
