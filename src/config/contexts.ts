@@ -1,4 +1,4 @@
-import { Document, isScalar, isSeq } from 'yaml';
+import { Document, isMap, isScalar, isSeq } from 'yaml';
 import { TokenctlError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import type { Secret } from '../domain/secret.ts';
@@ -163,10 +163,107 @@ function addToGroup(
  * @throws TokenctlError `not_found` if the file has no such context
  */
 export function useContext(configuration: Configuration, name: string): void {
+  contextInFile(configuration, name);
+  editFile(writableFile(configuration), (document) => document.set('currentContext', name));
+}
+
+/** A removed context, and what it belonged to. */
+interface RemovedContext {
+  readonly context: NamedContext;
+  readonly groups: readonly string[];
+  readonly wasCurrent: boolean;
+}
+
+/**
+ * Removes a context from the configuration file and from its groups; a group without another context is removed too.
+ *
+ * @throws TokenctlError `not_found` if the file has no such context, `usage` if a job or another context names it
+ */
+export function removeContext(configuration: Configuration, name: string): RemovedContext {
+  const context = contextInFile(configuration, name);
+  const groups = Object.entries(configuration.groups).filter(([, members]) => members.includes(name));
+  const emptied = groups.filter(([, members]) => members.length === 1).map(([group]) => group);
+  requireUnused(configuration, [name, ...emptied]);
+  let wasCurrent = false;
+  editFile(writableFile(configuration), (document) => {
+    document.deleteIn(['contexts', name]);
+    wasCurrent = document.get('currentContext') === name;
+    if (wasCurrent) document.delete('currentContext');
+    for (const [group] of groups) {
+      const members = document.getIn(['groups', group]);
+      if (emptied.includes(group)) document.deleteIn(['groups', group]);
+      else if (isSeq(members)) members.items = members.items.filter((item) => !isNamed(item, name));
+    }
+  });
+  return { context, groups: groups.map(([group]) => group), wasCurrent };
+}
+
+/**
+ * Renames a context in the configuration file, also where groups, jobs, other contexts or `currentContext` name it.
+ *
+ * @throws TokenctlError `not_found` if the file has no such context, `usage` for a new name that is invalid or taken
+ */
+export function renameContext(configuration: Configuration, name: string, to: string): void {
+  contextInFile(configuration, name);
+  requireFreeName(configuration, to, false);
+  editFile(writableFile(configuration), (document) => {
+    renameKey(document.get('contexts'), name, to);
+    if (document.get('currentContext') === name) document.set('currentContext', to);
+    for (const group of Object.keys(configuration.groups))
+      renameIn(document.getIn(['groups', group]), name, to);
+    for (const job of Object.keys(configuration.jobs)) {
+      renameIn(document.getIn(['jobs', job, 'contexts']), name, to);
+    }
+  });
+}
+
+/** Renames a context in the map of contexts, and where others name it as their database. */
+function renameKey(contexts: unknown, name: string, to: string): void {
+  if (!isMap(contexts)) return;
+  for (const { key, value } of contexts.items) {
+    if (isScalar(key) && key.value === name) key.value = to;
+    if (isMap(value) && value.get('databaseContext') === name) value.set('databaseContext', to);
+  }
+}
+
+function renameIn(list: unknown, name: string, to: string): void {
+  if (!isSeq(list)) return;
+  for (const item of list.items) if (isScalar(item) && item.value === name) item.value = to;
+}
+
+function isNamed(item: unknown, name: string): boolean {
+  return isScalar(item) && item.value === name;
+}
+
+/** A context that the file holds, which those of the environment and of flags are not. */
+function contextInFile(configuration: Configuration, name: string): NamedContext {
   const { [ENVIRONMENT_CONTEXT]: _, ...inFile } = configuration.contexts;
   if (namesSeveral(configuration, name)) throw severalContexts(name);
   if (!Object.hasOwn(inFile, name)) throw noSuchContext(name, Object.keys(inFile));
-  editFile(writableFile(configuration), (document) => document.set('currentContext', name));
+  return contextOf(configuration, name);
+}
+
+/** Refuses the removal of names that would leave a configuration that cannot be read. */
+function requireUnused({ contexts, jobs }: Configuration, names: readonly string[]): void {
+  const others = Object.entries(contexts).filter(
+    ([, { url, ...context }]) =>
+      url !== undefined && names.includes((context as RestContext).databaseContext ?? ''),
+  );
+  const users = [
+    ...others.map(([other]) => `the context "${other}" (databaseContext)`),
+    ...jobsIn(jobs, names).map((job) => `the job "${job}"`),
+  ];
+  if (users.length === 0) return;
+  throw new TokenctlError('usage', `The context is used by ${users.join(', ')}`, {
+    hint: 'Change the configuration file there first.',
+  });
+}
+
+/** The jobs that name one of these contexts or groups. */
+export function jobsIn(jobs: Configuration['jobs'], names: readonly string[]): string[] {
+  return Object.entries(jobs).flatMap(([job, { contexts }]) =>
+    contexts?.some((each) => names.includes(each)) === true ? [job] : [],
+  );
 }
 
 function noSuchContext(name: string, known: readonly string[]): TokenctlError {

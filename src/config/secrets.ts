@@ -93,17 +93,27 @@ function openSecret(path: string): number {
   }
 }
 
+/** Where {@link storeSecret} keeps a secret of a context. */
+export function storedSecretPath({
+  configurationFile,
+  context,
+  kind,
+}: {
+  readonly configurationFile: string;
+  readonly context: string;
+  readonly kind: string;
+}): string {
+  return join(dirname(configurationFile), 'secrets', `${context}.${kind}`);
+}
+
 /**
  * Keeps a secret of a context in a file of its own, which only the owner can read, beside the
  * configuration file. An earlier secret of that context is replaced in one step.
  *
  * @returns the file's path
  */
-export function storeSecret(
-  secret: Secret,
-  { configurationFile, context, kind }: { configurationFile: string; context: string; kind: string },
-): string {
-  const path = join(dirname(configurationFile), 'secrets', `${context}.${kind}`);
+export function storeSecret(secret: Secret, place: Parameters<typeof storedSecretPath>[0]): string {
+  const path = storedSecretPath(place);
   replaceFile(path, `${secret.reveal()}\n`);
   return path;
 }

@@ -30,8 +30,24 @@ function checkText(checked: CheckedTarget): string {
   return `${lines.join('\n')}\n`;
 }
 
+/** The result of `whoami`. */
+export function identityResult(checked: Omit<CheckedTarget, 'warnings'>): Report {
+  const { context, address, identity, credential, ownToken } = checked;
+  return report({
+    json: { context, address, identity, credential, ownToken },
+    text: () =>
+      [
+        `${identityText(checked)}, ${CREDENTIALS[credential]}`,
+        `  At:       ${address} (context ${context})`,
+        ...expiryLines(checked),
+      ]
+        .map((line) => `${line}\n`)
+        .join(''),
+  });
+}
+
 /** When the own token expires; nothing without one. */
-function expiryLines({ credential, ownToken: own }: CheckedTarget): string[] {
+function expiryLines({ credential, ownToken: own }: Omit<CheckedTarget, 'warnings'>): string[] {
   if (credential !== 'token') return [];
   if (own === null) return ['  Expires:  unknown: this target does not list the token of this context'];
   const { ids, earliest, latest } = own;
@@ -68,7 +84,7 @@ function identityText({
   identity: { username, isSuperuser, isSystemAuditor },
   visibility,
   credential,
-}: CheckedTarget) {
+}: Omit<CheckedTarget, 'warnings'>) {
   const name = printable.value(username);
   if (credential === 'database_role') return name;
   if (isSuperuser) return `${name} (superuser)`;

@@ -1,8 +1,10 @@
 import type { Configuration } from '../../config/configuration.ts';
-import type { NamedContext } from '../../config/contexts.ts';
+import { jobsIn, type NamedContext } from '../../config/contexts.ts';
 import type { DatabaseContext } from '../../config/schema.ts';
 import type { DatabaseSetting, SecretReference } from '../../config/value-schemas.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
+import { printable } from '../../reports/tables/text.ts';
 
 /** A context as `--json` shows it. */
 export type ContextJson = RestContextJson | DatabaseContextJson;
@@ -122,5 +124,59 @@ export function chosenResult(name: string, overriddenBy: string | undefined): Re
   return report({
     json: { currentContext: name, overriddenBy: override === '' ? null : overriddenBy },
     text: () => `The current context is "${name}".\n${override}`,
+  });
+}
+
+/** A context of the configuration, as a command's result. */
+export function shownContextResult(configuration: Configuration, context: NamedContext): Report {
+  const { name } = context;
+  const isCurrent = name === configuration.currentContext;
+  const shown = contextToJson(context, isCurrent);
+  const groups = groupsOf(configuration, name);
+  const jobs = jobsIn(configuration.jobs, [name, ...groups]);
+  const rows: [string, string | undefined][] = [
+    ['Address', addressText(shown)],
+    ...(shown.kind === 'rest'
+      ? ([
+          ['User name', shown.username],
+          ['Credential', credentialText(shown)],
+          ['TLS', shown.verifyTls ? undefined : 'the certificate is not verified'],
+          ['CA file', shown.caFile],
+          ['Component', shown.component],
+          ['Database', shown.databaseContext],
+        ] satisfies typeof rows)
+      : []),
+    ['Groups', groups.length === 0 ? undefined : groups.join(', ')],
+    ['Jobs', jobs.length === 0 ? undefined : jobs.join(', ')],
+  ];
+  return report({
+    json: { ...shown, groups, jobs },
+    text: () =>
+      [
+        `Context "${name}"${isCurrent ? ', the current one' : ''}`,
+        ...rows.flatMap(([label, value]) =>
+          value === undefined ? [] : [`  ${`${label}:`.padEnd(11)} ${printable.value(value)}`],
+        ),
+      ]
+        .map((line) => `${line}\n`)
+        .join(''),
+  });
+}
+
+/**
+ * The name of the current context, as a command's result.
+ *
+ * Without one, the command fails with `configuration`, so that scripts notice.
+ */
+export function currentResult(currentContext: string | undefined): Report {
+  return report({
+    json: { currentContext: currentContext ?? null },
+    text: () => (currentContext === undefined ? '' : `${currentContext}\n`),
+    failure:
+      currentContext === undefined
+        ? new TokenctlError('configuration', 'No context is selected', {
+            hint: 'Select one: tokenctl context use NAME',
+          })
+        : undefined,
   });
 }

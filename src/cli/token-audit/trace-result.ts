@@ -54,14 +54,22 @@ function traceText(trace: TokenTrace): string {
   return `${lines.join('\n')}\n`;
 }
 
-function facts({ token, made }: TokenTrace): [name: string, value: string][] {
+function facts({ token, made }: TokenTrace): (readonly [name: string, value: string])[] {
   const maker = made === null ? '' : `, by ${made.actor?.username ?? 'an unknown user'}`;
   if (token === null) {
     return [
       ['state', 'deleted, or not visible to you'],
-      ...(made === null ? [] : [['created', timeText(made.at) + maker] satisfies [string, string]]),
+      ...(made === null ? [] : [['created', timeText(made.at) + maker] as const]),
     ];
   }
+  return tokenFacts(token, maker);
+}
+
+/** What the target lists of a token: names and values. */
+export function tokenFacts(
+  token: NonNullable<TokenTrace['token']>,
+  maker = '',
+): (readonly [name: string, value: string])[] {
   const { user, application, scope, description, created, expires, hasRefreshToken, fingerprint } = token;
   return [
     ['created', timeText(created) + maker],
@@ -72,7 +80,7 @@ function facts({ token, made }: TokenTrace): [name: string, value: string][] {
     ['expires', expiryText(expires)],
     ['last used', lastUse(token)],
     ['refresh', hasRefreshToken ? 'has a refresh token' : 'none'],
-    ...(fingerprint === null ? [] : [['fingerprint', fingerprint] satisfies [string, string]]),
+    ...(fingerprint === null ? [] : [['fingerprint', fingerprint] as const]),
   ];
 }
 

@@ -66,7 +66,7 @@ export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace
       return null;
     }
   };
-  const token = await tokenOf(target, tokenId, clock);
+  const token = await readToken(target, tokenId, clock);
   const activity = (await told('history', () => historyOf(target, tokenId))) ?? [];
   const entries = await entriesOfToken(options);
   if (token === null && activity.length === 0 && entries.length === 0) throw unknown(tokenId);
@@ -81,7 +81,13 @@ export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace
   return { tokenId, token, made, history, ownerActivity, entries, notTold };
 }
 
-async function tokenOf(target: Target, tokenId: number, clock: Clock): Promise<TokenTrace['token']> {
+/**
+ * A token by its id, with the day of its last use where the target does not show the time.
+ *
+ * @returns Null if it is not listed.
+ * @throws Whatever the target throws.
+ */
+export async function readToken(target: Target, tokenId: number, clock: Clock): Promise<TokenTrace['token']> {
   for await (const token of target.tokens({ ids: [tokenId] })) {
     return token.lastUsed === undefined ? await withLastUse(target, token, clock) : token;
   }

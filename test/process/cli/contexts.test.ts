@@ -181,3 +181,66 @@ describe('context use and list', () => {
     expect(stderr).toContain('Did you mean "production"?');
   });
 });
+
+describe('context show, current, rename and remove', () => {
+  const lab = ['add', 'lab', ...URL_FLAG, '--token-stdin'];
+
+  test('show what is configured, and which one is current', async () => {
+    const { run, token } = home();
+    expect(await run(['current'])).toMatchObject({ code: 2, stderr: expect.stringContaining('No context') });
+    await run(['add', 'live', ...URL_FLAG, '--token-file', token, '--group', 'prod']);
+    await run(lab, { input: 's3cr3t' });
+    expect(await run(['current'])).toMatchObject({ code: 0, stdout: 'live\n' });
+    const shown = await run(['show', 'live']);
+    expect(shown.stdout).toContain('Context "live", the current one');
+    expect(shown.stdout).toContain('prod');
+    const other = JSON.parse((await run(['show', 'lab', '--json'])).stdout);
+    expect(other).toMatchObject({ name: 'lab', current: false, groups: [], jobs: [] });
+    expect((await run(['show', 'lab'])).stdout).not.toContain('current');
+    expect(await run(['show', 'lob'])).toMatchObject({ code: 2, stderr: expect.stringContaining('"lab"') });
+  });
+
+  test('rename a context wherever it is named', async () => {
+    const { run, token, config } = home();
+    await run(['add', 'live', ...URL_FLAG, '--token-file', token, '--group', 'prod']);
+    await run(lab, { input: 's3cr3t' });
+    const more = '# ours\njobs:\n  nightly: { job: token-audit, schedule: "0 3 * * *", contexts: [live] }\n';
+    writeFileSync(config, readFileSync(config, 'utf8') + more);
+    expect(await run(['rename', 'live', 'lab'])).toMatchObject({ code: 2 });
+    expect(await run(['rename', 'live', 'east'])).toMatchObject({ code: 0, stderr: '' });
+    const text = readFileSync(config, 'utf8');
+    expect(text).not.toContain('live');
+    expect(text).toContain('# ours');
+    expect(JSON.parse((await run(['show', '--json'])).stdout)).toMatchObject({
+      name: 'east',
+      current: true,
+      groups: ['prod'],
+      jobs: ['nightly'],
+    });
+    const used = await run(['remove', 'east']);
+    expect([used.code, used.stderr]).toEqual([2, expect.stringContaining('the job "nightly"')]);
+    expect(readFileSync(config, 'utf8')).toBe(text);
+  });
+
+  test('remove a context with the credential that was stored for it, and no other file', async () => {
+    const { run, token, folder, config } = home();
+    await run(['add', 'live', ...URL_FLAG, '--token-file', token, '--group', 'prod']);
+    await run(lab, { input: 's3cr3t' });
+    const stored = join(folder, '.config/tokenctl/secrets/lab.token');
+    const kept = await run(['remove', 'lab', '--keep-credential', '--json']);
+    expect([JSON.parse(kept.stdout).deletedCredential, existsSync(stored)]).toEqual([null, true]);
+    await run([...lab, '--replace'], { input: 's3cr3t' });
+    expect(JSON.parse((await run(['remove', 'lab', '--json'])).stdout)).toEqual({
+      name: 'lab',
+      file: config,
+      groups: [],
+      wasCurrent: false,
+      deletedCredential: stored,
+    });
+    expect(existsSync(stored)).toBe(false);
+    const last = await run(['remove', 'live']);
+    expect(last.stdout).toContain('No context is current now');
+    expect(existsSync(token)).toBe(true);
+    expect(await run(['list'])).toMatchObject({ code: 0, stdout: '' });
+  });
+});

@@ -16,6 +16,10 @@ interface TokenJson {
   readonly lastUsedOn?: string | null;
 }
 
+function withoutTokens({ accessTokens: _, ...user }: { readonly accessTokens?: number }): object {
+  return user;
+}
+
 describe('tokens list', () => {
   test('prints one JSON array, a token a line', async () => {
     const { stdout, stderr, code } = await home().run(['tokens', 'list', '--json']);
@@ -170,6 +174,46 @@ describe('tokens list', () => {
     const days = (JSON.parse(last.stdout) as TokenJson[]).map(({ lastUsedOn }) => lastUsedOn ?? '');
     expect(days).toEqual(days.toSorted().reverse());
     expect(await run(['tokens', 'list', '--last-used', '--limit', '1'])).toMatchObject({ code: 0 });
+  });
+
+  test('users, applications and single tokens are shown with what they have', async () => {
+    const { run } = home();
+    const json = async (...args: string[]) => JSON.parse((await run([...args, '--json'])).stdout);
+    const tokens = (await json('tokens', 'list')) as TokenJson[];
+    const ofBackup = tokens.filter(({ user }) => user.username === 'backup');
+    const users = await json('users', 'list', '--tokens');
+    expect(users.find(({ username }: { username: string }) => username === 'backup')).toMatchObject({
+      isActive: true,
+      accessTokens: ofBackup.length,
+    });
+    const left = await json('users', 'list', '--inactive');
+    expect(left.length).toBeGreaterThan(0);
+    expect(left.every(({ isActive }: { isActive: boolean }) => !isActive)).toBe(true);
+    expect(left).toEqual(users.filter(({ isActive }: { isActive: boolean }) => !isActive).map(withoutTokens));
+    expect((await run(['users', 'list', '--user', 'ci-*'])).stdout).toMatch(/^ID +USER +STATE/);
+    expect(await json('users', 'show', 'backup')).toMatchObject({
+      user: { username: 'backup', isActive: true },
+      accessTokens: { total: ofBackup.length },
+      refreshTokens: null,
+      sessions: null,
+    });
+    expect(await run(['users', 'show', 'backap'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Did you mean "backup"?'),
+    });
+    const applications = await json('applications', 'list', '--tokens');
+    const issued = applications.reduce(
+      (sum: number, each: { accessTokens: number }) => sum + each.accessTokens,
+      0,
+    );
+    expect(issued).toBe(tokens.filter(({ application }) => application !== null).length);
+    const endless = tokens.find(({ expires }) => Date.parse(expires) > Date.now() + 36_525 * 86_400_000);
+    const shown = await json('tokens', 'show', String(endless?.id));
+    expect(shown).toMatchObject({ token: { id: endless?.id }, owner: { username: endless?.user.username } });
+    expect(shown.findings.map(({ rule }: { rule: string }) => rule)).toContain('never-expires');
+    expect(shown.token.lastUsedOn === null || /^\d{4}-\d\d-\d\d$/.test(shown.token.lastUsedOn)).toBe(true);
+    expect(await run(['tokens', 'show', '999999'])).toMatchObject({ code: 2 });
+    expect((await run(['whoami'])).stdout).toMatch(/^admin \(superuser\), with a password\n/);
   });
 
   test('a user that does not exist is an error, not an empty list', async () => {

@@ -1,0 +1,45 @@
+import { boolean, string } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+/** Lists applications. */
+export default class ApplicationsList extends TokenctlCommand {
+  static override summary = 'List OAuth2 applications';
+
+  static override description =
+    `Lists the applications that you may see, with client type, grant type and age. Client secrets are neither read nor \
+shown.
+
+With --json, prints an array of id, name, clientType, grantType, created and, with --tokens, accessTokens.`;
+
+  static override examples = ['<%= config.bin %> <%= command.id %> --tokens'];
+
+  static override flags = {
+    application: string({
+      summary: 'List this application; * and ? match any.',
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'NAME',
+    }),
+    tokens: boolean({ summary: 'Count the access tokens of each application: reads all tokens.' }),
+    ...csvFlag,
+    ...allContextsFlag,
+  };
+
+  async run(): Promise<Result> {
+    const { flags } = await this.input(ApplicationsList);
+    const { listApplications } = await import('../../src/operations/users/users.ts');
+    const { noteLimit } = await import('../../src/cli/output/streams.ts');
+    const { applicationListing } = await import('../../src/cli/users/user-view.ts');
+    return await this.inContexts(flags, null, async ({ runtime }) => {
+      const applications = await listApplications({
+        target: await runtime.target(),
+        applications: flags.application?.map((pattern) => ({ pattern })),
+        countTokens: flags.tokens === true,
+      });
+      await noteLimit(runtime);
+      return applicationListing(applications);
+    });
+  }
+}

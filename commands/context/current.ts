@@ -1,0 +1,21 @@
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+/** Prints the name of the current context. */
+export default class ContextCurrent extends TokenctlCommand {
+  static override summary = 'Print the name of the current context';
+
+  static override description =
+    `Includes what TOKENCTL_CONTEXT, CONTROLLER_HOST or TOKENCTL_DATABASE selects in this shell.
+
+With --json, prints currentContext (null if none is selected).`;
+
+  static override examples = ['<%= config.bin %> <%= command.id %>'];
+
+  async run(): Promise<Result> {
+    const { flags } = await this.input(ContextCurrent);
+    const runtime = await this.runtime(flags);
+    const { currentResult } = await import('../../src/cli/contexts/context-view.ts');
+    return currentResult(runtime.configuration.currentContext);
+  }
+}

@@ -1,0 +1,34 @@
+import { string } from '@oclif/core/args';
+import { boolean } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+/** Removes a context from the configuration. */
+export default class ContextRemove extends TokenctlCommand {
+  static override summary = 'Remove a context';
+
+  static override description =
+    `Removes the context from the configuration file and its groups, and deletes the file in which context add stored its \
+credential. Files and variables of your own stay. A context that a job or another context names is not removed. Nothing \
+changes at the controller: a token of the context stays valid.
+
+With --json, prints name, file (the configuration file), groups (that it was in), wasCurrent and deletedCredential (the \
+file; null for none).`;
+
+  static override examples = ['<%= config.bin %> <%= command.id %> lab'];
+
+  static override args = {
+    name: string({ description: 'The name of the context.', required: true, ignoreStdin: true }),
+  };
+
+  static override flags = {
+    'keep-credential': boolean({ summary: 'Keep the file with the stored credential.' }),
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(ContextRemove);
+    const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
+    const { removalFlow } = await import('../../src/cli/contexts/edit-context.ts');
+    return removalFlow(runtime.configuration, args.name, flags['keep-credential'] === true);
+  }
+}

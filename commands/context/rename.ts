@@ -1,0 +1,28 @@
+import { string } from '@oclif/core/args';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+/** Renames a context. */
+export default class ContextRename extends TokenctlCommand {
+  static override summary = 'Rename a context';
+
+  static override description =
+    `Renames the context in the configuration file, also where groups, jobs and other contexts name it. The audit log \
+keeps the old name in its entries; incidents are found by the address of the controller.
+
+With --json, prints name, renamedFrom and file (the configuration file).`;
+
+  static override examples = ['<%= config.bin %> <%= command.id %> lab staging'];
+
+  static override args = {
+    name: string({ description: 'The name of the context.', required: true, ignoreStdin: true }),
+    to: string({ description: 'Its new name.', required: true, ignoreStdin: true }),
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(ContextRename);
+    const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
+    const { renamingFlow } = await import('../../src/cli/contexts/edit-context.ts');
+    return renamingFlow(runtime.configuration, args.name, args.to);
+  }
+}

@@ -1,0 +1,32 @@
+import { string } from '@oclif/core/args';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+/** Shows the settings of a context. */
+export default class ContextShow extends TokenctlCommand {
+  static override summary = 'Show the settings of a context';
+
+  static override description =
+    `Reads the configuration only, and sends nothing. tokenctl context check tries the connection.
+
+With --json, prints what context list prints of it, with groups and jobs (the names of the jobs that name it or one of its \
+groups).`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %>',
+    '<%= config.bin %> <%= command.id %> production --json',
+  ];
+
+  static override args = {
+    name: string({ description: 'The context to show. Default: the current one.', ignoreStdin: true }),
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(ContextShow);
+    const { configuration } = await this.runtime({ ...flags, context: undefined });
+    const { contextOf } = await import('../../src/config/contexts.ts');
+    const { shownContextResult } = await import('../../src/cli/contexts/context-view.ts');
+    const name = args.name ?? flags.context ?? configuration.currentContext;
+    return shownContextResult(configuration, contextOf(configuration, name));
+  }
+}

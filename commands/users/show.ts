@@ -1,0 +1,35 @@
+import { string } from '@oclif/core/args';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+/** Shows what a user is and has. */
+export default class UsersShow extends TokenctlCommand {
+  static override summary = 'Show a user with tokens and sessions';
+
+  static override description =
+    `Shows state, role, identity provider, last login, last change by the activity stream, and the number of access \
+tokens; in a database context also of refresh tokens and sessions.
+
+With --json, prints user (as in users list), lastChange (null for none, or if it may not be read), accessTokens (total, \
+write, neverExpire, expired, withRefreshToken, byApplication), refreshTokens (live, expired, orphaned; null if the target \
+does not list them), sessions (the number; null likewise) and visibility (as in context check).`;
+
+  static override examples = ['<%= config.bin %> <%= command.id %> alice'];
+
+  static override args = {
+    name: string({ description: 'The name of the user.', required: true, ignoreStdin: true }),
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(UsersShow);
+    const runtime = await this.runtime(flags);
+    const { showUser } = await import('../../src/operations/users/users.ts');
+    const { noteLimit } = await import('../../src/cli/output/streams.ts');
+    const { shownUserResult } = await import('../../src/cli/users/user-view.ts');
+    const description = await runtime.description();
+    const target = await runtime.target();
+    const shown = await showUser({ target, description, name: args.name, clock: runtime.clock });
+    await noteLimit(runtime);
+    return shownUserResult(shown, description.visibility);
+  }
+}

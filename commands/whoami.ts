@@ -1,0 +1,31 @@
+import { TokenctlCommand } from '../src/cli/base-command.ts';
+import { allContextsFlag } from '../src/cli/flags.ts';
+import type { Result } from '../src/reports/tables/result.ts';
+
+/** Shows who the caller is at the controller. */
+export default class WhoAmI extends TokenctlCommand {
+  static override summary = 'Show who you are at the controller';
+
+  static override description =
+    `Asks the controller, so that a wrong or expired credential is an error. tokenctl context check shows more.
+
+With --json, prints context, address, identity (id, username, isSuperuser, isSystemAuditor), credential and ownToken (as in \
+context check).`;
+
+  static override examples = ['<%= config.bin %> <%= command.id %>'];
+
+  static override flags = { ...allContextsFlag };
+
+  async run(): Promise<Result> {
+    const { flags } = await this.input(WhoAmI);
+    const { ownToken } = await import('../src/operations/contexts/own-token.ts');
+    const { identityResult } = await import('../src/cli/contexts/check-result.ts');
+    return await this.inContexts(flags, null, async ({ runtime }) => {
+      const description = await runtime.description();
+      return identityResult({
+        ...description,
+        ownToken: await ownToken(await runtime.target(), description),
+      });
+    });
+  }
+}

@@ -1,0 +1,64 @@
+import { existsSync, rmSync } from 'node:fs';
+import { type Configuration, writableFile } from '../../config/configuration.ts';
+import { removeContext, renameContext } from '../../config/contexts.ts';
+import { storedSecretPath } from '../../config/secrets.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+
+/**
+ * Removes a context from the configuration file, and the credential that `context add` stored for it.
+ *
+ * @throws TokenctlError as `removeContext` does; `partly_done` if the credential cannot be deleted.
+ */
+export function removalFlow(configuration: Configuration, name: string, keepCredential: boolean): Report {
+  const file = writableFile(configuration);
+  const { context, groups, wasCurrent } = removeContext(configuration, name);
+  const { token, password } = { token: undefined, password: undefined, ...context };
+  const reference = token ?? password;
+  const stored = storedSecretPath({
+    configurationFile: file,
+    context: name,
+    kind: token === undefined ? 'password' : 'token',
+  });
+  const isStored = reference !== undefined && 'file' in reference && reference.file === stored;
+  const isShared = Object.entries(configuration.contexts).some(
+    ([other, settings]) => other !== name && JSON.stringify(settings).includes(JSON.stringify(stored)),
+  );
+  const deleted = isStored && !isShared && !keepCredential && existsSync(stored) ? stored : null;
+  if (deleted !== null) deleteFile(deleted);
+  return report({
+    json: { name, file, groups, wasCurrent, deletedCredential: deleted },
+    text: () =>
+      [
+        `Removed context "${name}" from ${file}.`,
+        ...(groups.length === 0 ? [] : [`It was in the groups ${groups.join(', ')}.`]),
+        ...(deleted === null ? [] : [`Deleted its stored credential, ${deleted}.`]),
+        ...(wasCurrent ? ['No context is current now. Select one: tokenctl context use NAME'] : []),
+      ]
+        .map((line) => `${line}\n`)
+        .join(''),
+  });
+}
+
+function deleteFile(path: string): void {
+  try {
+    rmSync(path);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new TokenctlError(
+      'partly_done',
+      `The context was removed, but ${path} cannot be deleted (${code})`,
+      { hint: 'Delete the file: it contains the credential of the context.', cause },
+    );
+  }
+}
+
+/** Renames a context in the configuration file. Throws as `renameContext` does. */
+export function renamingFlow(configuration: Configuration, name: string, to: string): Report {
+  const file = writableFile(configuration);
+  renameContext(configuration, name, to);
+  return report({
+    json: { name: to, renamedFrom: name, file },
+    text: () => `Renamed context "${name}" to "${to}" in ${file}.\n`,
+  });
+}

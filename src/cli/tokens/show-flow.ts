@@ -1,0 +1,94 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Finding } from '../../domain/policy/judge.ts';
+import { severities } from '../../domain/policy/rule.ts';
+import { patternOf } from '../../domain/selector.ts';
+import type { Token } from '../../domain/token.ts';
+import { resolveTokenIds } from '../../operations/resolve-names.ts';
+import { auditTokens } from '../../operations/token-audit/audit-tokens.ts';
+import { readToken } from '../../operations/token-audit/trace-token.ts';
+import { type ListedUser, listUsers } from '../../operations/users/users.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { printable } from '../../reports/tables/text.ts';
+import { tokenToJson } from '../../reports/tables/token-view.ts';
+import { noteLimit } from '../output/streams.ts';
+import { policyOf } from '../token-audit/audit-flow.ts';
+import { tokenFacts } from '../token-audit/trace-result.ts';
+import { ownerStateText, userToJson } from '../users/user-view.ts';
+
+/**
+ * Shows a token with its owner and what the policy finds about it alone.
+ *
+ * @throws TokenctlError `not_found` for a token that is not listed, `permission_refused` for an account that sees only
+ * part; and as the policy and the audit do.
+ */
+export async function shownTokenFlow(
+  runtime: Runtime,
+  tokenId: number,
+  flags: { readonly policy?: string | undefined },
+): Promise<Report> {
+  const { clock } = runtime;
+  const target = await runtime.target();
+  const token = await readToken(target, tokenId, clock);
+  if (token === null) {
+    await resolveTokenIds(target, [tokenId]);
+    throw new TokenctlError('not_found', `Token ${tokenId} is not listed`, {
+      hint: `For a deleted token: tokenctl tokens trace ${tokenId}`,
+    });
+  }
+  const owner = token.user === null ? null : await ownerOf(runtime, token.user.username);
+  const policy = policyOf(runtime, flags);
+  const audit = await auditTokens({ target, policy, clock, selector: { ids: [tokenId] } });
+  const findings = (await Array.fromAsync(audit.findings)).filter(({ subject }) => subject.kind === 'token');
+  findings.sort((one, other) => severities.indexOf(other.severity) - severities.indexOf(one.severity));
+  const { notChecked } = audit.summary();
+  const { visibility } = await runtime.description();
+  await noteLimit(runtime);
+  return report({
+    json: {
+      token: tokenToJson(token),
+      owner: owner === null ? null : userToJson(owner),
+      findings: findings.map(({ rule, severity, message }) => ({ rule, severity, message })),
+      notChecked,
+      visibility,
+    },
+    text: () => shownText({ token, owner, findings, notChecked }),
+  });
+}
+
+/** Null if the account does not see the owner. */
+async function ownerOf(runtime: Runtime, username: string): Promise<ListedUser | null> {
+  try {
+    const target = await runtime.target();
+    const [owner] = await Array.fromAsync(listUsers({ target, users: [{ pattern: patternOf(username) }] }));
+    return owner ?? null;
+  } catch (error) {
+    if (error instanceof TokenctlError && (error.code === 'permission_refused' || error.code === 'not_found'))
+      return null;
+    throw error;
+  }
+}
+
+function shownText(shown: {
+  readonly token: Token;
+  readonly owner: ListedUser | null;
+  readonly findings: readonly Finding[];
+  readonly notChecked: readonly { readonly rule: string; readonly why: string }[];
+}): string {
+  const { token, owner, findings, notChecked } = shown;
+  const facts = tokenFacts(token).map(([name, value]): readonly [string, string] => [
+    name,
+    name === 'owner' && owner !== null ? `${value} (${ownerStateText(owner)})` : value,
+  ]);
+  const lines = [
+    `Token ${token.id}`,
+    ...facts.map(([name, value]) => `  ${name.padEnd(12)}${printable.value(value)}`),
+    '',
+    findings.length === 0 ? 'No findings.' : 'Findings',
+    ...findings.map(
+      ({ rule, severity, message }) => `  ${severity.padEnd(9)}${rule}: ${printable.value(message)}`,
+    ),
+    ...notChecked.map(({ rule, why }) => `  Not checked: ${rule}: ${printable.value(why)}.`),
+  ];
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,180 @@
+import type { Visibility } from '../../domain/claims.ts';
+import type { User } from '../../domain/token.ts';
+import type { ListedApplication, ListedUser, ShownUser } from '../../operations/users/users.ts';
+import { type Column, type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
+import { countText, dayText, numberText, printable, timeText } from '../../reports/tables/text.ts';
+
+/** The JSON form of a user; null where the target does not tell. */
+export function userToJson(user: User): object {
+  return {
+    id: user.id,
+    username: user.username,
+    isActive: user.isActive ?? null,
+    isSuperuser: user.isSuperuser,
+    isSystemAuditor: user.isSystemAuditor ?? null,
+    externalAccount: user.externalAccount,
+    lastLogin: user.lastLogin?.toISOString() ?? null,
+  };
+}
+
+/** Users as a command's result. */
+export function userListing(rows: AsyncIterable<ListedUser>): Listing<ListedUser> {
+  return listing<ListedUser>({
+    rows,
+    columns: [
+      { name: 'id', cell: ({ id }) => String(id), whole: true },
+      { name: 'user', cell: ({ username }) => username, whole: true },
+      { name: 'state', cell: stateText, whole: true },
+      { name: 'role', cell: roleText, only: 'unlessEmpty' },
+      { name: 'external', cell: ({ externalAccount }) => externalAccount ?? '', only: 'unlessEmpty' },
+      {
+        name: 'last_login',
+        cell: ({ lastLogin }) => (lastLogin === null ? 'never' : timeText(lastLogin)),
+        csv: ({ lastLogin }) => (lastLogin === null ? '' : timeText(lastLogin)),
+        short: ({ lastLogin }) => (lastLogin === null ? 'never' : dayText(lastLogin)),
+        whole: true,
+      },
+      tokensColumn(),
+    ],
+    json: ({ accessTokens, ...user }) => ({
+      ...userToJson(user),
+      ...(accessTokens !== undefined && { accessTokens }),
+    }),
+    none: 'No users.',
+  });
+}
+
+function tokensColumn<Row extends { readonly accessTokens?: number }>(): Column<Row> {
+  return {
+    name: 'tokens',
+    cell: ({ accessTokens }) => (accessTokens === undefined ? '' : numberText(accessTokens)),
+    csv: ({ accessTokens }) => String(accessTokens ?? ''),
+    only: 'unlessEmpty',
+    whole: true,
+  };
+}
+
+function stateText({ isActive }: User): string {
+  if (isActive === undefined) return 'unknown';
+  return isActive ? 'active' : 'deactivated';
+}
+
+/** State, role and identity provider of a user, in a few words. */
+export function ownerStateText(user: User): string {
+  const external = user.externalAccount === null ? '' : `external: ${user.externalAccount}`;
+  return [stateText(user), roleText(user), external].filter((part) => part !== '').join(', ');
+}
+
+function roleText({ isSuperuser, isSystemAuditor }: User): string {
+  if (isSuperuser) return 'superuser';
+  return isSystemAuditor === true ? 'system auditor' : '';
+}
+
+/** Applications as a command's result. */
+export function applicationListing(rows: readonly ListedApplication[]): Listing<ListedApplication> {
+  return listing<ListedApplication>({
+    rows,
+    columns: [
+      { name: 'id', cell: ({ id }) => String(id), whole: true },
+      { name: 'application', cell: ({ name }) => name, whole: true },
+      { name: 'client_type', cell: ({ clientType }) => clientType },
+      { name: 'grant_type', cell: ({ grantType }) => grantType },
+      {
+        name: 'created',
+        cell: ({ created }) => timeText(created),
+        short: ({ created }) => dayText(created),
+        whole: true,
+      },
+      tokensColumn(),
+    ],
+    json: ({ id, name, clientType, grantType, created, accessTokens }) => ({
+      id,
+      name,
+      clientType,
+      grantType,
+      created: created.toISOString(),
+      ...(accessTokens !== undefined && { accessTokens }),
+    }),
+    none: 'No applications.',
+  });
+}
+
+/** What is known of a user, as a command's result. */
+export function shownUserResult(shown: ShownUser, visibility: Visibility): Report {
+  const { user, lastChange, accessTokens, refreshTokens, sessions } = shown;
+  return report({
+    json: {
+      user: userToJson(user),
+      lastChange: lastChange?.toISOString() ?? null,
+      accessTokens,
+      refreshTokens,
+      sessions,
+      visibility,
+    },
+    text: () =>
+      [
+        `User ${printable.value(user.username)} (id ${user.id})`,
+        ...factsOf(shown).map(([name, value]) => `  ${`${name}:`.padEnd(15)} ${printable.value(value)}`),
+      ]
+        .map((line) => `${line}\n`)
+        .join(''),
+  });
+}
+
+const NOT_LISTED = 'not listed by this target; use a database context';
+
+function factsOf({
+  user,
+  lastChange,
+  accessTokens,
+  refreshTokens,
+  sessions,
+}: ShownUser): (readonly [name: string, value: string])[] {
+  return [
+    ['State', stateText(user)],
+    ['Role', roleText(user) || 'normal user'],
+    ['Account', user.externalAccount === null ? 'local' : `external (${user.externalAccount})`],
+    ['Last login', user.lastLogin === null ? 'never' : timeText(user.lastLogin)],
+    ['Last change', lastChangeText(lastChange)],
+    ['Access tokens', accessTokensText(accessTokens)],
+    ...(accessTokens.byApplication.length === 0
+      ? []
+      : [['Issued to', issuedText(accessTokens.byApplication)] as const]),
+    ['Refresh tokens', refreshTokens === null ? NOT_LISTED : statesText(refreshTokens)],
+    ['Sessions', sessions === null ? NOT_LISTED : numberText(sessions)],
+  ];
+}
+
+function lastChangeText(lastChange: Date | null | undefined): string {
+  if (lastChange === undefined) return 'unknown: the activity stream may not be read';
+  return lastChange === null ? 'never, by the activity stream' : timeText(lastChange);
+}
+
+function accessTokensText({ total, write, neverExpire, expired }: ShownUser['accessTokens']): string {
+  const parts = [
+    ...(write === 0 ? [] : [`${numberText(write)} with scope write`]),
+    ...(neverExpire === 0 ? [] : [`${numberText(neverExpire)} that never expire`]),
+    ...(expired === 0 ? [] : [`${numberText(expired)} expired`]),
+  ];
+  return parts.length === 0 ? numberText(total) : `${numberText(total)} (${parts.join(', ')})`;
+}
+
+/** How many applications are named. */
+const MAX_NAMED = 5;
+
+function issuedText(groups: ShownUser['accessTokens']['byApplication']): string {
+  const named = groups
+    .slice(0, MAX_NAMED)
+    .map(({ name, tokens }) => `${name ?? '(personal)'} ${numberText(tokens)}`);
+  const more = groups.length - named.length;
+  return [...named, ...(more === 0 ? [] : [countText(more, 'more application')])].join(', ');
+}
+
+function statesText({ live, expired, orphaned }: NonNullable<ShownUser['refreshTokens']>): string {
+  const parts = [
+    `${numberText(live)} live`,
+    ...(expired === 0 ? [] : [`${numberText(expired)} expired`]),
+    ...(orphaned === 0 ? [] : [`${numberText(orphaned)} orphaned`]),
+  ];
+  return parts.join(', ');
+}

@@ -1,0 +1,196 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import { expiresNever } from '../../domain/policy/lifetime-rules.ts';
+import { hasExpired } from '../../domain/policy/rule.ts';
+import { type NamePattern, patternOf } from '../../domain/selector.ts';
+import { type Application, allowsWriting, type RefreshTokenState, type User } from '../../domain/token.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import { resolveNames, resolveSelection } from '../resolve-names.ts';
+import { readRefreshLifetime } from '../revocation/plan-revocation.ts';
+import { isRefusal } from '../token-audit/audit-facts.ts';
+import { listRefreshTokens } from '../tokens/list-refresh-tokens.ts';
+
+/** A user of a list. */
+export interface ListedUser extends User {
+  /** How many access tokens the user has; absent if they were not counted. */
+  readonly accessTokens?: number;
+}
+
+/** Which users are listed; criteria that are present must all hold. */
+interface ListUsersOptions {
+  readonly target: Target;
+  /** Names or patterns. */
+  readonly users?: readonly NamePattern[] | undefined;
+  readonly inactive?: boolean;
+  readonly superuser?: boolean;
+  readonly external?: boolean;
+  /** Counts the access tokens of each, in one reading of all tokens. */
+  readonly countTokens?: boolean;
+}
+
+/**
+ * Streams users, ascending by id. A target that does not show who is deactivated is asked for those that are.
+ *
+ * @throws TokenctlError `not_found` for a name or pattern that no user has, and whatever the target throws.
+ */
+export async function* listUsers(options: ListUsersOptions): AsyncIterable<ListedUser> {
+  const { target, users, inactive, superuser, external } = options;
+  const named = users && (await resolveSelection(target, { users })).selector.users;
+  const selector = { ...(named && { names: named }), ...(inactive === true && { inactive: true as const }) };
+  const counts = options.countTokens === true ? await tokensByUser(target) : null;
+  let deactivated: ReadonlySet<number> | null | undefined;
+  for await (const user of target.users(selector)) {
+    if ((superuser === true && !user.isSuperuser) || (external === true && user.externalAccount === null))
+      continue;
+    if (user.isActive === undefined)
+      deactivated ??= inactive === true ? null : await deactivatedIds(target, named);
+    const isActive = user.isActive ?? (inactive === true ? false : activeBy(deactivated, user.id));
+    yield { ...user, isActive, ...(counts && { accessTokens: counts.get(user.id) ?? 0 }) };
+  }
+}
+
+function activeBy(deactivated: ReadonlySet<number> | null | undefined, id: number): boolean | undefined {
+  return deactivated ? !deactivated.has(id) : undefined;
+}
+
+/** Null where the target refuses the question. */
+async function deactivatedIds(
+  target: Target,
+  names: readonly string[] | undefined,
+): Promise<ReadonlySet<number> | null> {
+  try {
+    const found = target.users({ inactive: true, ...(names && { names }) });
+    return new Set(await Array.fromAsync(found, ({ id }) => id));
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return null;
+  }
+}
+
+async function tokensByUser(target: Target): Promise<Map<number, number>> {
+  const counts = new Map<number, number>();
+  for await (const { user } of target.tokens({ all: true })) {
+    if (user !== null) counts.set(user.id, (counts.get(user.id) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** An application of a list. */
+export interface ListedApplication extends Application {
+  /** How many access tokens it has; absent if they were not counted. */
+  readonly accessTokens?: number;
+}
+
+/**
+ * The applications, ascending by id: all, or those of some names or patterns.
+ *
+ * @throws TokenctlError `not_found` for a name or pattern that no application has, and whatever the target throws.
+ */
+export async function listApplications(options: {
+  readonly target: Target;
+  readonly applications?: readonly NamePattern[] | undefined;
+  readonly countTokens?: boolean;
+}): Promise<readonly ListedApplication[]> {
+  const { target, applications } = options;
+  const names = applications && (await resolveSelection(target, { applications })).selector.applications;
+  const found = (await target.applications(names)).toSorted((one, other) => one.id - other.id);
+  if (options.countTokens !== true) return found;
+  const counts = new Map<number, number>();
+  for await (const { application } of target.tokens({ all: true })) {
+    if (application !== null) counts.set(application.id, (counts.get(application.id) ?? 0) + 1);
+  }
+  return found.map((each) => ({ ...each, accessTokens: counts.get(each.id) ?? 0 }));
+}
+
+/** How many access tokens a user has, by what matters about them. */
+interface AccessTokenCounts {
+  readonly total: number;
+  /** With the scope write, expired ones included. */
+  readonly write: number;
+  /** Expire more than a hundred years from now. */
+  readonly neverExpire: number;
+  readonly expired: number;
+  /** Have a refresh token. */
+  readonly withRefreshToken: number;
+  /** The most first; null stands for personal access tokens. */
+  readonly byApplication: readonly { readonly name: string | null; readonly tokens: number }[];
+}
+
+/** What is known of a user. Null means that the target does not list it. */
+export interface ShownUser {
+  readonly user: User;
+  /** The last change by the activity stream: null for none, undefined if the stream may not be read. */
+  readonly lastChange: Date | null | undefined;
+  readonly accessTokens: AccessTokenCounts;
+  /** Of refresh tokens that are not revoked. */
+  readonly refreshTokens: Readonly<Record<Exclude<RefreshTokenState, 'revoked'>, number>> | null;
+  readonly sessions: number | null;
+}
+
+/**
+ * Gathers what a user is and has. Reads only.
+ *
+ * @throws TokenctlError `not_found` for an unknown user, `permission_refused` for one that an account that sees only part
+ * does not see, and whatever the target throws.
+ */
+export async function showUser(options: {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly name: string;
+  readonly clock: Clock;
+}): Promise<ShownUser> {
+  const { target, description, name, clock } = options;
+  await resolveNames(target, { users: [name] });
+  const [user] = await Array.fromAsync(listUsers({ target, users: [{ pattern: patternOf(name) }] }));
+  // It was deleted since.
+  if (user === undefined) throw new TokenctlError('not_found', `No user named "${name}"`);
+  const { capabilities } = description;
+  return {
+    user,
+    lastChange: await lastChangeOf(target, user.id),
+    accessTokens: await countAccessTokens(target, name, clock.now()),
+    refreshTokens: capabilities.refreshTokens ? await countRefreshTokens(target, name, clock) : null,
+    sessions: capabilities.sessions
+      ? (await Array.fromAsync(target.sessions({ userIds: [user.id] }))).length
+      : null,
+  };
+}
+
+async function lastChangeOf(target: Target, userId: number): Promise<Date | null | undefined> {
+  try {
+    return (await target.lastChanges([userId])).get(userId) ?? null;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return undefined;
+  }
+}
+
+async function countAccessTokens(target: Target, name: string, now: Date): Promise<AccessTokenCounts> {
+  const counts = { total: 0, write: 0, neverExpire: 0, expired: 0, withRefreshToken: 0 };
+  const byApplication = new Map<string | null, number>();
+  for await (const token of target.tokens({ users: [name] })) {
+    counts.total += 1;
+    counts.write += Number(allowsWriting(token));
+    counts.neverExpire += Number(expiresNever(token, now));
+    counts.expired += Number(hasExpired(token, now));
+    counts.withRefreshToken += Number(token.hasRefreshToken);
+    const application = token.application?.name ?? null;
+    byApplication.set(application, (byApplication.get(application) ?? 0) + 1);
+  }
+  const groups = Array.from(byApplication, ([application, tokens]) => ({ name: application, tokens }));
+  return { ...counts, byApplication: groups.sort((one, other) => other.tokens - one.tokens) };
+}
+
+async function countRefreshTokens(
+  target: Target,
+  name: string,
+  clock: Clock,
+): Promise<NonNullable<ShownUser['refreshTokens']>> {
+  const counts = { live: 0, expired: 0, orphaned: 0 };
+  const lifetime = await readRefreshLifetime(target);
+  const selector = { users: [name] };
+  for await (const { state } of listRefreshTokens({ target, selector, lifetime, clock })) {
+    if (state !== 'revoked') counts[state] += 1;
+  }
+  return counts;
+}
