@@ -8,6 +8,7 @@ import { Secret } from '../domain/secret.ts';
 import { buildApp } from './app.ts';
 import { CredentialCache, PASSWORD_ITERATIONS, randomText } from './auth/secret-hashes.ts';
 import type { ServiceContext } from './context.ts';
+import { databaseShares } from './limits/fair-share.ts';
 import { PasswordLimits } from './limits/limits.ts';
 import { createLookups } from './lookups.ts';
 import { Metrics } from './metrics.ts';
@@ -107,6 +108,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const connections = trackConnections(app.server);
     opened.push(() => {
       const ended = app.close();
+      for (const share of Object.values(service.shares)) share.stop();
       connections.drain(DRAIN_TIMEOUT_MS);
       return ended;
     });
@@ -142,6 +144,7 @@ function context(
     lookups: createLookups(parts),
     credentials: new CredentialCache(),
     passwordLimits: new PasswordLimits(() => performance.now()),
+    shares: databaseShares(parts.database.kind),
     passwordIterations: options.passwordIterations ?? PASSWORD_ITERATIONS,
     metrics: new Metrics({ ...parts, version: options.version }),
     version: options.version,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RequestFailure } from '../../src/service/failure.ts';
 import { clientNetwork } from '../../src/service/limits/client-network.ts';
+import { clientLeft, FairShare } from '../../src/service/limits/fair-share.ts';
 import { Buckets, PasswordLimits } from '../../src/service/limits/limits.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
@@ -25,6 +26,70 @@ function attempt(limits: PasswordLimits, address: string, username: string, righ
     return Number(error.headers['Retry-After']);
   }
 }
+
+/** Work of users that ends by hand, and a list of what has begun. */
+function sharedWork(share: FairShare) {
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  return {
+    begun,
+    ask(user: number, name: string, signal = new AbortController().signal) {
+      return share.run(user, signal, async (ended) => {
+        begun.push(name);
+        await new Promise<void>((resolve, reject) => {
+          ends.set(name, resolve);
+          ended.addEventListener('abort', () => reject(ended.reason));
+        });
+      });
+    },
+    async end(name: string) {
+      ends.get(name)?.();
+      await new Promise(setImmediate);
+    },
+  };
+}
+
+describe('shares', () => {
+  it('let each user run little at once, and users take turns', async () => {
+    const work = sharedWork(new FairShare({ perUser: 2, total: 3 }));
+    const all = ['a1', 'a2', 'a3', 'a4', 'b1', 'c1'].map((name) => work.ask(name.charCodeAt(0), name));
+    await new Promise(setImmediate);
+    expect(work.begun).toEqual(['a1', 'a2', 'b1']);
+    await work.end('a1');
+    expect(work.begun.slice(3)).toEqual(['a3']);
+    await work.end('a2');
+    expect(work.begun.slice(4)).toEqual(['c1']);
+    await work.end('b1');
+    for (const name of ['a3', 'a4', 'c1']) await work.end(name);
+    expect(work.begun).toEqual(['a1', 'a2', 'b1', 'a3', 'c1', 'a4']);
+    await Promise.all(all);
+  });
+
+  it('forget work whose client left, and end what is running when they stop', async () => {
+    const share = new FairShare({ perUser: 1, total: 1 });
+    const work = sharedWork(share);
+    const left = new AbortController();
+    const refusals = [work.ask(1, 'a'), work.ask(1, 'b', left.signal), work.ask(2, 'c')].map((each) =>
+      each.catch((error: unknown) => (error instanceof RequestFailure ? error.status : error)),
+    );
+    left.abort(clientLeft());
+    await new Promise(setImmediate);
+    await work.end('a');
+    expect(work.begun).toEqual(['a', 'c']);
+    share.stop();
+    expect(await Promise.all(refusals)).toEqual([undefined, 499, 503]);
+    await expect(work.ask(3, 'd')).rejects.toMatchObject({ status: 503 });
+  });
+
+  it('refuse a user with five hundred pieces of work waiting', async () => {
+    const share = new FairShare({ perUser: 1, total: 1 });
+    const work = sharedWork(share);
+    const asked = Array.from({ length: 501 }, (_, n) => work.ask(1, String(n)).catch(() => undefined));
+    await expect(work.ask(1, 'more')).rejects.toMatchObject({ status: 429 });
+    share.stop();
+    await Promise.all(asked);
+  });
+});
 
 describe('buckets', () => {
   it('let a burst through, then as much as time fills up', () => {

@@ -1,5 +1,7 @@
+import type { RE2JS } from 're2js';
 import { badRequest, forbidden } from '../failure.ts';
 import type { Field, FieldSet, Relation } from './fields.ts';
+import { compileExpression, type Scan, type ScanTerm } from './scan.ts';
 
 /** An SQL condition, with its parameters numbered from a given start. */
 export interface Condition {
@@ -21,47 +23,145 @@ const RESERVED = new Set([
 
 const MAX_FILTERS = 100;
 const MAX_WORDS = 100;
-/** PostgreSQL compares each row with each of them, and the embedded database answers nobody else meanwhile. */
 const MAX_EXPRESSIONS = 5;
+/** The texts that are searched for, in characters, all together. */
+const MAX_SEARCHED = 1000;
+/** How many conditions the database may try on each row in one statement; further ones are scanned for. */
+const MAX_AT_ONCE = 10;
 
 /** A query parameter's name, taken apart: prefixes, and a field with its lookup or the fields to search. */
-type Filter = { readonly negated: boolean; readonly alternative: boolean } & (
+type FilterName = { readonly negated: boolean; readonly alternative: boolean } & (
   | { readonly field: Field; readonly lookup: string }
   | { readonly search: readonly Field[] }
 );
 
+/** A filter with its value; a search has several lookups: one of each word must hold. */
+interface Filter {
+  readonly negated: boolean;
+  readonly alternative: boolean;
+  readonly words: readonly (readonly Lookup[])[];
+}
+
+/** The filters of a query string. */
+export interface Filters {
+  /** Those that the database answers from an index, or at least quickly. */
+  readonly condition: Condition;
+  /** Those that cost time for each row; null without any. */
+  readonly scan: Scan | null;
+}
+
 /**
- * Compiles a query string's filters to one SQL condition, as the controller reads them: `field__lookup`,
- * through relations, with `not__`, `or__` and `chain__` before; combined with AND, the `or__` ones with OR.
- * Field names come from the declared set only; values are parameters.
+ * Compiles a query string's filters, as the controller reads them: `field__lookup`, through relations, with `not__`, `or__`
+ * and `chain__` before; combined with AND, the `or__` ones with OR. Field names come from the declared set only; values
+ * are parameters. Searches of texts and large numbers of filters become a scan, whose time is limited.
  *
  * @param first The number of the first parameter, 1 for `$1`.
- * @throws RequestFailure 400 for an unknown field or lookup or a value of the wrong type, 403 for a secret.
+ * @throws RequestFailure 400 for an unknown field or lookup, a value of the wrong type, or too many of them; 403 for a secret.
  */
-export function compileFilters(set: FieldSet, query: URLSearchParams, first: number): Condition {
+export function compileFilters(set: FieldSet, query: URLSearchParams, first: number): Filters {
+  const filters = readFilters(set, query);
+  const alternatives = filters.filter(({ alternative }) => alternative);
+  const required = filters.filter(({ alternative }) => !alternative);
+  const areQuick = alternatives.length <= MAX_AT_ONCE && alternatives.every(isQuick);
+  const quick = required.filter(isQuick).slice(0, MAX_AT_ONCE);
+  const slow = required.filter((filter) => !quick.includes(filter));
+  const type = lastValue(query, 'type');
+  const isOfType = type === null || type.split(',').includes(set.type);
+  const condition = compileCondition(
+    { every: quick, any: areQuick ? alternatives : [], never: !isOfType },
+    first,
+  );
+  if (slow.length === 0 && areQuick) return { condition, scan: null };
+  // The scan has two parameters of its own before these.
+  const scan = compileScan(
+    { every: slow, any: areQuick ? [] : alternatives },
+    first + condition.values.length + 2,
+  );
+  return { condition, scan };
+}
+
+function readFilters(set: FieldSet, query: URLSearchParams): readonly Filter[] {
+  const entries = filterEntries(query);
+  if (entries.length > MAX_FILTERS) throw badRequest(`More than ${MAX_FILTERS} filters.`);
+  const named = entries.map(([name, value]): Filter => {
+    const filter = parse(set, name);
+    const words =
+      'search' in filter
+        ? searchWords(filter.search, value)
+        : [[readLookup({ field: filter.field, lookup: filter.lookup, name, value })]];
+    return { ...filter, words };
+  });
+  const words = searchWords(searched(set), query.getAll('search').join(' '));
+  const filters = words.length === 0 ? named : [...named, { negated: false, alternative: false, words }];
+  const lookups = filters.flatMap(({ words }) => words.flat());
+  if (lookups.filter(({ expression }) => expression !== null).length > MAX_EXPRESSIONS) {
+    throw badRequest(`More than ${MAX_EXPRESSIONS} regular expressions.`);
+  }
+  if (searchedLength(filters) > MAX_SEARCHED)
+    throw badRequest(`More than ${MAX_SEARCHED} characters to search for.`);
+  return filters;
+}
+
+/** The characters of all texts to search for. */
+function searchedLength(filters: readonly Filter[]): number {
+  const lookups = filters.flatMap(({ words }) => words.flat());
+  return lookups.reduce((sum, { request, isQuick }) => sum + (isQuick ? 0 : request.value.length), 0);
+}
+
+const isQuick = ({ words }: Filter) => words.flat().every((lookup) => lookup.isQuick);
+
+interface Compiled {
+  readonly every: readonly Filter[];
+  readonly any: readonly Filter[];
+  readonly never?: boolean;
+}
+
+function compileCondition({ every, any, never = false }: Compiled, first: number): Condition {
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${first - 1 + values.push(value)}`;
-  const type = lastValue(query, 'type');
-  const every: string[] = type === null || type.split(',').includes(set.type) ? [] : ['FALSE'];
-  const any: string[] = [];
-  const filters = filterEntries(query);
-  if (filters.length > MAX_FILTERS) throw badRequest(`More than ${MAX_FILTERS} filters.`);
-  let expressions = 0;
-  for (const [name, value] of filters) {
-    const filter = parse(set, name);
-    if ('lookup' in filter && filter.lookup.endsWith('regex') && ++expressions > MAX_EXPRESSIONS) {
-      throw badRequest(`More than ${MAX_EXPRESSIONS} regular expressions.`);
+  const term = ({ words, negated }: Filter) => {
+    const sql = conditionOf(words, ({ request, sql }) => sql(request.field.column ?? '', parameter));
+    return negated ? `(${sql}) IS NOT TRUE` : `(${sql})`;
+  };
+  const terms = [...(never ? ['FALSE'] : []), ...every.map(term)];
+  if (any.length > 0) terms.push(`(${any.map(term).join(' OR ')})`);
+  return { sql: terms.length === 0 ? 'TRUE' : terms.join(' AND '), values };
+}
+
+/** How much of a text is searched, in characters. */
+const SEARCHED_LENGTH = 10_000;
+const MATCHED_LENGTH = 2_000;
+
+function compileScan({ every, any }: Compiled, first: number): Scan {
+  const values: unknown[] = [];
+  const columns: string[] = [];
+  const parameter = (value: unknown) => `$${first - 1 + values.push(value)}`;
+  const place = (column = '') => {
+    if (!columns.includes(column)) columns.push(column);
+    return `s.v${columns.indexOf(column)}`;
+  };
+  const term = ({ words, negated }: Filter): ScanTerm => {
+    const expression = words[0]?.[0]?.expression ?? null;
+    if (expression !== null) {
+      const column = place(words[0]?.[0]?.request.field.column);
+      return { negated, text: `left(${column}::text, ${MATCHED_LENGTH})`, expression };
     }
-    const sql =
-      'search' in filter
-        ? compileSearch(filter.search, value, parameter)
-        : compileLookup({ ...filter, name, value, parameter });
-    const signed = filter.negated ? `(${sql}) IS NOT TRUE` : `(${sql})`;
-    (filter.alternative ? any : every).push(signed);
-  }
-  every.push(compileSearch(searched(set), query.getAll('search').join(' '), parameter));
-  if (any.length > 0) every.push(`(${any.join(' OR ')})`);
-  return { sql: every.join(' AND '), values };
+    const sql = conditionOf(words, (lookup) => {
+      const column = place(lookup.request.field.column);
+      return lookup.sql(lookup.isQuick ? column : `left(${column}::text, ${SEARCHED_LENGTH})`, parameter);
+    });
+    return { negated, sql };
+  };
+  const searched = searchedLength([...every, ...any]);
+  return { every: every.map(term), any: any.map(term), columns, values, searched };
+}
+
+/** For each word, one of its lookups must hold. */
+function conditionOf(words: readonly (readonly Lookup[])[], sqlOf: (lookup: Lookup) => string): string {
+  const conditions = words.map((lookups) =>
+    lookups.length === 0 ? 'FALSE' : `(${lookups.map(sqlOf).join(' OR ')})`,
+  );
+  return conditions.length === 0 ? 'TRUE' : conditions.join(' AND ');
 }
 
 /** The parameters of a query string that are filters. */
@@ -81,18 +181,28 @@ export function compileOrder(set: FieldSet, query: URLSearchParams): string {
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
+  if (names.length > MAX_ORDER_FIELDS) throw badRequest(`More than ${MAX_ORDER_FIELDS} fields to order by.`);
   const terms = (names.length > 0 ? names : set.order).map((name) => {
     const descending = name.startsWith('-');
     const { field, rest } = resolve(set, (descending ? name.slice(1) : name).split('__'), name);
     if (rest.length > 0) throw badRequest(`${name}: there is no such field.`);
-    return `${field.column}${descending ? ' DESC' : ''}`;
+    return `${sortKey(field)}${descending ? ' DESC' : ''}`;
   });
   // The id last: with ties, rows could move between pages.
   const id = set.fields['id']?.column;
   return [...terms, ...(id === undefined ? [] : [id])].join(', ');
 }
 
-function parse(set: FieldSet, name: string): Filter {
+const MAX_ORDER_FIELDS = 10;
+/** How much of a text of any length rows are sorted by, in characters. */
+const SORTED_LENGTH = 200;
+
+function sortKey({ column, type, maxLength }: Field): string {
+  const isLong = maxLength === undefined && (type === 'string' || type === 'object');
+  return isLong ? `left(${column}::text, ${SORTED_LENGTH})` : `${column}`;
+}
+
+function parse(set: FieldSet, name: string): FilterName {
   const parts = name.split('__');
   let negated = false;
   let alternative = false;
@@ -141,20 +251,12 @@ function searched({ fields, searchFields }: Relation): readonly Field[] {
 }
 
 /** Every word must occur in one of the fields. */
-function compileSearch(
-  fields: readonly Field[],
-  words: string,
-  parameter: (value: unknown) => string,
-): string {
+function searchWords(fields: readonly Field[], words: string): readonly (readonly Lookup[])[] {
   const terms = words.split(/[\s,]+/).filter((word) => word !== '');
   if (terms.length > MAX_WORDS) throw badRequest(`More than ${MAX_WORDS} words to search for.`);
-  const conditions = terms.map((value) => {
-    const hits = fields.map((field) =>
-      compileLookup({ field, name: 'search', lookup: 'icontains', value, parameter }),
-    );
-    return hits.length === 0 ? 'FALSE' : `(${hits.join(' OR ')})`;
-  });
-  return conditions.length === 0 ? 'TRUE' : `(${conditions.join(' AND ')})`;
+  return terms.map((value) =>
+    fields.map((field) => readLookup({ field, name: 'search', lookup: 'icontains', value })),
+  );
 }
 
 /** One filter: a field, a lookup and a value of the query string. */
@@ -164,8 +266,17 @@ interface LookupRequest {
   readonly name: string;
   readonly lookup: string;
   readonly value: string;
-  /** Adds a value and returns its placeholder. */
-  readonly parameter: (value: unknown) => string;
+}
+
+/** A lookup whose value was checked. */
+interface Lookup {
+  readonly request: LookupRequest;
+  /** Whether it takes the same little time for every value, whatever its length. */
+  readonly isQuick: boolean;
+  /** Its regular expression; null for any other lookup. */
+  readonly expression: RE2JS | null;
+  /** Its condition; `parameter` adds a value and returns its placeholder. */
+  readonly sql: (column: string, parameter: (value: unknown) => string) => string;
 }
 
 const COMPARISONS: Readonly<Record<string, string>> = { lt: '<', lte: '<=', gt: '>', gte: '>=' };
@@ -184,42 +295,56 @@ const PATTERNS: Readonly<Record<string, readonly [before: string, after: string,
 const MAX_VALUES = 2000;
 
 /**
- * Compiles one lookup to SQL.
+ * Reads one lookup.
  *
  * @throws RequestFailure 400 where the lookup does not exist or the value is not of the field's type.
  */
-function compileLookup(request: LookupRequest): string {
-  const { field, lookup, value, parameter } = request;
-  const { column = '' } = field;
+function readLookup(request: LookupRequest): Lookup {
+  const { lookup, value, name } = request;
+  const quick = (sql: Lookup['sql']): Lookup => ({ request, isQuick: true, expression: null, sql });
   const comparison = own(COMPARISONS, lookup);
   const pattern = own(PATTERNS, lookup);
-  if (value.includes('\0')) throw badRequest(`${request.name}: null characters are not allowed.`);
-  if (comparison !== undefined) return `${column} ${comparison} ${parameter(typed(request, value))}`;
+  if (value.includes('\0')) throw badRequest(`${name}: null characters are not allowed.`);
+  if (comparison !== undefined) {
+    const compared = typed(request, value);
+    return quick((column, parameter) => `${column} ${comparison} ${parameter(compared)}`);
+  }
   if (pattern !== undefined) {
     const [before, after, operator] = pattern;
-    return `${column}::text ${operator} ${parameter(`${before}${escapeLike(value)}${after}`)}`;
+    const text = `${before}${escapeLike(value)}${after}`;
+    const sql: Lookup['sql'] = (column, parameter) => `${column}::text ${operator} ${parameter(text)}`;
+    return { request, isQuick: false, expression: null, sql };
   }
   switch (lookup) {
-    case 'exact':
-      return isNull(request) ? `${column} IS NULL` : `${column} = ${parameter(typed(request, value))}`;
-    case 'isnull':
-      return boolean(request, value) ? `${column} IS NULL` : `${column} IS NOT NULL`;
-    case 'in':
-      return compileIn(request, column);
+    case 'exact': {
+      if (isNull(request)) return quick((column) => `${column} IS NULL`);
+      const equal = typed(request, value);
+      return quick((column, parameter) => `${column} = ${parameter(equal)}`);
+    }
+    case 'isnull': {
+      const condition = boolean(request, value) ? 'IS NULL' : 'IS NOT NULL';
+      return quick((column) => `${column} ${condition}`);
+    }
+    case 'in': {
+      const list = listed(request);
+      const type = ARRAY_CAST[request.field.type] ?? '::text[]';
+      return quick((column, parameter) => `${column} = ANY(${parameter(list)}${type})`);
+    }
     case 'regex':
-    case 'iregex':
-      return `${column}::text ${lookup === 'regex' ? '~' : '~*'} ${parameter(checkRegularExpression(value, request.name))}`;
+    case 'iregex': {
+      const expression = compileExpression(value, { name, ignoreCase: lookup === 'iregex' });
+      return { request, isQuick: false, expression, sql: () => 'TRUE' };
+    }
     default:
-      throw badRequest(`${request.name}: ${lookup} is not a lookup.`);
+      throw badRequest(`${name}: ${lookup} is not a lookup.`);
   }
 }
 
-function compileIn(request: LookupRequest, column: string): string {
+function listed(request: LookupRequest): readonly unknown[] {
   const parts = request.value.split(',').filter((part) => part !== '');
   if (parts.length === 0) throw badRequest(`${request.name}: an empty list.`);
   if (parts.length > MAX_VALUES) throw badRequest(`${request.name}: more than ${MAX_VALUES} values.`);
-  const list = request.parameter(parts.map((part) => typed(request, part)));
-  return `${column} = ANY(${list}${ARRAY_CAST[request.field.type] ?? '::text[]'})`;
+  return parts.map((part) => typed(request, part));
 }
 
 const ARRAY_CAST: Readonly<Partial<Record<Field['type'], string>>> = {
@@ -274,37 +399,4 @@ function isNull({ field, value }: LookupRequest): boolean {
 
 function escapeLike(text: string): string {
   return text.replace(/[\\%_]/g, '\\$&');
-}
-
-const LONGEST = 1000;
-/** PostgreSQL expands counted repetitions, nested ones multiplied. 2,000 copies take about 0.3 s. */
-const MAX_COPIES = 2000;
-const BACK_REFERENCE = /(?<!\\)(?:\\\\)*\\[1-9]/;
-const REPEATED_GROUP = /\)\{/;
-const REPETITION = /\{(\d+)(?:,(\d*))?\}/g;
-
-/**
- * Validates a regular expression. Back references and multiplied repetitions can take PostgreSQL very long and
- * are rejected, so that no request blocks the database.
- *
- * @param name The query parameter, for messages.
- * @throws RequestFailure 400.
- */
-function checkRegularExpression(expression: string, name: string): string {
-  if (expression.length > LONGEST) throw badRequest(`${name}: the expression is too long.`);
-  try {
-    new RegExp(expression);
-  } catch {
-    throw badRequest(`${name}: ${JSON.stringify(expression)} is not a regular expression.`);
-  }
-  if (BACK_REFERENCE.test(expression)) throw badRequest(`${name}: back references are not supported.`);
-  if (REPEATED_GROUP.test(expression) && copies(expression) > MAX_COPIES) {
-    throw badRequest(`${name}: the expression repeats too much.`);
-  }
-  return expression;
-}
-
-function copies(expression: string): number {
-  const counts = [...expression.matchAll(REPETITION)].map(([, least, most]) => Number(most || least));
-  return counts.reduce((product, count) => product * Math.max(1, count), 1);
 }

@@ -1,8 +1,20 @@
+import type { FastifyReply } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
+import type { Exchange } from '../endpoint.ts';
 import { notFound } from '../failure.ts';
+import { clientLeft } from '../limits/fair-share.ts';
 import { parseTarget } from '../request.ts';
 import type { FieldSet } from './fields.ts';
-import { type Condition, compileFilters, compileOrder, filterEntries, lastValue } from './filters.ts';
+import {
+  allOf,
+  type Condition,
+  compileFilters,
+  compileOrder,
+  type Filters,
+  filterEntries,
+  lastValue,
+} from './filters.ts';
+import { scanIds } from './scan.ts';
 
 const DEFAULT_PAGE_SIZE = 25;
 const MAX_PAGE_SIZE = 200;
@@ -23,41 +35,91 @@ export type Page<T = unknown> =
   | { results: T[] };
 
 /**
- * Answers a list request: filters, order and page from the query string of `url`.
+ * Answers a list request: filters, order and page from the query string. It runs in the caller's share of the database.
  *
- * @throws RequestFailure 404 for a page that does not exist, 400 and 403 as {@link compileFilters}.
+ * @param url The request's own where not given.
+ * @throws RequestFailure 404 for a page that does not exist, 400 and 403 as {@link compileFilters}, 503 for filters that take
+ *   too long, 429 if too many requests of the caller are in progress.
  */
 export async function list<R extends object, T = unknown>(
-  database: Queryable,
-  url: string,
+  exchange: Exchange,
   listing: Listing<R, T>,
+  url = exchange.request.url,
 ): Promise<Page<T>> {
   const { path, query: search } = parseTarget(url);
   const query = new URLSearchParams(search);
-  const { visible, fields, from, columns } = listing;
-  const filters = compileFilters(fields, query, visible.values.length + 1);
-  const order = compileOrder(fields, query);
-  const where = `(${visible.sql}) AND ${filters.sql}`;
-  const values = [...visible.values, ...filters.values];
+  const filters = compileFilters(listing.fields, query, listing.visible.values.length + 1);
+  const order = compileOrder(listing.fields, query);
+  return inShare(exchange, filters, async (signal) => {
+    const where = await condition(exchange.service.database, listing, filters, signal);
+    return page({ database: exchange.service.database, listing, where, order, path, query });
+  });
+}
+
+/** Runs a list in the caller's share: scans have another one, so that they leave connections to other requests. */
+async function inShare<T>(
+  { service, caller, reply }: Exchange,
+  filters: Filters,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { scans, lists } = service.shares;
+  return (filters.scan === null ? lists : scans).run(caller.user.id, signalOf(reply), work);
+}
+
+/** Aborted when the client closes the connection. */
+function signalOf(reply: FastifyReply): AbortSignal {
+  const left = new AbortController();
+  const { raw } = reply;
+  if (raw.destroyed) left.abort(clientLeft());
+  else raw.once('close', () => left.abort(clientLeft()));
+  return left.signal;
+}
+
+/** The rows that the caller sees and that meet the filters. */
+async function condition(
+  database: Queryable,
+  { fields, from, visible }: Pick<Listing<never>, 'fields' | 'from' | 'visible'>,
+  filters: Filters,
+  signal: AbortSignal,
+): Promise<Condition> {
+  const where = allOf(visible, () => filters.condition);
+  if (filters.scan === null) return where;
+  const id = fields.fields['id']?.column;
+  if (id === undefined) throw new Error(`the rows of ${fields.type} have no id`);
+  const ids = await scanIds(database, { id, from, where }, filters.scan, signal);
+  return allOf(where, (first) => ({ sql: `${id} = ANY($${first}::bigint[])`, values: [ids] }));
+}
+
+async function page<R extends object, T>(request: {
+  readonly database: Queryable;
+  readonly listing: Listing<R, T>;
+  readonly where: Condition;
+  readonly order: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+}): Promise<Page<T>> {
+  const { database, listing, where, order, path, query } = request;
+  const { from, columns } = listing;
+  const { sql, values } = where;
   const size = pageSize(query);
   // Without a count the controller knows of one page only.
   const count = query.has('count_disabled')
     ? null
-    : await countRows(database, `${from} WHERE ${where}`, values);
+    : await countRows(database, `${from} WHERE ${sql}`, values);
   const last = Math.max(1, Math.ceil((count ?? 0) / size));
-  const page = pageNumber(query, last);
+  const number = pageNumber(query, last);
   const rows = await database.query<R>(
-    `SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY ${order}
+    `SELECT ${columns} FROM ${from} WHERE ${sql} ORDER BY ${order}
      LIMIT $${values.length + 1} OFFSET $${values.length + 2}`,
-    [...values, size, (page - 1) * size],
+    [...values, size, (number - 1) * size],
   );
   const results = rows.map(listing.render);
   if (count === null) return { results };
-  const link = (number: number) => `${path}?${linkQuery(query, number, size)}`;
+  const link = (to: number) => `${path}?${linkQuery(query, to, size)}`;
   return {
     count,
-    next: page < last ? link(page + 1) : null,
-    previous: page > 1 ? link(page - 1) : null,
+    next: number < last ? link(number + 1) : null,
+    previous: number > 1 ? link(number - 1) : null,
     results,
   };
 }
@@ -74,24 +136,24 @@ async function countRows(database: Queryable, tail: string, values: readonly unk
  * @throws RequestFailure 404 if a filter does not hold, 400 and 403 as {@link compileFilters}.
  */
 export async function requireMatch(
-  database: Queryable,
-  url: string,
-  { fields, from, visible }: Pick<Listing<never>, 'fields' | 'from' | 'visible'>,
+  exchange: Exchange,
+  rows: Pick<Listing<never>, 'fields' | 'from' | 'visible'>,
 ): Promise<void> {
-  const query = new URLSearchParams(parseTarget(url).query);
-  compileOrder(fields, query);
+  const { database } = exchange.service;
+  const query = new URLSearchParams(parseTarget(exchange.request.url).query);
+  compileOrder(rows.fields, query);
   const entries = filterEntries(query);
   if (entries.length === 0) return;
   const filters = compileFilters(
-    fields,
+    rows.fields,
     new URLSearchParams(entries.map(([...entry]) => entry)),
-    visible.values.length + 1,
+    rows.visible.values.length + 1,
   );
-  const rows = await database.query(`SELECT FROM ${from} WHERE (${visible.sql}) AND ${filters.sql}`, [
-    ...visible.values,
-    ...filters.values,
-  ]);
-  if (rows.length === 0) throw notFound('The resource does not match the filters.');
+  const found = await inShare(exchange, filters, async (signal) => {
+    const { sql, values } = await condition(database, rows, filters, signal);
+    return database.query(`SELECT FROM ${rows.from} WHERE ${sql}`, values);
+  });
+  if (found.length === 0) throw notFound('The resource does not match the filters.');
 }
 
 /** Larger sizes are capped and invalid ones ignored, as on the controller. */

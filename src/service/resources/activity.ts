@@ -58,14 +58,14 @@ function about(column: 't.id' | 'a.id' | 'o.id', id: number): (first: number) =>
 
 /** Lists the entries that the caller may see and that meet a condition. */
 function listActivity(
-  { service, request, caller }: Exchange,
+  exchange: Exchange,
   condition: (first: number) => Condition = () => ({ sql: 'TRUE', values: [] }),
 ): Promise<unknown> {
-  return list<ActivityRecord>(service.database, request.url, {
+  return list<ActivityRecord>(exchange, {
     fields: activityFields,
     columns: ACTIVITY_COLUMNS,
     from: ACTIVITY_FROM,
-    visible: allOf(visibleActivity(caller.user), condition),
+    visible: allOf(visibleActivity(exchange.caller.user), condition),
     render: activityJson,
   });
 }

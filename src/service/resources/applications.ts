@@ -88,8 +88,8 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
 }
 
 async function listApplications(exchange: Exchange, visible: Condition): Promise<unknown> {
-  const { service, caller, request } = exchange;
-  const page = await list<ApplicationRecord, ApplicationRecord>(service.database, request.url, {
+  const { service, caller } = exchange;
+  const page = await list<ApplicationRecord, ApplicationRecord>(exchange, {
     fields: applicationFields(service),
     columns: APPLICATION_COLUMNS,
     from: APPLICATION_FROM,
@@ -115,11 +115,11 @@ export async function seenApplication(exchange: Exchange): Promise<ApplicationRe
 
 /** The same, if the filters of the query string hold for the application. */
 async function matchingApplication(exchange: Exchange): Promise<ApplicationRecord> {
-  const { service, request } = exchange;
+  const { service } = exchange;
   const application = await seenApplication(exchange);
   const visible = { sql: 'a.id = $1', values: [application.id] };
   const rows = { fields: applicationFields(service), from: APPLICATION_FROM, visible };
-  await requireMatch(service.database, request.url, rows);
+  await requireMatch(exchange, rows);
   return application;
 }
 

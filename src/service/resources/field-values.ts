@@ -6,6 +6,12 @@ export type Problems = Record<string, readonly string[]>;
 /** The maximum of an int4 column, and so the largest id. */
 export const MAX_INTEGER = 2_147_483_647;
 
+/**
+ * The maximum length of a text for which the controller has none, in characters. Lists return up to 200 such texts, and
+ * filters search them.
+ */
+const MAX_TEXT_LENGTH = 10_000;
+
 /** How a body is read. */
 interface BodyReading<T> {
   /** The values before the change; on creation those of fields that are neither given nor have a default. */
@@ -76,8 +82,8 @@ function readText(field: Field, given: unknown): ReadValue {
   const mayBeBlank = field.blank ?? field.required !== true;
   if (text === '') return mayBeBlank ? { value: '' } : { problem: BLANK };
   if (text.includes('\0')) return { problem: 'Null characters are not allowed.' };
-  const { maxLength } = field;
-  if (maxLength !== undefined && [...text].length > maxLength) {
+  const { maxLength = MAX_TEXT_LENGTH } = field;
+  if (text.length > maxLength && [...text].length > maxLength) {
     return { problem: `Ensure this field has no more than ${maxLength} characters.` };
   }
   const problem = field.check?.(text) ?? null;

@@ -58,13 +58,13 @@ export async function seenJobTemplate({ service, caller, params }: Exchange): Pr
   return template;
 }
 
-function listJobTemplates({ service, request, caller }: Exchange): Promise<unknown> {
-  return list<JobTemplateRecord>(service.database, request.url, {
+function listJobTemplates(exchange: Exchange): Promise<unknown> {
+  return list<JobTemplateRecord>(exchange, {
     fields: jobTemplateFields,
     columns: JOB_TEMPLATE_COLUMNS,
     from: JOB_TEMPLATE_FROM,
-    visible: visibleByOrganization(caller.user, 'x.organization_id'),
-    render: (template) => jobTemplateJson(template, caller),
+    visible: visibleByOrganization(exchange.caller.user, 'x.organization_id'),
+    render: (template) => jobTemplateJson(template, exchange.caller),
   });
 }
 

@@ -51,12 +51,11 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
 }
 
 function listJobs(exchange: Exchange): Promise<unknown> {
-  const { service, request, caller } = exchange;
-  return list<JobRecord>(service.database, request.url, {
+  return list<JobRecord>(exchange, {
     fields: jobFields,
     columns: JOB_COLUMNS,
     from: JOB_FROM,
-    visible: visibleByOrganization(caller.user, 'x.organization_id'),
+    visible: visibleByOrganization(exchange.caller.user, 'x.organization_id'),
     render: (job) => jobJson(job, exchange),
   });
 }

@@ -4,7 +4,7 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, type Handler, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
-import { list, type Page } from '../listing/listing.ts';
+import { type Listing, list, type Page } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { findHost, findInventory, insertHost, insertNamed, type NamedRecord } from '../store/inventory.ts';
 import { findOrganization } from '../store/organizations.ts';
@@ -120,15 +120,16 @@ function fieldsOf(kind: Kind): FieldSet {
   };
 }
 
-function listKind({ service, caller }: Exchange, kind: Kind, url: string): Promise<Page> {
+function listKind(exchange: Exchange, kind: Kind, url: string): Promise<Page> {
   const further = Object.entries(kind.columns).map(([name, column]) => `, ${column} AS "${name}"`);
-  return list<NamedRecord>(service.database, url, {
+  const listing: Listing<NamedRecord> = {
     fields: fieldsOf(kind),
     columns: `x.id, x.name, x.description, x.created, x.modified${further.join('')}`,
     from: kind.from,
-    visible: visibleByOrganization(caller.user, kind.organization),
+    visible: visibleByOrganization(exchange.caller.user, kind.organization),
     render: ({ id, ...rest }) => ({ id, type: kind.type, url: `${kind.path}${id}/`, ...rest }),
-  });
+  };
+  return list(exchange, listing, url);
 }
 
 async function show(exchange: Exchange, kind: Kind): Promise<unknown> {

@@ -53,7 +53,7 @@ export function serveOrganizations(app: FastifyInstance, service: ServiceContext
 
 /** Lists the organizations that meet a condition. */
 export function listOrganizations(exchange: Exchange, visible: Condition): Promise<unknown> {
-  return list<OrganizationRecord>(exchange.service.database, exchange.request.url, {
+  return list<OrganizationRecord>(exchange, {
     fields: organizationFields,
     columns: ORGANIZATION_COLUMNS,
     from: ORGANIZATION_FROM,
@@ -78,7 +78,7 @@ async function matchingOrganization(exchange: Exchange): Promise<OrganizationRec
   const organization = await seenOrganization(exchange);
   const visible = { sql: 'o.id = $1', values: [organization.id] };
   const rows = { fields: organizationFields, from: ORGANIZATION_FROM, visible };
-  await requireMatch(exchange.service.database, exchange.request.url, rows);
+  await requireMatch(exchange, rows);
   return organization;
 }
 

@@ -64,7 +64,7 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
  * see it: the owner of a token may not.
  */
 export function listTokens(exchange: Exchange, visible: Condition): Promise<unknown> {
-  return list(exchange.service.database, exchange.request.url, tokenListing(exchange, visible));
+  return list(exchange, tokenListing(exchange, visible));
 }
 
 function tokenListing({ caller }: Exchange, visible: Condition): Listing<TokenRecord> {
@@ -81,12 +81,12 @@ function tokenListing({ caller }: Exchange, visible: Condition): Listing<TokenRe
 }
 
 async function seen(exchange: Exchange): Promise<TokenRecord> {
-  const { service, caller, params, request } = exchange;
+  const { service, caller, params } = exchange;
   const token = await findToken(service.database, pathId(params['id']));
   if (token === null) throw notFound();
   if (!canSeeToken(caller.user, token)) throw forbidden();
   const listing = tokenListing(exchange, { sql: 't.id = $1', values: [token.id] });
-  await requireMatch(service.database, request.url, listing);
+  await requireMatch(exchange, listing);
   return token;
 }
 

@@ -100,13 +100,13 @@ async function me(exchange: Exchange): Promise<unknown> {
 }
 
 /** Lists the users that meet a condition. */
-export function listUsers({ service, request, caller }: Exchange, visible: Condition): Promise<unknown> {
-  return list<UserRecord>(service.database, request.url, {
+export function listUsers(exchange: Exchange, visible: Condition): Promise<unknown> {
+  return list<UserRecord>(exchange, {
     fields: userFields,
     columns: USER_COLUMNS,
     from: 'auth_user u',
     visible,
-    render: (user) => userJson(user, caller),
+    render: (user) => userJson(user, exchange.caller),
   });
 }
 
@@ -147,7 +147,7 @@ async function matchingUser(exchange: Exchange): Promise<UserRecord> {
   const user = await seenUser(exchange);
   const visible = { sql: 'u.id = $1', values: [user.id] };
   const rows = { fields: userFields, from: 'auth_user u', visible };
-  await requireMatch(exchange.service.database, exchange.request.url, rows);
+  await requireMatch(exchange, rows);
   return user;
 }
 

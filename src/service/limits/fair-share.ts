@@ -1,0 +1,134 @@
+import type { Database } from '../../db/database.ts';
+import { RequestFailure, tooManyRequests } from '../failure.ts';
+
+/** How many pieces of work run at once, and how many may wait. */
+interface Share {
+  readonly perUser: number;
+  readonly total: number;
+}
+
+/** How many pieces of work of one user may wait. */
+const MAX_WAITING = 500;
+/** How long work may wait for its turn, in milliseconds. */
+const MAX_WAIT_MS = 30_000;
+
+interface Waiting {
+  readonly begin: () => void;
+  readonly refuse: (failure: RequestFailure) => void;
+}
+
+/**
+ * Shares the database among users: each has a few pieces of work running at once and the others wait, users in turn. So
+ * one user's requests delay that user's own, whatever they are.
+ */
+export class FairShare {
+  readonly #share: Share;
+  readonly #running = new Map<number, number>();
+  /** By user, in the order of their turns. */
+  readonly #waiting = new Map<number, Set<Waiting>>();
+  readonly #stopped = new AbortController();
+  #total = 0;
+
+  constructor(share: Share) {
+    this.#share = share;
+  }
+
+  /**
+   * Runs work of a user in its turn.
+   *
+   * @param left Aborted with the failure to throw when the client leaves; this ends the wait.
+   * @param work Its signal is aborted with the failure to throw when the client leaves, or the service stops.
+   * @throws RequestFailure 429 if too much of this user's is waiting, or for too long; 503 once stopped; the reason of `left`.
+   */
+  async run<T>(user: number, left: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    await this.#turn(user, left);
+    const ended = new AbortController();
+    const signals = [left, this.#stopped.signal];
+    const end = ({ target }: Event) => ended.abort((target as AbortSignal).reason);
+    for (const signal of signals) signal.addEventListener('abort', end);
+    try {
+      return await work(ended.signal);
+    } finally {
+      for (const signal of signals) signal.removeEventListener('abort', end);
+      this.#running.set(user, (this.#running.get(user) ?? 1) - 1);
+      if (this.#running.get(user) === 0) this.#running.delete(user);
+      this.#total -= 1;
+      this.#next();
+    }
+  }
+
+  /** Refuses what is waiting and all later work, and aborts what is running. */
+  stop(): void {
+    this.#stopped.abort(stopping());
+    for (const waiting of [...this.#waiting.values()].flatMap((each) => [...each]))
+      waiting.refuse(stopping());
+  }
+
+  async #turn(user: number, signal: AbortSignal): Promise<void> {
+    this.#stopped.signal.throwIfAborted();
+    signal.throwIfAborted();
+    const queue = this.#waiting.get(user) ?? new Set();
+    if (queue.size >= MAX_WAITING) throw tooManyRequests('Too many requests of this user are waiting.', 1);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiting: Waiting = {
+      begin: resolve,
+      refuse: (failure) => {
+        // At once: one that stayed until the rejection is handled could be given its turn.
+        queue.delete(waiting);
+        if (queue.size === 0 && this.#waiting.get(user) === queue) this.#waiting.delete(user);
+        reject(failure);
+      },
+    };
+    this.#waiting.set(user, queue.add(waiting));
+    const leave = () => waiting.refuse(signal.reason as RequestFailure);
+    signal.addEventListener('abort', leave, { once: true });
+    const timeout = setTimeout(() => {
+      waiting.refuse(tooManyRequests('This user has too many requests in progress.', 1));
+    }, MAX_WAIT_MS);
+    this.#next();
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timeout);
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  /** Begins what may run now: of the user whose turn is next, and who has a share left. */
+  #next(): void {
+    for (const [user, queue] of [...this.#waiting]) {
+      const running = this.#running.get(user) ?? 0;
+      const [first] = queue;
+      if (this.#total >= this.#share.total) return;
+      if (first === undefined || running >= this.#share.perUser) continue;
+      this.#total += 1;
+      this.#running.set(user, running + 1);
+      queue.delete(first);
+      this.#waiting.delete(user);
+      if (queue.size > 0) this.#waiting.set(user, queue);
+      first.begin();
+    }
+  }
+}
+
+/**
+ * The shares of a database. Together they leave connections of a pool of ten to requests that are no lists; the embedded
+ * database runs one statement at a time.
+ */
+export function databaseShares(kind: Database['kind']): {
+  readonly lists: FairShare;
+  readonly scans: FairShare;
+} {
+  return kind === 'embedded'
+    ? { lists: new FairShare({ perUser: 1, total: 2 }), scans: new FairShare({ perUser: 1, total: 2 }) }
+    : { lists: new FairShare({ perUser: 3, total: 5 }), scans: new FairShare({ perUser: 1, total: 2 }) };
+}
+
+/** The failure of a request whose client closed the connection. It is only logged, with the status that nginx uses. */
+export function clientLeft(): RequestFailure {
+  return new RequestFailure(499, { detail: 'The client closed the connection.' });
+}
+
+function stopping(): RequestFailure {
+  return new RequestFailure(503, { detail: 'The service is stopping.' }, { 'Retry-After': '5' });
+}

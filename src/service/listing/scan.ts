@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RE2JS, RE2JSException } from 're2js';
+import type { Queryable } from '../../db/database.ts';
+import { badRequest, RequestFailure } from '../failure.ts';
+
+/** A condition that costs time for each row: in SQL, or a regular expression for the text of a column. */
+export type ScanTerm = { readonly negated: boolean } & (
+  | { readonly sql: string }
+  | { readonly text: string; readonly expression: RE2JS }
+);
+
+/** Conditions that are tried row by row. The SQL of a term names columns as `s.v0`, `s.v1`, …: their place in `columns`. */
+export interface Scan {
+  /** SQL expressions over the rows of the list. */
+  readonly columns: readonly string[];
+  readonly values: readonly unknown[];
+  /** The characters that are searched for, all together. */
+  readonly searched: number;
+  /** All of these, */
+  readonly every: readonly ScanTerm[];
+  /** and one of these, if there are any. */
+  readonly any: readonly ScanTerm[];
+}
+
+/** The rows to scan, in SQL. */
+interface ScannedRows {
+  /** The column of the unique number. */
+  readonly id: string;
+  readonly from: string;
+  readonly where: { readonly sql: string; readonly values: readonly unknown[] };
+}
+
+/** How long one scan may take in all, its pauses included, in milliseconds. */
+const MAX_SCAN_MS = 10_000;
+/** How long one step should take, in milliseconds: meanwhile the embedded database answers nobody else. */
+const STEP_MS = 25;
+/** The longest pause, in milliseconds. */
+const MAX_PAUSE_MS = 200;
+const MAX_STEP_ROWS = 2_000;
+/** How many characters may be searched for in the first step: the rows times those that each is searched for. */
+const FIRST_STEP_CHARACTERS = 2_000;
+
+/**
+ * The ids of the rows that meet the conditions of a scan, ascending. It reads in steps by id, each so large that it takes
+ * {@link STEP_MS}, and pauses after each for as long as it took: others are served meanwhile, and at most half the time is
+ * used. This is a time limit that the embedded database obeys too, which knows no `statement_timeout`.
+ *
+ * @param signal Ends the scan after its current step.
+ * @throws RequestFailure 503 after {@link MAX_SCAN_MS}; the reason of the signal.
+ */
+export async function scanIds(
+  database: Queryable,
+  rows: ScannedRows,
+  scan: Scan,
+  signal: AbortSignal,
+): Promise<number[]> {
+  const terms = [...scan.every, ...scan.any];
+  const { sql, values } = rows.where;
+  const columns = scan.columns.map((column, index) => `${column} AS v${index}`);
+  const results = terms.map((term, index) => `${'sql' in term ? `(${term.sql})` : term.text} AS c${index}`);
+  // LIMIT keeps the planner from trying the conditions on more rows than the step has.
+  const statement = `SELECT ${['s.id', ...results].join(', ')} FROM (
+    SELECT ${[`${rows.id} AS id`, ...columns].join(', ')} FROM ${rows.from}
+    WHERE (${sql}) AND ${rows.id} > $${values.length + 1} ORDER BY ${rows.id} LIMIT $${values.length + 2}) s`;
+  const begun = performance.now();
+  const found: number[] = [];
+  let after = -1;
+  for (let size = firstSize(scan); ; ) {
+    const stepBegun = performance.now();
+    const step = await database.query<ScannedRow>(statement, [...values, after, size, ...scan.values]);
+    const tried = await matchingRows(step, scan, signal);
+    found.push(...tried.ids);
+    if (step.length < size) return found;
+    after = Math.max(...step.map(({ id }) => id));
+    const took = performance.now() - stepBegun - tried.paused;
+    size = nextSize(size, took);
+    await pause(took, begun, signal);
+  }
+}
+
+type ScannedRow = { readonly id: number } & Readonly<Record<`c${number}`, boolean | string | null>>;
+
+/** The more is searched for, the longer one row of long texts may take: about 30 ms for 1,000 characters. */
+function firstSize({ searched }: Scan): number {
+  return Math.min(MAX_STEP_ROWS, Math.max(2, Math.floor(FIRST_STEP_CHARACTERS / Math.max(4, searched))));
+}
+
+function nextSize(size: number, took: number): number {
+  const factor = Math.min(4, Math.max(0.1, STEP_MS / Math.max(1, took)));
+  return Math.min(MAX_STEP_ROWS, Math.max(1, Math.floor(size * factor)));
+}
+
+async function pause(took: number, begun: number, signal: AbortSignal): Promise<void> {
+  await sleep(Math.min(MAX_PAUSE_MS, took), undefined, { signal }).catch(() => undefined);
+  signal.throwIfAborted();
+  if (performance.now() - begun < MAX_SCAN_MS) return;
+  throw new RequestFailure(503, {
+    detail: `The filters took longer than ${MAX_SCAN_MS / 1000} seconds. Use fewer or more specific ones.`,
+  });
+}
+
+/** Tries the terms on rows, with pauses: one expression may take a few milliseconds for a long text. */
+async function matchingRows(
+  step: readonly ScannedRow[],
+  { every, any }: Scan,
+  signal: AbortSignal,
+): Promise<{ ids: number[]; paused: number }> {
+  const ids: number[] = [];
+  let paused = 0;
+  let begun = performance.now();
+  const holds = (row: ScannedRow) => (term: ScanTerm, index: number, from: readonly ScanTerm[]) => {
+    const value = row[`c${from === every ? index : every.length + index}`] ?? null;
+    const holds = 'sql' in term ? value === true : value !== null && term.expression.test(String(value));
+    return holds !== term.negated;
+  };
+  for (const row of step) {
+    if (every.every(holds(row)) && (any.length === 0 || any.some(holds(row)))) ids.push(row.id);
+    const took = performance.now() - begun;
+    if (took < STEP_MS) continue;
+    await sleep(Math.min(MAX_PAUSE_MS, took), undefined, { signal }).catch(() => undefined);
+    signal.throwIfAborted();
+    begun = performance.now();
+    paused += took;
+  }
+  return { ids, paused };
+}
+
+const MAX_EXPRESSION_LENGTH = 500;
+/** How often counted repetitions may copy something: nested ones multiply. */
+const MAX_COPIES = 250;
+const REPETITION = /\{(\d+)(?:,(\d*))?\}/g;
+const REPEATED_GROUP = /\)\{/;
+/** The instructions of a compiled expression. The time for a text is at most its length times these. */
+const MAX_INSTRUCTIONS = 250;
+
+/**
+ * Compiles a regular expression to one that takes linear time (RE2). PostgreSQL's own engine, which the controller uses,
+ * can take minutes to compile an expression of a few hundred characters, and the embedded database serves nobody
+ * meanwhile. The dot matches line breaks too, and `^` and `$` only the ends of the text, as in PostgreSQL.
+ *
+ * @param name The query parameter, for messages.
+ * @throws RequestFailure 400 for an invalid or too large expression.
+ */
+export function compileExpression(
+  expression: string,
+  { name, ignoreCase }: { readonly name: string; readonly ignoreCase: boolean },
+): RE2JS {
+  if (expression.length > MAX_EXPRESSION_LENGTH || copies(expression) > MAX_COPIES) {
+    throw badRequest(`${name}: the regular expression is too large.`);
+  }
+  try {
+    const compiled = RE2JS.compile(expression, RE2JS.DOTALL | (ignoreCase ? RE2JS.CASE_INSENSITIVE : 0));
+    if (compiled.programSize() <= MAX_INSTRUCTIONS) return compiled;
+  } catch (error) {
+    if (!(error instanceof RE2JSException)) throw error;
+    throw badRequest(`${name}: ${JSON.stringify(expression)} is not a regular expression.`);
+  }
+  throw badRequest(`${name}: the regular expression is too large.`);
+}
+
+function copies(expression: string): number {
+  const counts = [...expression.matchAll(REPETITION)].map(([, least, most]) => Number(most || least));
+  return REPEATED_GROUP.test(expression)
+    ? counts.reduce((product, count) => product * Math.max(1, count), 1)
+    : counts.reduce((sum, count) => sum + count, 0);
+}
