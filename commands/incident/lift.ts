@@ -11,7 +11,8 @@ export default class IncidentLift extends TokenctlCommand {
   static override description =
     `Restores settings and users to their previous values, in reverse order. A value that another open incident holds \
 stays until that incident is lifted. A value that was changed since the lockdown is not touched. Revoked tokens \
-stay revoked. Lifting an incident twice does nothing.
+stay revoked. Lifting an incident twice does nothing. An incident of a controller can be lifted over its REST API or its \
+database, wherever it was locked down; only a database context can activate users.
 
 With --json, prints an array of incident, result (lifted, partly, unchanged), steps (step, result, message), \
 left (what, name, before, locked, found, action: as_before, kept, changed, ended_since, gone), revived (how many expired \

@@ -99,8 +99,9 @@ async function heldIncident(runtime: Runtime, plan: LockdownPlan): Promise<Incid
     clock: runtime.clock,
     all: false,
   });
-  const isHeld = ({ id, state, holds }: IncidentStatus) =>
-    id === plan.incident && state === 'locked' && holds === true;
+  const { address: here } = await runtime.description();
+  const isHeld = ({ id, address, state, holds }: IncidentStatus) =>
+    id === plan.incident && address === here && state === 'locked' && holds === true;
   return incidents.find(isHeld) ?? null;
 }
 

@@ -1,4 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
+import { shellWord } from '../../domain/remedies.ts';
 import type {
   ElsewhereIncident,
   HeldValue,
@@ -17,7 +18,9 @@ export function statusResult(
   found: Incidents,
   { description, check }: { readonly description: TargetDescription; readonly check: boolean },
 ): Report {
-  const due = found.incidents.filter(({ isOverdue }) => isOverdue).map(({ id }) => id);
+  const due = found.incidents
+    .filter(({ isOverdue, address }) => isOverdue && address === description.address)
+    .map(({ id }) => id);
   if (due.length > 0) writeNotice(dueText(due, description));
   return report({
     json: found,
@@ -30,7 +33,7 @@ function statusText({ incidents, elsewhere }: Incidents, { address, context }: T
   const here =
     incidents.length === 0
       ? [`No lockdown at ${address} (context ${context}).`]
-      : [incidents.map((incident) => incidentLines(incident).join('\n')).join('\n\n')];
+      : [incidents.map((incident) => incidentLines(incident, address).join('\n')).join('\n\n')];
   return `${[...here, ...elsewhereLines(elsewhere)].join('\n')}\n`;
 }
 
@@ -42,12 +45,17 @@ const STATES: Readonly<Record<IncidentStatus['state'], string>> = {
   lifted: 'lifted',
 };
 
-function incidentLines(incident: IncidentStatus): string[] {
+function incidentLines(incident: IncidentStatus, here: string): string[] {
   const { id, selection, state, since, by, reason, ticket, lifted, snapshot, values } = incident;
   const why = [reason, ticket].filter((each) => each !== null).join(', ');
   return [
     `${id}: ${printable.value(selection)}`,
     `  ${STATES[state]}`,
+    ...(incident.address === here
+      ? []
+      : [
+          `  at another address of this controller: ${printable.value(incident.address)} (context ${printable.value(incident.context)})`,
+        ]),
     `  since ${since}, by ${who(by)}${why === '' ? '' : `: ${printable.value(why)}`}`,
     ...(lifted === null ? [untilText(incident)] : [`  lifted ${lifted.at}, by ${who(lifted.by)}`]),
     ...(snapshot === null ? [] : [`  snapshot ${printable.value(snapshot.file)}`]),
@@ -71,11 +79,12 @@ function effectLine(incident: IncidentStatus): string {
 function elsewhereLines(elsewhere: readonly ElsewhereIncident[]): string[] {
   if (elsewhere.length === 0) return [];
   const count = countText(elsewhere.length, 'more incident');
+  const contexts = [...new Set(elsewhere.map(({ context }) => context))];
   return [
     '',
     `${count} at ${elsewhere.length === 1 ? 'another address' : 'other addresses'}, as last recorded:`,
     ...elsewhere.map(elsewhereLine),
-    '  To check them: tokenctl incident status --context NAME',
+    `  To check them: ${contexts.map((context) => `tokenctl incident status --context ${shellWord(context)}`).join(', ')}`,
   ];
 }
 

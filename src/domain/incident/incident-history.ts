@@ -60,6 +60,11 @@ export class IncidentHistory {
     this.#holds = holds;
   }
 
+  /** Where its target is. */
+  get address(): string {
+    return this.#address;
+  }
+
   /** Shares its holds with the other addresses of its controller. */
   join(holds: ControllerHolds): void {
     if (holds === this.#holds) return;

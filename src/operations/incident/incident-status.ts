@@ -35,6 +35,8 @@ interface AliveToken {
 
 /** An incident, and whether it still holds. */
 export interface IncidentStatus extends Incident {
+  /** Where it was locked down: at the target, or at another address of its controller. */
+  readonly address: string;
   /** Its time is over, and it is not lifted. */
   readonly isOverdue: boolean;
   readonly values: readonly HeldValue[];
@@ -74,9 +76,9 @@ export interface ElsewhereIncident extends Incident {
 
 /** What the log has of incidents. */
 export interface Incidents {
-  /** At the target. */
+  /** At the target, and after them those at other addresses of its controller. */
   readonly incidents: readonly IncidentStatus[];
-  /** At all other addresses: another way to the same controller has another. */
+  /** At all other addresses; a controller whose entries have no INSTALL_UUID may be one of these. */
   readonly elsewhere: readonly ElsewhereIncident[];
 }
 
@@ -102,37 +104,16 @@ export async function incidentStatus(options: {
 }): Promise<Incidents> {
   const { target, description, log, clock, all } = options;
   const histories = await readIncidentHistories(log);
-  const history = histories.at(description);
   const limit = limitText(description);
-  const values = limit === null ? await heldValues(target, history) : [];
   const found: IncidentStatus[] = [];
-  for (const incident of meant(history, all)) {
-    const isOpen = incident.state !== 'lifted';
-    const mine = values.filter(({ incidents }) => incidents.includes(incident.id));
-    const set = mine.find(({ name }) => name === 'OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS')?.locked;
-    const tokens = isOpen
-      ? await aliveTokens(target, incident, typeof set === 'number' ? set : null)
-      : { aliveCount: 0, alive: [], lifetimes: null };
-    const paths = isOpen && limit === null ? await otherPaths(incident, options) : [];
-    const openPaths = paths.filter(({ state }) => state === 'open');
-    found.push({
-      ...incident,
-      isOverdue: isOverdue(incident, clock.now()),
-      values: mine,
-      ...tokens,
-      openPaths,
-      notChecked: isOpen
-        ? [
-            ...notCheckedOf(paths, incident, clock.now()),
-            ...unsettled(mine, setSwitches(history, incident.id), options),
-          ]
-        : [],
-      holds: holdsOf({ isOpen, open: tokens.aliveCount + openPaths.length, values: mine, limit }),
-      notSeen: isOpen ? limit : null,
-    });
+  const here = histories.ofController(description);
+  for (const history of here) {
+    const values = limit === null ? await heldValues(target, history) : [];
+    for (const incident of meant(history, all))
+      found.push(await statusOf(incident, { ...options, history, values, limit }));
   }
   const elsewhere = [...histories.all]
-    .filter(([address]) => address !== description.address)
+    .filter(([, history]) => !here.includes(history))
     .flatMap(([address, other]) =>
       meant(other, all).map((incident) => ({
         ...incident,
@@ -141,6 +122,43 @@ export async function incidentStatus(options: {
       })),
     );
   return { incidents: found, elsewhere };
+}
+
+/** What is found of one incident. */
+async function statusOf(
+  incident: Incident,
+  options: Parameters<typeof incidentStatus>[0] & {
+    readonly history: IncidentHistory;
+    readonly values: readonly HeldValue[];
+    readonly limit: string | null;
+  },
+): Promise<IncidentStatus> {
+  const { target, clock, history, values, limit, description } = options;
+  const isElsewhere = history.address !== description.address;
+  const isOpen = incident.state !== 'lifted';
+  const mine = values.filter(({ incidents }) => incidents.includes(incident.id));
+  const set = mine.find(({ name }) => name === 'OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS')?.locked;
+  const tokens = isOpen
+    ? await aliveTokens(target, incident, typeof set === 'number' ? set : null)
+    : { aliveCount: 0, alive: [], lifetimes: null };
+  const paths = isOpen && limit === null ? await otherPaths(incident, options) : [];
+  const openPaths = paths.filter(({ state }) => state === 'open');
+  return {
+    ...incident,
+    address: history.address,
+    isOverdue: isOverdue(incident, clock.now()),
+    values: mine,
+    ...tokens,
+    openPaths,
+    notChecked: isOpen
+      ? [
+          ...notCheckedOf(paths, incident, clock.now()),
+          ...unsettled(mine, setSwitches(history, incident.id), { description, clock, isElsewhere }),
+        ]
+      : [],
+    holds: holdsOf({ isOpen, open: tokens.aliveCount + openPaths.length, values: mine, limit }),
+    notSeen: isOpen ? limit : null,
+  };
 }
 
 /** A way in that is seen shows that an incident does not hold, whatever else the account does not see. */
@@ -251,9 +269,15 @@ function notCheckedOf(
 function unsettled(
   values: readonly HeldValue[],
   set: ReadonlyMap<string, Date>,
-  { description, clock }: Pick<Parameters<typeof incidentStatus>[0], 'description' | 'clock'>,
+  {
+    description,
+    clock,
+    isElsewhere,
+  }: Pick<Parameters<typeof incidentStatus>[0], 'description' | 'clock'> & { readonly isElsewhere: boolean },
 ): readonly AccessPath['path'][] {
-  const { capabilities } = description;
+  // Another address may be the database, whose changes take longest to be applied.
+  const settingsHold = isElsewhere ? 'within_a_minute' : description.capabilities.settingsHold;
+  const capabilities = { ...description.capabilities, settingsHold } as const;
   const isPending = (name: string) =>
     values.some((value) => value.name === name && value.holds) &&
     appliedAt(set.get(name) ?? null, { capabilities, now: clock.now() }) !== null;

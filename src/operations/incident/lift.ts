@@ -1,5 +1,7 @@
+import { TokenctlError } from '../../domain/errors.ts';
 import type { Incident, LockValue } from '../../domain/incident/incident.ts';
 import type { Hold } from '../../domain/incident/incident-history.ts';
+import { shellWord } from '../../domain/remedies.ts';
 import { numberSince } from '../audit-log/list-log.ts';
 import { isSameController, Journal, listOf, objectOf } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
@@ -11,7 +13,12 @@ import { countRevived } from '../tokens/list-refresh-tokens.ts';
 import { requireFullView } from '../visibility.ts';
 import { activeUsers, foundOf, isDue } from './incident-status.ts';
 import { changeTo, settingNamed } from './lock-settings.ts';
-import { readIncidentHistory, requireIncident } from './recorded-incidents.ts';
+import {
+  incidentReference,
+  readIncidentHistories,
+  readIncidentHistory,
+  requireIncident,
+} from './recorded-incidents.ts';
 import { setUsers } from './set-users.ts';
 import { type StepReport, stage, takeStep } from './step.ts';
 
@@ -42,14 +49,16 @@ export interface LiftReport {
 export async function liftIncident(options: Change & { readonly incident: string }): Promise<LiftReport> {
   const { target, signal } = options;
   await reconcile(options);
-  const { incident, items, revived } = await planLift(options);
+  const plan = await planLift(options);
+  const { incident, items, revived } = plan;
   const { id } = incident;
+  const reference = incidentReference({ id, address: plan.address }, options.description);
   const none = { incident: id, steps: [], left: [], revived: 0, interrupted: false, stopped: null };
   if (incident.state === 'lifted') return { ...none, result: 'unchanged', run: null };
   const journal = new Journal({ ...options, operation: 'incident.lift' });
   using _lock = await journal.lock();
   const work = new OperationRun({ target, journal, signal });
-  const opening = await journal.opening(openingOf({ incident, items }));
+  const opening = await journal.opening({ ...openingOf(plan), ...reference });
   const restored = items.filter(({ action }) => action === 'restore');
   const steps: StepReport[] = [];
   for (const group of inOrder(restored)) {
@@ -77,6 +86,7 @@ export async function liftIncident(options: Change & { readonly incident: string
   await journal.outcome(opening, {
     step: 'operation',
     ...stated,
+    ...reference,
     steps: steps.map(({ step, result }) => ({ step, result })),
     left: left.map(({ what, name, action, endedBy }) => ({
       ...{ what, name, action },
@@ -87,10 +97,9 @@ export async function liftIncident(options: Change & { readonly incident: string
   return report;
 }
 
-function openingOf({ incident, items }: Omit<LiftPlan, 'revived'>) {
+function openingOf({ items }: LiftPlan) {
   return {
     step: 'operation',
-    incident: incident.id,
     items: items.map(({ what, name, before, found, action }) => ({ what, name, before, found, action })),
   };
 }
@@ -188,6 +197,8 @@ export interface LaterRun {
 /** What lifting an incident would do. */
 export interface LiftPlan {
   readonly incident: Incident;
+  /** Where it was locked down: at the target, or at another address of its controller. */
+  readonly address: string;
   /** In the order of the work: what was locked last first. */
   readonly items: readonly LiftItem[];
   /**
@@ -212,11 +223,28 @@ export async function planLift(options: {
 }): Promise<LiftPlan> {
   const { description, log } = options;
   requireFullView(description, 'Lifting an incident');
-  const history = await readIncidentHistory({ log, description });
-  const incident = requireIncident(history, options.incident);
+  const histories = (await readIncidentHistories(log)).ofController(description);
+  const { incident, history } = requireIncident(histories, options.incident);
   const holds = history.heldBy(incident.id).toReversed();
   const items = await itemsOf({ ...options, holds, incident: incident.id });
-  return { incident, items, revived: await revivedBy(items, options) };
+  requireUsers(items, { incident, description });
+  return { incident, address: history.address, items, revived: await revivedBy(items, options) };
+}
+
+/** An incident of the database can hold users, which the REST API of the same controller cannot activate. */
+function requireUsers(
+  items: readonly LiftItem[],
+  { incident, description }: { readonly incident: Incident; readonly description: TargetDescription },
+): void {
+  const users = items.filter(({ what, action }) => what === 'user' && action === 'restore');
+  if (users.length === 0 || description.capabilities.deactivateUsers) return;
+  throw new TokenctlError(
+    'unsupported',
+    `This target cannot activate ${users.map(({ name }) => name).join(', ')}, as lifting ${incident.id} would`,
+    {
+      hint: `Run \`tokenctl incident lift ${incident.id} --context ${shellWord(incident.context)}\`, or use a context whose rights suffice.`,
+    },
+  );
 }
 
 function revivedBy(

@@ -12,6 +12,8 @@ type Place = Pick<TargetDescription, 'address' | 'installUuid'>;
 export class IncidentHistories {
   readonly #byAddress = new Map<string, IncidentHistory>();
   readonly #byInstall = new Map<string, ControllerHolds>();
+  /** The INSTALL_UUID of each address that states one. */
+  readonly #installs = new Map<string, string>();
 
   /** Each target that has incidents, by its address. */
   get all(): ReadonlyMap<string, IncidentHistory> {
@@ -24,13 +26,25 @@ export class IncidentHistories {
     if (installUuid !== null) {
       const holds = this.#byInstall.get(installUuid) ?? new ControllerHolds();
       this.#byInstall.set(installUuid, holds);
+      this.#installs.set(address, installUuid);
       history.join(holds);
     }
     return history;
   }
 
+  /** The history of a target, and after it those of the other addresses of the same controller. */
+  ofController(place: Place): readonly IncidentHistory[] {
+    const own = this.at(place);
+    const others = [...this.#byAddress.values()].filter(
+      ({ address }) => address !== place.address && this.#installs.get(address) === place.installUuid,
+    );
+    return [own, ...others];
+  }
+
   add(entry: Entry): void {
-    const { address = '', installUuid = null } = entry.target;
+    const { installUuid = null } = entry.target;
+    const elsewhere = entry.data['incidentAddress'];
+    const address = typeof elsewhere === 'string' ? elsewhere : (entry.target['address'] ?? '');
     const history = this.at({ address, installUuid });
     this.#byAddress.set(address, history);
     history.add(entry);
@@ -73,34 +87,50 @@ export async function extendIncident(
     readonly until: Date | null;
   },
 ): Promise<string> {
-  const { log, until } = options;
-  const history = await readIncidentHistory({ log, description: options.description });
-  const { id, state } = requireIncident(history, options.incident);
+  const { log, until, description } = options;
+  const histories = (await readIncidentHistories(log)).ofController(description);
+  const { incident, history } = requireIncident(histories, options.incident);
+  const { id, state } = incident;
   if (state === 'lifted') {
     throw new TokenctlError('usage', `${id} was already lifted`, {
       hint: 'Start a new lockdown if you need one.',
     });
   }
   await new Journal({ ...options, operation: 'incident.extend' }).note({
-    incident: id,
+    ...incidentReference({ id, address: history.address }, description),
     until: until?.toISOString() ?? null,
   });
   return id;
 }
 
+/** How an entry names an incident: with its address where that is another one of the controller. */
+export function incidentReference(
+  { id, address }: { readonly id: string; readonly address: string },
+  description: Place,
+): { readonly incident: string; readonly incidentAddress?: string } {
+  return { incident: id, ...(address !== description.address && { incidentAddress: address }) };
+}
+
 /**
- * The open or lifted incident of an id, or of the beginning of one where that is one incident's only.
+ * The open or lifted incident of an id, or of the beginning of one where that is one incident's only: at the target, or
+ * else at another address of its controller.
  *
+ * @param histories The target's first.
  * @throws TokenctlError `not_found`, `usage` for an empty id.
  */
-export function requireIncident(history: IncidentHistory, id: string): Incident {
+export function requireIncident(
+  histories: readonly IncidentHistory[],
+  id: string,
+): { readonly incident: Incident; readonly history: IncidentHistory } {
   if (id === '') {
     throw new TokenctlError('usage', 'The incident id is empty', {
       hint: 'Give the id of an incident: `tokenctl incident status` lists them.',
     });
   }
-  const found = history.incidents.filter((incident) => incident.id.startsWith(id));
-  const exact = found.find((incident) => incident.id === id) ?? (found.length === 1 ? found[0] : undefined);
+  const all = histories.flatMap((history) => history.incidents.map((incident) => ({ incident, history })));
+  const found = all.filter(({ incident }) => incident.id.startsWith(id));
+  const exact =
+    found.find(({ incident }) => incident.id === id) ?? (found.length === 1 ? found[0] : undefined);
   if (exact !== undefined) return exact;
   throw new TokenctlError(
     'not_found',

@@ -13,7 +13,7 @@ import { stillClock } from '../../../support/drafts.ts';
 import { EVERY_MEASURE, incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { refreshToken } from '../../../support/memory-refresh-tokens.ts';
 import { session } from '../../../support/memory-sessions.ts';
-import { installed } from '../../../support/memory-target.ts';
+import { databaseDescription, description, installed } from '../../../support/memory-target.ts';
 import { token } from '../../../support/tokens.ts';
 
 const BEFORE = { ...installed, ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true };
@@ -160,7 +160,7 @@ describe('lifting an incident', () => {
       }
       const [first, last] = order;
       at.target.self = places[first];
-      expect(await at.status()).toMatchObject([
+      expect((await at.status()).filter(({ address }) => address === places[first].address)).toMatchObject([
         {
           id: ids[first],
           values: [{ incidents: expect.arrayContaining([`${ids[last]} at ${places[last].address}`]) }],
@@ -276,6 +276,63 @@ describe('the status of an incident', () => {
     await at.lockDown({ scope, measures: NO_MEASURE });
     at.target.people.splice(2, 1);
     expect(await at.status()).toMatchObject([{ holds: true, openPaths: [] }]);
+  });
+
+  test('is read, extended and lifted at another address of its controller', async () => {
+    await using at = await incidentFixture('rest');
+    const rest = { ...at.target.self, installUuid: 'one' };
+    const database = { ...databaseDescription(), installUuid: 'one' };
+    at.target.self = rest;
+    const measures = { ...EVERY_MEASURE, deactivate: false };
+    const before = at.target.values;
+    const { incident } = await at.lockDown({ measures });
+    at.target.self = database;
+    const { incidents, elsewhere } = await incidentStatus({ ...at.common, all: false });
+    expect(incidents).toMatchObject([
+      // The database shows more than the REST API did, and applies a switch later.
+      {
+        id: incident,
+        address: rest.address,
+        holds: true,
+        notChecked: ['basic_authentication', 'external_tokens'],
+      },
+    ]);
+    expect(elsewhere).toEqual([]);
+    const until = new Date(stillClock.now().getTime() + HOUR);
+    expect(await extendIncident({ ...at.common, incident: incident.slice(0, 7), until })).toBe(incident);
+    expect(await at.status()).toMatchObject([{ until: until.toISOString() }]);
+    // What is due is lifted at the address where it was locked down.
+    expect(await dueIncidents({ ...at.common, clock: { ...stillClock, now: () => until } })).toEqual([]);
+    expect(await at.lift(incident)).toMatchObject({ result: 'lifted', left: [] });
+    expect(at.target.values).toEqual(before);
+    expect(await at.lift(incident)).toMatchObject({ result: 'unchanged' });
+    at.target.self = rest;
+    expect(await at.status()).toEqual([]);
+    expect(await at.status(true)).toMatchObject([{ id: incident, state: 'lifted' }]);
+    at.target.self = { ...database, installUuid: 'another' };
+    await expect(at.lift(incident)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('that holds users is not lifted where they cannot be activated', async () => {
+    await using at = await incidentFixture('database');
+    const database = { ...at.target.self, installUuid: 'one' };
+    const { capabilities } = description();
+    const rest = {
+      ...description({ capabilities: { ...capabilities, deactivateUsers: false } }),
+      installUuid: 'one',
+    };
+    at.target.self = database;
+    const { incident } = await at.lockDown();
+    const entries = (await at.entries()).length;
+    at.target.self = rest;
+    await expect(at.lift(incident)).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringContaining('cannot activate bob, alice, admin'),
+      hint: expect.stringContaining(`tokenctl incident lift ${incident} --context ${database.context}`),
+    });
+    expect(await at.entries()).toHaveLength(entries);
+    at.target.self = database;
+    expect(await at.lift(incident)).toMatchObject({ result: 'lifted' });
   });
 
   test('has what is locked down at other addresses, as the log last has it', async () => {
