@@ -89,6 +89,7 @@ export function cleanupPlanResult(
   const { ids: _ids, ...counted } = plan;
   return report({
     json: { dryRun, plan: counted },
+    amount: { what: 'row', planned: plan.total, done: 0, dryRun },
     text: () => cleanupPlanText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
     failure: incomplete(plan),
   });
@@ -108,6 +109,7 @@ export function cleanupResult(cleanup: CleanupReport): Report {
   const kinds = cleanupKinds.map((kind) => cleanup.byKind[kind]);
   return report({
     json: cleanup,
+    amount: { what: 'row', planned, done: deleted },
     text: () => cleanupText(cleanup),
     failure:
       unfinishedWork({

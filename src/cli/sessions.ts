@@ -86,6 +86,7 @@ export function sessionPlanResult(
 ): Report {
   return report({
     json: { dryRun, plan },
+    amount: { what: 'session', planned: plan.sessions.count, done: 0, dryRun },
     text: () => sessionPlanText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
   });
 }
@@ -95,6 +96,7 @@ export function sessionExpiryResult(expiry: SessionExpiryReport): Report {
   const { planned, stillAlive, interrupted, stopped, verified, cachedUntil } = expiry;
   return report({
     json: expiry,
+    amount: { what: 'session', planned, done: expiry.ended },
     text: () => expiryText(expiry),
     failure: unfinishedWork({
       interrupted,

@@ -4,6 +4,7 @@ import type { ManualStep } from '../../operations/incident/manual-steps.ts';
 import type { StepReport } from '../../operations/incident/step.ts';
 import type { AccessPath } from '../../operations/incident/verify-access-paths.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import type { Amount } from '../../reports/tables/result.ts';
 import { printable } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
 
@@ -35,6 +36,12 @@ const PATHS: Readonly<Record<AccessPath['path'], string>> = {
 /** The name of an access path. */
 export function pathName(path: AccessPath['path']): string {
   return PATHS[path];
+}
+
+/** Steps as an amount: those that were done, now or before. */
+export function stepAmount(steps: readonly StepReport[]): Amount {
+  const done = steps.filter(({ result }) => result === 'done' || result === 'unchanged').length;
+  return { what: 'step', planned: steps.length, done };
 }
 
 /** One line per step. */

@@ -17,7 +17,7 @@ import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
 import type { AccountFlags, ChangeFlags } from '../flags.ts';
-import { stepLines, tellOfDue } from './incident-text.ts';
+import { stepAmount, stepLines, tellOfDue } from './incident-text.ts';
 import { valueText } from './lockdown-flow.ts';
 
 export interface LiftRequest {
@@ -140,6 +140,7 @@ function liftResult(reports: readonly LiftReport[]): Report {
   const stopped = reports.find((each) => each.stopped !== null)?.stopped ?? null;
   return report({
     json: reports,
+    amount: stepAmount(reports.flatMap(({ steps }) => steps)),
     text: () => `${reports.flatMap(reportLines).join('\n')}\n`,
     failure: unfinishedWork({
       interrupted: reports.some(({ interrupted }) => interrupted),

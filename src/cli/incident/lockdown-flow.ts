@@ -19,6 +19,7 @@ import {
   accessPathLines,
   hintForPaths,
   manualStepLines,
+  stepAmount,
   stepLines,
   tellOfDue,
   uncheckedText,
@@ -130,6 +131,7 @@ function heldResult(
   const limit = unchecked === '' ? '' : ' as far as this context can check';
   return report({
     json: { incident, result: 'locked', until, manualSteps, kept, accessPaths, ...nothing },
+    amount: stepAmount([]),
     text: () =>
       [
         `Already locked down${limit}: ${printable.value(selection)}. Incident: ${incident}. Nothing was changed.`,
@@ -155,6 +157,7 @@ function lockdownResult(done: LockdownReport, plan: LockdownPlan, description: T
   return report({
     json: done,
     text: () => resultText(done, plan),
+    amount: stepAmount(done.steps),
     failure: unfinished ?? uncheckedFailure(accessPaths, description),
   });
 }

@@ -16,7 +16,14 @@ import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { amountsOf, isNothing, planText, staysAliveLines } from '../revocation/revocation-plan.ts';
-import { accessPathLines, hintForPaths, pathName, stepLines, uncheckedText } from './incident-text.ts';
+import {
+  accessPathLines,
+  hintForPaths,
+  pathName,
+  stepAmount,
+  stepLines,
+  uncheckedText,
+} from './incident-text.ts';
 
 export interface OffboardingRequest {
   readonly runtime: Runtime;
@@ -83,6 +90,7 @@ function offboardingPlanResult(
   return report({
     json: { dryRun, plan, accessPaths },
     text: () => lines.join('\n'),
+    amount: stepAmount([]),
     failure: unfinishedWork({
       interrupted: false,
       stopped: null,
@@ -120,6 +128,7 @@ function offboardingResult(done: UserOffboardingReport, description: TargetDescr
   return report({
     json: done,
     text: () => resultText(done),
+    amount: stepAmount(done.steps),
     failure: unfinishedWork({
       interrupted,
       stopped,

@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Result } from '../../reports/tables/result.ts';
-import { countText } from '../../reports/tables/text.ts';
-import { type Failure, failureOf } from '../errors/failure.ts';
+import { type Amount, type Listing, listing, type Report, type Result } from '../../reports/tables/result.ts';
+import { countText, numberText, type Tone } from '../../reports/tables/text.ts';
+import { type Failure, failureOf, failureToJson } from '../errors/failure.ts';
 
 /** How a command ended in one context: with a result or with an error. */
 export interface ContextOutcome {
@@ -72,7 +72,7 @@ function isStuck({ error, failure }: { readonly error: unknown; readonly failure
 }
 
 /** Whether a named object does not exist; an unknown API path has no `kind`. */
-function isNotFound(error: unknown): boolean {
+export function isNotFound(error: unknown): boolean {
   return (
     error instanceof TokenctlError && error.code === 'not_found' && error.details?.['kind'] !== undefined
   );
@@ -82,6 +82,114 @@ function isNotFound(error: unknown): boolean {
 function isPartlyDone(error: unknown): boolean {
   return error instanceof TokenctlError && error.code === 'partly_done';
 }
+
+/** The report of a context; undefined after an error, and for other kinds of results. */
+export function reportOf({ result }: ContextOutcome): Report | undefined {
+  return result?.kind === 'report' ? result : undefined;
+}
+
+/** Why a command did not complete in a context. */
+export function problemOf(outcome: ContextOutcome): unknown {
+  return outcome.error ?? reportOf(outcome)?.failure;
+}
+
+/** How a command ended in one context, for `--json`: its state, and the error or what is not there. */
+export function stateToJson(problem: unknown): object {
+  if (problem === undefined) return { state: 'done' };
+  const failure = failureOf(problem);
+  const why = isNotFound(problem) ? { message: failure.message } : failureToJson(failure);
+  return { state: failure.code, ...why };
+}
+
+/** A line of the table: a context, or the total. */
+interface TableRow {
+  readonly context: string;
+  readonly amount?: Amount | undefined;
+  readonly state: string;
+  readonly tone: Tone | undefined;
+}
+
+/** How a change ended in each context, with the total: what is read first after a change in eight of them. */
+export function outcomeTable(outcomes: readonly ContextOutcome[]): Listing<TableRow> {
+  const rows = outcomes.map(rowOf);
+  const total = totalOf(outcomes);
+  const completed = outcomes.filter((outcome) => problemOf(outcome) === undefined).length;
+  const last: readonly TableRow[] =
+    total === null
+      ? []
+      : [
+          {
+            context: 'total',
+            amount: total,
+            state: `${total.what}s, completed in ${completed} of ${countText(outcomes.length, 'context')}`,
+            tone: undefined,
+          },
+        ];
+  const number = (of: (amount: Amount) => number) => (row: TableRow) =>
+    row.amount === undefined ? '' : numberText(of(row.amount));
+  return listing<TableRow>({
+    rows: [...rows, ...last],
+    columns: [
+      { name: 'context', cell: ({ context }) => context, whole: true },
+      { name: 'planned', cell: number(({ planned }) => planned), whole: true, only: 'unlessEmpty' },
+      { name: 'done', cell: number(({ done }) => done), whole: true, only: 'unlessEmpty' },
+      { name: 'state', cell: ({ state }) => state, tone: ({ tone }) => tone },
+    ],
+    json: (row) => row,
+    none: '',
+  });
+}
+
+/** The sum of what all contexts count; null if they count different things, or nothing. */
+export function totalOf(outcomes: readonly ContextOutcome[]): Amount | null {
+  const amounts = outcomes.flatMap((outcome) => reportOf(outcome)?.amount ?? []);
+  const [first] = amounts;
+  if (first === undefined || amounts.some(({ what }) => what !== first.what)) return null;
+  return {
+    what: first.what,
+    planned: amounts.reduce((sum, { planned }) => sum + planned, 0),
+    done: amounts.reduce((sum, { done }) => sum + done, 0),
+  };
+}
+
+function rowOf(outcome: ContextOutcome): TableRow {
+  const { context } = outcome;
+  const amount = reportOf(outcome)?.amount;
+  const problem = problemOf(outcome);
+  if (problem === undefined) {
+    if (amount?.dryRun === true) return { context, amount, state: 'dry run', tone: 'faint' };
+    const isNothing = amount?.planned === 0;
+    return {
+      context,
+      amount,
+      state: isNothing ? 'nothing to do' : 'done',
+      tone: isNothing ? 'faint' : 'good',
+    };
+  }
+  const { code, message } = failureOf(problem);
+  // Another context has what was named: this one has nothing to do.
+  if (isNotFound(problem)) return { context, amount, state: message.replace(/\.$/, ''), tone: 'faint' };
+  return {
+    context,
+    amount,
+    state: STATES[code] ?? 'failed',
+    tone: code === 'partly_done' ? 'warning' : 'bad',
+  };
+}
+
+const STATES: { readonly [Code in Failure['code']]?: string } = {
+  partly_done: 'partly done',
+  credentials_refused: 'refused',
+  permission_refused: 'refused',
+  unsupported: 'not possible there',
+  lockout_refused: 'refused: it would lock tokenctl out',
+  target_unreachable: 'unreachable',
+  database_unreachable: 'unreachable',
+  busy: 'busy',
+  interrupted: 'interrupted',
+  audit_unavailable: 'not recorded, so not done',
+  outcome_unrecorded: 'done, not recorded',
+};
 
 /** The heading above one context's part of a text. */
 export function contextHeading(context: string): string {

@@ -33,6 +33,8 @@ export class JointConfirmation {
   #waiting: Waiting[] = [];
   readonly #failed = new Map<string, string>();
   #tooLarge: unknown;
+  /** With --yes: the plans that were not shown yet. */
+  readonly #plans = new Map<string, Question>();
   #noticeTimer: NodeJS.Timeout | undefined;
   #rounds = 0;
   /** The contexts and components in display order. */
@@ -56,7 +58,10 @@ export class JointConfirmation {
     if (!confirmation.asks && atMost === undefined) {
       return {
         asks: false,
-        confirm: (question) => confirmation.confirm(jointQuestion([{ context, question }])),
+        confirm: async (question) => {
+          this.#plans.set(context, question);
+          await this.#showPlans();
+        },
       };
     }
     return {
@@ -68,6 +73,18 @@ export class JointConfirmation {
           this.#decided(context);
         }),
     };
+  }
+
+  /** With --yes: shows the plans in the order of the contexts, each as soon as those before it are shown or have ended. */
+  async #showPlans(): Promise<void> {
+    for (const context of this.#order) {
+      const question = this.#plans.get(context);
+      if (question !== undefined) {
+        this.#plans.delete(context);
+        this.#undecided.delete(context);
+        await this.#options.confirmation.confirm(jointQuestion([{ context, question }]));
+      } else if (this.#undecided.has(context)) return;
+    }
   }
 
   /** Replaces a context by its components, each with its own plan. */
@@ -92,7 +109,9 @@ export class JointConfirmation {
   }
 
   #decided(context: string): void {
-    if (this.#undecided.delete(context) && this.#undecided.size === 0) void this.#ask();
+    if (!this.#undecided.delete(context)) return;
+    if (this.#plans.size > 0) void this.#showPlans();
+    if (this.#undecided.size === 0) void this.#ask();
   }
 
   /** Asks about all pending plans. A context may ask again later; then all are collected again. */

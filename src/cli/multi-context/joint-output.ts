@@ -8,12 +8,14 @@ import {
   type Streamed,
 } from '../../reports/tables/result.ts';
 import { onScreen, printable } from '../../reports/tables/text.ts';
-import { failureOf, failureOnScreen, failureToJson } from '../errors/failure.ts';
+import { failureOf, failureOnScreen } from '../errors/failure.ts';
 import {
   type ContextOutcome,
   contextHeading,
+  isNotFound,
   type MultiContextOutcome,
   multiContextFailure,
+  stateToJson,
 } from './context-outcomes.ts';
 
 /** A row and its context. */
@@ -146,7 +148,8 @@ async function* textChunks(
     }
     if (problem !== undefined) {
       errors.set(context, problem);
-      yield failureOnScreen(failureOf(problem), screen);
+      const failure = failureOf(problem);
+      yield isNotFound(problem) ? `${printable.value(failure.message)}\n` : failureOnScreen(failure, screen);
     }
     gap = '\n';
   }
@@ -168,11 +171,8 @@ async function* jsonChunks(parts: readonly Part[], errors: Map<string, unknown>)
       if (begun) throw new IncompleteListing(error);
       problem = error;
     }
-    if (problem !== undefined) {
-      errors.set(context, problem);
-      yield `, ${printable.lines(JSON.stringify(failureToJson(failureOf(problem)))).slice(1, -1)}`;
-    }
-    yield '}';
+    if (problem !== undefined) errors.set(context, problem);
+    yield `, ${printable.lines(JSON.stringify(stateToJson(problem))).slice(1)}`;
     separator = ',\n';
   }
   yield '\n]\n}\n';

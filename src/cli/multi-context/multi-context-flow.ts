@@ -1,13 +1,20 @@
 import type { Progress, ProgressView, Runtime, ShowProgress } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Report, type Result, report, type Screen } from '../../reports/tables/result.ts';
+import { printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
-import { failureOf, failureOnScreen, failureToJson } from '../errors/failure.ts';
+import { failureOf, failureOnScreen } from '../errors/failure.ts';
 import {
   type ContextOutcome,
   contextHeading,
+  isNotFound,
   type MultiContextOutcome,
   multiContextFailure,
+  outcomeTable,
+  problemOf,
+  reportOf,
+  stateToJson,
+  totalOf,
 } from './context-outcomes.ts';
 import { JointConfirmation } from './joint-confirmation.ts';
 import { multiContextListing, multiContextStream } from './joint-output.ts';
@@ -147,8 +154,9 @@ function multiContextResult(run: MultiContextOutcome): Result {
 }
 
 /**
- * Joins the reports of several contexts. The JSON has one array, `contexts`; each item has the context's name, `result`
- * (what the command prints in one context) and, after a failure, `error`.
+ * Joins the reports of several contexts. The JSON has `contexts` and `total`. Each context has its name, its `state` (`done`
+ * or an error code), `result` (what the command prints in one context) and, after a failure, `error`. One without the named
+ * user or application is `not_found`, with a `message`.
  */
 function multiContextReport(run: MultiContextOutcome): Report {
   const { outcomes, changes } = run;
@@ -159,8 +167,8 @@ function multiContextReport(run: MultiContextOutcome): Report {
   }
   const rows = outcomes.map((outcome) => reportOf(outcome)?.csv);
   return report({
-    json: { contexts: outcomes.map(memberJson) },
-    text: async (screen) => (await Promise.all(outcomes.map((each) => memberText(each, screen)))).join('\n'),
+    json: { contexts: outcomes.map(memberJson), total: totalOf(outcomes) },
+    text: (screen) => jointText(run, screen),
     verbatim: outcomes.some((each) => reportOf(each)?.verbatim === true),
     ...(rows.some((csv) => csv !== undefined) && {
       csv: multiContextListing(run, (outcome) => reportOf(outcome)?.csv),
@@ -169,27 +177,36 @@ function multiContextReport(run: MultiContextOutcome): Report {
   });
 }
 
-function reportOf({ result }: ContextOutcome): Report | undefined {
-  return result?.kind === 'report' ? result : undefined;
-}
-
-function problemOf(outcome: ContextOutcome): unknown {
-  return outcome.error ?? reportOf(outcome)?.failure;
-}
-
 function memberJson(outcome: ContextOutcome): object {
-  const problem = problemOf(outcome);
   return {
     context: outcome.context,
     result: reportOf(outcome)?.json,
-    ...(problem !== undefined && failureToJson(failureOf(problem))),
+    ...stateToJson(problemOf(outcome)),
   };
 }
 
-async function memberText(outcome: ContextOutcome, screen: Screen): Promise<string> {
-  const text =
-    (await reportOf(outcome)?.text(screen)) ?? failureOnScreen(failureOf(problemOf(outcome)), screen);
-  return contextHeading(outcome.context) + text;
+/** The reports under a heading each. After a change, the table of all contexts comes last, which also has the failures. */
+async function jointText({ outcomes, changes }: MultiContextOutcome, screen: Screen): Promise<string> {
+  const parts: string[] = [];
+  for (const outcome of outcomes) {
+    const text = await reportOf(outcome)?.text(screen);
+    if (text !== undefined) parts.push(contextHeading(outcome.context) + text);
+    else if (!changes) {
+      const problem = problemOf(outcome);
+      const failure = failureOf(problem);
+      const why = isNotFound(problem)
+        ? `${printable.value(failure.message)}\n`
+        : failureOnScreen(failure, screen);
+      parts.push(contextHeading(outcome.context) + why);
+    }
+  }
+  if (changes) {
+    const { tableLines } = await import('../../reports/tables/table.ts');
+    let table = '';
+    for await (const block of tableLines(outcomeTable(outcomes), screen)) table += block;
+    parts.push(table);
+  }
+  return parts.join('\n');
 }
 
 /** Shows the progress in several contexts on one line: the sum of all contexts that have started. */

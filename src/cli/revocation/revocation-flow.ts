@@ -9,7 +9,7 @@ import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import type { RevocationReport, Verification } from '../../operations/revocation/revocation-report.ts';
 import { requireMayRevoke, revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import { planFromSaved, type SavedPlan } from '../../operations/revocation/saved-plan.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { type Amount, type Report, report } from '../../reports/tables/result.ts';
 import { countOf, countsText, countText, numberText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
@@ -148,8 +148,18 @@ export function revocationResult(revocation: RevocationReport): Report {
   return report({
     json: revocation,
     text: () => revocationText(revocation),
+    amount: revokedAmount(revocation),
     failure: unfinished(revocation),
   });
+}
+
+function revokedAmount(revocation: RevocationReport): Amount {
+  const kinds = revokedKinds(revocation);
+  return {
+    what: 'token',
+    planned: kinds.reduce((sum, { planned }) => sum + planned, 0),
+    done: kinds.reduce((sum, { revoked, unchanged }) => sum + revoked + unchanged, 0),
+  };
 }
 
 function revocationText(revocation: RevocationReport): string {

@@ -220,9 +220,11 @@ const MAX_IDS = 10_000;
 
 /** A plan as a result, for `--dry-run` or if there is nothing to revoke; the JSON is `{ dryRun, plan }`. */
 export function planResult(plan: RevocationPlan, description: TargetDescription, dryRun: boolean): Report {
+  const { accessTokens, refreshTokens } = amountsOf(plan);
   return report({
     json: { dryRun, plan: planToJson(plan) },
     text: () => planText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
+    amount: { what: 'token', planned: accessTokens + refreshTokens, done: 0, dryRun },
     failure: (dryRun ? revocationRefusal(plan, description) : undefined) ?? incomplete(plan),
   });
 }

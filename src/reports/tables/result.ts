@@ -12,6 +12,16 @@ export interface Screen {
 /** Where there is no terminal: lines of any length, without colours. */
 export const noScreen: Screen = { width: Number.POSITIVE_INFINITY, paint: unpainted };
 
+/** A change in numbers, for the table of several contexts. */
+export interface Amount {
+  /** What is counted, in the singular. */
+  readonly what: 'token' | 'session' | 'row' | 'step';
+  readonly planned: number;
+  /** Done now, or found done already. */
+  readonly done: number;
+  readonly dryRun?: boolean;
+}
+
 /** One result: a JSON value of a documented shape, and how it reads. */
 export interface Report {
   readonly kind: 'report';
@@ -24,6 +34,8 @@ export interface Report {
   readonly text: (screen: Screen) => string | Promise<string>;
   /** The text is a document of its own (Markdown, a script), which is printed unchanged. */
   readonly verbatim?: boolean | undefined;
+  /** What a change planned and did. */
+  readonly amount?: Amount | undefined;
   /** Rows for `--csv`, where the command has that flag. */
   readonly csv?: Listing<unknown> | undefined;
   /** Says that not all is well although there is a result; it decides the exit code. */

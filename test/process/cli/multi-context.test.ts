@@ -36,8 +36,16 @@ const contextsIn = (place: ContextsHome, from = 0) => [
   ),
 ];
 
-const outcomes = (value: { contexts: { context: string; error?: { code: string } }[] }) =>
-  value.contexts.map(({ context, error }) => [context, error?.code ?? 'done']);
+const outcomes = (value: { contexts: { context: string; state: string }[] }) =>
+  value.contexts.map(({ context, state }) => [context, state]);
+
+/** The cells of the table at the end of an output. */
+const tableOf = (stdout: string) =>
+  stdout
+    .slice(stdout.lastIndexOf('\nCONTEXT') + 1)
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/));
 
 describe('reading', () => {
   test('lists are one list, in the order of the contexts, and say of each row where it is from', async () => {
@@ -128,6 +136,41 @@ describe('changing', () => {
     expect(yes.screen).toMatch(/== s1 ==\s+Would revoke 2 tokens/);
     expect(yes.screen).toMatch(/== s2 ==\s+Revoked 3 of 3 tokens/);
     expect(contextsIn(place).sort()).toEqual(['s1', 's2']);
+  });
+
+  test('a table of all contexts ends with the total; one without the user is a row of it', async () => {
+    const place = home(GROUPS);
+    await services()[0]?.addUser('fred');
+    await services()[2]?.addUser('fred');
+    await services()[0]?.makeTokens('fred', 3);
+    await services()[2]?.makeTokens('fred', 1);
+    const args = ['tokens', 'revoke', '--user', 'fred', '--context', 's3,s2,s1', '--yes'];
+    const dry = await place.run([...args, '--dry-run']);
+    expect(tableOf(dry.stdout)).toEqual([
+      ['CONTEXT', 'PLANNED', 'DONE', 'STATE'],
+      ['s3', '1', '0', 'dry run'],
+      ['s2', 'No user named "fred"'],
+      ['s1', '3', '0', 'dry run'],
+      ['total', '4', '0', 'tokens, completed in 2 of 3 contexts'],
+    ]);
+    const { stdout, stderr, code } = await place.run(args);
+    expect([stderr, code]).toEqual(['', 0]);
+    expect(stdout.match(/^== s\d ==\nWould/gm)).toEqual(['== s3 ==\nWould', '== s1 ==\nWould']);
+    expect(tableOf(stdout).slice(1)).toEqual([
+      ['s3', '1', '1', 'done'],
+      ['s2', 'No user named "fred"'],
+      ['s1', '3', '3', 'done'],
+      ['total', '4', '4', 'tokens, completed in 2 of 3 contexts'],
+    ]);
+    const { value } = await place.json(args);
+    expect(value).toMatchObject({
+      contexts: [
+        { context: 's3', state: 'done' },
+        { context: 's2', state: 'not_found', message: 'No user named "fred".' },
+        { context: 's1', state: 'done' },
+      ],
+      total: { what: 'token', planned: 0, done: 0 },
+    });
   });
 
   test('a dry run shows every plan and writes nothing', async () => {
