@@ -1,5 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
-import { credentialOf, type NamedContext, type NamedRestContext } from '../config/contexts.ts';
+import {
+  credentialOf,
+  databaseContextOf,
+  type NamedContext,
+  type NamedRestContext,
+} from '../config/contexts.ts';
 import type { Environment } from '../config/paths.ts';
 import type { DatabaseContext } from '../config/schema.ts';
 import { databaseConnection, readSecret } from '../config/secrets.ts';
@@ -64,6 +69,7 @@ async function openRest(
   { environment, component = context.component, label = context.name }: OpenOptions,
 ): Promise<OpenedTarget> {
   const credential = credentialOf(context, environment);
+  const databaseContext = databaseContextOf(context, component);
   const { openControllerApi } = await import('../targets/controller-api/controller-api.ts');
   const target = openControllerApi({
     context: label,
@@ -72,7 +78,7 @@ async function openRest(
     verifyTls: context.verifyTls ?? true,
     ...(context.caFile !== undefined && { caFile: context.caFile }),
     ...(component !== undefined && { component }),
-    ...(context.databaseContext !== undefined && { databaseContext: context.databaseContext }),
+    ...(databaseContext !== undefined && { databaseContext }),
   });
   const awaited = () => {
     const requests = target.requestsInFlight();

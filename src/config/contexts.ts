@@ -26,7 +26,8 @@ export type NamedRestContext = RestContext & { readonly name: string };
 type NamedDatabaseContext = DatabaseContext & { readonly name: string };
 
 /**
- * The context to work in: the current one, or `name`.
+ * The context to work in: the current one, or `name`, which can also be one component of a platform (`NAME/gateway`,
+ * `NAME/controller`), as results call it.
  *
  * @throws TokenctlError `configuration` if no context is selected, `not_found` if it does not exist, `usage` if the name
  * stands for several contexts
@@ -38,13 +39,38 @@ export function contextOf(configuration: Configuration, name = configuration.cur
     });
   }
   // A name such as "constructor" is found in every object.
-  const settings = Object.hasOwn(configuration.contexts, name) ? configuration.contexts[name] : undefined;
+  const settings = Object.hasOwn(configuration.contexts, name)
+    ? configuration.contexts[name]
+    : componentOf(configuration, name);
   if (settings === undefined) {
     throw namesSeveral(configuration, name)
       ? severalContexts(name)
       : noSuchContext(name, [...Object.keys(configuration.contexts), ...Object.keys(configuration.groups)]);
   }
   return { ...settings, name };
+}
+
+/** A REST context limited to the component that a name like `NAME/gateway` ends with; undefined for any other name. */
+function componentOf({ contexts }: Configuration, name: string): RestContext | undefined {
+  const [, base = '', component] = /^([^/]+)\/(gateway|controller)$/.exec(name) ?? [];
+  const context = Object.hasOwn(contexts, base) ? contexts[base] : undefined;
+  if (context?.url === undefined || (component !== 'gateway' && component !== 'controller')) return undefined;
+  if (context.component !== undefined && context.component !== component) return undefined;
+  const { databaseContext, ...others } = context;
+  const database = databaseContextOf(context, component);
+  return { ...others, component, ...(database !== undefined && { databaseContext: database }) };
+}
+
+/**
+ * The database context that goes with a context, or with one component of the platform there: a single name belongs to the
+ * component that the context names, and to none if that is both.
+ */
+export function databaseContextOf(
+  { databaseContext, component }: Pick<RestContext, 'databaseContext' | 'component'>,
+  part: RestContext['component'] = component,
+): string | undefined {
+  if (typeof databaseContext !== 'string') return part && databaseContext?.[part];
+  return part === component ? databaseContext : undefined;
 }
 
 /** Whether a name stands for several contexts: it is a comma-separated list, or the name of a group. */

@@ -60,6 +60,12 @@ const sessionCache = z.strictObject({
   verifyHostname: z.boolean().default(true),
 });
 
+/** The database contexts of the components of a platform. */
+const componentDatabases = z.strictObject({
+  gateway: z.string().min(1).optional(),
+  controller: z.string().min(1).optional(),
+});
+
 const settings = z
   .strictObject({
     url: url.optional(),
@@ -72,8 +78,8 @@ const settings = z
     verifyTls: z.boolean().optional(),
     /** Which component of a platform is meant; all that keep tokens where not given. */
     component: z.enum(['gateway', 'controller']).optional(),
-    /** The context for the database of the same controller, which printed commands then name. */
-    databaseContext: z.string().min(1).optional(),
+    /** The context for the database of the same controller, or of each component, which printed commands then name. */
+    databaseContext: z.union([z.string().min(1), componentDatabases]).optional(),
   })
   .superRefine(({ url: _url, database, cache, token, password, username, ...tls }, { addIssue }) => {
     if (token !== undefined && password !== undefined) addIssue('has both a token and a password: keep one');
@@ -200,12 +206,12 @@ export const configurationSchema = z
     scheduler: schedulerSchema,
   })
   .superRefine(({ contexts, groups }, { addIssue }) => {
-    for (const [name, { url, ...context }] of Object.entries(contexts)) {
-      const other = url === undefined ? undefined : (context as RestContext).databaseContext;
-      if (other === undefined || (Object.hasOwn(contexts, other) && contexts[other]?.database !== undefined))
-        continue;
-      const message = `there is no database context "${other}"`;
-      addIssue({ code: 'custom', path: ['contexts', name, 'databaseContext'], message });
+    for (const [name, context] of Object.entries(contexts)) {
+      for (const [place, other] of namedDatabases(context)) {
+        if (Object.hasOwn(contexts, other) && contexts[other]?.database !== undefined) continue;
+        const message = `there is no database context "${other}"`;
+        addIssue({ code: 'custom', path: ['contexts', name, 'databaseContext', ...place], message });
+      }
     }
     for (const [group, members] of Object.entries(groups)) {
       if (Object.hasOwn(contexts, group)) {
@@ -219,6 +225,14 @@ export const configurationSchema = z
       }
     }
   });
+
+/** The names that `databaseContext` gives, each with its place there. */
+function namedDatabases(context: ContextSettings): [place: string[], name: string][] {
+  if (context.url === undefined) return [];
+  const { databaseContext } = context;
+  if (typeof databaseContext === 'string') return [[[], databaseContext]];
+  return Object.entries(databaseContext ?? {}).map(([component, name = '']) => [[component], name]);
+}
 
 /** The settings of a run, after all layers were merged and checked. */
 export type Settings = z.output<typeof configurationSchema>;

@@ -86,7 +86,7 @@ function outlineOf({ environment, name, flags }: ContextRequest): NamedContext {
  */
 function requireDatabaseContext({ contexts }: Configuration, context: NamedContext): void {
   const name = context.database === undefined ? context.databaseContext : undefined;
-  if (name === undefined || contexts[name]?.database !== undefined) return;
+  if (typeof name !== 'string' || contexts[name]?.database !== undefined) return;
   const problem = contexts[name] === undefined ? 'does not exist' : 'is not the context of a database';
   throw new TokenctlError('usage', `--database-context: "${name}" ${problem}`, {
     hint: `Add it first: tokenctl context add ${name === '' ? 'NAME' : name} --database-file FILE`,

@@ -1,6 +1,6 @@
 import type { Configuration } from '../../config/configuration.ts';
 import { jobsIn, type NamedContext } from '../../config/contexts.ts';
-import type { DatabaseContext } from '../../config/schema.ts';
+import type { DatabaseContext, RestContext } from '../../config/schema.ts';
 import type { DatabaseSetting, SecretReference } from '../../config/value-schemas.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
@@ -26,7 +26,7 @@ interface RestContextJson {
   /** The selected component of a platform; absent for all components. */
   readonly component?: 'gateway' | 'controller' | undefined;
   /** The context of the same controller's database, if one is named. */
-  readonly databaseContext?: string | undefined;
+  readonly databaseContext?: RestContext['databaseContext'];
 }
 
 /** A context of a database as `--json` shows it. */

@@ -66,6 +66,13 @@ test('the tokens of the gateway and of the controller behind it are listed, each
   expect(rowsOf(await json('tokens', 'list'), 'both')).toEqual(['aap/gateway', 'aap/controller']);
   const old = await json('tokens', 'list', '--context', 'old');
   expect(rowsOf(old, 'both')).toEqual([undefined]);
+  // As printed commands name them.
+  expect(rowsOf(await json('tokens', 'list', '--context', 'aap/controller'), 'both')).toEqual([undefined]);
+  expect(rowsOf(await json('tokens', 'list', '--context', 'aap/gateway,old'), 'both')).toEqual([
+    'aap/gateway',
+    'old',
+  ]);
+  expect(await home().run('tokens', 'list', '--context', 'old/gateway')).toMatchObject({ code: 2 });
   const check = await home().run('context', 'check');
   expect(check).toMatchObject({ code: 0 });
   expect(check.stdout).toMatch(
@@ -109,6 +116,35 @@ test('the token in use goes last, when the controller has been swept with it', a
   const { contexts } = await json(...args, '--include-own');
   expect(contexts.map((each: { error?: object }) => each.error)).toEqual([undefined, undefined]);
   expect(await json('tokens', 'list')).toEqual([]);
+});
+
+test('remedies name the database of their component', async () => {
+  const { configure, folder, run } = home();
+  const file = join(folder, 'admin.password');
+  const login = `url: "${platform.url}", username: admin, password: { file: "${file}" }`;
+  const both = '{ gateway: gateway-db, controller: controller-db }';
+  configure(`  named: { ${login}, databaseContext: ${both} }
+  one: { ${login}, databaseContext: gateway-db }
+  gateway-db: { database: "postgres://gateway.invalid/g" }
+  controller-db: { database: "postgres://controller.invalid/c" }
+`);
+  const sessions = async (context: string) => {
+    const args = ['incident', 'lockdown', '--user', 'admin', '--dry-run', '--context', context];
+    return (await run(...args)).stdout.match(/sessions expire --context \S+/g) ?? [];
+  };
+  expect(await sessions('named')).toEqual([
+    'sessions expire --context gateway-db',
+    'sessions expire --context controller-db',
+  ]);
+  expect(await sessions('named/controller')).toEqual(['sessions expire --context controller-db']);
+  // One name for both would be the wrong database for one of them.
+  expect(await sessions('one')).toEqual([]);
+  configure(`  wrong: { ${login}, databaseContext: { gateway: nowhere } }\n`);
+  const refused = await run('tokens', 'list');
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toContain(
+    'contexts.wrong.databaseContext.gateway: there is no database context "nowhere"',
+  );
 });
 
 test('a job sweeps both, and says what became of each', async () => {
