@@ -1,4 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
+import { type ManualStep, otherComponents } from '../../operations/incident/manual-steps.ts';
 import {
   accessPathsOf,
   noteOffboarding,
@@ -19,6 +20,7 @@ import { amountsOf, isNothing, planText, staysAliveLines } from '../revocation/r
 import {
   accessPathLines,
   hintForPaths,
+  manualStepLines,
   pathName,
   stepAmount,
   stepLines,
@@ -80,15 +82,17 @@ function offboardingPlanResult(
     });
   }
   const { users, revocation } = plan;
+  const manualSteps = otherComponents(description);
   const lines = [
-    closingText(users, accessPaths),
+    closingText(users, accessPaths, manualSteps),
     'Nothing was changed.',
     ...accessPathLines(accessPaths),
     ...staysAliveLines(revocation.staysAlive),
+    ...manualStepLines(manualSteps),
     '',
   ];
   return report({
-    json: { dryRun, plan, accessPaths },
+    json: { dryRun, plan, accessPaths, manualSteps },
     text: () => lines.join('\n'),
     amount: stepAmount([]),
     failure: unfinishedWork({
@@ -125,9 +129,10 @@ function offboardingResult(done: UserOffboardingReport, description: TargetDescr
   const { interrupted, stopped, result, users, steps, accessPaths, staysActive } = done;
   const isWhole = steps.every((step) => step.result === 'done' || step.result === 'unchanged');
   const hint = hintForPaths(accessPaths, { description, staysActive, listedUnder: STAYS_ALIVE });
+  const manualSteps = otherComponents(description);
   return report({
-    json: done,
-    text: () => resultText(done),
+    json: { ...done, manualSteps },
+    text: () => resultText(done, manualSteps),
     amount: stepAmount(done.steps),
     failure: unfinishedWork({
       interrupted,
@@ -140,7 +145,11 @@ function offboardingResult(done: UserOffboardingReport, description: TargetDescr
 }
 
 /** What is true of the access of users, as far as it was checked. */
-function closingText(users: readonly string[], accessPaths: readonly AccessPath[]): string {
+function closingText(
+  users: readonly string[],
+  accessPaths: readonly AccessPath[],
+  manualSteps: readonly ManualStep[],
+): string {
   const names = users.map(printable.value).join(', ');
   const open = accessPaths
     .filter(({ state }) => state === 'open')
@@ -148,7 +157,11 @@ function closingText(users: readonly string[], accessPaths: readonly AccessPath[
     .join(', ');
   const unchecked = uncheckedText(accessPaths);
   if (accessPaths.length === 0) return `The access of ${names} was not checked.`;
-  if (open === '' && unchecked === '') return `All access of ${names} has ended.`;
+  if (open === '' && unchecked === '') {
+    return manualSteps.length === 0
+      ? `All access of ${names} has ended.`
+      : `All access of ${names} that this database shows has ended.`;
+  }
   return [
     open === ''
       ? `The access of ${names} was ended as far as this context can check.`
@@ -157,20 +170,17 @@ function closingText(users: readonly string[], accessPaths: readonly AccessPath[
   ].join(' ');
 }
 
-function resultText({
-  users,
-  steps,
-  accessPaths,
-  staysActive,
-  staysAlive,
-  run,
-}: UserOffboardingReport): string {
+function resultText(
+  { users, steps, accessPaths, staysActive, staysAlive, run }: UserOffboardingReport,
+  manualSteps: readonly ManualStep[],
+): string {
   const lines = [
-    closingText(users, accessPaths),
+    closingText(users, accessPaths, manualSteps),
     ...stepLines(steps),
     ...(staysActive ? [STAYS_ACTIVE] : []),
     ...accessPathLines(accessPaths),
     ...staysAliveLines(staysAlive),
+    ...manualStepLines(manualSteps),
     '',
     `Audit log: run ${run}.`,
   ];

@@ -40,6 +40,7 @@ export function manualSteps(options: {
     ...(scope.kind === 'applications' ? [application(description)] : []),
     ...(scope.kind !== 'applications' && !measures.deactivate ? [passwords(description)] : []),
     ...(options.usersKept.length > 0 ? [usersKept(options.usersKept)] : []),
+    ...(scope.kind !== 'applications' ? otherComponents(description) : []),
     ...(measures.lifetimes && options.lifetimes.length === 0 ? [lifetimes()] : []),
     ...(options.lifetimes.length > 0 ? applicationLifetimes(description) : []),
     ...(measures.basicAuthentication ? localAccounts(description) : []),
@@ -95,6 +96,36 @@ function usersKept(names: readonly string[]): ManualStep {
     why: `${subject} active, and can log in with a password or through an identity provider, and create tokens.`,
     remedy: 'Change the passwords that are known (at the identity provider for external accounts).',
   };
+}
+
+/**
+ * What the database of one component of a platform does not show. Tried with a controller 24.6.1 behind a gateway: it logs in
+ * its user with the name that the gateway states, deactivated at the controller or not, and creates that user if necessary.
+ */
+const OTHER_COMPONENTS: Readonly<Record<TargetDescription['dialect'], readonly ManualStep[]>> = {
+  service: [],
+  controller: [
+    {
+      what: 'a platform gateway',
+      why: 'If this controller is behind one, it lets in users who are active at the gateway, deactivated here or not. This was not checked.',
+      remedy: 'If there is one, run the same command in a context of the gateway as well.',
+    },
+  ],
+  gateway: [
+    {
+      what: 'the controller behind the gateway',
+      why: 'It accepts its own tokens and passwords, revoked here or not. This was not checked.',
+      remedy: 'Run the same command in a context of the controller as well.',
+    },
+  ],
+};
+
+/** The other components of a platform: a database shows one. Over the REST API, a command covers those that there are. */
+export function otherComponents({
+  dialect,
+  credential,
+}: Pick<TargetDescription, 'dialect' | 'credential'>): readonly ManualStep[] {
+  return credential === 'database_role' ? OTHER_COMPONENTS[dialect] : [];
 }
 
 /** Which tokens new lifetimes do not reach. */
