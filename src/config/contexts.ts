@@ -11,6 +11,7 @@ import {
   type DatabaseContext,
   ENVIRONMENT_CONTEXT,
   isGroupName,
+  namedDatabases,
   type RestContext,
 } from './schema.ts';
 import { readSecret } from './secrets.ts';
@@ -248,7 +249,11 @@ function renameKey(contexts: unknown, name: string, to: string): void {
   if (!isMap(contexts)) return;
   for (const { key, value } of contexts.items) {
     if (isScalar(key) && key.value === name) key.value = to;
-    if (isMap(value) && value.get('databaseContext') === name) value.set('databaseContext', to);
+    if (!isMap(value)) continue;
+    const database = value.get('databaseContext');
+    if (database === name) value.set('databaseContext', to);
+    if (!isMap(database)) continue;
+    for (const { value: each } of database.items) if (isScalar(each) && each.value === name) each.value = to;
   }
 }
 
@@ -271,9 +276,8 @@ function contextInFile(configuration: Configuration, name: string): NamedContext
 
 /** Refuses the removal of names that would leave a configuration that cannot be read. */
 function requireUnused({ contexts, jobs }: Configuration, names: readonly string[]): void {
-  const others = Object.entries(contexts).filter(
-    ([, { url, ...context }]) =>
-      url !== undefined && names.includes((context as RestContext).databaseContext ?? ''),
+  const others = Object.entries(contexts).filter(([, context]) =>
+    namedDatabases(context).some(([, database]) => names.includes(database)),
   );
   const users = [
     ...others.map(([other]) => `the context "${other}" (databaseContext)`),

@@ -226,8 +226,8 @@ export const configurationSchema = z
     }
   });
 
-/** The names that `databaseContext` gives, each with its place there. */
-function namedDatabases(context: ContextSettings): [place: string[], name: string][] {
+/** The names that `databaseContext` of a context gives, each with its place there. */
+export function namedDatabases(context: ContextSettings): [place: string[], name: string][] {
   if (context.url === undefined) return [];
   const { databaseContext } = context;
   if (typeof databaseContext === 'string') return [[[], databaseContext]];

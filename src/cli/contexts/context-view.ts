@@ -127,6 +127,13 @@ export function chosenResult(name: string, overriddenBy: string | undefined): Re
   });
 }
 
+function databasesText(named: RestContext['databaseContext']): string | undefined {
+  if (named === undefined || typeof named === 'string') return named;
+  return Object.entries(named)
+    .map(([component, name]) => `${name} (${component})`)
+    .join(', ');
+}
+
 /** A context of the configuration, as a command's result. */
 export function shownContextResult(configuration: Configuration, context: NamedContext): Report {
   const { name } = context;
@@ -143,7 +150,7 @@ export function shownContextResult(configuration: Configuration, context: NamedC
           ['TLS', shown.verifyTls ? undefined : 'the certificate is not verified'],
           ['CA file', shown.caFile],
           ['Component', shown.component],
-          ['Database', shown.databaseContext],
+          ['Database', databasesText(shown.databaseContext)],
         ] satisfies typeof rows)
       : []),
     ['Groups', groups.length === 0 ? undefined : groups.join(', ')],

@@ -222,6 +222,25 @@ describe('context show, current, rename and remove', () => {
     expect(readFileSync(config, 'utf8')).toBe(text);
   });
 
+  test('rename the database of one component of a platform', async () => {
+    const { run, token, config } = home();
+    await run(['add', 'aap', ...URL_FLAG, '--token-file', token]);
+    await run(['add', 'live-db', '--database', 'postgres://localhost/live']);
+    const text = readFileSync(config, 'utf8');
+    const named = text.replace(
+      '  aap:\n',
+      '  aap:\n    databaseContext: { gateway: live-db, controller: live-db }\n',
+    );
+    writeFileSync(config, named);
+    expect(await run(['rename', 'live-db', 'east-db'])).toMatchObject({ code: 0, stderr: '' });
+    expect((await run(['show', 'aap'])).stdout).toContain('east-db (gateway), east-db (controller)');
+    const used = await run(['remove', 'east-db']);
+    expect([used.code, used.stderr]).toEqual([
+      2,
+      expect.stringContaining('the context "aap" (databaseContext)'),
+    ]);
+  });
+
   test('remove a context with the credential that was stored for it, and no other file', async () => {
     const { run, token, folder, config } = home();
     await run(['add', 'live', ...URL_FLAG, '--token-file', token, '--group', 'prod']);
