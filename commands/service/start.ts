@@ -17,13 +17,14 @@ TOKENCTL_SERVICE_SECRET_KEY_FILE. The embedded database creates a key if neither
 named like single sign-on settings (SOCIAL_AUTH_...) override those settings.
 
 To listen on any address other than loopback, give --tls-cert and --tls-key, or --behind-proxy if a proxy in \
-front handles TLS. With --behind-proxy, X-Forwarded headers from private addresses are trusted. The service runs \
-until it receives a signal and prints nothing with --json.`;
+front handles TLS, and --public-url (or TOKENCTL_SERVICE_PUBLIC_URL) with the address that browsers use. Requests \
+for other names are refused with 421. With --behind-proxy, X-Forwarded headers from private addresses are trusted. The \
+service runs until it receives a signal and prints nothing with --json.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
     '<%= config.bin %> <%= command.id %> --port 8080 --data ./service-data',
-    '<%= config.bin %> <%= command.id %> --host 0.0.0.0 --behind-proxy --database-file /etc/tokenctl/database',
+    '<%= config.bin %> <%= command.id %> --host 0.0.0.0 --behind-proxy --public-url https://automation.example.org --database-file /etc/tokenctl/database',
   ];
 
   /** The service has its own configuration. */
@@ -39,6 +40,11 @@ until it receives a signal and prints nothing with --json.`;
       summary: 'The port to listen on. Default: 8052.',
       helpGroup: 'NETWORK',
       helpValue: 'N',
+    }),
+    'public-url': string({
+      summary: 'The URL for browsers. Default: loopback names only.',
+      helpGroup: 'NETWORK',
+      helpValue: 'URL',
     }),
     'behind-proxy': boolean({
       summary: 'Trust the X-Forwarded headers of a TLS proxy in front.',
@@ -101,6 +107,7 @@ until it receives a signal and prints nothing with --json.`;
         ...flags,
         databaseFile: flags['database-file'],
         sessionCookieName: flags['session-cookie-name'],
+        publicUrl: flags['public-url'],
         behindProxy: flags['behind-proxy'],
         requirePkce: flags['require-pkce'],
         allowImplicitGrant: flags['allow-implicit-grant'],

@@ -23,6 +23,7 @@ export interface ServiceRequest extends DatabaseRequest {
   readonly host: string | undefined;
   readonly port: number | undefined;
   readonly sessionCookieName: string | undefined;
+  readonly publicUrl: string | undefined;
   readonly behindProxy: boolean | undefined;
   readonly requirePkce: boolean | undefined;
   readonly allowImplicitGrant: boolean | undefined;
@@ -50,6 +51,7 @@ const HOST = '127.0.0.1';
 const PORT = 8052;
 const ADMIN_PASSWORD = 'TOKENCTL_ADMIN_PASSWORD';
 const DATABASE = 'TOKENCTL_SERVICE_DATABASE';
+const PUBLIC_URL = 'TOKENCTL_SERVICE_PUBLIC_URL';
 
 /**
  * Runs the service until a signal, then answers the requests in progress.
@@ -90,6 +92,7 @@ function serviceOptions(
   const adminPassword = environment[ADMIN_PASSWORD];
   const tls = tlsOf(request);
   const secretKey = givenSecretKey(environment);
+  const publicUrl = request.publicUrl ?? environment[PUBLIC_URL];
   if (request.sessionCookieName !== undefined) requireCookieName(request.sessionCookieName);
   const { sessionCookieName, behindProxy, requirePkce, allowImplicitGrant, logLevel } = request;
   return {
@@ -101,6 +104,7 @@ function serviceOptions(
     ...(adminPassword && { adminPassword: new Secret(adminPassword) }),
     ...(secretKey && { secretKey }),
     ...(sessionCookieName !== undefined && { sessionCookieName }),
+    ...(publicUrl && { publicUrl }),
     ...(behindProxy !== undefined && { behindProxy }),
     ...(requirePkce !== undefined && { requirePkce }),
     ...(allowImplicitGrant !== undefined && { allowImplicitGrant }),

@@ -22,6 +22,7 @@ import { oauth2 } from './oauth2/oauth2.ts';
 import { serveOpenApi } from './openapi/openapi.ts';
 import { serveLogin, serveProfile } from './pages/login.ts';
 import { sendPage } from './pages/page.ts';
+import { setIssuer } from './public-url.ts';
 import { BODY_LIMIT, readJson } from './request.ts';
 import { serveActivity } from './resources/activity.ts';
 import { serveApplications } from './resources/applications.ts';
@@ -55,6 +56,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   }) as unknown as FastifyInstance;
   await app.register(cookie);
   setClientNetworks(app);
+  setIssuer(app, service.publicUrl ?? null);
   addCommonHeaders(app);
   logRequests(app);
   app.setErrorHandler(handleError);

@@ -28,6 +28,8 @@ export interface ServiceContext {
   readonly version: string;
   readonly node: string;
   readonly sessionCookieName: string;
+  /** The origin under which browsers reach the service; missing, it serves loopback names only. */
+  readonly publicUrl?: string;
   /** Whether to trust `X-Forwarded-*` of a reverse proxy. */
   readonly behindProxy: boolean;
   /** Whether applications may be registered for the implicit grant, which RFC 9700 §2.1.2 advises against. */

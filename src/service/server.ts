@@ -14,6 +14,7 @@ import { createLookups } from './lookups.ts';
 import { Metrics } from './metrics.ts';
 import { JobRunner } from './playbooks/job-runner.ts';
 import { openProjects } from './playbooks/projects-folder.ts';
+import { isLoopback, publicOrigin } from './public-url.ts';
 import { openDatabase, type Place, prepareFirstStart } from './service-database.ts';
 import { reportLoginProblems } from './settings/remaining-login.ts';
 import { SecretBox, secretKey } from './settings/secrets.ts';
@@ -32,6 +33,8 @@ export interface ServiceOptions {
   /** The superuser's password on the first start. Generated if missing. */
   readonly adminPassword?: Secret;
   readonly sessionCookieName?: string;
+  /** The URL under which browsers reach the service, without a path. Required to listen on other than loopback addresses. */
+  readonly publicUrl?: string;
   readonly behindProxy?: boolean;
   /** Whether public clients must use PKCE (RFC 9700 §2.1.1). True by default. */
   readonly requirePkce?: boolean;
@@ -83,6 +86,7 @@ const DRAIN_TIMEOUT_MS = 10_000;
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   requireEncryption(options);
+  requirePublicUrl(options);
   const now = options.now ?? (() => new Date());
   const log = serviceLog(options.logLevel ?? 'info', options.logTo);
   const opened: (() => unknown)[] = [];
@@ -150,6 +154,7 @@ function context(
     version: options.version,
     node: hostname(),
     sessionCookieName: options.sessionCookieName ?? SESSION_COOKIE_NAME,
+    ...(options.publicUrl !== undefined && { publicUrl: publicOrigin(options.publicUrl) }),
     behindProxy: options.behindProxy ?? false,
     requirePkce: options.requirePkce ?? true,
     allowImplicitGrant: options.allowImplicitGrant ?? false,
@@ -240,14 +245,22 @@ export function trackConnections(server: Server): Connections {
 
 type ListenAddress = Pick<ServiceOptions, 'host' | 'port' | 'tls' | 'behindProxy'>;
 
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
-
 /** Throws TokenctlError `usage` if passwords and tokens would cross the network unencrypted. */
 export function requireEncryption({ host, tls, behindProxy }: ListenAddress): void {
-  if (LOOPBACK.test(host) || tls !== undefined || behindProxy) return;
+  if (isLoopback(host) || tls !== undefined || behindProxy) return;
   throw new TokenctlError('usage', `Listening on ${host} would send passwords and tokens unencrypted`, {
     hint: 'Give --tls-cert and --tls-key, or --behind-proxy if a proxy terminates TLS.',
   });
+}
+
+/** Throws TokenctlError `usage` for an invalid public URL, or none on an address that other machines can reach. */
+function requirePublicUrl({ host, publicUrl }: ServiceOptions): void {
+  if (publicUrl !== undefined) publicOrigin(publicUrl);
+  else if (!isLoopback(host)) {
+    throw new TokenctlError('usage', `Listening on ${host} requires the service's public URL`, {
+      hint: 'Give --public-url with the address that browsers use, such as https://automation.example.org.',
+    });
+  }
 }
 
 /** The error for a failed listen, with the reason in words. */

@@ -222,6 +222,7 @@ describe('session authentication behind a proxy that speaks TLS', () => {
   beforeAll(async () => {
     service = await startTestService('PostgreSQL', {
       behindProxy: true,
+      publicUrl: 'https://controller.example',
       sessionCookieName: 'my_session',
     });
   });

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServiceContext } from '../context.ts';
+import { ownOrigins } from '../public-url.ts';
 import { currentSettings } from '../settings/settings.ts';
 import {
   deleteOldestSessions,
@@ -173,13 +174,14 @@ function rotateCsrfToken(request: FastifyRequest, reply: FastifyReply): void {
  * set.
  */
 export function csrfProblem(request: FastifyRequest): string | null {
-  const own = originOf(`${request.protocol}://${request.host}`) ?? '';
+  const own = ownOrigins(request);
   const { origin, referer } = request.headers;
   if (origin !== undefined) {
-    if (origin !== own) return 'Origin checking failed: the request comes from another site.';
+    if (!own.includes(origin)) return 'Origin checking failed: the request comes from another site.';
   } else if (request.protocol === 'https') {
     if (referer === undefined) return 'Referer checking failed: the Referer is missing.';
-    if (originOf(referer) !== own) return 'Referer checking failed: the request comes from another site.';
+    if (!own.includes(originOf(referer)))
+      return 'Referer checking failed: the request comes from another site.';
   }
   const cookie = request.cookies[COOKIE];
   if (cookie === undefined || !TOKEN.test(cookie)) return 'CSRF cookie not set.';
@@ -192,8 +194,8 @@ function setCookie(request: FastifyRequest, reply: FastifyReply, token: string):
   reply.setCookie(COOKIE, token, { path: '/', sameSite: 'lax', secure: request.protocol === 'https' });
 }
 
-function originOf(url: string): string | null {
-  return URL.canParse(url) ? new URL(url).origin : null;
+function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : 'null';
 }
 
 function formToken(body: unknown): unknown {

@@ -18,7 +18,6 @@ import {
   UnanswerableRequest,
   withAnswer,
 } from './authorization-request.ts';
-import { issuerOf } from './metadata.ts';
 import { newAccessToken, newValue } from './new-tokens.ts';
 import {
   covers,
@@ -237,7 +236,7 @@ function answerClient(
   const { redirectUri, mode, state } = address;
   const parameters = new URLSearchParams(answer);
   if (state !== undefined) parameters.set('state', state);
-  parameters.set('iss', issuerOf(request));
+  parameters.set('iss', request.issuer);
   return reply
     .code(302)
     .header('Location', withAnswer(redirectUri, mode, parameters))

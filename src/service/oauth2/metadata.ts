@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { type RouteDescription, servePublic } from '../endpoint.ts';
 import { CHALLENGE_METHODS } from './authorization-request.ts';
@@ -9,11 +9,6 @@ const SERVER_METADATA: RouteDescription = {
   summary: 'Metadata of the authorization server (RFC 8414)',
   anonymous: true,
 };
-
-/** The issuer identifier (RFC 8414 §2): the address at which the client reaches the service. */
-export function issuerOf(request: FastifyRequest): string {
-  return `${request.protocol}://${request.host}`;
-}
 
 /** The list of OAuth2 endpoints, and `/.well-known/oauth-authorization-server` (RFC 8414). */
 export function serveMetadata(
@@ -35,7 +30,7 @@ export function serveMetadata(
     '/.well-known/oauth-authorization-server',
     { config: { describes: SERVER_METADATA } },
     async (request) => {
-      const issuer = issuerOf(request);
+      const { issuer } = request;
       const implicit = service.allowImplicitGrant === true;
       const confidential = ['client_secret_basic', 'client_secret_post'];
       return {

@@ -11,7 +11,6 @@ import {
 } from '../store/issued-tokens.ts';
 import { endFamily } from '../store/refresh-tokens.ts';
 import { authenticateClient, serveFormEndpoint } from './form-endpoint.ts';
-import { issuerOf } from './metadata.ts';
 import { endpointParameters, OAuthError, required } from './oauth-request.ts';
 
 /**
@@ -66,9 +65,7 @@ export function serveIntrospectionEndpoint(app: FastifyInstance, service: Servic
     if (token === null) return { active: false };
     const expires = await expiryOf(service, token);
     const foreign = token.kind === 'refresh_token' && token.application_id !== client.id;
-    return foreign || expires <= at
-      ? { active: false }
-      : { ...facts(token, expires), iss: issuerOf(request) };
+    return foreign || expires <= at ? { active: false } : { ...facts(token, expires), iss: request.issuer };
   });
 }
 

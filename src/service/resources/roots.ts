@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { csrfToken } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { serveEndpoint, servePublic } from '../endpoint.ts';
-import { issuerOf } from '../oauth2/metadata.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { loginProviders } from '../sso/configuration.ts';
 
@@ -39,7 +38,7 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
     path: '/api/v2/auth/',
     summary: 'The identity providers to log in with',
     get: async (request) => {
-      const base = issuerOf(request);
+      const base = request.issuer;
       const providers = await loginProviders(service);
       return Object.fromEntries(
         providers.map(({ backend, idp, path }) => [

@@ -4,7 +4,6 @@ import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound } from '../failure.ts';
-import { issuerOf } from '../oauth2/metadata.ts';
 import { jsonObject } from '../request.ts';
 import { changeSettings, resetSettings } from '../settings/change-settings.ts';
 import type { SettingCategory, SettingDefinition } from '../settings/checks.ts';
@@ -104,7 +103,7 @@ async function derivedSettings({ service, request }: Exchange): Promise<Record<s
   ]);
   return {
     ...Object.fromEntries(urls),
-    SOCIAL_AUTH_SAML_METADATA_URL: `${issuerOf(request)}/sso/metadata/saml/`,
+    SOCIAL_AUTH_SAML_METADATA_URL: `${request.issuer}/sso/metadata/saml/`,
     AUTHENTICATION_BACKENDS: [
       ...backends.map(({ backend }) => backend),
       ...(DISABLE_LOCAL_AUTH ? [] : ['local']),

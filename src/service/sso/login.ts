@@ -3,7 +3,6 @@ import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import { localPath } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { badRequest } from '../failure.ts';
-import { issuerOf } from '../oauth2/metadata.ts';
 import { parseTarget } from '../request.ts';
 import type { ProviderSession } from '../store/sessions.ts';
 import { consumeLogin, insertLogin, type LoginDetails, type PendingLogin } from '../store/sso-logins.ts';
@@ -223,7 +222,7 @@ function cookieName(request: FastifyRequest): string {
  * @throws RequestFailure 400 if the Host header is invalid.
  */
 export function callbackUrl(request: FastifyRequest, backend: Backend): string {
-  const base = issuerOf(request);
+  const base = request.issuer;
   if (!URL.canParse(base) || !/^https?:\/\/[^/?#@\\]+$/.test(base)) {
     throw badRequest('Invalid Host header.');
   }

@@ -1,0 +1,74 @@
+import { isIP } from 'node:net';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { TokenctlError } from '../domain/errors.ts';
+import { RequestFailure } from './failure.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The service's address for the client, without a trailing slash: the configured one, or a loopback address. */
+    issuer: string;
+  }
+}
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/;
+
+/** Whether a host name or address, IPv6 with or without brackets, is this machine's loopback. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.test(host);
+}
+
+/**
+ * The origin of a configured public URL.
+ *
+ * @throws TokenctlError `usage` for anything but https://HOST[:PORT]; http is for loopback addresses only.
+ */
+export function publicOrigin(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isPlain = url !== null && url.href === `${url.origin}/` && url.hostname !== '';
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
+  if (isPlain && isSafe) return url.origin;
+  throw new TokenctlError('usage', `Invalid public URL ${JSON.stringify(text)}`, {
+    hint: 'Give the address that browsers use, such as https://automation.example.org, without a path.',
+  });
+}
+
+/**
+ * Sets the issuer of each request before any other hook reads it, and refuses requests for other names. Otherwise links,
+ * redirects and the issuer would follow the Host header of any client, and a page of another site could reach the service
+ * under the site's own name (DNS rebinding). An address in the Host header cannot be rebound.
+ *
+ * @param publicUrl The origin; null to serve loopback names only.
+ */
+export function setIssuer(app: FastifyInstance, publicUrl: string | null): void {
+  app.decorateRequest('issuer', '');
+  app.addHook('onRequest', async (request) => {
+    const requested = requestedUrl(request);
+    request.issuer = publicUrl ?? requested?.origin ?? '';
+    if (requested !== null && isKnown(requested, publicUrl)) return;
+    throw new RequestFailure(421, {
+      detail:
+        publicUrl === null
+          ? 'This name is not configured. Start the service with --public-url to serve any name but localhost.'
+          : `This name is not configured. The service's address is ${publicUrl} (--public-url).`,
+    });
+  });
+}
+
+function requestedUrl({ protocol, host }: FastifyRequest): URL | null {
+  const text = `${protocol}://${host}`;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return url !== null && url.href === `${url.origin}/` ? url : null;
+}
+
+function isKnown({ hostname, host }: URL, publicUrl: string | null): boolean {
+  if (isLoopback(hostname)) return true;
+  if (publicUrl === null) return false;
+  const known = new URL(publicUrl);
+  // A proxy may pass on its own port, or none.
+  return host === known.host || hostname === known.hostname || isIP(hostname.replace(/[[\]]/g, '')) !== 0;
+}
+
+/** The origins whose forms the service takes: its public one, and the address of the request. */
+export function ownOrigins(request: FastifyRequest): readonly (string | undefined)[] {
+  return [request.issuer, requestedUrl(request)?.origin];
+}
