@@ -16,7 +16,9 @@ import { RequestFailure } from '../failure.ts';
 import { loginFormAction } from '../oauth2/authorization-request.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { type LoginProvider, loginProviders } from '../sso/configuration.ts';
+import { remainingSession } from '../sso/logout.ts';
 import type { UserRecord } from '../store/users.ts';
+import { sendLoggedOut } from './logged-out.ts';
 import { escapeHtml, STYLE, sendPage } from './page.ts';
 
 /** The login (specification, section 5.1), GET and POST, and the logout. */
@@ -96,7 +98,7 @@ async function logIn(
 }
 
 /**
- * Ends the session. GET does so too, as on the controller; the cookies are SameSite=Lax and the service's own
+ * Ends the session. After one that an identity provider started, a page says that the session there goes on. GET does so too, as on the controller; the cookies are SameSite=Lax and the service's own
  * pages use POST, which asks for the CSRF token.
  */
 async function logOut(
@@ -106,14 +108,12 @@ async function logOut(
 ): Promise<FastifyReply> {
   const forgery = request.method === 'POST' ? csrfProblem(request) : null;
   if (forgery !== null) return forbiddenPage(reply, forgery);
+  const provider = (await findRequestSession(service, request, reply))?.provider ?? null;
   await endSession(service, request, reply);
-  return reply
-    .code(302)
-    .header('Cache-Control', NO_STORE)
-    .header('Location', '/api/')
-    .setCookie('userLoggedIn', 'false', { path: '/', sameSite: false })
-    .type('text/html; charset=utf-8')
-    .send('');
+  reply.header('Cache-Control', NO_STORE).setCookie('userLoggedIn', 'false', { path: '/', sameSite: false });
+  const remaining = provider === null ? null : await remainingSession(service, request, provider);
+  if (remaining !== null) return sendLoggedOut(reply, { provider: remaining });
+  return reply.code(302).header('Location', '/api/').type('text/html; charset=utf-8').send('');
 }
 
 /** Who logs in, null for a wrong password, or what refuses another attempt at present. */
@@ -246,7 +246,11 @@ const LOGOUT: RouteDescription = {
   summary: 'Log out',
   anonymous: true,
   form: { csrfmiddlewaretoken: { description: 'The value of the CSRF cookie.', required: true } },
-  answers: { 302: 'Logged out.', 403: 'The CSRF token is missing or wrong.' },
+  answers: {
+    200: 'Logged out of a session that an identity provider started, where it goes on.',
+    302: 'Logged out.',
+    403: 'The CSRF token is missing or wrong.',
+  },
 };
 
 const OPTIONS: RouteDescription = {

@@ -45,6 +45,7 @@ export async function samlClient(
     audience: entityId,
     callbackUrl: callback,
     entryPoint: idp.url,
+    ...(idp.logout_url !== undefined && { logoutUrl: idp.logout_url }),
     idpCert: typeof idp.x509cert === 'string' ? idp.x509cert : [...idp.x509cert],
     identifierFormat: nameIdFormat(idp),
     acceptedClockSkewMs: CLOCK_TOLERANCE_S * 1000,
@@ -112,25 +113,31 @@ export function idpOf({ idps }: SamlConfiguration, name: string): SamlIdp {
 }
 
 /**
- * The metadata of this service in XML (SAML 2.0 Metadata): its assertion consumer service, that assertions must be
- * signed, and the certificate for signed requests and encrypted assertions.
+ * The metadata of this service in XML (SAML 2.0 Metadata): its assertion consumer and single logout services, that
+ * assertions must be signed, and the certificate for signed requests and encrypted assertions.
  *
  * @throws SsoFailure `misconfigured` for a key without a certificate.
  */
-export async function samlMetadata(configuration: SamlConfiguration, callbackUrl: string): Promise<string> {
+export async function samlMetadata(
+  configuration: SamlConfiguration,
+  { callbackUrl, logoutUrl }: { readonly callbackUrl: string; readonly logoutUrl: string },
+): Promise<string> {
   const { generateServiceProviderMetadata } = await import('@node-saml/node-saml');
   const { entityId, certificate, privateKey, security, idps } = configuration;
   if (privateKey !== '' && certificate === '') {
     throw new SsoFailure('misconfigured', 'SP_PRIVATE_KEY is set, but SP_PUBLIC_CERT is missing');
   }
   const [format = FORMATS.persistent] = Object.values(idps).map(nameIdFormat);
-  return generateServiceProviderMetadata({
+  const metadata = generateServiceProviderMetadata({
     issuer: entityId,
     callbackUrl,
+    logoutCallbackUrl: logoutUrl,
     // One for all identity providers; the requests say it for each.
     identifierFormat: format,
     wantAssertionsSigned: true,
     ...(privateKey !== '' && { decryptionPvk: privateKey, decryptionCert: certificate }),
     ...(security.authnRequestsSigned === true && { privateKey, publicCerts: certificate }),
   });
+  // The library knows the single logout with the POST binding only.
+  return metadata.replace(/(<SingleLogoutService Binding="[^"]+:)HTTP-POST"/, '$1HTTP-Redirect"');
 }

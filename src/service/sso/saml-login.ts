@@ -239,7 +239,11 @@ function samlIdentity(
     (idp[key] === undefined ? DEFAULT_NAMES[key] : [idp[key]]).map(one).find((value) => value !== '') ?? '';
   const permanent = idp.attr_user_permanent_id ?? NAME_ID;
   if (permanent === NAME_ID && nameIdFormat === TRANSIENT) {
-    throw new SsoFailure('misconfigured', 'the NameID is transient and attr_user_permanent_id is not set');
+    throw new SsoFailure(
+      'misconfigured',
+      'the NameID is transient, although another was asked for: configure a persistent one at the identity provider, or ' +
+        'set attr_user_permanent_id',
+    );
   }
   const uid = one(permanent);
   if (uid === '') throw new SsoFailure('unverified', 'the assertion has no permanent id of the user');

@@ -12,6 +12,7 @@ import { type Backend, backendOf, SsoFailure } from './backends.ts';
 import { configurationDigest, ssoConfiguration } from './configuration.ts';
 import { linkedUser } from './link-user.ts';
 import { beginLogin, type Completed, callbackUrl, completeLogin, requireConfiguration } from './login.ts';
+import { logoutUrl, serveSamlLogout } from './logout.ts';
 import { samlMetadata } from './saml-client.ts';
 import { completeSaml } from './saml-login.ts';
 import { SamlThread } from './saml-thread.ts';
@@ -41,7 +42,8 @@ interface Limits {
 }
 
 /**
- * Single sign-on, a Fastify plugin: `/sso/login/…`, `/sso/complete/…`, `/sso/metadata/saml/` and `/sso/error/`.
+ * Single sign-on, a Fastify plugin: `/sso/login/…`, `/sso/complete/…`, `/sso/metadata/saml/`, `/sso/logout/saml/` and
+ * `/sso/error/`.
  *
  * Any web page can make a browser send requests to these addresses, as for an image. A response that belongs to no login
  * of this browser is refused after one look-up by its key, and counts against nobody; a request that a browser says it
@@ -115,15 +117,21 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     orErrorPage(service, { request, reply }, limits, async () => {
       const configuration = await requireConfiguration(service, 'saml');
       if (configuration.backend !== 'saml') throw new Error('the configuration of SAML is of another kind');
-      const xml = await samlMetadata(configuration, callbackUrl(request, 'saml'));
+      const xml = await samlMetadata(configuration, {
+        callbackUrl: callbackUrl(request, 'saml'),
+        logoutUrl: logoutUrl(request),
+      });
       return reply.type('application/xml; charset=utf-8').send(xml);
     }),
+  );
+  serveSamlLogout(app, service, (request, reply, answer) =>
+    orErrorPage(service, { request, reply }, limits, answer),
   );
   app.get('/sso/error/', { config: { describes: ERROR } }, (request, reply) => {
     const { reason, request: id } = request.query as Record<string, unknown>;
     return sendSsoError(reply, reason, id);
   });
-  for (const path of ['login/:backend', 'complete/:backend', 'metadata/saml', 'error']) {
+  for (const path of ['login/:backend', 'complete/:backend', 'metadata/saml', 'logout/saml', 'error']) {
     redirectWithoutSlash(app, `/sso/${path}/`);
   }
 }

@@ -95,6 +95,24 @@ export async function deleteSession(database: Queryable, sessionKey: string): Pr
   await database.execute('DELETE FROM django_session WHERE session_key = $1', [sessionKey]);
 }
 
+/**
+ * Ends the sessions that a SAML identity provider started for a user; only some of them if their indexes are given.
+ *
+ * @returns How many.
+ */
+export function deleteProviderSessions(
+  database: Queryable,
+  of: { readonly idp: string; readonly nameId: string; readonly sessionIndexes: readonly string[] },
+): Promise<number> {
+  return database.execute(
+    `DELETE FROM django_session WHERE session_key IN (
+       SELECT session_key FROM service_provider_session
+       WHERE backend = 'saml' AND details->>'idp' = $1 AND details->>'nameId' = $2
+         AND (cardinality($3::text[]) = 0 OR details->>'sessionIndex' = ANY($3::text[])))`,
+    [of.idp, of.nameId, of.sessionIndexes],
+  );
+}
+
 /** Ends every session of a user. */
 export async function deleteSessionsOf(transaction: Queryable, userId: number): Promise<void> {
   await transaction.execute(

@@ -1,0 +1,262 @@
+import { verify, X509Certificate } from 'node:crypto';
+import { inflateRawSync } from 'node:zlib';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ServiceContext } from '../context.ts';
+import type { RouteDescription } from '../endpoint.ts';
+import { issuerOf } from '../oauth2/metadata.ts';
+import { sendLoggedOut } from '../pages/logged-out.ts';
+import { parseTarget } from '../request.ts';
+import type { SamlIdp } from '../settings/sso-schemas.ts';
+import { deleteProviderSessions, type ProviderSession } from '../store/sessions.ts';
+import { type Backend, backendOf, LABELS, SsoFailure } from './backends.ts';
+import { type SamlConfiguration, ssoConfiguration } from './configuration.ts';
+import { callbackUrl, requireConfiguration } from './login.ts';
+import { CLOCK_TOLERANCE_S } from './provider-client.ts';
+import { samlClient } from './saml-client.ts';
+import { child, elements, NAMESPACES, parseXml } from './saml-xml.ts';
+
+const PATH = '/sso/logout/saml/';
+
+/** The session at a provider that goes on after a logout here. */
+export interface RemainingSession {
+  /** The name of the provider. */
+  readonly label: string;
+  /** Where to log out at the provider; null if it offers no logout. */
+  readonly url: string | null;
+}
+
+/** How long a logout waits for the metadata of an OpenID provider, in milliseconds. */
+const DISCOVERY_TIMEOUT_MS = 2_000;
+
+/**
+ * What goes on at the provider after a session that it started here has ended: OpenID providers may have an
+ * `end_session_endpoint` (OpenID Connect RP-Initiated Logout 1.0), SAML providers a single logout service.
+ */
+export async function remainingSession(
+  service: ServiceContext,
+  request: FastifyRequest,
+  session: ProviderSession,
+): Promise<RemainingSession | null> {
+  const backend = backendOf(session.backend);
+  if (backend === null) return null;
+  return providerLogout(service, request, { ...session, backend }).catch((error: unknown) => {
+    request.log.warn({ err: error, request: request.id }, 'the logout at the provider is not offered');
+    return { label: LABELS[backend], url: null };
+  });
+}
+
+async function providerLogout(
+  service: ServiceContext,
+  request: FastifyRequest,
+  { backend, details }: Pick<ProviderSession, 'details'> & { readonly backend: Backend },
+): Promise<RemainingSession> {
+  const { backends, label } = await ssoConfiguration(service, service.database);
+  const configuration = backends.find((each) => each.backend === backend);
+  switch (configuration?.backend) {
+    case 'saml': {
+      const { idp: name = '', ...subject } = details;
+      const idp = Object.hasOwn(configuration.idps, name) ? configuration.idps[name] : undefined;
+      if (idp?.logout_url === undefined) return { label: idp?.label ?? name, url: null };
+      const client = await logoutClient(configuration, { idp, request });
+      const url = await client.getLogoutUrlAsync(
+        {
+          issuer: idp.entity_id,
+          nameID: subject.nameId ?? '',
+          nameIDFormat: subject.nameIdFormat ?? '',
+          ...(subject.sessionIndex && { sessionIndex: subject.sessionIndex }),
+        },
+        '',
+        {},
+      );
+      return { label: idp.label ?? name, url };
+    }
+    case 'google-oauth2':
+    case 'azuread-oauth2': {
+      const late = new Promise<null>((resolve) => setTimeout(resolve, DISCOVERY_TIMEOUT_MS, null).unref());
+      const found = await Promise.race([service.discoveries.find(configuration), late]).catch(() => null);
+      const endpoint = found?.serverMetadata().end_session_endpoint;
+      if (endpoint === undefined) return { label: label(backend), url: null };
+      const url = new URL(endpoint);
+      url.searchParams.set('client_id', configuration.clientId);
+      return { label: label(backend), url: url.href };
+    }
+    default:
+      return { label: label(backend), url: null };
+  }
+}
+
+function logoutClient(
+  configuration: SamlConfiguration,
+  { idp, request }: { readonly idp: SamlIdp; readonly request: FastifyRequest },
+) {
+  const signed = { ...configuration.security, authnRequestsSigned: configuration.privateKey !== '' };
+  return samlClient({
+    configuration: { ...configuration, security: signed },
+    idp,
+    callback: callbackUrl(request, 'saml'),
+  });
+}
+
+/** The URL of the single logout service of this service. */
+export function logoutUrl(request: FastifyRequest): string {
+  return `${issuerOf(request)}${PATH}`;
+}
+
+/**
+ * The single logout service (SAML 2.0 Profiles, section 4.4) with the redirect binding: answers to logouts that began here,
+ * and requests of an identity provider, which have to be signed and end the sessions of that user.
+ */
+export function serveSamlLogout(
+  app: FastifyInstance,
+  service: ServiceContext,
+  orErrorPage: (request: FastifyRequest, reply: FastifyReply, answer: () => Promise<FastifyReply>) => unknown,
+): void {
+  app.get(PATH, { config: { describes: LOGOUT }, exposeHeadRoute: false }, (request, reply) =>
+    orErrorPage(request, reply, async () => {
+      const configuration = await requireConfiguration(service, 'saml');
+      if (configuration.backend !== 'saml') throw new Error('the configuration of SAML is of another kind');
+      const message = readMessage(parseTarget(request.url).query, configuration);
+      const { label = message.name } = message.idp;
+      if (message.kind === 'SAMLResponse') {
+        const isConfirmed = message.isSigned && statusOf(message.root) === 'Success';
+        return sendLoggedOut(reply, { provider: { label, url: null }, isConfirmed });
+      }
+      const { nameId, sessionIndexes } = readRequest(message, {
+        now: service.now(),
+        destination: logoutUrl(request),
+      });
+      await deleteProviderSessions(service.database, { idp: message.name, nameId, sessionIndexes });
+      if (message.idp.logout_url === undefined) {
+        return sendLoggedOut(reply, { provider: { label, url: null }, isConfirmed: true });
+      }
+      const client = await logoutClient(configuration, { idp: message.idp, request });
+      const asked = { ID: message.root.getAttribute('ID') ?? '' } as unknown as Parameters<
+        typeof client.getLogoutResponseUrlAsync
+      >[0];
+      const url = await client.getLogoutResponseUrlAsync(asked, message.relayState, {}, true);
+      return reply.code(302).header('Location', url).type('text/html; charset=utf-8').send('');
+    }),
+  );
+}
+
+interface Message {
+  readonly kind: 'SAMLRequest' | 'SAMLResponse';
+  readonly root: Element;
+  /** The identity provider that the message names, which has signed it if `isSigned`. */
+  readonly name: string;
+  readonly idp: SamlIdp;
+  readonly isSigned: boolean;
+  readonly relayState: string;
+}
+
+const MAX_MESSAGE = 65_536;
+const MAX_TAGS = 200;
+const PARAMETERS = ['SAMLRequest', 'SAMLResponse', 'RelayState', 'SigAlg', 'Signature'] as const;
+
+/** Reads a message of the redirect binding (SAML 2.0 Bindings, section 3.4.4). */
+function readMessage(query: string, configuration: SamlConfiguration): Message {
+  // The signature covers the parameters as they are written: other ways to write their names are not taken.
+  const raw = new Map(
+    query.split('&').map((part) => {
+      const [name = '', ...value] = part.split('=');
+      return [name, value.join('=')] as const;
+    }),
+  );
+  const known = [...raw.keys()].filter((name) => PARAMETERS.some((parameter) => parameter === name));
+  const kind = raw.has('SAMLRequest') ? 'SAMLRequest' : 'SAMLResponse';
+  if (known.length !== query.split('&').length || (raw.has('SAMLRequest') && raw.has('SAMLResponse'))) {
+    throw unverified('has other parameters, or some of them twice');
+  }
+  const value = (name: string) => new URLSearchParams(`v=${raw.get(name) ?? ''}`).get('v') ?? '';
+  const root = parseMessage(value(kind));
+  const issuer = child(root, 'assertion', 'Issuer')?.textContent?.trim() ?? '';
+  const found = Object.entries(configuration.idps).find(([, { entity_id }]) => entity_id === issuer);
+  if (found === undefined) throw unverified('has an unknown issuer');
+  const [name, idp] = found;
+  const isSigned = raw.has('Signature');
+  const acceptsSha1 = configuration.security.rejectDeprecatedAlgorithm === false;
+  if (isSigned && !isSignedBy(idp, { kind, raw, value, acceptsSha1 }))
+    throw unverified('has an invalid signature');
+  return { kind, root, name, idp, isSigned, relayState: value('RelayState') };
+}
+
+function parseMessage(base64: string): Element {
+  try {
+    const bytes = Buffer.from(base64, 'base64');
+    const xml = inflateRawSync(bytes, { maxOutputLength: MAX_MESSAGE }).toString('utf8');
+    if (/<!DOCTYPE/i.test(xml) || xml.split('<').length > MAX_TAGS) throw new Error('no SAML');
+    return parseXml(xml);
+  } catch {
+    throw unverified('cannot be read');
+  }
+}
+
+function isSignedBy(
+  idp: SamlIdp,
+  message: {
+    readonly kind: string;
+    readonly raw: ReadonlyMap<string, string>;
+    readonly value: (name: string) => string;
+    readonly acceptsSha1: boolean;
+  },
+): boolean {
+  const { kind, raw, value, acceptsSha1 } = message;
+  const [, hash = ''] = /#rsa-(sha1|sha256|sha384|sha512)$/.exec(value('SigAlg')) ?? [];
+  if (hash === '' || (hash === 'sha1' && !acceptsSha1)) return false;
+  const signed = [kind, 'RelayState', 'SigAlg']
+    .filter((name) => raw.has(name))
+    .map((name) => `${name}=${raw.get(name)}`)
+    .join('&');
+  const signature = Buffer.from(value('Signature'), 'base64');
+  return [idp.x509cert]
+    .flat()
+    .some((pem) => verify(hash, Buffer.from(signed), new X509Certificate(pem).publicKey, signature));
+}
+
+function readRequest(
+  { root, isSigned }: Message,
+  { now, destination }: { readonly now: Date; readonly destination: string },
+): { readonly nameId: string; readonly sessionIndexes: readonly string[] } {
+  if (!isSigned) throw unverified('is not signed');
+  if (root.namespaceURI !== NAMESPACES.protocol || root.localName !== 'LogoutRequest') {
+    throw unverified('is no request for a logout');
+  }
+  if ((root.getAttribute('Destination') ?? '') !== destination)
+    throw unverified('is for another destination');
+  const skew = CLOCK_TOLERANCE_S * 1000;
+  const issued = new Date(root.getAttribute('IssueInstant') ?? '').getTime();
+  const until = new Date(root.getAttribute('NotOnOrAfter') || issued + MAX_AGE_MS).getTime();
+  // An invalid date fails both comparisons.
+  if (!(now.getTime() < until + skew && issued < now.getTime() + skew))
+    throw unverified('is not valid at this time');
+  const nameId = child(root, 'assertion', 'NameID')?.textContent?.trim() ?? '';
+  if (nameId === '') throw unverified('has no NameID');
+  const indexes = elements(root, { namespace: NAMESPACES.protocol, name: 'SessionIndex', children: true });
+  return { nameId, sessionIndexes: indexes.map((index) => index.textContent?.trim() ?? '') };
+}
+
+const MAX_AGE_MS = 300_000;
+
+function statusOf(root: Element): string {
+  const [code] = elements(root, { namespace: NAMESPACES.protocol, name: 'StatusCode' });
+  return (code?.getAttribute('Value') ?? '').replace(/^.*:/, '');
+}
+
+function unverified(why: string): SsoFailure {
+  return new SsoFailure('unverified', `the logout message ${why}`);
+}
+
+const LOGOUT: RouteDescription = {
+  summary: 'The single logout service for SAML identity providers',
+  description: 'The redirect binding of SAML 2.0. A request has to be signed.',
+  produces: 'text/html',
+  anonymous: true,
+  query: {
+    SAMLRequest: { description: 'A request of the identity provider to end the sessions of a user.' },
+    SAMLResponse: { description: 'The answer of the identity provider to a logout that began here.' },
+    RelayState: { description: 'Sent back with the answer to a request.' },
+    SigAlg: { description: 'The algorithm of the signature.' },
+    Signature: { description: 'The signature over the other parameters.' },
+  },
+  answers: { 200: 'A page after a logout.', 302: 'Redirects to the identity provider, or to /sso/error/.' },
+};
