@@ -3,7 +3,6 @@ import { inflateRawSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import type { RouteDescription } from '../endpoint.ts';
-import { issuerOf } from '../oauth2/metadata.ts';
 import { sendLoggedOut } from '../pages/logged-out.ts';
 import { parseTarget } from '../request.ts';
 import type { SamlIdp } from '../settings/sso-schemas.ts';
@@ -99,7 +98,7 @@ function logoutClient(
 
 /** The URL of the single logout service of this service. */
 export function logoutUrl(request: FastifyRequest): string {
-  return `${issuerOf(request)}${PATH}`;
+  return `${request.issuer}${PATH}`;
 }
 
 /**
