@@ -186,6 +186,6 @@ export async function extendFlow(request: {
     text: () =>
       until === null
         ? `${incident} has no end time. Lift it with: tokenctl incident lift ${incident}\n`
-        : `${incident} ends at ${timeText(until)} unless extended. Lift it then with: tokenctl incident lift --due\n`,
+        : `${incident} ends at ${timeText(until)} unless extended. Lift it then with: tokenctl incident lift ${incident}\n`,
   });
 }

@@ -1,4 +1,5 @@
 import { limitText } from '../../domain/claims.ts';
+import { orphanUse } from '../../domain/dialect.ts';
 import { type Incident, type LockValue, lockKey } from '../../domain/incident/incident.ts';
 import type { Hold, IncidentHistory } from '../../domain/incident/incident-history.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
@@ -249,7 +250,8 @@ function otherPaths(
   const { capabilities } = description;
   // What the lockdown ended may be in use for a time that began with it.
   const now = locked === null ? clock.now() : new Date(locked);
-  return checkOtherCredentials({ target, capabilities, now, present: clock.now() }, scope);
+  const orphans = orphanUse(description);
+  return checkOtherCredentials({ target, capabilities, orphans, now, present: clock.now() }, scope);
 }
 
 /** The ways in that were not checked and may still be open; codes until the last one from before has expired. */

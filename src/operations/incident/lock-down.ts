@@ -1,3 +1,4 @@
+import { orphanUse } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
@@ -117,6 +118,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
     const { capabilities } = options.description;
     const found = await verifyAccessPaths(work, plan, {
       capabilities,
+      orphans: orphanUse(options.description),
       ownTokens: await target.ownTokenIds(),
       now: clock.now(),
       ...(await lockedBefore(options)),

@@ -1,3 +1,4 @@
+import { orphanUse } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { formatAlternatives } from '../../domain/selector.ts';
@@ -180,7 +181,7 @@ export function accessPathsOf(
 ): Promise<readonly AccessPath[]> {
   const { capabilities } = description;
   return checkAccessPaths(
-    { target, capabilities, ownTokens: [], now: clock.now() },
+    { target, capabilities, orphans: orphanUse(description), ownTokens: [], now: clock.now() },
     { scope: { kind: 'users', names: users }, switches: [], users: users.map((name) => ({ name })) },
   );
 }

@@ -1,4 +1,5 @@
 import type { Claim } from '../../domain/claims.ts';
+import type { OrphanUse } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
 import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
@@ -44,6 +45,8 @@ interface ClosedPaths {
 interface Checks {
   readonly target: Target;
   readonly capabilities: Capabilities;
+  /** What an orphaned refresh token can do on this version. */
+  readonly orphans: OrphanUse;
   /** Ids of the caller's own tokens, which live on. */
   readonly ownTokens: readonly number[];
   readonly now: Date;
@@ -200,31 +203,46 @@ async function settingsIfAllowed(target: Target): Promise<AuthenticationSettings
 }
 
 async function refreshTokens(
-  { target, now, present = now }: Omit<Checks, 'ownTokens'>,
+  { target, orphans, now, present = now }: Omit<Checks, 'ownTokens'>,
   scope: LockdownScope,
 ): Promise<AccessPath> {
   const selector = await selectorOf(scope, target);
   const lifetime = await readRefreshLifetime(target);
-  let [left, expired] = [0, 0];
+  let [live, orphaned, expired] = [0, 0, 0];
   if (selector !== null) {
     const { users, applications } = selector;
     const of = { ...(users && { users }), ...(applications && { applications }) };
     for await (const token of target.refreshTokens({ ...of, states: ['live', 'orphaned'] })) {
-      const ends = refreshTokenState(token) === 'live' && lifetime !== null;
-      if (ends && refreshTokenExpiry(token, lifetime) < present) expired += 1;
-      else left += 1;
+      if (refreshTokenState(token) === 'orphaned') orphaned += 1;
+      else if (lifetime !== null && refreshTokenExpiry(token, lifetime) < present) expired += 1;
+      else live += 1;
     }
   }
-  const more = expired === 0 ? '' : ` ${expiredText(expired)}`;
-  return checked('refresh_tokens', left, {
+  const assumed = orphans === 'refused' ? 0 : orphaned;
+  const found = live + assumed;
+  const but = assumed === 0 ? '' : ` (${assumed} orphaned, assumed to be usable)`;
+  const more = notUsableText({ orphaned: orphaned - assumed, expired });
+  return checked('refresh_tokens', found, {
     closed: `Verified: none is live.${more}`,
-    open: `${left} ${left === 1 ? 'is' : 'are'} live.${more}`,
+    open: `${found} ${found === 1 ? 'is' : 'are'} live${but}.${more}`,
   });
 }
 
-/** Refresh tokens that are expired and not revoked: lifting a lockdown may raise the setting. */
-function expiredText(expired: number): string {
-  return `${expired} more ${expired === 1 ? 'is' : 'are'} expired, and live again if REFRESH_TOKEN_EXPIRE_SECONDS is raised.`;
+/** Refresh tokens that are not revoked and refused: lifting a lockdown may raise the lifetime. */
+function notUsableText({
+  orphaned,
+  expired,
+}: {
+  readonly orphaned: number;
+  readonly expired: number;
+}): string {
+  const are = (count: number) => `${count} ${count === 1 ? 'is' : 'are'}`;
+  return [
+    ...(orphaned === 0 ? [] : [` ${are(orphaned)} orphaned: this version refuses such tokens.`]),
+    ...(expired === 0
+      ? []
+      : [` ${are(expired)} expired, and live again if REFRESH_TOKEN_EXPIRE_SECONDS is raised.`]),
+  ].join('');
 }
 
 async function sessions(

@@ -237,12 +237,15 @@ describe('the status of an incident', () => {
     await at.lockDown({ measures: NO_MEASURE });
     expect(await at.status()).toMatchObject([{ holds: true, openPaths: [], notChecked: [] }]);
     at.target.refresh.rows.set(9, refreshToken({ id: 9 }));
+    at.target.self = { ...at.target.self, version: '24.6.1' };
+    expect(await at.status()).toMatchObject([{ holds: true, openPaths: [] }]);
+    at.target.self = { ...at.target.self, version: null };
     at.target.logins.live.push(session());
     expect(await at.status()).toMatchObject([
       {
         holds: false,
         openPaths: [
-          { path: 'refresh_tokens', how: '1 is live.' },
+          { path: 'refresh_tokens', how: '1 is live (1 orphaned, assumed to be usable).' },
           { path: 'sessions', how: '1 exists: a user has logged in.' },
         ],
       },
