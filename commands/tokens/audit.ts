@@ -1,6 +1,13 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, csvFlag, days, selectionOrAllFrom, selectorFlags } from '../../src/cli/flags.ts';
+import {
+  allContextsFlag,
+  count,
+  csvFlag,
+  days,
+  selectionOrAllFrom,
+  selectorFlags,
+} from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Audits tokens against the policy. */
@@ -12,11 +19,15 @@ export default class TokensAudit extends TokenctlCommand {
 severities and exceptions come from the policy section of the configuration, or from --policy. See \
 docs/policy.md for all rules, or --explain for one.
 
+The table shows the first findings of each rule, the worst rules first, of the severity medium or above (with --rule: of \
+all severities); --list shows one table of all. The other formats have all findings. --min-severity applies to every format; \
+the numbers and --fail-on always count all. With --baseline, the report has how many findings are new, known and fixed.
+
 With --json, prints findings (rule, severity, message, key, subject, and the subject itself under its name: \
-token as in tokens list), then tokensRead, found, bySeverity, byRule, excused, known, notChecked (rule, why) and \
+token as in tokens list), then tokensRead, found, bySeverity, byRule, excused, known, fixed (both null without a baseline), notChecked (rule, why) and \
 visibility (as in context check). \
 With --summary, prints all of this except findings; with --group-by, prints groups (name, findings, bySeverity) \
-instead. JSON findings are not sorted. A table or CSV of up to 10,000 findings starts with the most severe.
+instead. JSON findings are not sorted. --list or CSV of up to 10,000 findings starts with the most severe.
 
 Exit code 3: there are findings at or above --fail-on.`;
 
@@ -24,6 +35,7 @@ Exit code 3: there are findings at or above --fail-on.`;
     '<%= config.bin %> <%= command.id %>',
     '<%= config.bin %> <%= command.id %> --fail-on high --baseline audit.baseline --json',
     '<%= config.bin %> <%= command.id %> --format html --output audit.html',
+    '<%= config.bin %> <%= command.id %> --rule never-expires --list',
     '<%= config.bin %> <%= command.id %> --explain never-used',
   ];
 
@@ -33,6 +45,20 @@ Exit code 3: there are findings at or above --fail-on.`;
     format: option({ options: ['table', 'json', 'csv', 'sarif', 'html'] as const })({
       summary: 'The output format. Default: table.',
       exclusive: ['json', 'csv'],
+    }),
+    rule: string({
+      summary: 'Check only this rule, also if the policy disables it.',
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'RULE',
+    }),
+    'min-severity': option({ options: ['low', 'medium', 'high', 'critical'] as const })({
+      summary: 'Report only findings of this severity or above. Default of the table: medium.',
+    }),
+    list: boolean({ summary: 'Show one table of all findings.', exclusive: ['csv'] }),
+    limit: count({ summary: 'Show at most this many findings of each rule. Default: 5.', helpValue: 'N' }),
+    'last-used': boolean({
+      summary: 'Show when tokens were last used, also over REST (the day, for up to 1,000 tokens).',
     }),
     output: string({ summary: 'Write the report to this file and print a summary.', helpValue: 'FILE' }),
     summary: boolean({
@@ -64,10 +90,12 @@ Exit code 3: there are findings at or above --fail-on.`;
 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensAudit);
-    const { auditFlow, policyOf } = await import('../../src/cli/token-audit/audit-flow.ts');
+    const { auditFlow } = await import('../../src/cli/token-audit/audit-flow.ts');
     if (flags.explain !== undefined) {
       const runtime = await this.runtime(flags);
-      const { explanationResult, ruleNamed } = await import('../../src/cli/token-audit/audit-flow.ts');
+      const { explanationResult, policyOf, ruleNamed } = await import(
+        '../../src/cli/token-audit/policy-flags.ts'
+      );
       return explanationResult(ruleNamed(flags.explain), policyOf(runtime, flags));
     }
     const format = flags.format ?? (this.jsonEnabled() ? 'json' : flags.csv === true ? 'csv' : 'table');

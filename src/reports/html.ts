@@ -42,10 +42,11 @@ svg text{fill:var(--text);font-size:13px;dominant-baseline:central}svg .small{fo
 .sideways{overflow-x:auto}.sideways svg{min-width:560px}
 .scroll{overflow-x:auto;background:var(--card);border:1px solid var(--line);border-radius:8px}
 table{border-collapse:collapse;width:100%;min-width:720px;font-size:14px}
-th,td{text-align:left;padding:7px 12px;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:anywhere}
+th,td{text-align:left;padding:7px 12px;border-bottom:1px solid var(--line);vertical-align:top}
 tr:last-child td{border-bottom:0}
 th{font-size:12px;letter-spacing:.03em;text-transform:uppercase;color:var(--muted);white-space:nowrap}
-td.fixed{white-space:nowrap}td.severity{font-weight:600}td.count{text-align:right;font-variant-numeric:tabular-nums}th.count{text-align:right}
-td.text{min-width:16em}
+h3{font-size:15px;margin:22px 0 4px}.severity{font-weight:600}span.critical{color:var(--critical)}span.high{color:var(--high)}span.medium{color:var(--medium)}span.low{color:var(--low)}
+td.fixed,td.name{white-space:nowrap}td.severity{font-weight:600}td.count{text-align:right;font-variant-numeric:tabular-nums}th.count{text-align:right}
+td.text{min-width:16em;overflow-wrap:break-word}
 @media print{body{background:#fff}.tile,figure,.scroll{break-inside:avoid}.scroll{break-inside:auto}}
 `;

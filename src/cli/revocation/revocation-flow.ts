@@ -126,8 +126,7 @@ async function findingsFor({
   flags,
 }: Pick<RevocationRequest, 'runtime' | 'flags'> & { readonly selector: Selector }) {
   if (flags.finding === undefined) return undefined;
-  const { policyOf } = await import('../token-audit/audit-flow.ts');
-  const { ruleNamed } = await import('../token-audit/audit-flow.ts');
+  const { policyOf, ruleNamed } = await import('../token-audit/policy-flags.ts');
   const { findingSelector } = await import('../../operations/token-audit/audit-tokens.ts');
   const rules = [...new Set(flags.finding)].map(ruleNamed);
   const policy = policyOf(runtime, { policy: flags.policy });

@@ -1,22 +1,25 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { policyFile } from '../../config/configuration.ts';
-import { policyFrom } from '../../config/policy.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { nearestName } from '../../domain/nearest-name.ts';
 import type { Audit } from '../../domain/policy/judge.ts';
-import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
-import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
+import type { Policy, RuleName } from '../../domain/policy/policy.ts';
+import type { Severity } from '../../domain/policy/rule.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { auditTokens } from '../../operations/token-audit/audit-tokens.ts';
+import { lastUseDays } from '../../operations/tokens/last-use-days.ts';
 import {
   type AuditFormat,
+  atOrAbove,
+  csvReport,
   type Grouping,
   groupedResult,
   inFormat,
-  plainReport,
+  type LastUseReader,
   streamedAudit,
   summaryResult,
+  tableReport,
+  trendText,
 } from '../../reports/audit/audit-result.ts';
+import { jsonReport } from '../../reports/audit/json-report.ts';
 import {
   baselineHeading,
   type PendingFile,
@@ -24,16 +27,9 @@ import {
   readBaseline,
   writeReport,
 } from '../../reports/report-file.ts';
-import { noScreen, type Report, type Result, report, type Screen } from '../../reports/tables/result.ts';
-import { wrapped } from '../../reports/tables/text.ts';
-import { noteLimit } from '../output/streams.ts';
-
-/** The flags that say by what tokens are judged, beside the configuration. */
-export interface PolicyFlags {
-  readonly policy?: string | undefined;
-  readonly 'max-lifetime'?: number | undefined;
-  readonly 'unused-for'?: number | undefined;
-}
+import { noScreen, type Report, type Result, type Screen } from '../../reports/tables/result.ts';
+import { noteLimit, writeNotice } from '../output/streams.ts';
+import { type PolicyFlags, policyOf, ruleNamed } from './policy-flags.ts';
 
 /** The flags of an audit, without the selector flags. */
 interface AuditFlags extends PolicyFlags {
@@ -43,6 +39,11 @@ interface AuditFlags extends PolicyFlags {
   readonly 'fail-on'?: Severity | undefined;
   readonly baseline?: string | undefined;
   readonly 'write-baseline'?: string | undefined;
+  readonly rule?: readonly string[] | undefined;
+  readonly 'min-severity'?: Severity | undefined;
+  readonly list?: boolean | undefined;
+  readonly limit?: number | undefined;
+  readonly 'last-used'?: boolean | undefined;
 }
 
 /** What an audit is made with. */
@@ -56,17 +57,6 @@ export interface AuditFlowOptions {
 }
 
 /**
- * The policy of a run: that of `--policy`, else the configuration's, with the limits of flags over it.
- *
- * @throws TokenctlError `configuration`
- */
-export function policyOf(runtime: Runtime, flags: PolicyFlags): Policy {
-  const configured =
-    flags.policy === undefined ? runtime.configuration.policy : policyFile(flags.policy, runtime.environment);
-  return policyFrom(configured, { maxLifetime: flags['max-lifetime'], unusedFor: flags['unused-for'] });
-}
-
-/**
  * Audits, and presents it as the flags say: as a document that is written as it is found, as counts, or in
  * groups.
  *
@@ -76,20 +66,24 @@ export async function auditFlow(options: AuditFlowOptions): Promise<Result> {
   const { flags, format } = options;
   requireTogether(flags, format);
   const target = await options.runtime.target();
+  const policy = policyOf(options.runtime, flags);
+  const rules = flags.rule === undefined ? undefined : rulesNamed(flags.rule, policy);
   const baseline = flags.baseline === undefined ? undefined : await readBaseline(flags.baseline);
   const written = baselineToWrite(options);
   try {
     const audit = await auditTokens({
       target,
       selector: options.selector,
-      policy: policyOf(options.runtime, flags),
+      policy,
       clock: options.runtime.clock,
+      ...(rules && { rules }),
       baseline,
       onKey: written && ((key) => written.write(`${key}\n`)),
       statistics: format === 'html',
     });
     await noteLimit(options.runtime);
-    return await presented(audit, { ...options, written });
+    const floor = flags['min-severity'];
+    return await presented(floor === undefined ? audit : atOrAbove(audit, floor), { ...options, written });
   } catch (error) {
     written?.discard();
     throw error;
@@ -124,23 +118,60 @@ async function presented(
   });
 }
 
-async function* reportIn(
-  audit: Audit,
-  { format, runtime, version }: AuditFlowOptions,
-  screen: Screen,
-): AsyncIterable<string> {
+async function* reportIn(audit: Audit, options: AuditFlowOptions, screen: Screen): AsyncIterable<string> {
+  const { format, runtime, version, flags } = options;
   const description = await runtime.description();
-  if (format !== 'sarif' && format !== 'html') {
-    yield* plainReport(audit, { format, screen, visibility: description.visibility });
-    return;
+  const lastUses = await lastUseReader(options);
+  switch (format) {
+    case 'table':
+      yield* tableReport(audit, screen, {
+        list: flags.list === true,
+        limit: flags.limit,
+        // Whoever asks for rules wants to see what they find.
+        floor: flags['min-severity'] ?? (flags.rule === undefined ? 'medium' : 'low'),
+        lastUses,
+      });
+      return;
+    case 'json':
+      yield* jsonReport(audit, description.visibility);
+      return;
+    case 'csv': {
+      yield* csvReport(audit, lastUses);
+      const trend = trendText(audit.summary());
+      if (trend !== null) writeNotice(trend);
+      return;
+    }
+    case 'sarif': {
+      const { sarifReport } = await import('../../reports/audit/sarif-report.ts');
+      yield* sarifReport(audit, { description, version });
+      return;
+    }
+    case 'html': {
+      const { htmlReport } = await import('../../reports/audit/html-report.ts');
+      yield* htmlReport(audit, { description, version, lastUses });
+    }
   }
-  if (format === 'sarif') {
-    const { sarifReport } = await import('../../reports/audit/sarif-report.ts');
-    yield* sarifReport(audit, { description, version });
-  } else {
-    const { htmlReport } = await import('../../reports/audit/html-report.ts');
-    yield* htmlReport(audit, { description, version });
+}
+
+/** Reads last uses with `--last-used` from a target that does not show them; undefined otherwise. */
+async function lastUseReader({ runtime, flags }: AuditFlowOptions): Promise<LastUseReader | undefined> {
+  const { capabilities } = await runtime.description();
+  if (flags['last-used'] !== true || capabilities.lastUsed) return undefined;
+  const target = await runtime.target();
+  return (tokens) => lastUseDays(target, { tokens, now: runtime.clock.now() });
+}
+
+/** The rules of `--rule`, enabled or not. */
+function rulesNamed(names: readonly string[], policy: Policy): RuleName[] {
+  const rules = [...new Set(names)].map(ruleNamed);
+  for (const rule of rules) {
+    const setting = policy[rule];
+    if (!('users' in setting) || setting.users.length > 0) continue;
+    throw new TokenctlError('usage', `The rule ${rule} needs its parameter users`, {
+      hint: `Set it in the policy section of the configuration: ${rule}: { users: [ci-*] }`,
+    });
   }
+  return rules;
 }
 
 /** An audit whose findings have been read. */
@@ -174,7 +205,8 @@ async function* thenCommitted(
   }
 }
 
-function requireTogether({ output, summary, 'group-by': by }: AuditFlags, format: AuditFormat): void {
+function requireTogether(flags: AuditFlags, format: AuditFormat): void {
+  const { output, summary, 'group-by': by } = flags;
   const document = format === 'sarif' || format === 'html';
   if ((summary === true || by !== undefined) && (document || output !== undefined)) {
     const flag = summary === true ? '--summary' : '--group-by';
@@ -185,6 +217,9 @@ function requireTogether({ output, summary, 'group-by': by }: AuditFlags, format
         hint: 'Leave one of them out.',
       },
     );
+  }
+  if (flags.list === true && format !== 'table') {
+    throw new TokenctlError('usage', `--list is about the table, and cannot be combined with ${format}`);
   }
   if (summary === true && format === 'csv') {
     throw new TokenctlError('usage', '--summary cannot be written as CSV', {
@@ -236,61 +271,5 @@ export function filesPerContext<Flags extends FileFlags>(
 function oneForEach(flag: string, path: string): TokenctlError {
   return new TokenctlError('usage', `${flag} ${path} names one file, but several contexts are audited`, {
     hint: `Put ${CONTEXT} into the name to write one file for each context.`,
-  });
-}
-
-const WIDEST = 100;
-
-/**
- * The rule of a name.
- *
- * @throws TokenctlError `usage` for a name that no rule has, with the nearest that one has
- */
-export function ruleNamed(name: string): RuleName {
-  const rule = ruleNames.find((known) => known === name);
-  if (rule !== undefined) return rule;
-  const near = nearestName(name, ruleNames);
-  throw new TokenctlError(
-    'usage',
-    `No rule named "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
-    {
-      hint: `Use one of these rules: ${ruleNames.join(', ')}.`,
-    },
-  );
-}
-
-/** What a rule is about, as a command's result: what, why, parameters as they are set, remedy, reference. */
-export function explanationResult(rule: RuleName, policy: Policy): Report {
-  const help: RuleHelp = rules[rule].help;
-  const { enabled, severity, exceptions, ...values } = policy[rule];
-  const parameters = Object.entries(help.parameters ?? {}).map(([name, meaning]) => ({
-    name,
-    meaning,
-    value: Object.entries(values).find(([key]) => key === name)?.[1] ?? null,
-  }));
-  const { finds, matters, remedy, reference } = help;
-  return report({
-    json: { rule, enabled, severity, finds, matters, parameters, exceptions, remedy, reference },
-    text: ({ width }) => {
-      const most = Math.min(width, WIDEST);
-      const blocks = [
-        ['What it finds', finds],
-        ['Why it matters', matters],
-        ['What to do', remedy],
-        ['Reference', reference],
-        ...parameters.map(({ name, meaning, value }) => [
-          `Parameter ${name}`,
-          `${meaning} Now ${JSON.stringify(value)}.`,
-        ]),
-        ...(exceptions.length === 0 ? [] : [['Exceptions', `${exceptions.length} in the policy.`]]),
-      ];
-      const state = enabled ? `severity ${severity}` : `severity ${severity}, switched off`;
-      const lines = blocks.flatMap(([heading = '', text = '']) => [
-        '',
-        heading,
-        ...wrapped(text, most - 2).map((part) => `  ${part}`),
-      ]);
-      return `${[`${rule} (${state})`, ...lines].join('\n')}\n`;
-    },
   });
 }

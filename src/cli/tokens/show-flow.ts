@@ -12,7 +12,7 @@ import { type Report, report } from '../../reports/tables/result.ts';
 import { printable } from '../../reports/tables/text.ts';
 import { tokenToJson } from '../../reports/tables/token-view.ts';
 import { noteLimit } from '../output/streams.ts';
-import { policyOf } from '../token-audit/audit-flow.ts';
+import { policyOf } from '../token-audit/policy-flags.ts';
 import { tokenFacts } from '../token-audit/trace-result.ts';
 import { ownerStateText, userToJson } from '../users/user-view.ts';
 

@@ -29,7 +29,7 @@ export async function selectTokens(
   const target = await runtime.target();
   const { selector } = await resolveSelection(target, selection);
   if (flags.finding === undefined) return { selector, tokens: () => target.tokens(selector) };
-  const { policyOf, ruleNamed } = await import('../token-audit/audit-flow.ts');
+  const { policyOf, ruleNamed } = await import('../token-audit/policy-flags.ts');
   const { findingTokens } = await import('../../operations/token-audit/finding-tokens.ts');
   const rules = [...new Set(flags.finding)].map(ruleNamed);
   const policy = policyOf(runtime, { policy: flags.policy });

@@ -59,10 +59,18 @@ export function findingKey({ rule, subject }: Pick<Finding, 'rule' | 'subject'>)
  */
 export class Baseline {
   readonly #keys = new HashCounter();
+  readonly #byRule = new Map<string, number>();
 
   /** @param key As of `findingKey`. */
   add(key: string): void {
-    this.#keys.add(textHash(key));
+    if (this.#keys.add(textHash(key)) > 1) return;
+    const rule = key.slice(0, Math.max(0, key.indexOf(' ')));
+    this.#byRule.set(rule, this.sizeOf(rule) + 1);
+  }
+
+  /** How many findings of a rule it knows. */
+  sizeOf(rule: string): number {
+    return this.#byRule.get(rule) ?? 0;
   }
 
   has(key: string): boolean {
@@ -81,6 +89,8 @@ interface PolicyEvaluatorOptions {
   readonly facts: Facts;
   /** The rules to judge by; the policy's other rules are as if they were applied elsewhere. */
   readonly rules: readonly RuleName[];
+  /** Told what an exception keeps away. */
+  readonly onExcused?: ((rule: RuleName, subject: Subject) => void) | undefined;
 }
 
 interface Prepared {
@@ -108,8 +118,10 @@ export class PolicyEvaluator {
   readonly #policy: Policy;
   readonly #rules: readonly RuleName[];
   readonly #excused = new Map<RuleName, number>();
+  readonly #onExcused: PolicyEvaluatorOptions['onExcused'];
 
-  constructor({ policy, facts, rules }: PolicyEvaluatorOptions) {
+  constructor({ policy, facts, rules, onExcused }: PolicyEvaluatorOptions) {
+    this.#onExcused = onExcused;
     this.#now = facts.now;
     this.#policy = policy;
     this.#rules = rules;
@@ -196,6 +208,7 @@ export class PolicyEvaluator {
   #isExcused(rule: RuleName, exceptions: readonly Exception[], subject: Subject): boolean {
     if (!exceptions.some((exception) => exceptionMatches(exception, subject))) return false;
     this.#excused.set(rule, (this.#excused.get(rule) ?? 0) + 1);
+    this.#onExcused?.(rule, subject);
     return true;
   }
 
@@ -246,6 +259,11 @@ export interface AuditSummary {
   readonly excused: Readonly<Record<string, number>>;
   /** How many findings the baseline knows already; null without one. */
   readonly known: number | null;
+  /**
+   * How many findings of the baseline, of rules that were checked, are neither found nor excused any more; null without a
+   * baseline, for a selection, and for an account that sees only part.
+   */
+  readonly fixed: number | null;
   /** Applied rules that could not be checked here, and why: what they would find is not known. */
   readonly notChecked: readonly NotChecked[];
 }

@@ -53,7 +53,11 @@ export async function auditTokens(options: AuditTokensOptions): Promise<Audit> {
     options.statistics === true
       ? new TokenStatistics(gathered.facts, { unusedDays: policy['unused-for'].days })
       : null;
-  const run = new AuditRun(options, { ...gathered, statistics });
+  const isWhole =
+    options.baseline !== undefined &&
+    selector.all === true &&
+    (await target.describe()).visibility.kind === 'all';
+  const run = new AuditRun(options, { ...gathered, statistics, isWhole });
   return { policy, now, findings: run.findings(), summary: () => run.summary(), statistics };
 }
 
@@ -71,8 +75,14 @@ class AuditRun {
   #tokensRead = 0;
   #found = 0;
   #known = 0;
+  /** How many findings of the baseline still exist, found or excused, by rule. */
+  readonly #remaining = new Map<RuleName, number>();
+  readonly #isWhole: boolean;
 
-  constructor(options: AuditTokensOptions, gathered: Gathered & { statistics: TokenStatistics | null }) {
+  constructor(
+    options: AuditTokensOptions,
+    gathered: Gathered & { readonly statistics: TokenStatistics | null; readonly isWhole: boolean },
+  ) {
     this.#options = options;
     this.#gathered = gathered;
     this.#facts = gathered.facts;
@@ -81,7 +91,9 @@ class AuditRun {
       policy: options.policy,
       facts: gathered.facts,
       rules: gathered.rules,
+      onExcused: options.baseline && ((rule, subject) => this.#note(rule, findingKey({ rule, subject }))),
     });
+    this.#isWhole = gathered.isWhole;
     this.#byRule = new Map(gathered.rules.map((rule) => [rule, 0]));
     this.#notChecked = [...gathered.notChecked];
   }
@@ -128,7 +140,7 @@ class AuditRun {
       if (baseline !== undefined || onKey !== undefined) {
         const key = findingKey(finding);
         onKey?.(key);
-        if (baseline?.has(key) === true) {
+        if (this.#note(finding.rule, key)) {
           this.#known += 1;
           continue;
         }
@@ -143,6 +155,21 @@ class AuditRun {
     found.length = 0;
   }
 
+  /** Whether the baseline knows a finding, which is counted. */
+  #note(rule: RuleName, key: string): boolean {
+    if (this.#options.baseline?.has(key) !== true) return false;
+    this.#remaining.set(rule, (this.#remaining.get(rule) ?? 0) + 1);
+    return true;
+  }
+
+  #fixed(): number | null {
+    const { baseline } = this.#options;
+    if (baseline === undefined || !this.#isWhole) return null;
+    return [...this.#byRule.keys()]
+      .map((rule) => Math.max(0, baseline.sizeOf(rule) - (this.#remaining.get(rule) ?? 0)))
+      .reduce((sum, count) => sum + count, 0);
+  }
+
   summary(): AuditSummary {
     return {
       tokensRead: this.#tokensRead,
@@ -152,6 +179,7 @@ class AuditRun {
       ...(this.#severities.size > 0 && { severities: Object.fromEntries(this.#severities) }),
       excused: Object.fromEntries(this.#evaluator.excused),
       known: this.#options.baseline === undefined ? null : this.#known,
+      fixed: this.#fixed(),
       notChecked: this.#notChecked,
     };
   }

@@ -1,9 +1,10 @@
 import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Audit, AuditSummary, Finding } from '../../domain/policy/judge.ts';
-import { type Policy, ruleNames } from '../../domain/policy/policy.ts';
+import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import { atLeast, type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { applicationOf, ownerOf } from '../../domain/policy/subject.ts';
+import type { Token } from '../../domain/token.ts';
 import {
   csvLines,
   type Listing,
@@ -14,7 +15,8 @@ import {
   type Streamed,
 } from '../tables/result.ts';
 import { countText, numberText, onScreen, type Paint, printable } from '../tables/text.ts';
-import { findingListing, jsonReport, severityTones } from './json-report.ts';
+import type { ListedToken } from '../tables/token-view.ts';
+import { findingListing, ruleListing, severityTones } from './json-report.ts';
 
 /** The formats of an audit's report. */
 export type AuditFormat = 'table' | 'json' | 'csv' | 'sarif' | 'html';
@@ -33,37 +35,168 @@ export function streamedAudit(audit: Audit, { makes, failOn, chunks }: AuditPres
   return { kind: 'streamed', makes, chunks, failure: () => tooSevere(audit.summary(), failOn) };
 }
 
-/** The findings as a table, and the summary under it. */
-export async function* tableReport(audit: Audit, screen: Screen): AsyncIterable<string> {
-  const { tableLines } = await import('../tables/table.ts');
-  let gap = '';
-  for await (const block of tableLines(findingListing(worstFirstWhereFew(audit.findings)), screen)) {
-    yield block;
-    gap = '\n';
+/** Reads when tokens were last used, by day, for a target that does not show it. */
+export type LastUseReader = (tokens: readonly Token[]) => Promise<ReadonlyMap<number, Date | null>>;
+
+/** An audit whose findings are those of a severity or above; its counts stay those of all. */
+export function atOrAbove(audit: Audit, floor: Severity): Audit {
+  async function* findings(): AsyncIterable<Finding> {
+    for await (const finding of audit.findings) if (atLeast(finding.severity, floor)) yield finding;
   }
-  yield gap + onScreen(summaryText(audit, screen), screen);
+  return { ...audit, findings: findings() };
+}
+
+/** Findings with the days of the last uses of their tokens. */
+export async function withLastUses(
+  findings: readonly Finding[],
+  lastUses: LastUseReader | undefined,
+): Promise<readonly Finding[]> {
+  if (lastUses === undefined) return findings;
+  const tokens = new Map<number, Token>();
+  for (const { subject } of findings)
+    if (subject.kind === 'token') tokens.set(subject.token.id, subject.token);
+  const days = await lastUses([...tokens.values()]);
+  return findings.map((finding) => {
+    const { rule, severity, subject, message } = finding;
+    if (subject.kind !== 'token') return finding;
+    const lastUsedOn = days.get(subject.token.id);
+    if (lastUsedOn === undefined) return finding;
+    const token: ListedToken = { ...subject.token, lastUsedOn };
+    return { rule, severity, message, subject: { kind: 'token', token } };
+  });
+}
+
+/** How many findings of a rule are shown by default. */
+const SHOWN = 5;
+
+/** How findings are shown in a table. */
+export interface TableOptions {
+  /** One table of all findings instead of one for each rule. */
+  readonly list?: boolean;
+  /** How many findings of a rule, or of the one table, are shown; five, or all, where absent. */
+  readonly limit?: number | undefined;
+  /** Less severe findings are only counted. */
+  readonly floor?: Severity;
+  readonly lastUses?: LastUseReader | undefined;
+}
+
+/** The findings as tables, by default one for each rule, the worst first, and the summary under them. */
+export async function* tableReport(
+  audit: Audit,
+  screen: Screen,
+  options: TableOptions = {},
+): AsyncIterable<string> {
+  const { tableLines } = await import('../tables/table.ts');
+  const { floor = 'low', limit, lastUses } = options;
+  let hidden = 0;
+  async function* severe(): AsyncIterable<Finding> {
+    for await (const finding of audit.findings) {
+      if (atLeast(finding.severity, floor)) yield finding;
+      else hidden += 1;
+    }
+  }
+  let gap = '';
+  if (options.list === true) {
+    const rows = firstOf(worstFirstWhereFew(severe()), { limit, lastUses });
+    for await (const block of tableLines(findingListing(rows), screen)) {
+      yield block;
+      gap = '\n';
+    }
+  } else {
+    const groups = await byRule(severe(), limit ?? SHOWN);
+    for (const group of groups) {
+      yield gap + groupHeading(group, screen);
+      const shown = await withLastUses(group.shown, lastUses);
+      const isSaid = group.count > 1 && group.common !== null;
+      const lines = tableLines(ruleListing(shown, isSaid), {
+        ...screen,
+        width: screen.width - GROUP_INDENT.length,
+      });
+      for await (const block of lines) yield indented(block);
+      const more = group.count - shown.length;
+      if (more > 0) yield `${GROUP_INDENT}and ${numberText(more)} more\n`;
+      gap = '\n';
+    }
+  }
+  const left = hidden === 0 ? '' : hiddenText(hidden, floor);
+  yield gap + onScreen(left + summaryText(audit, screen), screen);
+}
+
+function hiddenText(hidden: number, floor: Severity): string {
+  return `Not shown: ${countText(hidden, 'finding')} below the severity ${floor}. To show them: --min-severity low\n`;
+}
+
+const GROUP_INDENT = '  ';
+
+function indented(lines: string): string {
+  return lines.replaceAll(/^(?=.)/gm, GROUP_INDENT);
+}
+
+/** The findings of one rule: the first of them, and their number. */
+interface RuleGroup {
+  readonly rule: RuleName;
+  severity: Severity;
+  count: number;
+  /** What is said of all of them; null once it differs. */
+  common: string | null;
+  readonly shown: Finding[];
+}
+
+/** The worst rules first, of equal ones those with the most findings. */
+async function byRule(findings: AsyncIterable<Finding>, shown: number): Promise<readonly RuleGroup[]> {
+  const groups = new Map<RuleName, RuleGroup>();
+  for await (const finding of findings) {
+    const { rule, severity } = finding;
+    let group = groups.get(rule);
+    if (group === undefined) {
+      group = { rule, severity, count: 0, common: finding.message, shown: [] };
+      groups.set(rule, group);
+    }
+    group.count += 1;
+    if (group.common !== null && group.common !== finding.message) group.common = null;
+    if (group.shown.length < shown) group.shown.push(finding);
+  }
+  return [...groups.values()].sort(
+    (one, other) =>
+      severities.indexOf(other.severity) - severities.indexOf(one.severity) || other.count - one.count,
+  );
+}
+
+function groupHeading({ rule, severity, count, common }: RuleGroup, screen: Screen): string {
+  const heading = `${screen.paint(severityTones[severity], severity)}  ${rule}: ${countText(count, 'finding')}\n`;
+  const text =
+    count === 1 || common === null ? rules[rule].help.finds : `${rules[rule].help.finds} ${common}`;
+  return (
+    heading +
+    indented(onScreen(`${printable.value(text)}\n`, { ...screen, width: screen.width - GROUP_INDENT.length }))
+  );
+}
+
+/** What is said of all of several findings; null where it differs. */
+export function commonMessage(findings: readonly Finding[]): string | null {
+  const [first, ...others] = findings;
+  if (first === undefined || others.length === 0) return null;
+  const { message } = first;
+  return others.every((other) => other.message === message) ? message : null;
+}
+
+async function* firstOf(
+  findings: AsyncIterable<Finding>,
+  { limit, lastUses }: Pick<TableOptions, 'limit' | 'lastUses'>,
+): AsyncIterable<Finding> {
+  if (limit === undefined && lastUses === undefined) {
+    yield* findings;
+    return;
+  }
+  const held: Finding[] = [];
+  for await (const finding of findings) if (limit === undefined || held.length < limit) held.push(finding);
+  yield* await withLastUses(held, lastUses);
 }
 
 /** The findings as CSV. */
-export function csvReport(audit: Audit): AsyncIterable<string> {
-  return csvLines(findingListing(worstFirstWhereFew(audit.findings)));
-}
-
-/** The findings in one of the formats that need nothing but the audit. */
-export function plainReport(
-  audit: Audit,
-  {
-    format,
-    screen,
-    visibility,
-  }: {
-    readonly format: 'table' | 'json' | 'csv';
-    readonly screen: Screen;
-    readonly visibility: Visibility;
-  },
-): AsyncIterable<string> {
-  if (format === 'json') return jsonReport(audit, visibility);
-  return format === 'csv' ? csvReport(audit) : tableReport(audit, screen);
+export function csvReport(audit: Audit, lastUses?: LastUseReader): AsyncIterable<string> {
+  const rows = firstOf(worstFirstWhereFew(audit.findings), { lastUses });
+  return csvLines(findingListing(rows));
 }
 
 /** An audit's counts alone, as a command's result. The findings are read for it, and not kept. */
@@ -138,10 +271,20 @@ function tooSevere({ bySeverity }: AuditSummary, failOn: Severity | undefined): 
   });
 }
 
+/** How an audit differs from its baseline, as a sentence; null without one. */
+export function trendText({ found, known, fixed }: AuditSummary): string | null {
+  if (known === null) return null;
+  const counts = `Compared with the baseline: ${numberText(found)} new, ${numberText(known)} known`;
+  return fixed === null
+    ? `${counts}. Fixed ones are counted only where all tokens are audited and visible.`
+    : `${counts}, ${numberText(fixed)} fixed.`;
+}
+
 /** An audit in numbers, for people: finished lines. */
 function summaryText(audit: Audit, { paint }: Screen): string {
   const summary = audit.summary();
-  const { found, tokensRead, bySeverity, known, excused, notChecked } = summary;
+  const { found, tokensRead, bySeverity, excused, notChecked } = summary;
+  const trend = trendText(summary);
   const counts = severities.toReversed().map((severity) => {
     const words = [severity, numberText(bySeverity[severity])];
     const tone = severityTones[severity];
@@ -151,7 +294,7 @@ function summaryText(audit: Audit, { paint }: Screen): string {
   const lines = [
     `${countText(found, 'finding')} on ${countText(tokensRead, 'token')}: ${counts.join(', ')}.`,
     ...ruleLines(summary, { policy: audit.policy, paint }),
-    ...(known === null ? [] : [`Known already by the baseline: ${countText(known, 'finding')}.`]),
+    ...(trend === null ? [] : [trend]),
     ...(kept === 0 ? [] : [`Excused by exceptions of the policy: ${countText(kept, 'finding')}.`]),
     ...notChecked.map(({ rule, why }) => `Not checked: ${rule}: ${printable.value(why)}.`),
   ];

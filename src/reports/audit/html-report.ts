@@ -1,13 +1,14 @@
 import { incompleteText } from '../../domain/claims.ts';
 import type { Audit, AuditSummary, Finding } from '../../domain/policy/judge.ts';
-import { type Policy, ruleNames, rules } from '../../domain/policy/policy.ts';
-import { DAY, severities } from '../../domain/policy/rule.ts';
-import { ownerOf, subjectName } from '../../domain/policy/subject.ts';
+import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
+import { DAY, type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
+import { ownerOf } from '../../domain/policy/subject.ts';
 import type { Bar, TokenStatistics } from '../../domain/token-statistics.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { html, htmlStyle } from '../html.ts';
 import { countText, numberText, timeText } from '../tables/text.ts';
-import { Worst } from './audit-result.ts';
+import { commonMessage, type LastUseReader, Worst, withLastUses } from './audit-result.ts';
+import { ruleListing } from './json-report.ts';
 
 /** So many findings are listed; the page must open in a browser, however many there are. */
 const LISTED = 1000;
@@ -20,6 +21,8 @@ export interface HtmlContext {
   >;
   /** The program's version. */
   readonly version: string;
+  /** Reads when tokens were last used, where the target does not show it. */
+  readonly lastUses?: LastUseReader | undefined;
 }
 
 /**
@@ -28,13 +31,18 @@ export interface HtmlContext {
  */
 export async function* htmlReport(audit: Audit, context: HtmlContext): AsyncIterable<string> {
   const worst = new Worst(LISTED);
-  for await (const finding of audit.findings) worst.add(finding);
+  const owners = new Owners();
+  for await (const finding of audit.findings) {
+    worst.add(finding);
+    owners.add(finding);
+  }
   const summary = audit.summary();
   yield head(audit, context);
   yield tiles(summary);
   yield charts(audit);
   yield ruleTable(summary, audit.policy);
-  yield* findingTable(worst.all(), summary);
+  yield owners.table();
+  yield findingTables(await withLastUses(worst.all(), context.lastUses), summary);
   yield notCheckedList(summary);
   yield `<p class="muted">Written by tokenctl ${html(context.version)}. Times are UTC.</p>\n</main></body></html>\n`;
 }
@@ -55,17 +63,18 @@ function head({ now }: Audit, { description }: HtmlContext): string {
 ${incomplete === null ? '' : `<p><strong>${html(incomplete)}.</strong></p>\n`}`;
 }
 
-function tiles({ tokensRead, found, bySeverity, known }: AuditSummary): string {
+function tiles({ tokensRead, found, bySeverity, known, fixed }: AuditSummary): string {
   const tile = (name: string, value: number, kind = '') =>
     `<div class="tile ${kind}"><b>${numberText(value)}</b><span>${name}</span></div>`;
   return `<div class="tiles">
 ${tile('tokens', tokensRead)}
-${tile('findings', found)}
+${tile(known === null ? 'findings' : 'new findings', found)}
 ${severities
   .toReversed()
   .map((severity) => tile(severity, bySeverity[severity], severity))
   .join('\n')}
 ${known === null ? '' : tile('known by the baseline', known)}
+${fixed === null ? '' : tile('fixed since the baseline', fixed)}
 </div>
 `;
 }
@@ -99,21 +108,79 @@ ${rows.join('\n')}
 `;
 }
 
-function* findingTable(findings: readonly Finding[], { found }: AuditSummary): Iterable<string> {
-  if (findings.length === 0) {
-    yield '<h2>Findings</h2>\n<p>No findings.</p>\n';
-    return;
-  }
+function findingTables(findings: readonly Finding[], { found }: AuditSummary): string {
+  if (findings.length === 0) return '<h2>Findings</h2>\n<p>No findings.</p>\n';
   const which =
     found > findings.length
       ? `<p class="muted">The worst ${numberText(findings.length)} of ${numberText(found)}; --format json or csv has them all.</p>`
       : `<p class="muted">${countText(found, 'finding')}, the worst first.</p>`;
-  yield `<h2>Findings</h2>\n${which}\n<div class="scroll"><table><thead><tr><th>Severity</th><th>Rule</th><th>Subject</th><th>User</th><th>Finding</th></tr></thead><tbody>\n`;
-  for (const { rule, severity, subject, message } of findings) {
-    const name = subjectName(subject);
-    yield `<tr><td class="severity fixed ${severity}">${severity}</td><td class="fixed">${rule}</td><td${name.length < 25 ? ' class="fixed"' : ''}>${html(name)}</td><td>${html(ownerOf(subject)?.username ?? '')}</td><td class="text">${html(message)}</td></tr>\n`;
+  const byRule = Map.groupBy(findings, ({ rule }) => rule);
+  return `<h2>Findings</h2>\n${which}\n${Array.from(byRule, ([rule, of]) => ruleFindings(rule, of)).join('')}`;
+}
+
+/** The findings of one rule: what it finds is said once, and what is said of each only where it differs. */
+function ruleFindings(rule: RuleName, findings: readonly Finding[]): string {
+  const { finds } = rules[rule].help;
+  const severity = findings[0]?.severity ?? 'low';
+  const common = commonMessage(findings);
+  const { columns } = ruleListing(findings, common !== null);
+  const shown = columns.filter(
+    (column) => column.only !== 'unlessEmpty' || findings.some((finding) => column.cell(finding) !== ''),
+  );
+  const heads = shown.map(({ name }) => `<th>${html(name.replaceAll('_', ' '))}</th>`).join('');
+  const rows = findings.map((finding) => {
+    const cells = shown.map((column) => {
+      const text = column.short?.(finding) ?? column.cell(finding);
+      return `<td class="${column.name === 'finding' ? 'text' : 'name'}">${html(text)}</td>`;
+    });
+    return `<tr>${cells.join('')}</tr>\n`;
+  });
+  return `<h3><span class="severity ${severity}">${severity}</span> ${rule} <span class="muted">${countText(findings.length, 'finding')}</span></h3>
+<p>${html(common === null ? finds : `${finds} ${common}`)}</p>
+<div class="scroll"><table><thead><tr>${heads}</tr></thead><tbody>
+${rows.join('')}</tbody></table></div>
+`;
+}
+
+/** How many owners are ranked. */
+const RANKED = 20;
+
+/** Findings by owner: those with the worst first. */
+class Owners {
+  readonly #counts = new Map<string, Record<Severity, number>>();
+
+  add({ severity, subject }: Finding): void {
+    const owner = ownerOf(subject);
+    if (owner === null) return;
+    let counts = this.#counts.get(owner.username);
+    if (counts === undefined) {
+      counts = zeroBySeverity();
+      this.#counts.set(owner.username, counts);
+    }
+    counts[severity] += 1;
   }
-  yield '</tbody></table></div>\n';
+
+  table(): string {
+    const worst = severities.toReversed();
+    const ranked = [...this.#counts].sort(([, one], [, other]) => {
+      const differing = worst.find((severity) => one[severity] !== other[severity]);
+      return differing === undefined ? 0 : other[differing] - one[differing];
+    });
+    if (ranked.length === 0) return '';
+    const rows = ranked.slice(0, RANKED).map(([name, counts]) => {
+      const cells = worst.map((severity) => {
+        const count = counts[severity];
+        return `<td class="count${count === 0 ? '' : ` ${severity}`}">${count === 0 ? '' : numberText(count)}</td>`;
+      });
+      return `<tr><td class="name">${html(name)}</td>${cells.join('')}</tr>`;
+    });
+    const more = ranked.length - rows.length;
+    return `<h2>Owners</h2>
+<div class="scroll"><table><thead><tr><th>User</th>${worst.map((severity) => `<th class="count">${severity}</th>`).join('')}</tr></thead><tbody>
+${rows.join('\n')}
+</tbody></table></div>
+${more === 0 ? '' : `<p class="muted">and ${countText(more, 'more owner')}</p>\n`}`;
+  }
 }
 
 function notCheckedList({ notChecked }: AuditSummary): string {

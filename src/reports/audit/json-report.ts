@@ -9,9 +9,9 @@ import {
   subjectName,
 } from '../../domain/policy/subject.ts';
 import type { Application, RefreshToken, Token } from '../../domain/token.ts';
-import { IncompleteListing, type Listing, listing } from '../tables/result.ts';
+import { type Column, IncompleteListing, type Listing, listing } from '../tables/result.ts';
 import { printable, type Tone } from '../tables/text.ts';
-import { tokenToJson } from '../tables/token-view.ts';
+import { tokenColumn, tokenToJson } from '../tables/token-view.ts';
 
 /**
  * An audit as one JSON document: `findings`, one a line as they are found, and after them what the summary
@@ -119,8 +119,58 @@ export function findingListing(rows: AsyncIterable<Finding>): Listing<Finding> {
       { name: 'user', cell: ({ subject }) => ownerOf(subject)?.username ?? '', whole: true },
       { name: 'application', cell: ({ subject }) => applicationOf(subject)?.name ?? '', only: 'csv' },
       { name: 'finding', cell: ({ message }) => message, narrow: 'below' },
+      ...['id', 'scope', 'created', 'expires', 'last_used', 'description'].map((name) => ({
+        ...ofToken(name),
+        only: 'csv' as const,
+      })),
     ],
     json: findingToJson,
     none: 'No findings.',
   });
+}
+
+/**
+ * Findings of one rule as rows of a table.
+ *
+ * @param isSaid Whether the message is the same for all and said above them.
+ */
+export function ruleListing(rows: readonly Finding[], isSaid: boolean): Listing<Finding> {
+  return listing<Finding>({
+    rows,
+    columns: [
+      { name: 'subject', cell: ({ subject }) => subjectName(subject), whole: true },
+      {
+        name: 'user',
+        cell: ({ subject }) => ownerOf(subject)?.username ?? '',
+        only: 'unlessEmpty',
+        whole: true,
+      },
+      { name: 'application', cell: ({ subject }) => applicationOf(subject)?.name ?? '', only: 'unlessEmpty' },
+      ...['scope', 'expires', 'last_used'].map((name) => ({
+        ...ofToken(name),
+        only: 'unlessEmpty' as const,
+      })),
+      ...(isSaid
+        ? []
+        : [{ name: 'finding', cell: ({ message }: Finding) => message, narrow: 'below' as const }]),
+    ],
+    json: findingToJson,
+    none: 'No findings.',
+  });
+}
+
+/** A column of a list of tokens, for findings about tokens; empty for others. */
+function ofToken(name: string): Column<Finding> {
+  const column = tokenColumn(name);
+  const of =
+    (cell: (token: Token) => string) =>
+    ({ subject }: Finding) =>
+      subject.kind === 'token' ? cell(subject.token) : '';
+  return {
+    name,
+    cell: of((token) => column.cell(token)),
+    csv: of((token) => column.csv?.(token) ?? column.cell(token)),
+    short: of((token) => column.short?.(token) ?? column.cell(token)),
+    ...(column.whole && { whole: column.whole }),
+  };
 }

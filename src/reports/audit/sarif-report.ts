@@ -42,8 +42,10 @@ export async function* sarifReport(audit: Audit, context: SarifContext): AsyncIt
   yield opening(audit, context);
   let separator = '\n      ';
   try {
+    // With a baseline, only new findings are results (section 3.27.24).
+    const baselineState = audit.summary().known === null ? {} : { baselineState: 'new' };
     for await (const finding of audit.findings) {
-      yield separator + line(resultOf(finding));
+      yield separator + line({ ...resultOf(finding), ...baselineState });
       separator = ',\n      ';
     }
   } catch (error) {
@@ -66,7 +68,8 @@ function opening(audit: Audit, { description, version }: SarifContext): string {
 }
 
 function closing(audit: Audit, { description }: SarifContext): string {
-  const { notChecked, tokensRead } = audit.summary();
+  const { notChecked, tokensRead, found, known, fixed } = audit.summary();
+  const trend = known === null ? {} : { trend: { new: found, known, fixed } };
   const incomplete = incompleteText(description);
   const invocation = {
     executionSuccessful: true,
@@ -83,7 +86,7 @@ function closing(audit: Audit, { description }: SarifContext): string {
   return `
     ],
     "invocations": ${line([invocation])},
-    "properties": ${line({ tokensRead, visibility: description.visibility })}
+    "properties": ${line({ tokensRead, ...trend, visibility: description.visibility })}
   }]
 }
 `;

@@ -97,6 +97,13 @@ function lastUsedText({ lastUsed, lastUsedOn }: ListedToken, asText: (time: Date
   return lastUsedOn === null ? 'never' : dayText(lastUsedOn);
 }
 
+/** A column of a list of tokens. */
+export function tokenColumn(name: string): Column<ListedToken> {
+  const column = tokenColumns.find((each) => each.name === name);
+  if (column === undefined) throw new Error(`no column ${name}`);
+  return column;
+}
+
 /** The names of the columns of a list of tokens, in their usual order. */
 export const tokenColumnNames: readonly string[] = tokenColumns.map(({ name }) => name);
 

@@ -3,10 +3,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
+import { Baseline } from '../../../src/domain/policy/judge.ts';
 import { defaultPolicy, ruleNames } from '../../../src/domain/policy/policy.ts';
 import { type Severity, severities } from '../../../src/domain/policy/rule.ts';
 import { auditTokens } from '../../../src/operations/token-audit/audit-tokens.ts';
 import {
+  atOrAbove,
   csvReport,
   grouped,
   tableReport,
@@ -227,9 +229,30 @@ describe('HTML', () => {
   });
 });
 
+describe('the findings of the page', () => {
+  test('are in a table for each rule with what is known of the tokens, and owners are ranked', async () => {
+    const target = estate();
+    target.people.push(user(6, 'worse', { isActive: false }));
+    for (let id = 100; id < 104; id += 1)
+      target.alive.set(
+        id,
+        token({ id, user: { id: 6, username: 'worse' }, application: { id: 3, name: 'CI' } }),
+      );
+    const page = await text(htmlReport(await audit(target), context));
+    expect(page).toMatch(/<h3><span class="severity critical">critical<\/span> owner-inactive /);
+    expect(page).toMatch(
+      /<th>subject<\/th><th>user<\/th><th>application<\/th><th>scope<\/th><th>expires<\/th><th>last used<\/th>/,
+    );
+    const owners = page.slice(page.indexOf('<h2>Owners</h2>'), page.indexOf('<h2>Findings</h2>'));
+    expect(owners.indexOf('>worse<')).toBeGreaterThan(0);
+    expect(owners.indexOf('>worse<')).toBeLessThan(owners.indexOf('>alice<'));
+    expect(page).not.toContain('overflow-wrap:anywhere');
+  });
+});
+
 describe('table and CSV', () => {
   test('the worst come first, and the summary last', async () => {
-    const lines = (await text(tableReport(await audit(), noScreen))).split('\n');
+    const lines = (await text(tableReport(await audit(), noScreen, { list: true }))).split('\n');
     expect(lines[0]).toMatch(/^SEVERITY +RULE +SUBJECT +USER +FINDING$/);
     expect(lines[1]).toMatch(/^critical +owner-inactive +token 1 /);
     expect(lines.join('\n')).toMatch(
@@ -237,10 +260,82 @@ describe('table and CSV', () => {
     );
   });
 
-  test('CSV names subjects as baselines do', async () => {
-    const [heading, first] = (await text(csvReport(await audit()))).split('\n');
-    expect(heading).toBe('severity,rule,subject,user,application,finding');
+  test('by default a table for each rule, the worst first, without repeating what all of them say', async () => {
+    const target = estate();
+    for (let id = 100; id < 110; id += 1)
+      target.alive.set(id, token({ id, user: { id: 5, username: HOSTILE } }));
+    const all = await text(tableReport(await audit(target), noScreen, { floor: 'medium', limit: 3 }));
+    const [first = '', ...others] = all.split('\n\n');
+    expect(first).toMatch(
+      /^critical {2}owner-inactive: 12 findings\n {2}An access token of a deactivated user\. Its owner /,
+    );
+    expect(first.split('\n')).toHaveLength(7);
+    expect(first).toMatch(/\n {2}SUBJECT +USER +SCOPE +EXPIRES/);
+    expect(first.match(/is deactivated/g)).toHaveLength(1);
+    expect(first.trimEnd().split('\n').at(-1)).toBe('  and 9 more');
+    expect(all).not.toContain('write-scope: ');
+    expect(others.at(-1)).toMatch(
+      /^Not shown: \d+ findings below the severity medium\. To show them: --min-severity low\n/,
+    );
+    const low = await text(tableReport(await audit(target), noScreen, { floor: 'low' }));
+    expect(low).toMatch(/\nlow {2}write-scope: 2 findings\n/);
+    expect(low).not.toContain('Not shown');
+  });
+
+  test('what is said of some of the findings is not said of all', async () => {
+    const target = estate();
+    target.people.push(user(6, 'gone', { isActive: false }));
+    for (let id = 100; id < 103; id += 1)
+      target.alive.set(id, token({ id, user: { id: 6, username: 'gone' } }));
+    const all = await text(tableReport(await audit(target), noScreen, { limit: 2 }));
+    const [first = ''] = all.split('\n\n');
+    expect(first).toMatch(/\n {2}An access token of a deactivated user\.\n {2}SUBJECT .* FINDING\n/);
+  });
+
+  test('a severity leaves findings out, and counts all', async () => {
+    const high = atOrAbove(await audit(), 'high');
+    const rows = (await text(csvReport(high))).trimEnd().split('\n').slice(1);
+    expect(rows.length).toBeGreaterThan(2);
+    for (const row of rows) expect(row).toMatch(/^(critical|high),/);
+    expect(high.summary().bySeverity.low).toBeGreaterThan(0);
+  });
+
+  test('CSV names subjects as baselines do, with what is known of tokens', async () => {
+    const lastUses = () => Promise.resolve(new Map([[1, new Date('2026-02-03')]]));
+    const [heading, first] = (await text(csvReport(await audit(), lastUses))).split('\n');
+    expect(heading).toBe(
+      'severity,rule,subject,user,application,finding,id,scope,created,expires,last_used,description',
+    );
     expect(first).toMatch(/^critical,owner-inactive,token:1,/);
+    expect(first).toMatch(/,1,write,2026-06-01T00:00:00Z,2027-06-01T00:00:00Z,2026-11-19T00:00:00Z,/);
+  });
+
+  test('every format tells how many findings are new, known and fixed', async () => {
+    const baseline = new Baseline();
+    for (const key of [
+      'owner-inactive token:1',
+      'owner-inactive token:77',
+      'never-used token:78',
+      'gone-rule token:1',
+    ])
+      baseline.add(key);
+    const compared = async () =>
+      auditTokens({
+        target: estate(),
+        selector: { all: true },
+        policy: defaultPolicy,
+        clock: stillClock,
+        statistics: true,
+        baseline,
+      });
+    const table = await text(tableReport(await compared(), noScreen));
+    expect(table).toMatch(/\nCompared with the baseline: \d+ new, 1 known, 2 fixed\.\n/);
+    expect(JSON.parse(await text(jsonReport(await compared(), ALL)))).toMatchObject({ known: 1, fixed: 2 });
+    const sarif = JSON.parse(await text(sarifReport(await compared(), context)));
+    expect(sarif.runs[0].properties.trend).toMatchObject({ known: 1, fixed: 2 });
+    expect(sarif.runs[0].results[0].baselineState).toBe('new');
+    const page = await text(htmlReport(await compared(), context));
+    expect(page).toContain('<b>2</b><span>fixed since the baseline</span>');
   });
 });
 

@@ -12,6 +12,7 @@ interface Report {
   readonly tokensRead: number;
   readonly found: number;
   readonly known: number | null;
+  readonly fixed: number | null;
   readonly findings: readonly { rule: string; severity: string; subject: string; token?: { id: number } }[];
   readonly bySeverity: Readonly<Record<string, number>>;
   readonly byRule: Readonly<Record<string, number>>;
@@ -56,9 +57,34 @@ describe('tokens audit', () => {
     const { run } = home();
     const { stdout } = await run(['tokens', 'audit', '--csv']);
     const [heading, first] = stdout.split('\n');
-    expect(heading).toBe('severity,rule,subject,user,application,finding');
+    expect(heading).toBe(
+      'severity,rule,subject,user,application,finding,id,scope,created,expires,last_used,description',
+    );
     expect(first).toMatch(/^critical,owner-inactive,token:\d+,/);
     expect((await run(['tokens', 'audit', '--format', 'csv'])).stdout).toBe(stdout);
+  });
+
+  test('checks single rules, and shows the worst findings of each rule', async () => {
+    const { run } = home();
+    const one = await audited(run, '--rule', 'write-scope');
+    expect(one.byRule).toEqual({ 'write-scope': one.found });
+    const person = await run(['tokens', 'audit', '--rule', 'application-token-of-person']);
+    expect([person.code, person.stderr]).toEqual([2, expect.stringContaining('needs its parameter users')]);
+    const table = (await run(['tokens', 'audit', '--rule', 'write-scope', '--limit', '2', '--last-used']))
+      .stdout;
+    expect(table).toMatch(/^low {2}write-scope: \d+ findings\n/);
+    expect(table).toMatch(/\n {2}SUBJECT +USER +(APPLICATION +)?SCOPE +EXPIRES +LAST_USED\n/);
+    expect(table).toContain(`\n  and ${(one.found - 2).toLocaleString('en-US')} more\n`);
+    expect((await run(['tokens', 'audit'])).stdout).toMatch(
+      /^critical {2}owner-inactive: [\s\S]*\nNot shown: \d+ findings/,
+    );
+    expect(await run(['tokens', 'audit', '--rule', 'write-scop'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('did you mean "write-scope"?'),
+    });
+    const high = await audited(run, '--min-severity', 'high');
+    expect(high.findings.length).toBe((high.bySeverity['high'] ?? 0) + (high.bySeverity['critical'] ?? 0));
+    expect(high.found).toBeGreaterThan(high.findings.length);
   });
 
   test('judges by a policy file instead of the configuration, exceptions included', async () => {
@@ -109,7 +135,10 @@ write-scope:
         .filter((line) => /^[a-z]/.test(line)),
     ).toHaveLength(first.found);
     const second = await audited(run, '--baseline', baseline);
-    expect(second).toMatchObject({ found: 0, known: first.found, findings: [] });
+    expect(second).toMatchObject({ found: 0, known: first.found, fixed: 0, findings: [] });
+    expect((await audited(run, '--baseline', baseline, '--user', 'backup')).fixed).toBeNull();
+    const csv = await run(['tokens', 'audit', '--baseline', baseline, '--csv']);
+    expect(csv.stderr).toMatch(/^Compared with the baseline: 0 new, \d+ known, 0 fixed\.\n$/);
     expect((await run(['tokens', 'audit', '--baseline', baseline, '--fail-on', 'low'])).code).toBe(0);
     const [dropped = '', ...kept] = readFileSync(baseline, 'utf8')
       .split('\n')

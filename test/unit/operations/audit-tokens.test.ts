@@ -161,9 +161,28 @@ describe('auditTokens', () => {
     const named: string[] = [];
     const { keys, summary } = await audit(target, { baseline, onKey: (key) => named.push(key) });
     expect(keys).not.toContain('write-scope token:2');
-    expect(summary).toMatchObject({ found: 3, known: 1, bySeverity: { low: 0 } });
+    expect(summary).toMatchObject({ found: 3, known: 1, fixed: 1, bySeverity: { low: 0 } });
     expect(named).toHaveLength(4);
     expect(named).toContain('write-scope token:2');
+  });
+
+  test('what is excused is not fixed, and nothing is for an account that sees only part', async () => {
+    const target = troubled();
+    const baseline = new Baseline();
+    baseline.add('write-scope token:2');
+    const exceptions = [{ reason: 'they deploy' }];
+    const policy = { ...quietSettings, 'write-scope': { ...quietSettings['write-scope'], exceptions } };
+    expect((await audit(target, { baseline, policy })).summary).toMatchObject({ known: 0, fixed: 0 });
+    target.self = description({
+      visibility: {
+        kind: 'part',
+        tokens: 'its own',
+        users: 'itself',
+        applications: 'none',
+        organizations: [],
+      },
+    });
+    expect((await audit(target, { baseline })).summary.fixed).toBeNull();
   });
 
   test('counts tokens for charts where asked to', async () => {

@@ -1,0 +1,83 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { policyFile } from '../../config/configuration.ts';
+import { policyFrom } from '../../config/policy.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { nearestName } from '../../domain/nearest-name.ts';
+import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
+import type { RuleHelp } from '../../domain/policy/rule.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { wrapped } from '../../reports/tables/text.ts';
+
+/** The flags that say by what tokens are judged, beside the configuration. */
+export interface PolicyFlags {
+  readonly policy?: string | undefined;
+  readonly 'max-lifetime'?: number | undefined;
+  readonly 'unused-for'?: number | undefined;
+}
+
+/**
+ * The policy of a run: that of `--policy`, else the configuration's, with the limits of flags over it.
+ *
+ * @throws TokenctlError `configuration`
+ */
+export function policyOf(runtime: Runtime, flags: PolicyFlags): Policy {
+  const configured =
+    flags.policy === undefined ? runtime.configuration.policy : policyFile(flags.policy, runtime.environment);
+  return policyFrom(configured, { maxLifetime: flags['max-lifetime'], unusedFor: flags['unused-for'] });
+}
+
+const WIDEST = 100;
+
+/**
+ * The rule of a name.
+ *
+ * @throws TokenctlError `usage` for a name that no rule has, with the nearest that one has
+ */
+export function ruleNamed(name: string): RuleName {
+  const rule = ruleNames.find((known) => known === name);
+  if (rule !== undefined) return rule;
+  const near = nearestName(name, ruleNames);
+  throw new TokenctlError(
+    'usage',
+    `No rule named "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`,
+    {
+      hint: `Use one of these rules: ${ruleNames.join(', ')}.`,
+    },
+  );
+}
+
+/** What a rule is about, as a command's result: what, why, parameters as they are set, remedy, reference. */
+export function explanationResult(rule: RuleName, policy: Policy): Report {
+  const help: RuleHelp = rules[rule].help;
+  const { enabled, severity, exceptions, ...values } = policy[rule];
+  const parameters = Object.entries(help.parameters ?? {}).map(([name, meaning]) => ({
+    name,
+    meaning,
+    value: Object.entries(values).find(([key]) => key === name)?.[1] ?? null,
+  }));
+  const { finds, matters, remedy, reference } = help;
+  return report({
+    json: { rule, enabled, severity, finds, matters, parameters, exceptions, remedy, reference },
+    text: ({ width }) => {
+      const most = Math.min(width, WIDEST);
+      const blocks = [
+        ['What it finds', finds],
+        ['Why it matters', matters],
+        ['What to do', remedy],
+        ['Reference', reference],
+        ...parameters.map(({ name, meaning, value }) => [
+          `Parameter ${name}`,
+          `${meaning} Now ${JSON.stringify(value)}.`,
+        ]),
+        ...(exceptions.length === 0 ? [] : [['Exceptions', `${exceptions.length} in the policy.`]]),
+      ];
+      const state = enabled ? `severity ${severity}` : `severity ${severity}, switched off`;
+      const lines = blocks.flatMap(([heading = '', text = '']) => [
+        '',
+        heading,
+        ...wrapped(text, most - 2).map((part) => `  ${part}`),
+      ]);
+      return `${[`${rule} (${state})`, ...lines].join('\n')}\n`;
+    },
+  });
+}
