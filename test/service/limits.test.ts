@@ -216,7 +216,7 @@ describe('over HTTP', () => {
     expect(refused.text).toContain('Too many attempts');
   });
 
-  it('the token endpoint counts the same passwords, and refusals of any kind', async () => {
+  it('the token endpoint counts the same passwords', async () => {
     const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     const [organization] = (await admin.get('/api/v2/organizations/')).json.results;
     const application = await admin.post('/api/v2/applications/', {
@@ -232,13 +232,40 @@ describe('over HTTP', () => {
       });
     const answers = await attempts(11, () => ask('wrong', '192.0.2.4'));
     expect(answers.map(({ status }) => status).sort()).toEqual([...Array(10).fill(400), 429]);
-    const nonsense = new Client(service.url, from('192.0.2.5'));
-    const refused = await attempts(310, () =>
-      nonsense.send('POST', '/api/o/token/', { form: { grant_type: 'nonsense' } }),
-    );
-    expect(refused.some(({ status }) => status === 429)).toBe(true);
-    const late = await nonsense.send('POST', '/api/o/token/', { form: { grant_type: 'nonsense' } });
-    expect(late.headers['retry-after']).toBe('1');
+  });
+
+  it('rejected token requests get 429, which holds up nobody on the same network who succeeds', async () => {
+    const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    const [organization] = (await admin.get('/api/v2/organizations/')).json.results;
+    const { json } = await admin.post('/api/v2/applications/', {
+      name: 'proven',
+      organization: organization?.id,
+      client_type: 'confidential',
+      authorization_grant_type: 'password',
+    });
+    const client = new Client(service.url, from('192.0.2.5'));
+    const send = (form: Readonly<Record<string, string>>) =>
+      client.send('POST', '/api/o/token/', { form: { grant_type: 'password', ...form } });
+    const secret = { client_id: String(json['client_id']), client_secret: String(json['client_secret']) };
+    const login = { ...secret, username: ADMIN.username, password: ADMIN.password };
+    // Two a second are forgiven meanwhile.
+    let isLimited = false;
+    for (let rounds = 0; !isLimited && rounds < 20; rounds++) {
+      const answers = await attempts(200, () => send({ client_id: 'nobody' }));
+      isLimited = answers.some(({ status }) => status === 429);
+    }
+    const refused = await send({ client_id: 'nobody' });
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '1']);
+    expect(refused.json.detail).toMatch(/^Too many rejected requests/);
+    expect((await send(login)).status).toBe(200);
+    // A client with the right secret is told what is wrong, and its users' wrong passwords count for it alone.
+    let names = 0;
+    const guess = () => client.get('/api/v2/me/', { headers: basic(`name-${names++}`, 'wrong') });
+    for (let answers = await attempts(300, guess); answers.every(({ status }) => status === 401); ) {
+      answers = await attempts(300, guess);
+    }
+    const wrong = await send({ ...login, username: 'unknown', password: 'wrong' });
+    expect([wrong.status, wrong.json['error']]).toEqual([400, 'invalid_grant']);
   });
 });
 

@@ -79,24 +79,37 @@ function refused(wait: number): RequestFailure {
 /** The OAuth2 endpoints whose rejected requests count. Wrong passwords have their own limits. */
 const LIMITED = ['authorize/', 'token/', 'revoke_token/', 'introspect/'];
 
-/** Rejected requests from one network: three hundred, then two per second. */
+/** Rejected requests from one network or client: three hundred, then two per second. */
 const REFUSALS = { burst: 300, refillSeconds: 0.5 };
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The client that proved itself with its secret; empty for any other request. */
+    provenClient: string;
+  }
+}
+
 /**
- * Answers 429 to clients with too many rejected OAuth2 requests until their allowance refills. Successful
- * requests cost nothing.
+ * Turns rejections of OAuth2 requests into 429 for networks with too many of them, until their allowance refills. What
+ * succeeds is never held up, because others may share the network. The rejections of a client that proved itself with
+ * its secret count for that client alone. Secrets and codes are too long to be guessed; passwords have their own limits.
  */
 export function limitRefusedRequests(app: FastifyInstance, clock: () => number): void {
   const limited: ReadonlySet<string> = new Set(LIMITED.map((name) => `/api/o/${name}`));
   const refusals = new Buckets(REFUSALS, clock);
-  app.addHook('onRequest', async (request) => {
-    if (!limited.has(request.routeOptions.url ?? '')) return;
-    const wait = refusals.wait(request.network);
-    if (wait > 0) throw tooManyRequests('Too many rejected requests.', wait);
-  });
-  app.addHook('onResponse', async (request, reply) => {
-    if (!limited.has(request.routeOptions.url ?? '')) return;
-    if ([400, 401, 403].includes(reply.statusCode)) refusals.take(request.network);
+  app.decorateRequest('provenClient', '');
+  app.addHook('onSend', async (request, reply, payload) => {
+    const isRefusal = [400, 401, 403].includes(reply.statusCode);
+    if (!isRefusal || !limited.has(request.routeOptions.url ?? '')) return payload;
+    const key = request.provenClient === '' ? request.network : `client ${request.provenClient}`;
+    const wait = refusals.wait(key);
+    if (wait === 0) {
+      refusals.take(key);
+      return payload;
+    }
+    const { status, headers, body } = tooManyRequests('Too many rejected requests.', wait);
+    reply.code(status).headers(headers).type('application/json; charset=utf-8');
+    return JSON.stringify(body);
   });
 }
 

@@ -121,6 +121,7 @@ export async function authenticateClient(
   const secretMatches = matchesStored(presented.secret ?? '', client?.client_secret ?? NO_SECRET);
   const authenticated = client?.client_type === 'public' ? presented.secret === null : secretMatches;
   if (client === null || !authenticated) throw new OAuthError('invalid_client');
+  if (client.client_type === 'confidential') request.provenClient = client.client_id;
   return client;
 }
 

@@ -53,7 +53,9 @@ export function serveTokenEndpoint(app: FastifyInstance, service: ServiceContext
     const client = await authenticateClient(service, request, parameters);
     requirePermission(client, known);
     const settings = await service.lookups.settings();
-    return known.grant({ service, settings, client, parameters, network: request.network });
+    // Others on the network of a client, such as its proxy's, do not slow down its users.
+    const network = request.provenClient === '' ? request.network : `client ${request.provenClient}`;
+    return known.grant({ service, settings, client, parameters, network });
   });
 }
 
@@ -73,7 +75,7 @@ interface TokenRequest {
   readonly service: ServiceContext;
   readonly settings: Settings;
   readonly client: ClientRecord;
-  /** The client network under which wrong passwords are counted. */
+  /** The network, or the client with a secret, under which wrong passwords are counted. */
   readonly network: string;
   readonly parameters: Parameters;
 }
