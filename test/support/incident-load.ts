@@ -55,37 +55,48 @@ export class IncidentLoad {
   readonly #url: string;
   readonly #work: Promise<void>[] = [];
   #stopped = false;
+  #failure: Error | null = null;
 
   private constructor(url: string) {
     this.#url = url;
   }
 
   /** Logs everybody in and begins. */
-  static async start(url: string, { users, tokens }: LoadSize): Promise<IncidentLoad> {
+  static async start(url: string, size: LoadSize): Promise<IncidentLoad> {
     const load = new IncidentLoad(url);
+    try {
+      await load.#begin(size);
+      return load;
+    } catch (error) {
+      await load.stop().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #begin({ users, tokens }: LoadSize): Promise<void> {
     for (let user = 1; user <= users; user += 1) {
-      const browser = new Client(url);
+      const browser = new Client(this.#url);
       const login = await browser.logIn(`load-${user}`, PASSWORD);
       if (login.status >= 400) throw new Error(`no login: ${login.status} ${login.text}`);
-      const pair = await load.#grant({
+      const pair = await this.#grant({
         grant_type: 'password',
         username: `load-${user}`,
         password: PASSWORD,
       });
       if (pair === null) throw new Error('no pair of tokens');
       const header = basic(`load-${user}`, PASSWORD);
-      load.#repeat('session', async () => (await browser.get('/api/v2/me/')).status === 200);
-      load.#repeat('basic authentication', () => load.#me(header));
-      load.#repeat('token', () => load.#me(bearer(`token-${1 + Math.floor(Math.random() * tokens)}`)));
-      load.#refresh(pair);
+      this.#repeat('session', async () => (await browser.get('/api/v2/me/')).status === 200);
+      this.#repeat('basic authentication', () => this.#me(header));
+      this.#repeat('token', () => this.#me(bearer(`token-${1 + Math.floor(Math.random() * tokens)}`)));
+      this.#refresh(pair);
     }
-    return load;
   }
 
-  /** Ends it and waits for the requests under way. */
+  /** Ends it and waits for the requests under way. Throws if a request had no answer. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#work);
+    if (this.#failure !== null) throw this.#failure;
   }
 
   /** How many were sent after an instant and accepted, by each way that there were any. */
@@ -96,9 +107,12 @@ export class IncidentLoad {
   #repeat(way: Way, attempt: () => Promise<boolean>): void {
     this.#work.push(
       (async () => {
-        while (!this.#stopped) {
+        while (!this.#stopped && this.#failure === null) {
           const sent = performance.now();
-          const isAccepted = await attempt();
+          const isAccepted = await attempt().catch((cause: unknown) => {
+            this.#failure ??= new Error(`no answer by ${way}`, { cause });
+            return false;
+          });
           if (isAccepted) this.#note(way, sent);
           // Whoever is refused goes on trying, and leaves the service some time to answer others.
           await pause(isAccepted ? 5 : 100);
