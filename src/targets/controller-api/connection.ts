@@ -119,14 +119,14 @@ export class Connection {
   }
 
   /**
-   * Sends a request, and retries GET, OPTIONS, PUT and DELETE after a transient failure. It follows no redirect, so that the
-   * credential reaches no other host.
+   * Sends a request, and retries all but POST after a transient failure: tokenctl's PATCH requests state values, so that the
+   * second one changes nothing (RFC 9110 §9.2.2). It follows no redirect, so that the credential reaches no other host.
    *
    * @returns The response, whatever its status.
    * @throws TokenctlError `target_unreachable`, `target_misbehaved`.
    */
   async send(request: HttpRequest): Promise<HttpResponse> {
-    const idempotent = request.method !== 'POST' && request.method !== 'PATCH';
+    const idempotent = request.method !== 'POST';
     const send = () => this.#dispatch(request, idempotent);
     this.#requestsInFlight += 1;
     try {

@@ -211,6 +211,26 @@ describe('settings, users, applications', () => {
     await target.close();
   });
 
+  test('are written although the connection breaks before the response', async () => {
+    await using fake = await FakeController.start();
+    let breaks = 2;
+    fake.fault = ({ method, socket }) => method === 'PATCH' && breaks-- > 0 && socket.destroy() !== null;
+    const target = openTestTarget(fake.address);
+    expect((await target.settings.write({ AUTH_BASIC_ENABLED: false })).AUTH_BASIC_ENABLED).toBe(false);
+    expect(fake.requests.filter((request) => request.startsWith('PATCH'))).toHaveLength(3);
+    await target.close();
+  });
+
+  test('a token is created by one request, which is not sent again', async () => {
+    await using fake = await FakeController.start();
+    fake.fault = ({ method, socket }) => method === 'POST' && socket.destroy() !== null;
+    const target = openTestTarget(fake.address);
+    const error = await errorOf(target.createToken({ scope: 'read', description: '' }));
+    expect(error.code).toBe('target_unreachable');
+    expect(fake.requests.filter((request) => request.startsWith('POST'))).toHaveLength(1);
+    await target.close();
+  });
+
   test('a partial OAUTH2_PROVIDER is read as the controller reads it', async () => {
     await using fake = await FakeController.start();
     fake.settings['OAUTH2_PROVIDER'] = { ACCESS_TOKEN_EXPIRE_SECONDS: 60 };
