@@ -13,21 +13,36 @@ const SLOW_MS = 500;
 /** How long an interruption waits for the deletions in flight, in milliseconds. */
 const GRACE_MS = 900;
 
+/** The deletions of one batch that wait for a place. */
+type WaitingBatch = (() => void)[];
+
 /**
  * Limits the deletions in flight, over all batches of one target. The limit follows the response time, so that what is in
- * flight is answered within {@link SLOW_MS} or so: an interruption waits for no more than that.
+ * flight is answered within {@link SLOW_MS} or so: an interruption waits for no more than that. Batches that began earlier go
+ * first: they end one after the other, and while one is recorded, the others keep the connections busy.
  */
 export class DeletionLimit {
   #limit = FIRST_LIMIT;
   #inFlight = 0;
   /** Responses that are still to arrive before the limit may fall again. */
   #untilNextFall = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #batches = new Set<WaitingBatch>();
+
+  /** Begins a batch. End it with {@link end}. */
+  begin(): WaitingBatch {
+    const batch: WaitingBatch = [];
+    this.#batches.add(batch);
+    return batch;
+  }
+
+  end(batch: WaitingBatch): void {
+    this.#batches.delete(batch);
+  }
 
   /** Waits for a place. Give it back with {@link leave}. */
-  async enter(): Promise<void> {
+  async enter(batch: WaitingBatch): Promise<void> {
     if (this.#inFlight < this.#limit) this.#inFlight += 1;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else await new Promise<void>((resolve) => batch.push(resolve));
   }
 
   /** Gives a place back. @param responseMs The response time; undefined if nothing was sent. */
@@ -35,11 +50,16 @@ export class DeletionLimit {
     this.#inFlight -= 1;
     if (responseMs !== undefined) this.#adapt(responseMs);
     while (this.#inFlight < this.#limit) {
-      const next = this.#waiting.shift();
+      const next = this.#next();
       if (next === undefined) return;
       this.#inFlight += 1;
       next();
     }
+  }
+
+  #next(): (() => void) | undefined {
+    for (const batch of this.#batches) if (batch.length > 0) return batch.shift();
+    return undefined;
   }
 
   #adapt(responseMs: number): void {
@@ -68,6 +88,7 @@ export async function* deleteTokens(
 ): AsyncIterable<Outcome> {
   const { limit, signal } = options;
   const pending = ids.values();
+  const batch = limit.begin();
   const outcomes = new OutcomeQueue();
   const grace = graceAfter(signal);
   let failure: TokenctlError | null = null;
@@ -83,7 +104,7 @@ export async function* deleteTokens(
   };
   const work = async () => {
     for (;;) {
-      await limit.enter();
+      await limit.enter(batch);
       const tokenId = take();
       if (tokenId === undefined) return limit.leave();
       const started = performance.now();
@@ -91,7 +112,7 @@ export async function* deleteTokens(
     }
   };
   const workers = Array.from({ length: Math.min(MAX_REQUESTS_IN_FLIGHT, ids.length) }, work);
-  outcomes.endAfter(Promise.all(workers));
+  outcomes.endAfter(Promise.all(workers).finally(() => limit.end(batch)));
   try {
     yield* outcomes.all();
   } finally {

@@ -132,6 +132,25 @@ describe('revoke', () => {
     expect(found.outcomes.length).toBeLessThan(500);
   });
 
+  test('ends batches one after the other, so that one is recorded while others are deleted', async () => {
+    await using fake = await FakeController.start(900);
+    const target = openTestTarget(fake.address);
+    const done = [0, 0, 0];
+    const left: number[][] = [];
+    const batches = [0, 1, 2].map(async (batch) => {
+      for await (const _each of target.revoke(ids(900).slice(batch * 300, (batch + 1) * 300))) {
+        done[batch] = (done[batch] ?? 0) + 1;
+      }
+      left.push(done.map((count) => 300 - count));
+    });
+    await Promise.all(batches);
+    await target.close();
+    expect(left.map((counts) => counts.indexOf(Math.max(...counts)))).toEqual([2, 2, 0]);
+    // As many of the third batch as were in flight when the first one ended.
+    expect(left[0]?.[2]).toBeGreaterThanOrEqual(200);
+    expect(fake.tokens.size).toBe(0);
+  });
+
   test('begins no further request once it is interrupted, over all batches', async () => {
     await using fake = await FakeController.start(900);
     fake.fault = pastRoot((_, response) => {
