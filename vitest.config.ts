@@ -86,8 +86,8 @@ export default defineConfig({
         testTimeout: 300_000,
         hookTimeout: 300_000,
       }),
-      // One peer at a time: each is a PostgreSQL server and web workers of its own.
-      project('peers', { testTimeout: 300_000, hookTimeout: 300_000, fileParallelism: false }),
+      // Each file has a peer of its own, a PostgreSQL server and web workers, which waits as often as the tests do.
+      project('peers', { testTimeout: 300_000, hookTimeout: 600_000, maxWorkers: 2 }),
     ],
   },
 });

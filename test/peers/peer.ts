@@ -72,6 +72,9 @@ export interface RequestOptions {
 
 const run = promisify(execFile);
 
+/** Held while a peer starts: two at the same time would install packages, unpack and choose ports at the same time. */
+const START_LOCK = join(tmpdir(), 'tokenctl-peers.lock');
+
 /** Why the peers cannot run on this machine, or null. They install Debian packages. */
 const WHY_NOT = ((): string | null => {
   if (!existsSync(join(PEERS, 'up'))) return `${PEERS} is missing`;
@@ -287,7 +290,10 @@ export class Peer {
 
   async #peers(script: 'up' | 'reset' | 'down', timeout: number = COMMAND_TIMEOUT_MS): Promise<void> {
     const kind = this.kind === 'gateway-plain' ? ['gateway', '--plain'] : [this.kind];
-    await run(join(PEERS, script), [...kind, '--dir', this.#folder], { timeout });
+    // `--close`: the servers that it starts do not inherit the lock.
+    const lock = script === 'up' ? ['flock', '--close', START_LOCK] : [];
+    const [program = '', ...args] = [...lock, join(PEERS, script), ...kind, '--dir', this.#folder];
+    await run(program, args, { timeout });
   }
 
   async #closeClient(database: string): Promise<void> {

