@@ -1,15 +1,19 @@
-import { custom, option, string } from '@oclif/core/flags';
+import { boolean, custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { count, csvFlag, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists entries of the audit log. */
 export default class LogList extends TokenctlCommand {
-  static override summary = 'List entries of the audit log, oldest first';
+  static override summary = 'List who did what, by the audit log';
 
   static override description =
-    `With --json it prints an array of the entries, one per line, unchanged: v, seq, at, previous, kind, \
-operation, run, actor, target, data, open, closes.`;
+    `Prints a sentence for each run of a command, oldest first: who did what where, how it ended, how long it took, and \
+the ticket or the reason. log show RUN has the details of one run. With --raw, prints the entries of the audit log instead.
+
+With --json, prints an array of runs, one per line: sentence, run, operation, state, actor, target, reason, ticket, \
+selection, counts, owners and more. With --raw --json, the entries, unchanged: v, seq, at, previous, kind, operation, \
+run, actor, target, data, open, closes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --limit 20',
@@ -17,16 +21,18 @@ operation, run, actor, target, data, open, closes.`;
   ];
 
   static override flags = {
-    limit: count({ summary: 'Show only the newest N entries.', helpValue: 'N' }),
+    raw: boolean({ summary: 'Print the entries instead of runs.' }),
+    limit: count({ summary: 'Show only the newest N runs or entries.', helpValue: 'N' }),
     operation: string({
-      summary: 'Only entries of this operation, such as tokens.revoke, or tokens for all of its operations.',
+      summary: 'Only runs of this operation, such as tokens.revoke, or tokens for all of its operations.',
     }),
-    run: string({ summary: 'Only entries of this run.', helpValue: 'UUID' }),
+    run: string({ summary: 'Only this run: its UUID, or how it begins.', helpValue: 'RUN' }),
     kind: option({ options: ['intent', 'outcome', 'note'] as const })({
       summary: 'Only entries of this kind.',
+      dependsOn: ['raw'],
     }),
     since: custom<Moment>({ parse: async (input) => parseMoment(input) })({
-      summary: 'Only entries since a date, or within an age (7d).',
+      summary: 'Only runs that ended since a date, or within an age (7d).',
       helpValue: 'WHEN',
     }),
     ...csvFlag,
@@ -35,18 +41,17 @@ operation, run, actor, target, data, open, closes.`;
   async run(): Promise<Result> {
     const { flags } = await this.input(LogList);
     const runtime = await this.runtime(flags);
-    const { listLog } = await import('../../src/operations/audit-log/list-log.ts');
-    const { entryListing } = await import('../../src/cli/audit-log/entry-listing.ts');
-    const { limit, operation, run, kind, since } = flags;
-    return entryListing(
-      listLog({
-        log: await runtime.auditLog(),
-        ...(limit !== undefined && { last: limit }),
-        ...(operation !== undefined && { operation }),
-        ...(run !== undefined && { run }),
-        ...(kind !== undefined && { kind }),
-        ...(since !== undefined && { since: instantOf(since, runtime.clock.now()) }),
-      }),
-    );
+    const { listLog, listRuns } = await import('../../src/operations/audit-log/list-log.ts');
+    const { entryListing, runListing } = await import('../../src/cli/audit-log/entry-listing.ts');
+    const { limit, operation, run, kind, since, raw } = flags;
+    const options = {
+      log: await runtime.auditLog(),
+      ...(limit !== undefined && { last: limit }),
+      ...(operation !== undefined && { operation }),
+      ...(run !== undefined && { run }),
+      ...(since !== undefined && { since: instantOf(since, runtime.clock.now()) }),
+    };
+    if (raw !== true) return runListing(listRuns(options));
+    return entryListing(listLog({ ...options, ...(kind !== undefined && { kind }) }));
   }
 }

@@ -106,7 +106,94 @@ const states: Readonly<Record<RunAccount['state'], string>> = {
   noted: 'noted',
 };
 
-function runFacts(account: RunAccount): Fact[] {
+/**
+ * A run as a sentence: who did what where, how it ended, how long it took, and the ticket or the reason.
+ *
+ * @param options.state False leaves out how it ended.
+ */
+export function runSentence(account: RunAccount, { state = true } = {}): string {
+  const { actor, target, began, ended, ticket, reason } = account;
+  const where = target['context'] === undefined ? '' : ` at ${target['context']}`;
+  const seconds = (Date.parse(ended) - Date.parse(began)) / 1000;
+  const ending = [
+    ...(state && account.state !== 'noted' ? [SHORT_STATES[account.state]] : []),
+    ...(account.state === 'noted' || account.state === 'refused' ? [] : [`${seconds.toFixed(1)} s`]),
+    ...[ticket ?? reason].filter((text) => text !== null),
+  ];
+  return `${orderedBy(actor)} ${actText(account)}${where}${ending.length === 0 ? '' : `: ${ending.join(', ')}`}`;
+}
+
+const SHORT_STATES: Readonly<Record<Exclude<RunAccount['state'], 'noted'>, string>> = {
+  done: 'done',
+  partly: 'partly done',
+  refused: 'refused',
+  interrupted: 'interrupted',
+  unfinished: 'unfinished',
+};
+
+/** The user or the job. */
+function orderedBy({ user, sudo_user, job }: RunAccount['actor']): string {
+  return job === undefined ? (sudo_user ?? user ?? 'unknown') : `job ${job}`;
+}
+
+/** The verb of an operation: what was done, and what was tried or begun. */
+const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = {
+  'incident.lockdown': ['locked down', 'lock down'],
+  'incident.lift': ['lifted', 'lift'],
+  'incident.extend': ['changed the end of', 'change the end of'],
+  'users.offboard': ['offboarded', 'offboard'],
+  'tokens.cleanup': ['cleaned up', 'clean up'],
+  'tokens.find': ['tried leaked values as tokens', 'try leaked values as tokens'],
+  'tokens.notice': ['sent notices about tokens that expire', 'send notices about tokens that expire'],
+  'log.rotate': ['closed the file of the audit log', 'close the file of the audit log'],
+  'log.prune': ['removed old files of the audit log', 'remove old files of the audit log'],
+  'log.repair': ['repaired the audit log', 'repair the audit log'],
+  'log.key': ['made a key of the audit log', 'make a key of the audit log'],
+};
+
+/** What a run did, by its counts. A run that did nothing, or did not end, tried it or began it. */
+function actText(account: RunAccount): string {
+  const { operation, counts, selection, subject, changes, state } = account;
+  if (operation === 'tokens.revoke') return revokedText(account);
+  const set = changes.map(({ name, before, after }) => `${name} from ${json(before)} to ${json(after)}`);
+  const acts = [
+    ...countActs(counts),
+    ...(set.length === 0 ? [] : [`${state === 'refused' ? 'tried to set' : 'set'} ${set.join(' and ')}`]),
+  ].join(', ');
+  const [done, tried] = VERBS[operation] ?? [];
+  if (done === undefined || tried === undefined) return acts === '' ? `ran ${operation}` : acts;
+  const isIncident = operation === 'incident.lockdown' && selection !== null && subject !== null;
+  const what = isIncident ? ` ${selection} as ${subject}` : subject === null ? '' : ` ${subject}`;
+  const begun = { refused: 'tried to ', unfinished: 'began to ', interrupted: 'began to ' };
+  const verb = state in begun ? begun[state as keyof typeof begun] + tried : done;
+  return `${verb}${what}${acts === '' ? '' : ` (${acts})`}`;
+}
+
+/** `tokens of alice` is what was selected: `revoked 4 tokens of alice`. */
+function revokedText({ counts, selection }: RunAccount): string {
+  const tokens = (selection ?? 'tokens').replace(/^every token$/, 'tokens');
+  const beside = countActs({ ...counts, revoked: 0 });
+  if (counts.revoked > 0) return [`revoked ${numberText(counts.revoked)} ${tokens}`, ...beside].join(', ');
+  return beside.length > 0 ? `${beside.join(', ')} for ${tokens}` : `tried to revoke ${tokens}`;
+}
+
+function countActs(counts: RunCounts): string[] {
+  const { revoked, refreshTokensRevoked, deleted, sessionsEnded, created, usersChanged } = counts;
+  const acts: readonly (readonly [string, number, string])[] = [
+    ['revoked', revoked, 'token'],
+    ['revoked', refreshTokensRevoked, 'refresh token'],
+    ['deleted', deleted, 'row'],
+    ['ended', sessionsEnded, 'session'],
+    ['created', created, 'token'],
+    ['changed', usersChanged, 'user'],
+  ];
+  return acts
+    .filter(([, count]) => count > 0)
+    .map(([verb, count, what]) => `${verb} ${countText(count, what)}`);
+}
+
+/** What is known of a run, fact by fact. */
+export function runFacts(account: RunAccount): Fact[] {
   const { actor, target, reason, ticket, selection, began, ended, first, last, run } = account;
   const { state, counts, owners, moreOwners, changes, failures, staysAlive, stillAlive } = account;
   const { closedLater, open } = account;

@@ -1,5 +1,8 @@
+import type { RunAccount } from '../../operations/journal/run-account.ts';
 import type { Entry } from '../../operations/ports/audit-log.ts';
-import { type Listing, listing } from '../../reports/tables/result.ts';
+import { type Fact, runFacts, runSentence } from '../../reports/log-report.ts';
+import { type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
+import { countText, printable, type Tone } from '../../reports/tables/text.ts';
 
 /** Entries of the audit log as the result of a command. In JSON they are unchanged. */
 export function entryListing(rows: AsyncIterable<Entry>): Listing<Entry> {
@@ -18,6 +21,77 @@ export function entryListing(rows: AsyncIterable<Entry>): Listing<Entry> {
     json: (entry) => entry,
     none: 'No entries.',
   });
+}
+
+/** Runs of the audit log as the result of a command: a sentence each. */
+export function runListing(rows: AsyncIterable<RunAccount>): Listing<RunAccount> {
+  return listing({
+    rows,
+    columns: [
+      { name: 'ended', cell: ({ ended }) => toTheSecond(ended), whole: true },
+      { name: 'run', cell: ({ run }) => run.slice(0, SHORT_RUN), csv: ({ run }) => run, whole: true },
+      { name: 'state', cell: ({ state }) => state, tone: ({ state }) => TONES[state], whole: true },
+      { name: 'operation', cell: ({ operation }) => operation, only: 'csv' },
+      { name: 'what', cell: (run) => runSentence(run, { state: false }), narrow: 'below' },
+    ],
+    json: runToJson,
+    none: 'No runs.',
+  });
+}
+
+/** Enough of a run's id to name it in most logs. */
+const SHORT_RUN = 8;
+
+const TONES: Readonly<Record<RunAccount['state'], Tone>> = {
+  done: 'good',
+  partly: 'warning',
+  refused: 'bad',
+  interrupted: 'warning',
+  unfinished: 'bad',
+  noted: 'faint',
+};
+
+function runToJson(account: RunAccount): object {
+  return { ...account, sentence: runSentence(account) };
+}
+
+/** One run of the audit log with its entries, as the result of a command. */
+export function runResult({
+  account,
+  entries,
+}: {
+  readonly account: RunAccount;
+  readonly entries: readonly Entry[];
+}): Report {
+  const lines = [
+    `${printable.value(runSentence(account))}.`,
+    '',
+    ...runFacts(account).flatMap(factLines),
+    '',
+    `${countText(entries.length, 'entry', 'entries')}:`,
+    ...entries.map(
+      ({ seq, at, kind, data }) =>
+        `  ${seq}  ${toTheSecond(at)}  ${kind.padEnd(7)}  ${printable.value(shortened(JSON.stringify(data)))}`,
+    ),
+  ];
+  return report({ json: { ...runToJson(account), entries }, text: () => `${lines.join('\n')}\n` });
+}
+
+/** The longest fact name is of 30 characters; most have less than half. */
+const NAME_WIDTH = 24;
+
+function factLines({ name, value }: Fact): string[] {
+  const values = typeof value === 'string' ? [value] : value;
+  return values.map(
+    (each, index) => `  ${(index === 0 ? `${name}:` : '').padEnd(NAME_WIDTH)}  ${printable.value(each)}`,
+  );
+}
+
+/** Characters of an entry's data to show; `--json` and `log list --raw` have all. */
+const MAX_DATA = 300;
+
+function shortened(text: string): string {
+  return text.length <= MAX_DATA ? text : `${text.slice(0, MAX_DATA)}…`;
 }
 
 /** A time of the log without milliseconds. */

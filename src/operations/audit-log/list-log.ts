@@ -1,3 +1,5 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import { type RunAccount, RunTally } from '../journal/run-account.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 
 /** The entries to list. All criteria must match. */
@@ -5,6 +7,7 @@ export interface ListLogOptions {
   readonly log: Pick<AuditLog, 'entries'>;
   /** An operation, or a prefix: `tokens` matches `tokens.revoke`. */
   readonly operation?: string;
+  /** The UUID of a run, or its first characters. */
   readonly run?: string;
   readonly kind?: Entry['kind'];
   /** Appended at or after this instant. */
@@ -36,10 +39,120 @@ export async function* listLog(options: ListLogOptions): AsyncIterable<Entry> {
 function matches(entry: Entry, { operation, run, kind, since }: ListLogOptions): boolean {
   return (
     (operation === undefined || `${entry.operation}.`.startsWith(`${operation}.`)) &&
-    (run === undefined || entry.run === run) &&
+    (run === undefined || entry.run.startsWith(run.toLowerCase())) &&
     (kind === undefined || entry.kind === kind) &&
     (since === undefined || Date.parse(entry.at) >= since.getTime())
   );
+}
+
+/** The runs to list. All criteria must match. */
+interface ListRunsOptions extends Omit<ListLogOptions, 'log' | 'kind'> {
+  readonly log: Pick<AuditLog, 'entries' | 'head'>;
+}
+
+/** Entries to read for each run that is asked for, at first. */
+const ENTRIES_PER_RUN = 50;
+/** How many times more entries are read if they held too few runs. */
+const GROWTH = 8;
+
+/**
+ * Streams accounts of the runs in the audit log, in the order of their ends; unfinished ones come last. `since` is about their
+ * ends, `last` about their number. With either, a long log is read from near its end.
+ *
+ * @throws TokenctlError as {@link listLog}.
+ */
+export async function* listRuns(options: ListRunsOptions): AsyncIterable<RunAccount> {
+  const { log, since, last } = options;
+  const start = since === undefined ? 1 : await numberSince(log, since);
+  if (last === undefined) {
+    yield* accountsFrom(start, options);
+    return;
+  }
+  const { size } = await log.head();
+  for (let back = last * ENTRIES_PER_RUN; ; back *= GROWTH) {
+    const from = Math.max(start, await wholeRunsFrom(log, size - back));
+    const newest: RunAccount[] = [];
+    for await (const account of accountsFrom(from, options)) {
+      newest.push(account);
+      if (newest.length > last) newest.shift();
+    }
+    if (newest.length < last && from > start) continue;
+    yield* newest;
+    return;
+  }
+}
+
+/** A number not after `near` from which every run is whole that had not ended there: what was open there is read, too. */
+async function wholeRunsFrom(log: Pick<AuditLog, 'entries'>, near: number): Promise<number> {
+  if (near <= 1) return 1;
+  const entry = await firstFrom(log, near);
+  return Math.min(near, ...(entry?.open ?? []));
+}
+
+/** Reads twice: the first time to know where each run ends. */
+async function* accountsFrom(
+  from: number,
+  { log, operation, run, since }: ListRunsOptions,
+): AsyncIterable<RunAccount> {
+  const isWanted = (entry: Entry) =>
+    matches(entry, { log, ...(operation !== undefined && { operation }), ...(run !== undefined && { run }) });
+  const ends = new Map<string, number>();
+  for await (const entry of log.entries(from)) {
+    // An outcome without its intent is of a run that began before what is read.
+    if (isWanted(entry) && (ends.has(entry.run) || entry.kind !== 'outcome')) ends.set(entry.run, entry.seq);
+  }
+  const running = new Map<string, RunTally>();
+  const isLate = ({ ended, state }: RunAccount) =>
+    since === undefined || state === 'unfinished' || Date.parse(ended) >= since.getTime();
+  for await (const entry of log.entries(from)) {
+    const end = ends.get(entry.run);
+    if (end === undefined || entry.seq > end) continue;
+    const tally = running.get(entry.run) ?? (entry.kind === 'outcome' ? undefined : new RunTally(entry));
+    if (tally === undefined) continue;
+    running.set(entry.run, tally);
+    tally.add(entry);
+    if (entry.seq < end || !tally.isClosed) continue;
+    running.delete(entry.run);
+    const account = tally.account();
+    if (isLate(account)) yield account;
+  }
+  for (const tally of running.values()) yield tally.account();
+}
+
+/** Runs to name if a prefix is ambiguous. */
+const MAX_AMBIGUOUS = 5;
+
+/**
+ * Reads one run of the audit log with its entries.
+ *
+ * @param run Its UUID, or enough of its first characters.
+ * @throws TokenctlError `not_found`, `usage` if several runs begin like that, and as {@link listLog}.
+ */
+export async function readRun(
+  log: Pick<AuditLog, 'entries'>,
+  run: string,
+): Promise<{ readonly account: RunAccount; readonly entries: readonly Entry[] }> {
+  const found = new Map<string, { readonly tally: RunTally; readonly entries: Entry[] }>();
+  for await (const entry of log.entries()) {
+    if (!entry.run.startsWith(run.toLowerCase())) continue;
+    const member = found.get(entry.run) ?? { tally: new RunTally(entry), entries: [] };
+    found.set(entry.run, member);
+    member.tally.add(entry);
+    member.entries.push(entry);
+    if (found.size > MAX_AMBIGUOUS) break;
+  }
+  const [first, second] = found.values();
+  if (first === undefined) {
+    throw new TokenctlError('not_found', `No run "${run}" in the audit log`, {
+      hint: 'List the runs with `tokenctl log list`.',
+    });
+  }
+  if (second !== undefined) {
+    throw new TokenctlError('usage', `Several runs begin with "${run}": ${[...found.keys()].join(', ')}`, {
+      hint: 'Give more of the id.',
+    });
+  }
+  return { account: first.tally.account(), entries: first.entries };
 }
 
 /** A margin for clocks that were set back. */

@@ -112,7 +112,7 @@ export function revocationJobReport(
     'partly_done',
     `${message}${report.stopped === null ? '' : `: ${report.stopped.message}`}`,
     {
-      hint: report.stopped?.hint ?? `\`tokenctl log list --run ${run}\` shows what failed, and why.`,
+      hint: report.stopped?.hint ?? `\`tokenctl log show ${run}\` shows what failed, and why.`,
       details: summary,
     },
   );

@@ -55,6 +55,8 @@ export interface RunAccount {
   readonly ticket: string | null;
   /** What it was told to act on, where it says so. */
   readonly selection: string | null;
+  /** The incident or the users that it is about, where it names them. */
+  readonly subject: string | null;
   /** Of its first and its last entry. */
   readonly began: string;
   readonly ended: string;
@@ -124,7 +126,8 @@ export class RunTally {
   account(): RunAccount {
     const { run, operation, actor, target, at, seq } = this.#first;
     const owners = [...this.#owners].sort(([, a], [, b]) => b - a);
-    const { reason, ticket, selection } = this.#opening;
+    const { reason, ticket, selection, incident, users } = this.#opening;
+    const named = listOf(users).filter((each) => typeof each === 'string');
     const { staysAlive, stillAlive } = this.#closing ?? {};
     return {
       run,
@@ -134,6 +137,7 @@ export class RunTally {
       reason: textOf(reason) ?? null,
       ticket: textOf(ticket) ?? null,
       selection: textOf(selection) ?? null,
+      subject: textOf(incident) ?? (named.length > 0 ? named.join(', ') : null),
       began: at,
       ended: this.#last.at,
       first: seq,

@@ -39,7 +39,7 @@ describePeer('awx', 'leaked tokens', (peer) => {
     ]);
     expect(changes(before, after, OWN_USES)).toEqual({});
     expect(await lastUsed(peer(), made)).toBeNull();
-    expect((await home.run('log', 'list', '--json')).stdout).not.toContain('tokens.find');
+    expect((await home.run('log', 'list', '--raw', '--json')).stdout).not.toContain('tokens.find');
   });
 
   test('values that are not accepted leave no trace', async () => {
@@ -65,7 +65,7 @@ describePeer('awx', 'leaked tokens', (peer) => {
     const dry = await home.run('tokens', 'find', '--leaked', file, '--revoke', '--dry-run');
     expect(changes(before, await peer().tables(), OWN_USES)).toEqual({});
     expect(await lastUsed(peer(), first)).toBeNull();
-    expect((await home.run('log', 'list', '--json')).stdout).not.toContain('tokens.find');
+    expect((await home.run('log', 'list', '--raw', '--json')).stdout).not.toContain('tokens.find');
     expect(dry.code).toBe(5);
     const ids = made.map(({ id }) => id).sort((a, b) => a - b);
     expect(dry.stdout).toContain(`access token that is one of ${ids.join(', ')}, of dry`);
@@ -99,7 +99,7 @@ describePeer('awx', 'leaked tokens', (peer) => {
     ]);
     expect(await lastUsed(peer(), first)).toEqual(touched);
 
-    const log = (await home.run('log', 'list', '--json')).stdout;
+    const log = (await home.run('log', 'list', '--raw', '--json')).stdout;
     expect(log).toContain('tokens.find');
     expect(log).not.toContain(first?.value);
     const db = await home.json<{ items: { at: string; who: string | null; what: string }[] }>(

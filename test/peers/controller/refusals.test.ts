@@ -85,7 +85,7 @@ describePeer('awx', 'what is refused before anything is written', (peer) => {
           expect.stringContaining('alcie'),
         ]);
       }
-      const { stdout } = await home.run('log', 'list', '--json');
+      const { stdout } = await home.run('log', 'list', '--raw', '--json');
       expect(JSON.parse(stdout || '[]')).toEqual([]);
     },
   );

@@ -102,7 +102,7 @@ describePeer('gateway-plain', 'a gateway that stores tokens in clear', (peer) =>
     }
     await run('revoke_oauth2_tokens', '--context', 'db');
     await run('tokens', 'list', '--context', 'rest');
-    await run('log', 'list', '--json');
+    await run('log', 'list', '--raw', '--json');
     await run('log', 'report', '--format', 'html');
     await run('log', 'verify');
     for (const format of ['ocsf', 'ecs', 'cef', 'syslog', 'jsonl'])

@@ -421,7 +421,7 @@ describe('the audit log in a database', () => {
     const env = { TOKENCTL_AUDIT_DATABASE: url() };
     const done = await run(['tokens', 'revoke', '--user', user.name, '--yes', '--json'], { env });
     expect(done.code).toBe(0);
-    const entries = parsed(await run(['log', 'list', '--json', '--run', parsed(done).run], { env }));
+    const entries = parsed(await run(['log', 'list', '--raw', '--json', '--run', parsed(done).run], { env }));
     expect(entries.length).toBeGreaterThan(3);
     const verified = await run(['log', 'verify'], { env });
     expect(verified).toMatchObject({
@@ -435,7 +435,9 @@ describe('the audit log in a database', () => {
       head: { hash: expect.any(String) },
     });
     expect(existsSync(join(folder, '.local/state/tokenctl/audit.jsonl'))).toBe(false);
-    const inFile = await run(['log', 'list', '--log-file', join(folder, 'none.jsonl'), '--json'], { env });
+    const inFile = await run(['log', 'list', '--raw', '--log-file', join(folder, 'none.jsonl'), '--json'], {
+      env,
+    });
     expect(inFile.stdout).toBe('[]\n');
   });
 

@@ -24,7 +24,21 @@ describe('log init', () => {
     expect(readFileSync(`${log}.key.pub`, 'utf8')).toBe(`${verifier}\n`);
     expect(readFileSync(log, 'utf8')).toContain(`"data":{"verifier":"${verifier}"}`);
     const listed = await run('log', 'list');
+    expect(listed.stdout).toMatch(/made a key of the audit log$/m);
     expect(listed.stdout).not.toContain('undefined');
+    const [{ run: id = '', sentence = '' } = {}] = JSON.parse((await run('log', 'list', '--json')).stdout);
+    const shown = await run('log', 'show', id.slice(0, 8));
+    expect(shown.stdout).toMatch(
+      new RegExp(`^${sentence}\\.\n\n {2}Result: +noted\n[^]*Run: +${id}\n\n1 entry:\n`),
+    );
+    expect(JSON.parse((await run('log', 'show', id, '--json')).stdout)).toMatchObject({
+      run: id,
+      entries: JSON.parse((await run('log', 'list', '--raw', '--json')).stdout),
+    });
+    expect(await run('log', 'show', 'ffff')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('No run "ffff" in the audit log.'),
+    });
     const again = await run('log', 'init');
     expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('log init --rotate') });
   });

@@ -73,7 +73,7 @@ test('a state folder is all that a revocation needs', async () => {
   const environment = { ...controller(), XDG_STATE_HOME: state };
   const revoked = await run(['tokens', 'revoke', '--all', '--yes'], environment);
   expect(revoked.stderr + revoked.stdout).toMatch(/Revoked 60 of 60 tokens/);
-  const log = await run(['log', 'list', '--json'], environment);
+  const log = await run(['log', 'list', '--raw', '--json'], environment);
   const actor = canSwitchUser ? /"user":"uid 1000650000"/ : /"user":"uid \d+"/;
   expect(log.stdout).toMatch(actor);
 });

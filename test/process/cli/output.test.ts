@@ -23,7 +23,7 @@ test('a revocation whose output nobody reads is carried out and recorded', async
   revocation.stopReading();
   expect((await revocation.ended).code).toBe(0);
   expect((await run(['tokens', 'list', '--user', 'backup', '--json'])).stdout).toBe('[]\n');
-  expect((await run(['log', 'list', '--json'])).stdout).toContain('"operation":"tokens.revoke"');
+  expect((await run(['log', 'list', '--raw', '--json'])).stdout).toContain('"operation":"tokens.revoke"');
 });
 
 test.runIf(existsSync('/dev/full'))('a full disk is told, and is no success', async () => {

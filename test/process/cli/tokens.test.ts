@@ -269,7 +269,7 @@ describe('tokens revoke', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Would revoke \d+ tokens: .*backup/);
     expect(stdout).toMatch(/Dry run\. Nothing was changed\.\n$/);
-    expect((await run(['log', 'list'])).stderr).toBe('No entries.\n');
+    expect((await run(['log', 'list'])).stderr).toBe('No runs.\n');
     const json = JSON.parse(
       (await run(['tokens', 'revoke', '--user', 'backup', '--dry-run', '--json'])).stdout,
     );
@@ -312,7 +312,7 @@ describe('tokens revoke', () => {
       interrupted: false,
     });
     expect(JSON.parse((await run(['tokens', 'list', '--user', 'monitoring', '--json'])).stdout)).toEqual([]);
-    const log = JSON.parse((await run(['log', 'list', '--run', report.run, '--json'])).stdout) as {
+    const log = JSON.parse((await run(['log', 'list', '--raw', '--run', report.run, '--json'])).stdout) as {
       data: object;
     }[];
     expect(log[0]?.data).toMatchObject({ reason: 'leaver', ticket: 'T-1' });
