@@ -105,6 +105,9 @@ interface MetricsSources {
   readonly version: string;
 }
 
+/** The states that a run can end in. */
+const STATES: readonly RunEnded['state'][] = ['completed', 'failed', 'interrupted', 'lost'];
+
 /**
  * The scheduler's Prometheus metrics. Counters belong to this process; what comes from the ledger and the audit log
  * is the same in every replica. Labels have few values: names of jobs and fixed words.
@@ -168,7 +171,10 @@ export class SchedulerMetrics {
     registers: this.#registers,
   });
 
+  readonly #jobs: MetricsSources['jobs'];
+
   constructor(sources: MetricsSources) {
+    this.#jobs = sources.jobs;
     addGauges(this.#registry, sources);
   }
 
@@ -193,6 +199,11 @@ export class SchedulerMetrics {
 
   /** All metrics in the text format of Prometheus. */
   async text(): Promise<{ readonly type: string; readonly body: string }> {
+    // A counter that first appears with 1 has no increase for Prometheus: an alert would miss the first failure.
+    for (const { name: job } of this.#jobs()) {
+      for (const state of STATES) this.#runs.inc({ job, state }, 0);
+      this.#errors.inc({ job }, 0);
+    }
     return { type: this.#registry.contentType, body: await this.#registry.metrics() };
   }
 

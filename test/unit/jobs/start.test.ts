@@ -111,6 +111,7 @@ describe('jobs start', () => {
       200,
       { ready: true, ledger: 'ok', head: { size: 0 } },
     ]);
+    await metric(/tokenctl_scheduler_runs_total\{job="guard@lab",state="failed"\} 0/);
     await metric(/tokenctl_scheduler_runs_total\{job="guard@lab",state="completed"\} [2-9]/);
     await metric(/tokenctl_scheduler_last_success_timestamp_seconds\{job="guard@lab"\} \d{10}/);
     await metric(/tokenctl_scheduler_dry_run\{job="guard@lab"\} 1/);
