@@ -9,7 +9,8 @@ export default class IncidentLift extends TokenctlCommand {
   static override summary = 'Lift a lockdown';
 
   static override description =
-    `Restores settings and users to their previous values, in reverse order. A value that another open incident holds \
+    `Restores settings and users to their previous values, in reverse order. Without an id, lifts the only open incident; \
+if several are open, give the id of one. The plan is shown first. A value that another open incident holds \
 stays until that incident is lifted. A value that was changed since the lockdown is not touched. Revoked tokens \
 stay revoked. Lifting an incident twice does nothing. An incident of a controller can be lifted over its REST API or its \
 database, wherever it was locked down; only a database context can activate users.
@@ -23,6 +24,7 @@ With --dry-run, or if no incident is open, prints dryRun and plans.
 Exit code 5: not everything was restored.`;
 
   static override examples = [
+    '<%= config.bin %> <%= command.id %>',
     '<%= config.bin %> <%= command.id %> inc-1a2b3c4d --dry-run',
     '<%= config.bin %> <%= command.id %> --due --yes',
   ];

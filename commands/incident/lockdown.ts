@@ -1,6 +1,6 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { age, allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import { age, allContextsFlag, changeFlags, rescueFlag } from '../../src/cli/flags.ts';
 import { providers } from '../../src/domain/incident/incident.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
@@ -25,8 +25,11 @@ With --all or --identity-provider, basic authentication and external tokens are 
 --all token lifetimes are set to one hour; the --no- flags prevent this. With --user or --application these \
 steps need their flags, because they affect all users.
 
+Turning basic authentication off is refused if this context uses a password, unless --rescue-token names a new file: a token \
+of scope write is created in it first, tried, used for the lockdown, and kept.
+
 With --json, prints incident, result (locked or partly), until, steps (step, result, message), accessPaths (path, \
-state, how), manualSteps (what, why, remedy), kept, interrupted, stopped, run and seconds. With --dry-run, prints \
+state, how), manualSteps (what, why, remedy), kept, interrupted, stopped, run, seconds, and rescueToken (tokenId, file) if one was created. With --dry-run, prints \
 dryRun and plan.
 
 Exit code 5: not everything was locked down, or an access path could not be checked, as always over the REST API. \
@@ -36,6 +39,7 @@ Exit code 130: interrupted.`;
     '<%= config.bin %> <%= command.id %> --user alice --deactivate --reason "laptop stolen" --ticket SEC-7',
     '<%= config.bin %> <%= command.id %> --identity-provider social --for 4h',
     '<%= config.bin %> <%= command.id %> --all --dry-run',
+    '<%= config.bin %> <%= command.id %> --all --rescue-token ./rescue.token --reason "provider compromised"',
   ];
 
   static override flags = {
@@ -73,6 +77,7 @@ Exit code 130: interrupted.`;
       summary: 'End the lockdown after this time; the job incident-lift or incident lift --due lifts it.',
       helpGroup: 'MEASURES',
     }),
+    ...rescueFlag,
     ...changeFlags,
     ...allContextsFlag,
   };

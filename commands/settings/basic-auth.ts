@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import { allContextsFlag, changeFlags, rescueFlag } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Turns basic authentication on or off. */
@@ -9,14 +9,16 @@ export default class SettingsBasicAuth extends TokenctlCommand {
 
   static override description =
     `Basic authentication sends a user name and password with each request. Turning it off is refused if this context \
-itself uses a password: create a token first with tokens create. Existing sessions and tokens stay valid.
+itself uses a password, unless --rescue-token names a new file: a token of scope write is created in it first, tried, and \
+used for the change. Existing sessions and tokens stay valid.
 
 With --json, prints setting and enabled. For on and off, also changed, dryRun and holds (at_once, within_seconds, \
-within_a_minute or within_five_minutes).`;
+within_a_minute or within_five_minutes), and rescueToken (tokenId, file) if one was created.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> status',
     '<%= config.bin %> <%= command.id %> off --reason "passwords leaked" --ticket SEC-9',
+    '<%= config.bin %> <%= command.id %> off --rescue-token ./admin.token',
   ];
 
   static override args = {
@@ -28,7 +30,7 @@ within_a_minute or within_five_minutes).`;
     }),
   };
 
-  static override flags = { ...changeFlags, ...allContextsFlag };
+  static override flags = { ...rescueFlag, ...changeFlags, ...allContextsFlag };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(SettingsBasicAuth);

@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import { type Configuration, loadConfiguration, type SettingFlags } from '../config/configuration.ts';
-import { contextOf } from '../config/contexts.ts';
+import { contextOf, withTokenFile } from '../config/contexts.ts';
 import { absolutePath, type Environment } from '../config/paths.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { AuditLog, LogKeys } from '../operations/ports/audit-log.ts';
@@ -79,6 +79,8 @@ interface Place {
   readonly component?: Component;
   /** The target's name in descriptions and in the audit log; the context's name by default. */
   readonly label?: string;
+  /** The file of the token to authenticate with, instead of the context's credential. */
+  readonly tokenFile?: string;
   readonly progress: ShowProgress;
 }
 
@@ -123,6 +125,8 @@ export interface Runtime extends RunResources {
   change(options: ChangeOptions): Promise<ChangeContext>;
   /** The context of a dry run: the target changes nothing, and the log stores nothing. */
   dryRun(): Promise<ChangeContext>;
+  /** The same run in the same place with the token in a file as the credential, over REST. Closing this runtime closes it too. */
+  withToken(file: string): Runtime;
   /** The same run in another place. It shares everything but the target; closing this runtime closes it too. */
   in(place: Place): Runtime;
 }
@@ -155,14 +159,15 @@ function runtimeIn(
     readonly onClose?: () => Promise<void>;
   },
 ): Runtime {
-  const { context, component, label, progress, onOpen, onDescribed, onClose } = place;
+  const { context, component, label, tokenFile, progress, onOpen, onDescribed, onClose } = place;
   const { environment, clock, operator, auditLog, webhooks, logKeys, logExport, stopSignal } = resources;
   let opened: Promise<OpenedTarget> | undefined;
   let described: Promise<TargetDescription> | undefined;
   const members: Runtime[] = [];
 
   function open(): Promise<OpenedTarget> {
-    opened ??= openTarget(contextOf(resources.configuration, context), {
+    const settings = contextOf(resources.configuration, context);
+    opened ??= openTarget(tokenFile === undefined ? settings : withTokenFile(settings, tokenFile), {
       ...{ environment, component, label },
     }).then((target) => {
       onOpen(target);
@@ -217,6 +222,12 @@ function runtimeIn(
     async dryRun() {
       const basics = await changeBasics();
       return { ...basics, target: dryRun(basics.target), log: dryRunAuditLog(clock) };
+    },
+    withToken(file) {
+      const { onClose: _, ...here } = place;
+      const member = runtimeIn(resources, { ...here, tokenFile: file });
+      members.push(member);
+      return member;
     },
     in(other) {
       const member = runtimeIn(resources, { ...other, onOpen, onDescribed });

@@ -25,6 +25,15 @@ export const changeFlags = {
   ...accountFlags,
 };
 
+/** For commands that turn basic authentication off. */
+export const rescueFlag = {
+  'rescue-token': string({
+    summary: 'If this context uses a password, create a token in this new file first and go on with it.',
+    helpGroup: 'CHANGE',
+    helpValue: 'FILE',
+  }),
+};
+
 /** What {@link accountFlags} parse to. */
 export interface AccountFlags {
   readonly reason?: string | undefined;

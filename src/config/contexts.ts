@@ -74,6 +74,13 @@ export function databaseContextOf(
   return part === component ? databaseContext : undefined;
 }
 
+/** A context over REST that authenticates with the token in a file instead of its own credential; others unchanged. */
+export function withTokenFile(context: NamedContext, file: string): NamedContext {
+  if (context.database !== undefined) return context;
+  const { username: _name, password: _password, token: _token, ...rest } = context;
+  return { ...rest, token: { file } };
+}
+
 /** Whether a name stands for several contexts: it is a comma-separated list, or the name of a group. */
 function namesSeveral({ groups }: Configuration, name: string): boolean {
   return name.includes(',') || Object.hasOwn(groups, name);

@@ -82,19 +82,21 @@ export function requireMayChange({ identity, credential }: Viewer): void {
   );
 }
 
+const REFUSALS_AHEAD: ReadonlySet<string> = new Set(['permission_refused', 'lockout_refused']);
+
 /**
  * What a dry run adds to its plan if the account would be refused without `--dry-run`.
  *
  * @param check The check of the real run.
  * @returns Undefined if the check passes.
- * @throws Whatever the check throws, unless it is `permission_refused`.
+ * @throws Whatever the check throws, unless it is `permission_refused` or `lockout_refused`.
  */
 export function refusalAhead(check: () => void): TokenctlError | undefined {
   try {
     check();
     return undefined;
   } catch (error) {
-    if (!(error instanceof TokenctlError) || error.code !== 'permission_refused') throw error;
+    if (!(error instanceof TokenctlError) || !REFUSALS_AHEAD.has(error.code)) throw error;
     const { code, message, hint } = error;
     return new TokenctlError(code, `Without --dry-run, this is refused: ${message}`, { hint });
   }

@@ -8,6 +8,7 @@ import {
   type LiftPlan,
   type LiftReport,
   liftIncident,
+  openIncidents,
   planLift,
 } from '../../operations/incident/lift.ts';
 import { extendIncident } from '../../operations/incident/recorded-incidents.ts';
@@ -23,22 +24,30 @@ import { valueText } from './lockdown-flow.ts';
 export interface LiftRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
-  /** The incident's id; undefined with `due`. */
+  /** The incident's id; undefined with `due`, and for the only open one. */
   readonly incident: string | undefined;
   readonly flags: ChangeFlags & { readonly due?: boolean | undefined };
 }
 
 /**
- * Requires an incident id or --due.
+ * Refuses an incident id together with --due.
  *
  * @throws TokenctlError `usage`
  */
 export function requireOneIncident(incident: string | undefined, due: boolean | undefined): void {
-  if ((incident === undefined) !== (due === true)) {
-    throw new TokenctlError('usage', 'No incident selected, or both an id and --due', {
-      hint: 'Give an incident id (see `tokenctl incident status`), or --due.',
+  if (incident !== undefined && due === true) {
+    throw new TokenctlError('usage', 'Both an incident id and --due are given', {
+      hint: 'Leave one of them out.',
     });
   }
+}
+
+/** The only open incident; none if there is none. */
+function onlyOne(open: readonly string[]): readonly string[] {
+  if (open.length < 2) return open;
+  throw new TokenctlError('usage', `${open.length} incidents are open: ${open.join(', ')}`, {
+    hint: 'Give the id of one, or --due.',
+  });
 }
 
 /**
@@ -50,12 +59,18 @@ export async function liftFlow({ runtime, confirmation, incident, flags }: LiftR
   const description = await runtime.description();
   const { clock } = runtime;
   const reading = { target: await runtime.target(), description, log: await runtime.auditLog(), clock };
-  const ids = incident === undefined ? await dueIncidents(reading) : [incident];
+  const isDue = flags.due === true;
+  const ids =
+    incident === undefined
+      ? isDue
+        ? await dueIncidents(reading)
+        : onlyOne(await openIncidents(reading))
+      : [incident];
   const plans: LiftPlan[] = [];
   for (const id of ids) plans.push(await planLift({ ...reading, incident: id }));
   const open = plans.filter(({ incident: { state } }) => state !== 'lifted');
   const dryRun = flags['dry-run'] === true;
-  if (incident !== undefined && (dryRun || open.length === 0)) await tellOfDue(runtime);
+  if (!isDue && (dryRun || open.length === 0)) await tellOfDue(runtime);
   if (dryRun || open.length === 0) return plansResult(plans, { description, dryRun });
   const [first] = open;
   await confirmation.confirm({
@@ -66,7 +81,7 @@ export async function liftFlow({ runtime, confirmation, incident, flags }: LiftR
   const change = await runtime.change(flags);
   const reports: LiftReport[] = [];
   for (const plan of open) reports.push(await liftIncident({ ...change, incident: plan.incident.id }));
-  if (incident !== undefined) await tellOfDue(runtime);
+  if (!isDue) await tellOfDue(runtime);
   return liftResult(reports);
 }
 

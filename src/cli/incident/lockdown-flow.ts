@@ -8,12 +8,20 @@ import { type LockdownReport, lockDown } from '../../operations/incident/lock-do
 import { type LockdownPlan, newIncidentId, planLockdown } from '../../operations/incident/plan-lockdown.ts';
 import type { AccessPath } from '../../operations/incident/verify-access-paths.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import { refuseLockout } from '../../operations/settings/change-setting.ts';
 import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation, Question } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
-import type { ChangeFlags } from '../flags.ts';
+import {
+  createRescueToken,
+  type RescueFlags,
+  rescueFileFor,
+  rescueJson,
+  rescuePlanLine,
+  rescueText,
+} from '../rescue-token.ts';
 import { amountsOf, expiredText, isNothing } from '../revocation/revocation-plan.ts';
 import {
   accessPathLines,
@@ -44,24 +52,35 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
   const { runtime, confirmation, flags, several } = request;
   const { scope, measures, sharedId } = request.order;
   const description = await runtime.description();
-  const plan = await planLockdown({
-    target: await runtime.target(),
-    description,
-    log: await runtime.auditLog(),
-    clock: runtime.clock,
-    scope,
-    measures,
-    ...(several && { sharedId }),
-    lasts: flags.for ?? null,
+  const rescueFile = measures.basicAuthentication ? await rescueFileFor(request) : null;
+  const planWith = async (working: Runtime, options: { count: boolean; mayLockOut: boolean }) =>
+    planLockdown({
+      target: await working.target(),
+      description: await working.description(),
+      log: await runtime.auditLog(),
+      clock: runtime.clock,
+      scope,
+      measures,
+      ...(several && { sharedId }),
+      lasts: flags.for ?? null,
+      ...options,
+    });
+  const plan = await planWith(runtime, {
     count: flags.yes !== true || flags['dry-run'] === true,
+    mayLockOut: rescueFile !== null || flags['dry-run'] === true,
   });
-  const text = lockdownPlanText(plan, description);
+  const first = rescueFile === null ? '' : `${rescuePlanLine(rescueFile, description)}\n`;
+  const text = first + lockdownPlanText(plan, description);
   if (flags['dry-run'] === true) {
     await tellOfDue(runtime);
     return report({
       json: { dryRun: true, plan },
       text: () => `${text}\nDry run. Nothing was changed.\n`,
-      failure: refusalAhead(() => requireMayChange(description)),
+      failure: refusalAhead(() => {
+        requireMayChange(description);
+        if (measures.basicAuthentication && rescueFile === null)
+          refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
+      }),
     });
   }
   const held = flags.for === undefined ? await heldIncident(runtime, plan) : null;
@@ -71,12 +90,27 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
   }
   requireMayChange(description);
   await confirmation.confirm({ plan: text, act: `lock down ${plan.selection}`, ...answerFor(plan) });
-  const change = await runtime.change(flags);
+  const rescue = rescueFile === null ? null : await createRescueToken({ runtime, flags, file: rescueFile });
+  const working = rescue?.runtime ?? runtime;
+  // What is kept is another credential now.
+  const agreed =
+    rescue === null
+      ? plan
+      : { ...(await planWith(working, { count: false, mayLockOut: false })), incident: plan.incident };
+  const change = await working.change(flags);
   const progress = runtime.progress('Revoking');
   const files = snapshotFiles(join(stateFolder(runtime.environment), 'incidents'));
-  const done = await lockDown({ ...change, plan, files, onProgress: progress.step }).finally(progress.end);
+  const done = await lockDown({ ...change, plan: agreed, files, onProgress: progress.step }).finally(
+    progress.end,
+  );
   await tellOfDue(runtime);
-  return lockdownResult(done, plan, description);
+  const result = lockdownResult(done, agreed, await working.description());
+  const saved = await rescueText(rescue);
+  return {
+    ...result,
+    json: { ...done, ...rescueJson(rescue) },
+    text: () => resultText(done, agreed) + saved,
+  };
 }
 
 /** What to type: the name of the one user or application, or else the number of access tokens. */
@@ -209,7 +243,7 @@ function untilLine({ incident, until }: Pick<LockdownReport, 'incident' | 'until
     : `Ends at ${timeText(until)} unless extended. Lift it then with: tokenctl incident lift --due`;
 }
 
-export interface LockdownFlags extends ChangeFlags {
+export interface LockdownFlags extends RescueFlags {
   readonly user?: readonly string[] | undefined;
   readonly application?: readonly string[] | undefined;
   readonly 'identity-provider'?: Provider | undefined;

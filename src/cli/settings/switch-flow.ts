@@ -4,11 +4,20 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { patternOf } from '../../domain/selector.ts';
 import { externalUserNames, planRevocation } from '../../operations/revocation/plan-revocation.ts';
-import { changeSetting, readSettings } from '../../operations/settings/change-setting.ts';
+import { changeSetting, readSettings, refuseLockout } from '../../operations/settings/change-setting.ts';
+import { refusalAhead } from '../../operations/visibility.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
-import type { ChangeFlags } from '../flags.ts';
+import {
+  createRescueToken,
+  type Rescue,
+  type RescueFlags,
+  rescueFileFor,
+  rescueJson,
+  rescuePlanLine,
+  rescueText,
+} from '../rescue-token.ts';
 import { revocationFlow } from '../revocation/revocation-flow.ts';
 import { delayText, type SettingsHold } from './settings-result.ts';
 
@@ -16,9 +25,11 @@ import { delayText, type SettingsHold } from './settings-result.ts';
 export interface SwitchRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
-  readonly flags: ChangeFlags;
+  readonly flags: RescueFlags;
   readonly setting: Switch;
   readonly on: boolean;
+  /** Whether the change covers other contexts as well. */
+  readonly several: boolean;
 }
 
 /** The state of a switch after a change, or after a dry run. */
@@ -29,6 +40,17 @@ interface SwitchState {
   readonly dryRun: boolean;
   /** When a change takes effect. */
   readonly holds: SettingsHold;
+}
+
+/** A changed switch. */
+interface ChangedSwitch {
+  readonly state: SwitchState;
+  /** The token that was created first; null if none was needed. */
+  readonly rescue: Rescue | null;
+  /** A line about the token that a dry run would create first. */
+  readonly first?: string;
+  /** Why the change would be refused, after a dry run. */
+  readonly refusal?: TokenctlError | undefined;
 }
 
 /** The current state of a switch. */
@@ -50,24 +72,35 @@ export async function switchStatus({
  *
  * @throws TokenctlError `lockout_refused`, `not_confirmed`, and whatever the operation throws
  */
-async function changeSwitch(request: SwitchRequest): Promise<SwitchState> {
+async function changeSwitch(request: SwitchRequest): Promise<ChangedSwitch> {
   const { runtime, flags, setting, on } = request;
   const change = { [setting.setting]: on };
   const { operation } = setting;
-  const preview = await changeSetting({ ...(await runtime.dryRun()), change, operation });
-  const { address, context, capabilities } = await runtime.description();
+  const preview = await changeSetting({ ...(await runtime.dryRun()), change, operation, mayLockOut: true });
+  const description = await runtime.description();
+  const { address, context, capabilities } = description;
   const holds = capabilities.settingsHold;
   const state = { setting: setting.setting, enabled: on, changed: preview.changed, holds };
   const dryRun = flags['dry-run'] === true;
-  if (dryRun || !preview.changed) return { ...state, dryRun };
+  if (!preview.changed) return { state: { ...state, dryRun }, rescue: null };
+  const rescueFile = on ? null : await rescueFileFor(request);
+  const requireWayIn = () => {
+    if (rescueFile === null) refuseLockout(change, description);
+  };
+  const first = rescueFile === null ? '' : `${rescuePlanLine(rescueFile, description)}\n`;
+  if (dryRun)
+    return { state: { ...state, dryRun }, rescue: null, first, refusal: refusalAhead(requireWayIn) };
+  requireWayIn();
   const act = setting.acts[side(on)];
   await request.confirmation.confirm({
-    plan: `Would ${act} at ${address} (context ${context}).\n${await cautionText(request)}${delayText(holds)}`,
+    plan: `Would ${act} at ${address} (context ${context}).\n${first}${await cautionText(request)}${delayText(holds)}`,
     act,
     type: setting.words[side(on)],
   });
-  const { changed } = await changeSetting({ ...(await runtime.change(flags)), change, operation });
-  return { ...state, changed, dryRun };
+  const rescue = rescueFile === null ? null : await createRescueToken({ runtime, flags, file: rescueFile });
+  const working = rescue?.runtime ?? runtime;
+  const { changed } = await changeSetting({ ...(await working.change(flags)), change, operation });
+  return { state: { ...state, changed, dryRun }, rescue };
 }
 
 /**
@@ -88,9 +121,10 @@ function switchText(
 
 /** Changes a switch and reports. */
 export async function switchFlow(request: SwitchRequest): Promise<Report> {
-  const state = await changeSwitch(request);
+  const { state, rescue, refusal, first = '' } = await changeSwitch(request);
   const caution = await cautionText(request);
-  return report({ json: state, text: () => switchText(state, { setting: request.setting, caution }) });
+  const text = first + switchText(state, { setting: request.setting, caution }) + (await rescueText(rescue));
+  return report({ json: { ...state, ...rescueJson(rescue) }, text: () => text, failure: refusal });
 }
 
 /** The side effects of the change at this kind of target, as a line; empty without side effects. */
@@ -163,7 +197,7 @@ export function requireDeny(state: string): void {
  */
 export async function denyExternalTokens(request: SwitchRequest, revokeExisting: boolean): Promise<Report> {
   const { runtime, setting } = request;
-  const state = await changeSwitch(request);
+  const { state } = await changeSwitch(request);
   const users = await externalUserNames({ target: await runtime.target() });
   if (revokeExisting && users.length > 0) {
     const selection = { users: users.map((name) => ({ pattern: patternOf(name) })) };

@@ -271,6 +271,18 @@ export async function dueIncidents(options: {
   return history.open.filter((incident) => isDue(incident, clock.now())).map(({ id }) => id);
 }
 
+/**
+ * The ids of all open incidents at a target, in the order in which they began. Reads only.
+ *
+ * @throws TokenctlError whatever the log throws.
+ */
+export async function openIncidents(options: {
+  readonly description: TargetDescription;
+  readonly log: Pick<AuditLog, 'entries'>;
+}): Promise<readonly string[]> {
+  return (await readIncidentHistory(options)).open.map(({ id }) => id);
+}
+
 async function itemsOf(options: {
   readonly target: Target;
   readonly description: TargetDescription;

@@ -45,6 +45,8 @@ export interface PlanLockdownOptions {
    * the same is open at others already. Not given for an incident of its own.
    */
   readonly sharedId?: string;
+  /** Plans it also if it would end the caller's own way in: for a dry run, and for a caller that gets a token first. */
+  readonly mayLockOut?: boolean;
 }
 
 /** What a lockdown would do, as of now. Tokens are read again after the ways in are closed. */
@@ -92,7 +94,7 @@ export async function planLockdown(options: PlanLockdownOptions): Promise<Lockdo
   if (measures.basicAuthentication) {
     // A system auditor may change nothing in the first place.
     if (description.credential === 'password') requireMayChange(description);
-    refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
+    if (options.mayLockOut !== true) refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
   }
   const histories = await readIncidentHistories(options.log);
   const history = histories.at(description);

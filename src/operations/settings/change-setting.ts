@@ -30,6 +30,8 @@ export interface ChangeSettingOptions {
   readonly operation: string;
   readonly reason?: string;
   readonly ticket?: string;
+  /** Previews a change that would end the caller's own way in, at a target that changes nothing. */
+  readonly mayLockOut?: boolean;
 }
 
 /** What became of the settings. */
@@ -52,7 +54,7 @@ export async function changeSetting(options: ChangeSettingOptions): Promise<Chan
   const { target, change, description } = options;
   const before = await target.settings.read();
   if (holds(change, before)) return { changed: false, before, after: before };
-  refuseLockout(change, description);
+  if (options.mayLockOut !== true) refuseLockout(change, description);
   const after = await recordAct({
     ...options,
     intent: { before: valuesOf(change, before), after: change },
@@ -99,7 +101,7 @@ export function refuseLockout(change: Change, { credential, identity }: TargetDe
     'lockout_refused',
     `tokenctl signs in as ${identity.username} with a password, which would stop working with this change`,
     {
-      hint: 'Create a token with `tokenctl tokens create`, and use it as the credential of this context.',
+      hint: '`settings basic-auth off` and `incident lockdown` create a token first with --rescue-token FILE. Elsewhere, use a token as the credential of this context: `tokenctl tokens create`.',
     },
   );
 }

@@ -54,6 +54,26 @@ describe('in a database', () => {
     expect((await home.run(['incident', 'status'])).stdout).toContain('No lockdown at');
   });
 
+  test('without an id the only open incident is lifted, and of several none', async () => {
+    const home = place();
+    const [one, other] = [await db.addUser(), await db.addUser()];
+    expect(await home.run(['incident', 'lift', '--yes'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('No incidents to lift.'),
+    });
+    const lock = async ({ name }: { name: string }) =>
+      (await home.json('incident', 'lockdown', '--user', name, '--deactivate', '--yes')).incident as string;
+    const ids = [await lock(one), await lock(other)];
+    const several = await home.run(['incident', 'lift', '--yes']);
+    expect([several.code, several.stderr]).toEqual([2, expect.stringContaining(ids.join(', '))]);
+    await home.run(['incident', 'lift', ids[0] ?? '', '--yes']);
+    const dry = await home.json('incident', 'lift', '--dry-run');
+    expect(dry.plans).toMatchObject([{ incident: { id: ids[1] } }]);
+    expect(await home.json('incident', 'lift', '--yes')).toMatchObject([
+      { incident: ids[1], result: 'lifted' },
+    ]);
+  });
+
   test('the snapshot is for its owner only, and stands in the log by its hash', async () => {
     const home = place();
     const { name } = await db.addUser();
@@ -217,7 +237,7 @@ describe('in a database', () => {
     ]) {
       expect((await home.run(['incident', 'lockdown', ...args, '--yes'])).code).toBe(2);
     }
-    expect((await home.run(['incident', 'lift', '--yes'])).code).toBe(2);
+    expect((await home.run(['incident', 'lift', 'inc-1', '--due', '--yes'])).code).toBe(2);
     expect((await home.run(['incident', 'lift', 'inc-00000000', '--yes'])).code).toBe(2);
     expect((await home.run(['incident', 'timeline'])).code).toBe(2);
   });
@@ -229,7 +249,32 @@ describe('over REST', () => {
   test('with a password a lockdown of everything is refused, and says the way out', async () => {
     const { code, stderr } = await at.home().run(['incident', 'lockdown', '--all', '--yes']);
     expect(code).toBe(2);
-    expect(stderr).toContain('tokenctl tokens create');
+    expect(stderr).toContain('--rescue-token FILE');
+    const dry = await at.home().run(['incident', 'lockdown', '--all', '--dry-run']);
+    expect([dry.code, dry.stdout]).toEqual([
+      2,
+      expect.stringContaining('Set AUTH_BASIC_ENABLED from on to off.'),
+    ]);
+  });
+
+  test('with a password a lockdown creates a rescue token first, keeps it and goes on with it', async () => {
+    const home = at.home();
+    const file = join(home.folder, 'rescue.token');
+    const lockdown = ['incident', 'lockdown', '--all', '--rescue-token', file];
+    const dry = await home.run([...lockdown, '--dry-run']);
+    expect([dry.code, dry.stdout.split('\n')[0]]).toEqual([
+      0,
+      `First, a token of scope write for admin goes into ${file}, and is used from then on.`,
+    ]);
+    const { code, stdout } = await home.run([...lockdown, '--yes', '--json']);
+    expect(code).toBe(5);
+    const done = JSON.parse(stdout);
+    expect(done).toMatchObject({ result: 'locked', rescueToken: { tokenId: expect.any(Number), file } });
+    expect(done.kept).toEqual([done.rescueToken.tokenId]);
+    await home.run(['context', 'add', 'test', '--replace', '--url', at.url(), '--token-file', file]);
+    const left = JSON.parse((await home.run(['tokens', 'list', '--json'])).stdout);
+    expect(left).toMatchObject([{ id: done.rescueToken.tokenId }]);
+    expect(await home.run(['incident', 'lift', '--yes'])).toMatchObject({ code: 0 });
   });
 
   test('a lockdown says what it cannot do, and by what that is done', async () => {

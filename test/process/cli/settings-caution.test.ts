@@ -60,7 +60,7 @@ async function turned(runtime: ReturnType<typeof createRuntime>, setting: Switch
   };
   const to = async (state: boolean, dryRun = false) => {
     const flags = { 'dry-run': dryRun };
-    const { text } = await switchFlow({ runtime, confirmation, flags, setting, on: state });
+    const { text } = await switchFlow({ runtime, confirmation, flags, setting, on: state, several: false });
     return await text(noScreen);
   };
   const preview = await to(on, true);

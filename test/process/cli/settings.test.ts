@@ -1,3 +1,4 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { estate } from './estate.ts';
@@ -26,13 +27,39 @@ test('settings show prints them under their names for programs, in words for peo
 });
 
 describe('settings basic-auth', () => {
-  test('refuses to saw off the branch that it sits on, also in a dry run', async () => {
+  test('refuses to saw off the branch that it sits on; a dry run shows the plan too', async () => {
     const { run } = home();
-    for (const confirmation of ['--yes', '--dry-run']) {
-      const { code, stderr } = await run(['settings', 'basic-auth', 'off', confirmation]);
-      expect(code).toBe(2);
-      expect(stderr).toContain('tokenctl tokens create');
+    for (const [confirmation, plan] of [
+      ['--yes', ''],
+      ['--dry-run', 'Would turn basic authentication off.\nDry run. Nothing was changed.\n'],
+    ] as const) {
+      const { code, stdout, stderr } = await run(['settings', 'basic-auth', 'off', confirmation]);
+      expect([code, stdout]).toEqual([2, plan]);
+      expect(stderr).toContain('--rescue-token FILE');
     }
+  });
+
+  test('goes on with a token that it creates first where the context has a password', async () => {
+    const { run, folder } = home();
+    const file = join(folder, 'rescue.token');
+    const off = ['settings', 'basic-auth', 'off', '--rescue-token', file];
+    const dry = await run([...off, '--dry-run']);
+    expect([dry.code, dry.stdout, existsSync(file)]).toEqual([0, expect.stringContaining(file), false]);
+    const done = await run([...off, '--yes', '--json']);
+    expect(JSON.parse(done.stdout)).toMatchObject({
+      changed: true,
+      enabled: false,
+      rescueToken: { tokenId: expect.any(Number), file },
+    });
+    expect(done.stdout + done.stderr).not.toContain(readFileSync(file, 'utf8').trim());
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect((await run(['whoami'])).code).toBe(4);
+    await run(['context', 'add', 'test', '--replace', '--url', url(), '--token-file', file]);
+    expect((await run(['whoami'])).stdout).toContain('with a token');
+    expect((await run(['settings', 'basic-auth', 'on', '--yes'])).code).toBe(0);
+    // A token needs no rescue.
+    const again = await run(['settings', 'basic-auth', 'off', '--rescue-token', `${file}.2`, '--dry-run']);
+    expect([again.code, existsSync(`${file}.2`)]).toEqual([0, false]);
   });
 
   test('needs a terminal, --yes or --dry-run; status needs nothing', async () => {

@@ -1,0 +1,123 @@
+import type { Runtime } from '../app/runtime.ts';
+import { requireNewFile } from '../app/secret-file.ts';
+import { contextOf } from '../config/contexts.ts';
+import { absolutePath } from '../config/paths.ts';
+import { ENVIRONMENT_CONTEXT } from '../config/schema.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import { shellWord } from '../domain/remedies.ts';
+import type { TargetDescription } from '../operations/ports/target.ts';
+import { printable } from '../reports/tables/text.ts';
+import type { ChangeFlags } from './flags.ts';
+import { createIntoFile } from './tokens/creation-flow.ts';
+
+/** The flag of commands that turn basic authentication off. */
+export interface RescueFlags extends ChangeFlags {
+  readonly 'rescue-token'?: string | undefined;
+}
+
+/** A token that was created before basic authentication is turned off, and the run that uses it. */
+export interface Rescue {
+  readonly runtime: Runtime;
+  readonly tokenId: number;
+  readonly file: string;
+}
+
+/** Stands for the context in the name of the file. */
+const CONTEXT = '{context}';
+
+/**
+ * The file for a rescue token: null without the flag, and for a caller without a password, who needs none.
+ *
+ * @throws TokenctlError `usage` for a file that exists or cannot be created, and for one file for several contexts.
+ */
+export async function rescueFileFor(options: {
+  readonly runtime: Runtime;
+  readonly flags: RescueFlags;
+  readonly several: boolean;
+}): Promise<string | null> {
+  const { runtime, flags, several } = options;
+  const given = flags['rescue-token'];
+  if (given === undefined) return null;
+  const { credential, context } = await runtime.description();
+  if (credential !== 'password') return null;
+  if (several && !given.includes(CONTEXT)) {
+    throw new TokenctlError('usage', `--rescue-token ${given} names one file for several contexts`, {
+      hint: `Put ${CONTEXT} into the name to write one file for each context.`,
+    });
+  }
+  const name = given.replaceAll(CONTEXT, context.replace('/', '+'));
+  const file = absolutePath(name, process.cwd(), runtime.environment);
+  requireNewFile(file);
+  return file;
+}
+
+/** The rescue token as a line of a plan. */
+export function rescuePlanLine(file: string, { identity }: TargetDescription): string {
+  return `First, a token of scope write for ${printable.value(identity.username)} goes into ${file}, and is used from then on.`;
+}
+
+/**
+ * Creates a token for the caller in a new file, and tries it: the returned run uses it.
+ *
+ * @throws TokenctlError as the creation of a token does; `partly_done` if the token was created and does not work: nothing
+ * else was changed.
+ */
+export async function createRescueToken(options: {
+  readonly runtime: Runtime;
+  readonly flags: RescueFlags;
+  readonly file: string;
+}): Promise<Rescue> {
+  const { runtime, flags, file } = options;
+  const { identity } = await runtime.description();
+  const request = { scope: 'write' as const, description: 'tokenctl rescue token' };
+  const { id } = await createIntoFile({ runtime, flags, request, output: file });
+  const rescued = runtime.withToken(file);
+  const works = await rescued.description().then(
+    (found) => found.identity.id === identity.id && found.capabilities.changes,
+    (error: unknown) => {
+      if (error instanceof TokenctlError) return false;
+      throw error;
+    },
+  );
+  if (works) return { runtime: rescued, tokenId: id, file };
+  throw new TokenctlError('partly_done', `The rescue token ${id} does not work; no setting was changed`, {
+    hint: `It is in ${file}. Try it, or revoke it with \`tokenctl tokens revoke --id ${id}\`.`,
+    details: { tokenId: id },
+  });
+}
+
+/** The created token as JSON; nothing without one. */
+export function rescueJson(rescue: Rescue | null): { readonly rescueToken?: object } {
+  return rescue === null ? {} : { rescueToken: { tokenId: rescue.tokenId, file: rescue.file } };
+}
+
+/** Where the token is and how to use it from now on, as finished lines; empty without one. */
+export async function rescueText(rescue: Rescue | null): Promise<string> {
+  if (rescue === null) return '';
+  const { runtime, tokenId, file } = rescue;
+  const { context } = await runtime.description();
+  const [name = ''] = context.split('/');
+  return `Rescue token ${tokenId} is in ${file}, which only you can read.\n${useText(runtime, { name, file })}`;
+}
+
+function useText(
+  { configuration }: Runtime,
+  { name, file }: { readonly name: string; readonly file: string },
+): string {
+  if (name === ENVIRONMENT_CONTEXT) {
+    return `To use it: unset CONTROLLER_USERNAME CONTROLLER_PASSWORD, and set CONTROLLER_OAUTH_TOKEN to the content of the file.\n`;
+  }
+  const context = contextOf(configuration, name);
+  if (context.database !== undefined) return '';
+  const { url, caFile, verifyTls, component, databaseContext } = context;
+  if (typeof databaseContext === 'object')
+    return `To use it in the context ${name}: replace its username and password with token: { file: ${file} }\n`;
+  const words = [
+    ...['tokenctl', 'context', 'add', name, '--replace', '--url', url, '--token-file', file],
+    ...(caFile === undefined ? [] : ['--ca-file', caFile]),
+    ...(verifyTls === false ? ['--no-verify-ssl'] : []),
+    ...(component === undefined ? [] : ['--component', component]),
+    ...(databaseContext === undefined ? [] : ['--database-context', databaseContext]),
+  ];
+  return `To use it in the context ${name}: ${words.map(shellWord).join(' ')}\n`;
+}
