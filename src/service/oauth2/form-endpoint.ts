@@ -87,7 +87,7 @@ export function serveFormEndpoint(
         return reply.type('text/html; charset=utf-8').send('');
       }
       const body = await answer(request);
-      return body === undefined ? reply.type('text/html; charset=utf-8').send('') : reply.send(body);
+      return body === undefined ? reply.type(typeOfNothing(request)).send('') : reply.send(body);
     },
   });
   redirectWithoutSlash(app, path);
@@ -160,4 +160,14 @@ function matchesStored(secret: string, stored: string): boolean {
   const digest = Buffer.from(hashToken(secret));
   const known = Buffer.from(stored);
   return digest.length === known.length && timingSafeEqual(digest, known);
+}
+
+/**
+ * The media type of an empty answer: HTML, as on the controller, unless the client takes JSON only. Libraries refuse an
+ * answer of another type than they asked for, even an empty one.
+ */
+function typeOfNothing({ headers: { accept = '' } }: FastifyRequest): string {
+  return /json/i.test(accept) && !/html|\*\/\*/i.test(accept)
+    ? 'application/json'
+    : 'text/html; charset=utf-8';
 }
