@@ -71,6 +71,32 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     expect((await admin.get(`/api/v2/jobs/${launched.id}/stdout/?format=exe`)).status).toBe(400);
   });
 
+  it('show their output as events, as the awx CLI follows a job', async () => {
+    const { id, related } = await launch();
+    const job = await ended(admin, id);
+    expect(job['event_processing_finished']).toBe(true);
+    const events = async (query: string) =>
+      (await admin.get(`${(related as Record<string, string>)['job_events']}?${query}`)).json;
+    const lines = (await stdout(id)).replace(/\n$/, '').split('\n');
+    const all = await events('order_by=start_line&no_truncate=True');
+    expect(all.results).toMatchObject([
+      { type: 'job_event', start_line: 0, end_line: lines.length, stdout: lines.join('\n') },
+    ]);
+    const rest = await events('start_line__gte=3');
+    expect(rest.results).toMatchObject([{ start_line: 3, stdout: lines.slice(3).join('\n') }]);
+    expect((await events(`start_line__gte=${lines.length}`)).results).toEqual([]);
+    await service.database.execute("UPDATE service_job SET status = 'running' WHERE id = $1", [id]);
+    await service.database.execute(
+      "UPDATE service_job_output SET content = 'one line' || chr(10) || 'half a l' WHERE job_id = $1",
+      [id],
+    );
+    expect((await events('')).results[0]).toMatchObject({ stdout: expect.not.stringContaining('half a l') });
+    await service.database.execute("UPDATE service_job SET status = 'successful' WHERE id = $1", [id]);
+    for (const query of ['start_line__gte=x', 'event=verbose']) {
+      expect((await admin.get(`/api/v2/jobs/${id}/job_events/?${query}`)).status).toBe(400);
+    }
+  });
+
   it('do not inherit the environment of the service', async () => {
     const { id } = await launch();
     await ended(admin, id);

@@ -119,6 +119,7 @@ const jobFields: FieldSet = {
     elapsed: { type: 'integer', label: 'Elapsed', helpText: 'Run time in seconds.' },
     job_explanation: { type: 'string', label: 'Explanation', column: 'x.job_explanation' },
     execution_node: { type: 'string', label: 'Execution node', column: 'x.execution_node' },
+    event_processing_finished: { type: 'boolean', label: 'Events are complete' },
     job_type: { type: 'choice', label: 'Job type', choices: [['run', 'Run']] },
     playbook: { type: 'string', label: 'Playbook', column: 'x.playbook' },
     limit: { type: 'string', label: 'Limit', column: 'x."limit"' },
@@ -162,6 +163,7 @@ function jobJson(job: JobRecord, { service, caller }: Exchange): Record<string, 
         unified_job_template: `/api/v2/job_templates/${job_template_id}/`,
       }),
       stdout: `${url}stdout/`,
+      job_events: `${url}job_events/`,
       cancel: `${url}cancel/`,
     },
     summary_fields: {
@@ -193,6 +195,7 @@ function jobJson(job: JobRecord, { service, caller }: Exchange): Record<string, 
     elapsed: started === null ? 0 : elapsed(started, finished ?? service.now()),
     job_explanation: job.job_explanation,
     execution_node: job.execution_node,
+    event_processing_finished: !isActive(job),
     job_type: 'run',
     inventory: inventory_id,
     project: project_id,
@@ -208,7 +211,7 @@ function elapsed(from: Date, to: Date): number {
   return Math.max(0, (to.getTime() - from.getTime()) / 1000);
 }
 
-/** `/api/v2/jobs/N/stdout/`. */
+/** `/api/v2/jobs/N/stdout/` and `job_events/`. */
 export function serveJobOutput(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
     path: '/api/v2/jobs/:id(^\\d+$)/stdout/',
@@ -217,6 +220,58 @@ export function serveJobOutput(app: FastifyInstance, service: ServiceContext): v
     description: 'The output so far. `format` is txt, txt_download, ansi, ansi_download, json or html.',
     handlers: { GET: show },
   });
+  serveEndpoint(app, service, {
+    path: '/api/v2/jobs/:id(^\\d+$)/job_events/',
+    name: 'Events of a job',
+    description: 'The output so far as one event, from the line `start_line__gte` on.',
+    handlers: { GET: listEvents },
+  });
+}
+
+/** The parameters of a list of events that change nothing here: there is one event, with the whole text. */
+const IGNORED_EVENT_FILTERS = ['order_by', 'no_truncate', 'page_size', 'format'];
+
+/**
+ * The output as the controller's job events, which the awx CLI reads to follow a job (`--monitor`, `--wait`): one event with
+ * the complete lines from `start_line__gte` on; the last line counts as complete once the job has finished.
+ */
+async function listEvents(exchange: Exchange): Promise<unknown> {
+  const { service, request } = exchange;
+  const job = await seenJob(exchange);
+  const query = new URLSearchParams(parseTarget(request.url).query);
+  const unknown = [...query.keys()].find(
+    (key) => key !== 'start_line__gte' && !IGNORED_EVENT_FILTERS.includes(key),
+  );
+  if (unknown !== undefined) throw badRequest(`Events of a job cannot be filtered by ${unknown}.`);
+  const given = query.get('start_line__gte') ?? '0';
+  if (!/^\d{1,9}$/.test(given)) throw badRequest('start_line__gte: expected a number.');
+  const lines = (await readOutput(service.database, job.id)).split('\n');
+  // What follows the last line break: nothing, or a line that is still being written.
+  if (isActive(job) || lines.at(-1) === '') lines.pop();
+  const start = Number(given);
+  const results = start < lines.length ? [eventJson(job, { start, lines: lines.slice(start) })] : [];
+  return { count: results.length, next: null, previous: null, results };
+}
+
+function eventJson(
+  job: JobRecord,
+  { start, lines }: { readonly start: number; readonly lines: readonly string[] },
+): Record<string, unknown> {
+  return {
+    id: start + 1,
+    type: 'job_event',
+    related: { job: `/api/v2/jobs/${job.id}/` },
+    created: job.modified,
+    job: job.id,
+    event: 'verbose',
+    event_display: 'Verbose',
+    counter: start + 1,
+    failed: false,
+    changed: false,
+    stdout: lines.join('\n'),
+    start_line: start,
+    end_line: start + lines.length,
+  };
 }
 
 /** Sends the output in one of the controller's formats. It has no colors, so `ansi` is the same as `txt`. */
