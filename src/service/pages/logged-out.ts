@@ -17,7 +17,7 @@ export function sendLoggedOut(reply: FastifyReply, { provider, isConfirmed }: Lo
   const label = escapeHtml(provider.label);
   const remaining =
     isConfirmed === undefined
-      ? `Your session at ${label} goes on: whoever uses this browser can log in again without a password.`
+      ? `Your session at ${label} goes on: a user of this browser can log in again without a password.`
       : isConfirmed
         ? `${label} confirmed the logout.`
         : `${label} did not confirm the logout: your session there may go on.`;

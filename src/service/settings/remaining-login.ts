@@ -72,7 +72,7 @@ export async function requireSuperuserLogin(service: Service, transaction: Query
   if (why === null) return;
   throw invalid({
     __all__: [
-      `Local accounts are turned off, and after this change nobody could administer: ${why}. ` +
+      `Local accounts are turned off, and after this change no superuser could log in: ${why}. ` +
         'Turn DISABLE_LOCAL_AUTH off, make the change, log in through the provider, and turn it on again.',
     ],
   });

@@ -117,7 +117,7 @@ export async function completeLogin(
 ): Promise<Completed> {
   const { query } = parseTarget(request.url);
   const state = new URLSearchParams(query).get('state') ?? '';
-  // First of all: a response that nobody here asked for costs one look-up, or none.
+  // This comes first: a response that belongs to no login costs one look-up, or none.
   const login = await takePendingLogin(service, request, { backend, state });
   if (login === null)
     throw new SsoFailure('no_such_login', 'this browser has no pending login with this state');

@@ -43,7 +43,7 @@ const MAX_TAGS = 20_000;
 const REDIRECT = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect';
 
 /**
- * Reads the metadata of an identity provider (SAML 2.0 Metadata). Its signature is not checked: whoever sets it vouches for
+ * Reads the metadata of an identity provider (SAML 2.0 Metadata). Its signature is not checked: the administrator decides
  * where it comes from.
  *
  * @param entityId Selects one provider of several; empty where there is only one.

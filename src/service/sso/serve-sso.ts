@@ -20,8 +20,8 @@ import { SamlThread } from './saml-thread.ts';
 /** Started logins per network: 300, then two a second. Each is stored for ten minutes. */
 const STARTED_LIMIT = { burst: 300, refillSeconds: 0.5 };
 /**
- * Refused responses per network: 100, then one every three seconds. Those to logins of this service's own pages, those
- * without a request that an identity provider may send, and what the log tells of the others count apart.
+ * Refused responses per network: 100, then one every three seconds. There are separate counts for responses to logins
+ * that were started here, for those without a request, which some identity providers may send, and for lines of the log.
  */
 const REFUSED_LIMIT = { burst: 100, refillSeconds: 3 };
 
@@ -46,7 +46,7 @@ interface Limits {
  * `/sso/error/`.
  *
  * Any web page can make a browser send requests to these addresses, as for an image. A response that belongs to no login
- * of this browser is refused after one look-up by its key, and counts against nobody; a request that a browser says it
+ * of this browser is refused after one look-up by its key, and does not count; a request that a browser says it
  * sends for an image, a script or a frame is refused without one (Fetch Metadata, `Sec-Fetch-Dest`).
  */
 export async function serveSso(app: FastifyInstance, service: ServiceContext): Promise<void> {
