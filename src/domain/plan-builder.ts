@@ -4,6 +4,7 @@ import type { Kept, PlannedSessions, Reach, RevocationPlan, StaysAlive, Tally } 
 import { ownTokenRemedy } from './remedies.ts';
 import {
   type AuthorizationCode,
+  besideExpiry,
   type RefreshToken,
   refreshTokenExpiry,
   type Token,
@@ -82,8 +83,9 @@ export class PlanBuilder {
     if (token.user !== null) this.#ownerIds.add(token.user.id);
     if (!token.hasRefreshToken) return;
     this.#withRefreshToken += 1;
-    // A controller creates both in one request.
-    if (this.#isExpired(token)) this.#expiredRefreshTokens += 1;
+    const { refreshExpiry: expiry } = this.#options;
+    if (expiry !== undefined && besideExpiry(token, expiry.lifetime) < expiry.now)
+      this.#expiredRefreshTokens += 1;
   }
 
   /**
@@ -96,12 +98,9 @@ export class PlanBuilder {
       accessTokenId !== null && (this.#ids.has(accessTokenId) || this.#candidates.has(accessTokenId));
     if (isBeside) return;
     this.#refresh.add(id, this.#refreshUsers.add(ownerName(user)));
-    if (accessTokenId !== null && this.#isExpired(token)) this.#expiredRefreshTokens += 1;
-  }
-
-  #isExpired(token: Pick<RefreshToken, 'created'>): boolean {
     const { refreshExpiry: expiry } = this.#options;
-    return expiry !== undefined && refreshTokenExpiry(token, expiry.lifetime) < expiry.now;
+    if (accessTokenId === null || expiry === undefined) return;
+    if (refreshTokenExpiry(token, expiry.lifetime) < expiry.now) this.#expiredRefreshTokens += 1;
   }
 
   /** Plans the deletion of an authorization code. */

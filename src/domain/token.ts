@@ -54,6 +54,8 @@ export interface Token {
   readonly lastUsed: Date | null | undefined;
   /** Whether a refresh token hangs on it that would outlive its revocation. */
   readonly hasRefreshToken: boolean;
+  /** When that was made; absent where the target does not tell, and without one. */
+  readonly refreshTokenCreated?: Date;
   /**
    * The first 12 hex digits of the SHA-256 of the token (or of its stored hash); null where the target
    * does not tell. Names a token in logs without giving it away.
@@ -104,6 +106,19 @@ export function refreshTokenState(
  */
 export function refreshTokenExpiry({ created }: Pick<RefreshToken, 'created'>, lifetime: number): Date {
   return new Date(created.getTime() + lifetime * 1000);
+}
+
+/**
+ * When the refresh token beside an access token expires. Where its creation is not told it is that of the access token: a
+ * controller creates both in one request.
+ *
+ * @param lifetime In seconds.
+ */
+export function besideExpiry(
+  { created, refreshTokenCreated = created }: Pick<Token, 'created' | 'refreshTokenCreated'>,
+  lifetime: number,
+): Date {
+  return refreshTokenExpiry({ created: refreshTokenCreated }, lifetime);
 }
 
 /**

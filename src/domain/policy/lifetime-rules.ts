@@ -1,4 +1,4 @@
-import { refreshTokenExpiry, refreshTokenState, type Token } from '../token.ts';
+import { besideExpiry, refreshTokenState, type Token } from '../token.ts';
 import {
   type AggregateRule,
   DAY,
@@ -94,16 +94,14 @@ function refreshText(token: Token, { now, settings }: Facts): string {
   if (!token.hasRefreshToken) return '';
   const lifetime = settings?.OAUTH2_PROVIDER?.REFRESH_TOKEN_EXPIRE_SECONDS;
   if (lifetime === undefined) return ' Its refresh token may still be live.';
-  // A controller creates both in one request.
-  const end = refreshTokenExpiry(token, lifetime);
+  const end = besideExpiry(token, lifetime);
   return end < now
     ? ' Its refresh token is expired as well.'
     : ` Its refresh token is live until ${end.toISOString().slice(0, 10)}.`;
 }
 
 /**
- * Finds access tokens whose refresh token lives longer than they do, by the controller's setting: it counts
- * the refresh token's lifetime from the creation of the access token. Expired refresh tokens are not reported.
+ * Finds access tokens whose refresh token lives longer than they do, by the controller's setting. Expired refresh tokens are not reported.
  */
 export const refreshOutlivesAccess: TokenRule = {
   appliesTo: 'tokens',
@@ -118,8 +116,8 @@ export const refreshOutlivesAccess: TokenRule = {
     reference: 'RFC 9700, section 4.14: refresh token protection',
   },
   prepare({ facts }) {
-    const lifetime = (facts.settings?.OAUTH2_PROVIDER?.REFRESH_TOKEN_EXPIRE_SECONDS ?? 0) * 1000;
-    const end = ({ created }: Token) => created.getTime() + lifetime;
+    const lifetime = facts.settings?.OAUTH2_PROVIDER?.REFRESH_TOKEN_EXPIRE_SECONDS ?? 0;
+    const end = (token: Token) => besideExpiry(token, lifetime).getTime();
     return {
       violates: (token) =>
         token.hasRefreshToken && end(token) > facts.now.getTime() && end(token) > token.expires.getTime(),

@@ -54,6 +54,7 @@ async function* listKept(connection: Connection, selector: Selector): AsyncGener
         expires: dateOf(row.expires),
         lastUsed: dateOrNull(row.last_used),
         hasRefreshToken: row.has_refresh_token,
+        ...(row.refresh_created !== null && { refreshTokenCreated: dateOf(row.refresh_created) }),
         fingerprint: row.fingerprint,
       };
     }
@@ -94,6 +95,7 @@ interface TokenRow {
   readonly expires: number;
   readonly last_used: number | null;
   readonly has_refresh_token: boolean;
+  readonly refresh_created: number | null;
   readonly fingerprint: string;
 }
 
@@ -119,6 +121,7 @@ export function readTokenPage(
     `SELECT t.id, t.user_id, t.application_id, t.scope, t.description,
        ${milliseconds('t.created')} AS created, ${milliseconds('t.expires')} AS expires,
        ${milliseconds('t.last_used')} AS last_used, r.id IS NOT NULL AS has_refresh_token,
+       ${milliseconds('r.created')} AS refresh_created,
        ${tokenFingerprint(layout, 't.token')} AS fingerprint
      FROM ${accessTokens} t
      LEFT JOIN ${refreshTokens} r

@@ -121,6 +121,7 @@ describe('refresh tokens in a plan', () => {
       builder.add(token({ id: 1, hasRefreshToken: true, created: ago(101) }));
       builder.add(token({ id: 2, hasRefreshToken: true, created: ago(100) }));
       builder.add(token({ id: 3, created: ago(101) }));
+      builder.add(token({ id: 4, hasRefreshToken: true, created: ago(101), refreshTokenCreated: ago(99) }));
       builder.addRefreshToken(refreshToken({ id: 11, accessTokenId: 9, created: ago(101) }));
       builder.addRefreshToken(refreshToken({ id: 12, accessTokenId: null, created: ago(101) }));
       return builder.build({ staysAlive: [], absentIds: [] }).refreshTokensExpired;

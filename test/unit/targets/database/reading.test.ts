@@ -44,6 +44,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
       expires: new Date('3026-03-04T05:06:07.891Z'),
       lastUsed: new Date('2026-03-05T00:00:00Z'),
       hasRefreshToken: true,
+      refreshTokenCreated: expect.any(Date),
       // The service's column holds the hash already. In a gateway, what is not marked as a hash is a token.
       fingerprint: layout === 'service' ? 'the-stored-f' : digest,
     });
