@@ -90,8 +90,16 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const now = options.now ?? (() => new Date());
   const log = serviceLog(options.logLevel ?? 'info', options.logTo);
   const opened: (() => unknown)[] = [];
+  // Each part is closed, whatever became of the others: an open database would keep the process and its lock.
   const closeOpened = async () => {
-    for (const close of opened.splice(0).reverse()) await close();
+    const failures: unknown[] = [];
+    for (const close of opened.splice(0).reverse()) {
+      await Promise.resolve()
+        .then(close)
+        .catch((error: unknown) => failures.push(error));
+    }
+    for (const error of failures) log.error({ err: error }, 'closing a part of the service failed');
+    if (failures.length > 0) throw failures[0];
   };
   try {
     const database = await openDatabase(options.database);
@@ -134,7 +142,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       },
     };
   } catch (error) {
-    await closeOpened();
+    await closeOpened().catch(() => undefined);
     throw error;
   }
 }

@@ -4,9 +4,10 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import { PASSWORD_ITERATIONS } from '../../src/service/auth/secret-hashes.ts';
+import { JobRunner } from '../../src/service/playbooks/job-runner.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { prepareEmbedded } from '../support/embedded-template.ts';
 import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
@@ -157,6 +158,18 @@ describe('the start of the service', () => {
     await first.close();
     await expect(startTestService('PostgreSQL', { database, port })).rejects.toMatchObject({ code: '42703' });
     await expect(new Client(first.url).get('/api/v2/ping/')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('closes the database although another part fails to close', async () => {
+    const database = { folder: join(folder, 'closed') };
+    await prepareEmbedded(database.folder);
+    const service = await startTestService('the embedded database', { database });
+    vi.spyOn(JobRunner.prototype, 'stop').mockRejectedValueOnce(new Error('cannot stop'));
+    await expect(service.close()).rejects.toThrow('cannot stop');
+    await expect(new Client(service.url).get('/api/v2/ping/')).rejects.toMatchObject({
+      code: 'ECONNREFUSED',
+    });
+    await (await startTestService('the embedded database', { database })).close();
   });
 
   it('works for two services on one new PostgreSQL database at once', async () => {
