@@ -36,6 +36,8 @@ interface OpenOptions {
   readonly component?: Component | undefined;
   /** The target's name in descriptions and in the audit log. Default: the context's name. */
   readonly label?: string | undefined;
+  /** The signal that interrupts the run, once signals are caught. */
+  readonly interruption?: () => AbortSignal | undefined;
 }
 
 /**
@@ -51,6 +53,7 @@ export async function openTarget(context: NamedContext, options: OpenOptions): P
   const target = await openDatabaseTarget({
     context: context.name,
     connection: databaseConnection(context.database, options.environment),
+    ...(options.interruption && { interruption: options.interruption }),
     ...(context.cache && { sessionCache: cacheOptions(context.cache, options.environment) }),
   });
   const awaited = () => `the database to finish the current batch (context ${context.name})`;

@@ -108,6 +108,8 @@ interface RunResources {
   logExport(options: LogExportOptions): Promise<LogExport>;
   /** Catches signals from now on: the first one aborts this instead of ending the program. */
   stopSignal(): AbortSignal;
+  /** The same signal, if signals are caught. */
+  caughtSignal(): AbortSignal | undefined;
   /** Closes everything that was opened. */
   close(): Promise<void>;
 }
@@ -160,7 +162,8 @@ function runtimeIn(
   },
 ): Runtime {
   const { context, component, label, tokenFile, progress, onOpen, onDescribed, onClose } = place;
-  const { environment, clock, operator, auditLog, webhooks, logKeys, logExport, stopSignal } = resources;
+  const { environment, clock, operator, auditLog, webhooks, logKeys, logExport, stopSignal, caughtSignal } =
+    resources;
   let opened: Promise<OpenedTarget> | undefined;
   let described: Promise<TargetDescription> | undefined;
   const members: Runtime[] = [];
@@ -168,7 +171,7 @@ function runtimeIn(
   function open(): Promise<OpenedTarget> {
     const settings = contextOf(resources.configuration, context);
     opened ??= openTarget(tokenFile === undefined ? settings : withTokenFile(settings, tokenFile), {
-      ...{ environment, component, label },
+      ...{ environment, component, label, interruption: caughtSignal },
     }).then((target) => {
       onOpen(target);
       return target;
@@ -202,6 +205,7 @@ function runtimeIn(
     logKeys,
     logExport,
     stopSignal,
+    caughtSignal,
     progress,
     target,
     description,
@@ -292,6 +296,7 @@ function runResources(options: RuntimeOptions, awaited: () => string): RunResour
       signals ??= catchSignals(notify, awaited);
       return signals.signal;
     },
+    caughtSignal: () => signals?.signal,
     async close() {
       signals?.release();
       await Promise.allSettled([...opened.map((each) => each.close()), log?.then((each) => each.close())]);

@@ -23,7 +23,7 @@ export const GITHUB = 1;
 export const LAYOUTS = [...CONTROLLERS, 'gateway'] as const;
 
 /** How another target is opened: as another role, with another time for lock retries, with a session cache. */
-interface OpenOptions extends Pick<DatabaseTargetOptions, 'sessionCache'> {
+interface OpenOptions extends Pick<DatabaseTargetOptions, 'sessionCache' | 'interruption'> {
   readonly url?: string;
   readonly lockRetryMs?: number;
 }
@@ -61,9 +61,9 @@ export async function createTestDatabase(layout: (typeof LAYOUTS)[number]): Prom
   }
   const tables = TABLES[layout];
   const targets: Target[] = [];
-  const open = async ({ url: as = url, lockRetryMs = 300, sessionCache }: OpenOptions = {}) => {
+  const open = async ({ url: as = url, lockRetryMs = 300, ...more }: OpenOptions = {}) => {
     const connection = new Secret(as);
-    const target = await openDatabaseTarget({ context: 'test', connection, lockRetryMs, sessionCache });
+    const target = await openDatabaseTarget({ context: 'test', connection, lockRetryMs, ...more });
     targets.push(target);
     return target;
   };

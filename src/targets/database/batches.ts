@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queryable } from '../../db/database.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { RightsPurpose } from '../../operations/ports/target.ts';
-import { type Connection, isTransient, LOCKED_REASON, retryFailureReason } from './connection.ts';
+import { answerOf, type Connection, isTransient, LOCKED_REASON, retryFailureReason } from './connection.ts';
 import { inBatches } from './queries.ts';
 
 interface BatchWork<Item, Done> {
@@ -17,7 +16,7 @@ interface BatchWork<Item, Done> {
   readonly process: (database: Queryable, items: readonly Item[]) => Promise<ReadonlyMap<Item, Done>>;
   /** Those of the unprocessed rows that exist, and so are locked. */
   readonly findRemaining: (database: Queryable, items: readonly Item[]) => Promise<readonly Item[]>;
-  /** When aborted, the answer to the batch in flight is awaited for {@link GRACE_MS}. */
+  /** When aborted, the answer to the batch in flight is awaited for half a second. */
   readonly signal?: AbortSignal | undefined;
   /** What to yield for a row that does not exist. */
   readonly missing?: (item: Item) => Done;
@@ -37,8 +36,6 @@ interface BatchResult<Item> {
 
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1500;
-/** How long an interruption waits for the batch in flight, in milliseconds: ten times what one usually takes. */
-const GRACE_MS = 500;
 
 /**
  * Processes rows in short transactions. Rows that other transactions lock are skipped and retried at the end, with growing
@@ -99,27 +96,6 @@ async function* processBatch<Item, Done>(
       return { unprocessed: inFlight.map((item) => ({ item, reason })), failure: null };
     }
     return { unprocessed: [], failure: { error: await connection.explain(purpose, error), inFlight } };
-  }
-}
-
-/** Waits for an answer, after an interruption no longer than {@link GRACE_MS}: a silent database would hold the program. */
-async function answerOf<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return await answer;
-  const answered = new AbortController();
-  const interrupted = Promise.withResolvers<void>();
-  if (signal.aborted) interrupted.resolve();
-  else signal.addEventListener('abort', () => interrupted.resolve(), { signal: answered.signal });
-  const late = async (): Promise<never> => {
-    await interrupted.promise;
-    await sleep(GRACE_MS, undefined, { signal: answered.signal });
-    throw new TokenctlError('target_unreachable', 'Interrupted before the database answered', {
-      hint: 'Run the command again: it reads what is left.',
-    });
-  };
-  try {
-    return await Promise.race([answer, late()]);
-  } finally {
-    answered.abort();
   }
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queryable } from '../../db/database.ts';
 import { type PostgresDatabase, sqlState } from '../../db/postgres.ts';
 import { TokenctlError } from '../../domain/errors.ts';
@@ -17,8 +18,13 @@ export class Connection {
   readonly database: PostgresDatabase;
   readonly recognized: RecognizedLayout;
 
-  constructor(database: PostgresDatabase, recognized: RecognizedLayout) {
-    this.database = database;
+  /** @param interruption The signal that ends waits, once signals are caught. */
+  constructor(
+    database: PostgresDatabase,
+    recognized: RecognizedLayout,
+    interruption: () => AbortSignal | undefined = () => undefined,
+  ) {
+    this.database = interruptible(database, interruption);
     this.recognized = recognized;
   }
 
@@ -85,6 +91,48 @@ export class Connection {
         ...(translated.details !== undefined && { details: { ...translated.details, grants } }),
       },
     );
+  }
+}
+
+/** The same database, whose answers are awaited only briefly after an interruption, whatever they are for. */
+function interruptible(
+  database: PostgresDatabase,
+  interruption: () => AbortSignal | undefined,
+): PostgresDatabase {
+  return {
+    ...database,
+    query: <R extends object>(...statement: Parameters<Queryable['query']>) =>
+      answerOf(database.query<R>(...statement), interruption()),
+    execute: (...statement) => answerOf(database.execute(...statement), interruption()),
+    transaction: (work, options) => answerOf(database.transaction(work, options), interruption()),
+  };
+}
+
+/** How long an interruption waits for an answer, in milliseconds: ten times what a batch usually takes. */
+const GRACE_MS = 500;
+
+/**
+ * Waits for an answer, after an interruption no longer than {@link GRACE_MS}: a silent database would hold the program.
+ *
+ * @throws TokenctlError `target_unreachable` after that: it is unknown what the database does.
+ */
+export async function answerOf<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return await answer;
+  const answered = new AbortController();
+  const interrupted = Promise.withResolvers<void>();
+  if (signal.aborted) interrupted.resolve();
+  else signal.addEventListener('abort', () => interrupted.resolve(), { signal: answered.signal });
+  const late = async (): Promise<never> => {
+    await interrupted.promise;
+    await sleep(GRACE_MS, undefined, { signal: answered.signal });
+    throw new TokenctlError('target_unreachable', 'Interrupted before the database answered', {
+      hint: 'Run the command again: it reads what is left.',
+    });
+  };
+  try {
+    return await Promise.race([answer, late()]);
+  } finally {
+    answered.abort();
   }
 }
 

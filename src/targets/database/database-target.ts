@@ -54,6 +54,8 @@ export interface DatabaseTargetOptions {
   readonly sessionCache?: SessionCacheOptions | undefined;
   /** How long to retry rows that other transactions lock, in milliseconds. */
   readonly lockRetryMs?: number;
+  /** The signal that interrupts, once signals are caught: after it, no answer is awaited for longer than half a second. */
+  readonly interruption?: () => AbortSignal | undefined;
 }
 
 /** Each concurrent revocation uses a connection. */
@@ -89,7 +91,11 @@ export async function openDatabaseTarget(options: DatabaseTargetOptions): Promis
   try {
     const layout = await recognizeLayout(database, database.address);
     if (cache !== null && layout.layout !== 'gateway') throw cacheWithoutGateway(database.address);
-    return new DatabaseTarget(new Connection(database, layout), { cache, context, lockRetryMs });
+    return new DatabaseTarget(new Connection(database, layout, options.interruption), {
+      cache,
+      context,
+      lockRetryMs,
+    });
   } catch (error) {
     await database.close();
     throw databaseError(error, database.address);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import type { Outcome } from '../../../../src/domain/plan.ts';
 import { Secret } from '../../../../src/domain/secret.ts';
+import type { Target } from '../../../../src/operations/ports/target.ts';
 import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
 import { startProxy } from '../../../process/faults/postgres-proxy.ts';
 import { all, createTestDatabase, roleWith, type TestDatabase } from '../../../support/test-database.ts';
@@ -96,6 +97,33 @@ describe('a database that goes silent', () => {
     expect(performance.now() - interrupted).toBeLessThan(1900);
     const reason = 'no response, so it may or may not be revoked: Interrupted before the database answered';
     expect(outcomes).toEqual(ids.map((tokenId) => ({ tokenId, result: 'failed', reason })));
+  });
+});
+
+describe('any other work in a database that goes silent', () => {
+  it.each([
+    ['refresh tokens', (target: Target) => all(target.revokeRefreshTokens([1, 2]))],
+    ['orphans', (target: Target) => all(target.deleteRefreshTokens([1]))],
+    ['codes', (target: Target) => all(target.deleteAuthorizationCodes([1]))],
+    ['sessions', (target: Target) => all(target.endSessions({ all: true }))],
+    ['a list', (target: Target) => all(target.tokens({}))],
+    ['users', (target: Target) => target.setUserActive(1, false)],
+    ['settings', (target: Target) => target.settings.write({ AUTH_BASIC_ENABLED: false })],
+  ])('ends within about a second of an interruption: %s', async (_what, work) => {
+    await using proxy = await startProxy(place.url);
+    const interruption = new AbortController();
+    const target = await place.open({ url: proxy.url, interruption: () => interruption.signal });
+    proxy.silence();
+    const working = work(target).catch((error: unknown) => error);
+    await sleep(50);
+    const interrupted = performance.now();
+    interruption.abort();
+    expect(await working).toMatchObject({
+      code: 'target_unreachable',
+      message: 'Interrupted before the database answered',
+    });
+    await target.close();
+    expect(performance.now() - interrupted).toBeLessThan(1900);
   });
 });
 
