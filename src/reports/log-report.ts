@@ -173,7 +173,10 @@ function actText(account: RunAccount): string {
 function revokedText({ counts, selection }: RunAccount): string {
   const tokens = (selection ?? 'tokens').replace(/^every token$/, 'tokens');
   const beside = countActs({ ...counts, revoked: 0 });
-  if (counts.revoked > 0) return [`revoked ${numberText(counts.revoked)} ${tokens}`, ...beside].join(', ');
+  if (counts.revoked > 0) {
+    const counted = counts.revoked === 1 ? tokens.replace(/^tokens\b/, 'token') : tokens;
+    return [`revoked ${numberText(counts.revoked)} ${counted}`, ...beside].join(', ');
+  }
   return beside.length > 0 ? `${beside.join(', ')} for ${tokens}` : `tried to revoke ${tokens}`;
 }
 

@@ -101,7 +101,7 @@ export function refuseLockout(change: Change, { credential, identity }: TargetDe
     'lockout_refused',
     `tokenctl signs in as ${identity.username} with a password, which would stop working with this change`,
     {
-      hint: '`settings basic-auth off` and `incident lockdown` create a token first with --rescue-token FILE. Elsewhere, use a token as the credential of this context: `tokenctl tokens create`.',
+      hint: 'Give --rescue-token FILE to `settings basic-auth off` or `incident lockdown`, to create a token first. For other commands, create one with `tokenctl tokens create` and use it as the credential of this context.',
     },
   );
 }

@@ -31,13 +31,19 @@ async function countedLog() {
     );
   };
   /** A revocation with a batch of two tokens, as tokenctl records it. */
-  async function revoke(number: number, { whole = true, opening = {} } = {}): Promise<void> {
+  async function revoke(number: number, { whole = true, opening = {}, ids = [1, 2] } = {}): Promise<void> {
     const common = { run: runId(number), target: { context: 'east', address: 'https://east' } };
-    const data = { step: 'operation', selection: 'tokens of bob', planned: 2, ticket: 'SEC-7', ...opening };
+    const data = {
+      step: 'operation',
+      selection: 'tokens of bob',
+      planned: ids.length,
+      ticket: 'SEC-7',
+      ...opening,
+    };
     const first = await append({ ...common, kind: 'intent', data });
-    const tokens = [{ user: 'bob', ids: [1, 2] }];
+    const tokens = [{ user: 'bob', ids }];
     const batch = await append({ ...common, kind: 'intent', data: { step: 'batch', tokens } });
-    const outcome = { step: 'batch', revoked: [1, 2], failed: [], unchanged: [], notTried: [] };
+    const outcome = { step: 'batch', revoked: ids, failed: [], unchanged: [], notTried: [] };
     await append({ ...common, kind: 'outcome', closes: batch.seq, data: outcome });
     const closing = { step: 'operation', interrupted: false, stopped: null, stillAlive: 0, verified: true };
     if (whole) await append({ ...common, kind: 'outcome', closes: first.seq, data: closing });
@@ -65,10 +71,12 @@ test('a run is a sentence; one without an outcome comes last', async () => {
   };
   const intent = await at.append({ ...common, kind: 'intent', data: change });
   await at.append({ ...common, kind: 'outcome', closes: intent.seq, data: { result: 'refused' } });
+  await at.revoke(5, { ids: [7] });
   expect(await sentences(at)).toEqual([
     '02 alice revoked 2 tokens of bob at east: done, 1.8 s, SEC-7',
     '03 alice closed the file of the audit log',
     '04 alice tried to set AUTH_BASIC_ENABLED from true to false at east: refused, leak',
+    '05 alice revoked 1 token of bob at east: done, 1.8 s, SEC-7',
     '01 alice revoked 2 tokens of bob at east: unfinished, 1.2 s, SEC-7',
   ]);
   expect(await sentences({ ...at, operation: 'settings' })).toHaveLength(1);
