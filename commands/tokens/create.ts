@@ -1,6 +1,6 @@
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags } from '../../src/cli/flags.ts';
+import { age, changeFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Creates a personal access token. */
@@ -10,7 +10,8 @@ export default class TokensCreate extends TokenctlCommand {
   static override description =
     `The token goes into a new file that only you can read. It is never printed or logged. You can use the file as \
 the credential of a context: context add NAME --url URL --token-file FILE. Over REST the token belongs to you; \
-over a database connection, name its user with --user.
+over a database connection, name its user with --user. Its lifetime is that of the settings; only a database context takes \
+--expires, because the REST API ignores it.
 
 With --json, prints token (as in tokens list) and output, the file. With --dry-run, prints dryRun, user, \
 address, request and output.`;
@@ -18,7 +19,7 @@ address, request and output.`;
   static override examples = [
     '<%= config.bin %> <%= command.id %> --scope read --description "nightly report" --output ./report.token',
     '<%= config.bin %> <%= command.id %> --scope write --output ./admin.token --yes --ticket OPS-17',
-    '<%= config.bin %> <%= command.id %> --context production-db --user robot --scope write --output ./robot.token',
+    '<%= config.bin %> <%= command.id %> --context production-db --user robot --scope write --expires 90d --output ./robot.token',
   ];
 
   static override flags = {
@@ -32,6 +33,7 @@ address, request and output.`;
       helpValue: 'NAME',
     }),
     description: string({ summary: 'The description of the token.', helpValue: 'TEXT' }),
+    expires: age({ summary: 'How long the token is valid (90d). Needs a database context.' }),
     ...changeFlags,
   };
 
@@ -41,7 +43,9 @@ address, request and output.`;
     const { creationFlow } = await import('../../src/cli/tokens/creation-flow.ts');
     const confirmation = confirmationFrom(flags);
     const runtime = await this.runtime(flags);
-    const request = { scope: flags.scope, description: flags.description ?? '', user: flags.user };
+    const { scope, description = '', user, expires } = flags;
+    const lifetime = expires === undefined ? undefined : Math.round(expires / 1000);
+    const request = { scope, description, user, lifetime };
     return await creationFlow({ runtime, confirmation, flags, request, output: flags.output });
   }
 }

@@ -96,14 +96,16 @@ export async function rescueText(rescue: Rescue | null): Promise<string> {
   if (rescue === null) return '';
   const { runtime, tokenId, file } = rescue;
   const { context } = await runtime.description();
-  const [name = ''] = context.split('/');
-  return `Rescue token ${tokenId} is in ${file}, which only you can read.\n${useText(runtime, { name, file })}`;
+  return `Rescue token ${tokenId} is in ${file}, which only you can read.\n${useText(runtime, { name: context, file })}`;
 }
 
-function useText(
+/** How to use a token in a context from now on, as finished lines. */
+export function useText(
   { configuration }: Runtime,
-  { name, file }: { readonly name: string; readonly file: string },
+  { name: label, file }: { readonly name: string; readonly file: string },
 ): string {
+  // A component of a platform is named after the context.
+  const [name = ''] = label.split('/');
   if (name === ENVIRONMENT_CONTEXT) {
     return `To use it: unset CONTROLLER_USERNAME CONTROLLER_PASSWORD, and set CONTROLLER_OAUTH_TOKEN to the content of the file.\n`;
   }

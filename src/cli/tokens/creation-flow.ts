@@ -5,7 +5,7 @@ import type { Token } from '../../domain/token.ts';
 import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
 import { createToken } from '../../operations/tokens/create-token.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
-import { expiryText, printable } from '../../reports/tables/text.ts';
+import { expiryText, printable, secondsText } from '../../reports/tables/text.ts';
 import { tokenToJson } from '../../reports/tables/token-view.ts';
 import type { Confirmation } from '../confirmation.ts';
 import type { ChangeFlags } from '../flags.ts';
@@ -29,8 +29,10 @@ export async function creationFlow(creation: CreationRequest): Promise<Report> {
   requireNewFile(output);
   const { address, identity, credential } = await runtime.description();
   requireUser(request, credential);
+  requireLifetime(request, credential);
   const user = request.user ?? identity.username;
-  const what = `a token of scope ${request.scope} for ${printable.value(user)} at ${address}`;
+  const validFor = request.lifetime === undefined ? '' : `, valid for ${secondsText(request.lifetime)},`;
+  const what = `a token of scope ${request.scope}${validFor} for ${printable.value(user)} at ${address}`;
   if (flags['dry-run'] === true) {
     return report({
       json: { dryRun: true, user, address, request, output },
@@ -56,6 +58,21 @@ function requireUser({ user }: TokenRequest, credential: TargetDescription['cred
   if (credential !== 'database_role' || user !== undefined) return;
   throw new TokenctlError('usage', 'A token in a database needs a user', {
     hint: 'Add --user NAME',
+  });
+}
+
+/**
+ * Refuses a lifetime over REST before anything is recorded: the API ignores it.
+ *
+ * @throws TokenctlError `unsupported`
+ */
+export function requireLifetime(
+  { lifetime }: Pick<TokenRequest, 'lifetime'>,
+  credential: TargetDescription['credential'],
+): void {
+  if (lifetime === undefined || credential === 'database_role') return;
+  throw new TokenctlError('unsupported', 'The REST API gives every new token the lifetime of its settings', {
+    hint: 'Leave out --expires and change the setting with `tokenctl settings token-lifetime`, or use a database context.',
   });
 }
 

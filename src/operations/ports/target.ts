@@ -21,6 +21,8 @@ export interface TokenRequest {
   readonly description: string;
   /** Whose it is to be; the caller's where absent, which a database refuses: a role is no user. */
   readonly user?: string | undefined;
+  /** How long it is valid, in seconds; as the settings say where absent. A REST API takes no lifetime. */
+  readonly lifetime?: number | undefined;
 }
 
 /** A created token: its record, and its value, which is given this once. */
@@ -172,7 +174,7 @@ export interface Target {
    * Creates a personal access token.
    *
    * @throws TokenctlError `unsupported` for another user where the target creates tokens for its caller
-   * only, `not_found` for a user that does not exist, `permission_refused` where settings forbid it.
+   * only, and for a lifetime where the settings alone decide it, `not_found` for a user that does not exist, `permission_refused` where settings forbid it.
    */
   createToken(request: TokenRequest): Promise<CreatedToken>;
   /**

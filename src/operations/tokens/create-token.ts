@@ -33,6 +33,7 @@ export async function createToken(options: CreateTokenOptions): Promise<CreatedT
       scope: request.scope,
       description: request.description,
       ...(request.user !== undefined && { user: request.user }),
+      ...(request.lifetime !== undefined && { lifetime: request.lifetime }),
     },
     act: () => target.createToken(request),
     outcome: ({ token }) => ({

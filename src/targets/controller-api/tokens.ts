@@ -8,7 +8,7 @@ import { readCaller } from './account.ts';
 import type { Api } from './api.ts';
 import type { Listing } from './listing.ts';
 import { parseJson } from './responses.ts';
-import { tokenForOtherUserUnsupported } from './unsupported.ts';
+import { tokenForOtherUserUnsupported, tokenLifetimeUnsupported } from './unsupported.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -76,11 +76,12 @@ const createdToken = z.object({ token: z.string().min(1) });
 /**
  * Creates a personal access token for the caller.
  *
- * @throws TokenctlError as requests do; `unsupported` for another user; `permission_refused` with the setting's name if the
+ * @throws TokenctlError as requests do; `unsupported` for another user or a lifetime; `permission_refused` with the setting's name if the
  * caller is an external user and such users may not have tokens.
  */
 export async function createPersonalToken(api: Api, request: TokenRequest): Promise<CreatedToken> {
-  const { scope, description, user } = request;
+  const { scope, description, user, lifetime } = request;
+  if (lifetime !== undefined) throw tokenLifetimeUnsupported();
   if (user !== undefined && user !== (await readCaller(api)).user.username) {
     throw tokenForOtherUserUnsupported(user, api.dialect.name);
   }

@@ -121,6 +121,14 @@ export function tokenForOtherUserUnsupported(user: string, dialect: DialectName)
   );
 }
 
+/** A controller 24.6.1 and a gateway ignore the expiry of a request, and use their setting [seen]. */
+export function tokenLifetimeUnsupported(): TokenctlError {
+  return unsupported(
+    'The REST API gives every new token the lifetime of its settings',
+    'Leave out --expires and change the setting with `tokenctl settings token-lifetime`, or use a database context.',
+  );
+}
+
 function unsupported(message: string, hint: string): TokenctlError {
   return new TokenctlError('unsupported', message, { hint });
 }

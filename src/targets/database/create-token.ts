@@ -19,7 +19,7 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const GATEWAY_LIFETIME_SECONDS = 31_536_000;
 
 /**
- * Creates a personal access token for a user, with the lifetime from the settings. As with the controller's own command, the user
+ * Creates a personal access token for a user, with the given lifetime or that of the settings. As with the controller's own command, the user
  * may be inactive.
  *
  * @throws TokenctlError `unsupported` without a user, `not_found` for a user that does not exist,
@@ -42,7 +42,8 @@ export async function createPersonalToken(
     const owner = await findOwner(transaction, { layout, username: user });
     if (owner === null) throw new TokenctlError('not_found', `No user named ${user}`);
     const settings = await currentSettings(connection, transaction);
-    const lifetime = settings.OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS ?? GATEWAY_LIFETIME_SECONDS;
+    const usual = settings.OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS ?? GATEWAY_LIFETIME_SECONDS;
+    const lifetime = request.lifetime ?? usual;
     requireAllowed(owner, settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS);
     requireLifetime(lifetime);
     const stored = await storedToken(transaction, { layout, value, hash });

@@ -261,6 +261,24 @@ describe('tokens create', () => {
     expect(made.stdout + made.stderr).not.toContain(value);
     const me = await fetch(`${service()}/api/v2/me/`, { headers: { authorization: `Bearer ${value}` } });
     expect(me.status).toBe(200);
+    const rotated = join(folder, 'rotated.token');
+    const rotate = [
+      'tokens',
+      'rotate',
+      String(parsed(made).token.id),
+      '--output',
+      rotated,
+      '--expires',
+      '90d',
+    ];
+    const done = parsed(await run([...rotate, '--yes', '--json']));
+    expect(done).toMatchObject({ tried: 'read_again', revocation: { revoked: 1, verified: true } });
+    expect(Date.parse(done.token.expires) - Date.parse(done.token.created)).toBe(90 * 86_400_000);
+    const statusOf = async (path: string) => {
+      const authorization = `Bearer ${readFileSync(path, 'utf8').trim()}`;
+      return (await fetch(`${service()}/api/v2/me/`, { headers: { authorization } })).status;
+    };
+    expect([await statusOf(rotated), await statusOf(output)]).toEqual([200, 401]);
     const other = join(folder, 'other.token');
     const nobody = await run([
       'tokens',

@@ -223,6 +223,76 @@ describe('tokens list', () => {
   });
 });
 
+describe('tokens rotate', () => {
+  const create = (folder: string) => join(folder, 'old.token');
+  async function rotatable(scope: 'read' | 'write') {
+    const made = home();
+    const old = create(made.folder);
+    const flags = ['--scope', scope, '--description', 'nightly', '--output', old, '--yes', '--json'];
+    const { token } = JSON.parse((await made.run(['tokens', 'create', ...flags])).stdout);
+    return { ...made, old, id: String(token.id), output: join(made.folder, 'new.token') };
+  }
+
+  test('replaces a token by one of the same scope and description, tried before the old one is revoked', async () => {
+    const { run, id, output } = await rotatable('read');
+    const rotate = ['tokens', 'rotate', id, '--output', output];
+    expect((await run([...rotate, '--dry-run'])).stdout).toContain(`2. Revoke token ${id}.`);
+    expect(existsSync(output)).toBe(false);
+    const done = await run([...rotate, '--yes', '--json']);
+    expect([done.code, done.stderr]).toEqual([0, expect.any(String)]);
+    const { token, tried, revocation } = JSON.parse(done.stdout);
+    expect([token.scope, token.description, tried]).toEqual(['read', 'nightly', 'accepted']);
+    expect(revocation).toMatchObject({ revoked: 1, verified: true });
+    expect(done.stdout + done.stderr).not.toContain(readFileSync(output, 'utf8').trim());
+    const listed = JSON.parse(
+      (await run(['tokens', 'list', '--user', 'admin', '--json'])).stdout,
+    ) as TokenJson[];
+    const ids = listed.map((each) => each.id);
+    expect([ids.includes(token.id), ids.includes(Number(id))]).toEqual([true, false]);
+    expect((await run([...rotate.slice(0, 3), '--output', `${output}.2`, '--yes'])).code).toBe(2);
+  });
+
+  test('replaces the token that the context uses, and says how to use the new one', async () => {
+    const { run, old, id, output } = await rotatable('write');
+    await run(['context', 'add', 'own', '--url', url(), '--token-file', old]);
+    const done = await run(['tokens', 'rotate', id, '--output', output, '--yes', '--context', 'own']);
+    expect(done).toMatchObject({ code: 0 });
+    expect(done.stdout).toContain(`tokenctl context add own --replace --url ${url()} --token-file ${output}`);
+    expect((await run(['whoami', '--context', 'own'])).code).toBe(4);
+    await run(['context', 'add', 'own', '--replace', '--url', url(), '--token-file', output]);
+    expect((await run(['whoami', '--context', 'own'])).code).toBe(0);
+  });
+
+  test('refuses a token of another user, or of an application, and waits at most a day', async () => {
+    const { run, folder, id } = await rotatable('read');
+    const output = join(folder, 'never.token');
+    const tokens = JSON.parse((await run(['tokens', 'list', '--json'])).stdout) as TokenJson[];
+    const foreign = tokens.find(({ user }) => user.username !== 'admin')?.id;
+    for (const [code, ...args] of [
+      [4, String(foreign)],
+      [2, id, '--grace', '2d'],
+      [2, '999999'],
+    ] as const) {
+      expect((await run(['tokens', 'rotate', ...args, '--output', output, '--yes'])).code).toBe(code);
+    }
+    expect(existsSync(output)).toBe(false);
+  });
+
+  test('an interrupted grace time leaves both tokens', async () => {
+    const { start, run, id, output } = await rotatable('read');
+    const waiting = start(['tokens', 'rotate', id, '--output', output, '--grace', '1h', '--yes']);
+    await waiting.says(/Ctrl-C leaves it valid/);
+    waiting.kill('SIGINT');
+    expect(await waiting.ended).toMatchObject({
+      code: 130,
+      stderr: expect.stringContaining(`revoke --id ${id}`),
+    });
+    const { stdout } = await run(['tokens', 'list', '--user', 'admin', '--json']);
+    expect((JSON.parse(stdout) as TokenJson[]).map((each) => each.id)).toContain(Number(id));
+    expect(statSync(output).size).toBeGreaterThan(20);
+  });
+});
+
 describe('tokens create', () => {
   test('puts the value into a new file and nowhere else, and it works as a credential', async () => {
     const { folder, run } = home();
@@ -237,6 +307,14 @@ describe('tokens create', () => {
     await run(['context', 'add', 'by-token', '--url', url(), '--token-file', output]);
     const check = await run(['context', 'check', 'by-token', '--json']);
     expect(JSON.parse(check.stdout)).toMatchObject({ credential: 'token', identity: { username: 'admin' } });
+  });
+
+  test('takes no lifetime over REST, which would ignore it', async () => {
+    const { folder, run } = home();
+    const output = join(folder, 'short.token');
+    const args = ['tokens', 'create', '--scope', 'read', '--expires', '90d', '--output', output, '--yes'];
+    expect(await run(args)).toMatchObject({ code: 4, stderr: expect.stringContaining('token-lifetime') });
+    expect(existsSync(output)).toBe(false);
   });
 
   test('overwrites nothing, and then creates nothing', async () => {

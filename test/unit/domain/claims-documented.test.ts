@@ -18,7 +18,7 @@ const NO_CLAIMS: readonly RegExp[] = [
   /certificate (?:is )?(?:not )?verified|^delete expired and revoked|but several are audited$|prints nothing/,
   /<!doctype html>|<h2>Findings|^Nothing was changed\. Repair|name any more: |Sessions are ended in the database only/,
   /^already exists|^Add it first|except those already notified/,
-  /^Select tokens of|^deactivated users…$|stored credential|^The context was removed|^For a deleted token/,
+  /^Select tokens of|^deactivated users…$|stored credential|^The context was removed|^For a deleted token|Ctrl-C leaves it valid/,
 ];
 
 interface Node {

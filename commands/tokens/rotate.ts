@@ -1,0 +1,48 @@
+import { string } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { age, changeFlags, countArgument } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+/** Replaces a personal access token. */
+export default class TokensRotate extends TokenctlCommand {
+  static override summary = 'Replace a personal access token';
+
+  static override description =
+    `Creates a token of the same owner, scope and description in a new file that only you can read, tries it, and revokes \
+the old one. If the new token does not work, the old one stays. With --grace, both are valid for that time: the command \
+waits, and Ctrl-C leaves the old token valid. Over REST you can rotate your own tokens, also the one that this context uses; \
+over a database connection, those of any user: there the new token is read again, and not tried. A token of an application \
+comes from that application and cannot be rotated here.
+
+With --json, prints oldTokenId, token (the new one, as in tokens list), output (the file), tried (accepted, or read_again in \
+a database) and revocation (as in tokens revoke). With --dry-run, prints dryRun, token (the old one), output and grace (in \
+seconds).
+
+Exit code 5: the old token is still valid. Exit code 130: interrupted while it waited.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> 4711 --output ./new.token',
+    '<%= config.bin %> <%= command.id %> 4711 --output ./new.token --grace 10m --yes --ticket OPS-17',
+    '<%= config.bin %> <%= command.id %> 4711 --context production-db --expires 90d --output ./new.token',
+  ];
+
+  static override args = {
+    id: countArgument({ description: 'The id of the token to replace.', required: true }),
+  };
+
+  static override flags = {
+    output: string({ summary: 'The new file for the new token.', required: true, helpValue: 'FILE' }),
+    grace: age({ summary: 'Wait this long (10m) before the old token is revoked; at most a day.' }),
+    expires: age({ summary: 'How long the new token is valid (90d). Needs a database context.' }),
+    ...changeFlags,
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(TokensRotate);
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
+    const { rotationFlow } = await import('../../src/cli/tokens/rotation-flow.ts');
+    const confirmation = confirmationFrom(flags);
+    const runtime = await this.runtime(flags);
+    return await rotationFlow({ runtime, confirmation, flags, tokenId: args.id });
+  }
+}

@@ -1,0 +1,240 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Runtime } from '../../app/runtime.ts';
+import { requireNewFile } from '../../app/secret-file.ts';
+import { absolutePath } from '../../config/paths.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { allowsWriting, type Token } from '../../domain/token.ts';
+import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
+import { resolveTokenIds } from '../../operations/resolve-names.ts';
+import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
+import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
+import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { expiryText, printable, secondsText, timeText } from '../../reports/tables/text.ts';
+import { tokenToJson } from '../../reports/tables/token-view.ts';
+import type { Confirmation } from '../confirmation.ts';
+import type { ChangeFlags } from '../flags.ts';
+import { writeNotice } from '../output/streams.ts';
+import { useText } from '../rescue-token.ts';
+import { revocationResult } from '../revocation/revocation-flow.ts';
+import { createIntoFile, requireLifetime } from './creation-flow.ts';
+
+/** What to rotate, and how. */
+interface RotationRequest {
+  readonly runtime: Runtime;
+  readonly confirmation: Confirmation;
+  readonly tokenId: number;
+  readonly flags: ChangeFlags & {
+    readonly output: string;
+    /** In milliseconds, as `expires`. */
+    readonly grace?: number | undefined;
+    readonly expires?: number | undefined;
+  };
+}
+
+/** A command waits no longer than this; a change that takes days is two commands. */
+const MAX_GRACE_MS = 86_400_000;
+
+/**
+ * Confirms, creates the new token, tries it, waits for the grace time, and revokes the old token.
+ *
+ * @throws TokenctlError `usage` for the file or a grace time above a day, `not_found` for an unknown token, `unsupported` for
+ * a token of an application or, over REST, of another user; `partly_done` if the new token does not work: the old one is
+ * left; `interrupted` during the grace time; and as the creation and the revocation do.
+ */
+export async function rotationFlow(rotation: RotationRequest): Promise<Report> {
+  const { runtime, confirmation, tokenId, flags } = rotation;
+  const { grace = 0 } = flags;
+  const output = absolutePath(flags.output, process.cwd(), runtime.environment);
+  requireNewFile(output);
+  if (grace > MAX_GRACE_MS) {
+    throw new TokenctlError('usage', 'The grace time can be at most a day', {
+      hint: 'For a longer one, use `tokenctl tokens create` now and `tokenctl tokens revoke --id` later.',
+    });
+  }
+  const description = await runtime.description();
+  const old = await tokenOf(runtime, tokenId);
+  const request = requestFor(old, { description, expires: flags.expires });
+  const text = planText(old, { description, output, request, grace });
+  if (flags['dry-run'] === true) {
+    return report({
+      json: { dryRun: true, token: tokenToJson(old), output, grace: grace / 1000 },
+      text: () => `${text}\nDry run. Nothing was changed.\n`,
+      failure: refusalAhead(() => requireMayChange(description)),
+    });
+  }
+  requireMayChange(description);
+  await confirmation.confirm({ plan: text, act: `rotate token ${tokenId}`, type: String(tokenId) });
+  const created = await createIntoFile({ runtime, flags, request, output });
+  const tried = await tryNew(runtime, { created, output, description, tokenId });
+  await waitFor(grace, { runtime, tokenId });
+  return await revokeOld(rotation, { created, output, tried, description });
+}
+
+async function tokenOf(runtime: Runtime, tokenId: number): Promise<Token> {
+  const target = await runtime.target();
+  for await (const token of target.tokens({ ids: [tokenId] })) return token;
+  await resolveTokenIds(target, [tokenId]);
+  throw new TokenctlError('not_found', `Token ${tokenId} is not listed`, {
+    hint: `To see what became of it: tokenctl tokens trace ${tokenId}`,
+  });
+}
+
+/** The request for a token like the old one. */
+function requestFor(
+  old: Token,
+  { description, expires }: { readonly description: TargetDescription; readonly expires: number | undefined },
+): TokenRequest {
+  const { credential, identity } = description;
+  if (old.application !== null) {
+    throw new TokenctlError(
+      'unsupported',
+      `Token ${old.id} belongs to the application ${old.application.name}`,
+      {
+        hint: 'Obtain a new one with the application, then revoke this one with `tokenctl tokens revoke --id`.',
+      },
+    );
+  }
+  const isRole = credential === 'database_role';
+  const owner = old.user?.username;
+  if (owner === undefined || (!isRole && old.user?.id !== identity.id)) {
+    throw new TokenctlError('unsupported', `Token ${old.id} belongs to ${owner ?? 'a missing user'}`, {
+      hint: 'Over REST, tokens are created for the caller only. Authenticate as its owner, or use a database context.',
+    });
+  }
+  const lifetime = expires === undefined ? undefined : Math.round(expires / 1000);
+  requireLifetime({ lifetime }, credential);
+  return {
+    scope: allowsWriting(old) ? 'write' : 'read',
+    description: old.description,
+    ...(isRole && { user: owner }),
+    ...(lifetime !== undefined && { lifetime }),
+  };
+}
+
+function planText(
+  old: Token,
+  plan: {
+    readonly description: TargetDescription;
+    readonly output: string;
+    readonly request: TokenRequest;
+    readonly grace: number;
+  },
+): string {
+  const { description, output, request, grace } = plan;
+  const described = old.description === '' ? '' : `, described as "${printable.value(old.description)}"`;
+  const validFor = request.lifetime === undefined ? '' : `, valid for ${secondsText(request.lifetime)}`;
+  const lines = [
+    `Would rotate token ${old.id} of ${printable.value(old.user?.username ?? '')}, scope ${old.scope}${described}.`,
+    `At ${description.address} (context ${description.context}).`,
+    `  1. Create a token of scope ${request.scope}${validFor} in ${output}, and check it.`,
+    ...(grace === 0 ? [] : [`  2. Wait for ${secondsText(grace / 1000)}.`]),
+    `  ${grace === 0 ? 2 : 3}. Revoke token ${old.id}.`,
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** How the new token was checked: by a request with it, or by reading it again in the database. */
+type Tried = 'accepted' | 'read_again';
+
+async function tryNew(
+  runtime: Runtime,
+  options: {
+    readonly created: Token;
+    readonly output: string;
+    readonly description: TargetDescription;
+    readonly tokenId: number;
+  },
+): Promise<Tried> {
+  const { created, output, description, tokenId } = options;
+  const works =
+    description.credential === 'database_role'
+      ? await isListed(runtime, created.id)
+      : await isAccepted(runtime, { output, userId: description.identity.id });
+  if (works) return description.credential === 'database_role' ? 'read_again' : 'accepted';
+  throw new TokenctlError(
+    'partly_done',
+    `The new token ${created.id} does not work; token ${tokenId} was left`,
+    {
+      hint: `The new token is in ${output}. Try it, or revoke it with \`tokenctl tokens revoke --id ${created.id}\`.`,
+      details: { tokenId: created.id },
+    },
+  );
+}
+
+async function isListed(runtime: Runtime, tokenId: number): Promise<boolean> {
+  for await (const _token of (await runtime.target()).tokens({ ids: [tokenId] })) return true;
+  return false;
+}
+
+async function isAccepted(
+  runtime: Runtime,
+  { output, userId }: { readonly output: string; readonly userId: number | null },
+): Promise<boolean> {
+  try {
+    return (await runtime.withToken(output).description()).identity.id === userId;
+  } catch (error) {
+    if (error instanceof TokenctlError) return false;
+    throw error;
+  }
+}
+
+async function waitFor(
+  grace: number,
+  { runtime, tokenId }: { readonly runtime: Runtime; readonly tokenId: number },
+): Promise<void> {
+  if (grace === 0) return;
+  const until = new Date(runtime.clock.now().getTime() + grace);
+  writeNotice(`Token ${tokenId} is revoked at ${timeText(until)}. Ctrl-C leaves it valid.`);
+  try {
+    await setTimeout(grace, undefined, { signal: runtime.stopSignal() });
+  } catch (cause) {
+    throw new TokenctlError(
+      'interrupted',
+      `Interrupted: token ${tokenId} was left, and the new token is valid`,
+      {
+        hint: `To revoke it: tokenctl tokens revoke --id ${tokenId}`,
+        cause,
+      },
+    );
+  }
+}
+
+/** Revokes the old token, with the new one where it may: the old one can be the credential of the context. */
+async function revokeOld(
+  { runtime, flags, tokenId }: RotationRequest,
+  done: {
+    readonly created: Token;
+    readonly output: string;
+    readonly tried: Tried;
+    readonly description: TargetDescription;
+  },
+): Promise<Report> {
+  const { created, output, tried } = done;
+  const isOwn =
+    done.description.credential === 'token' &&
+    (await (await runtime.target()).ownTokenIds()).includes(tokenId);
+  const working = tried === 'accepted' && allowsWriting(created) ? runtime.withToken(output) : runtime;
+  const target = await working.target();
+  const selector = { ids: [tokenId] };
+  const plan = await planRevocation({
+    ...{ target, selector, includeOwn: true, clock: runtime.clock },
+    description: await working.description(),
+  });
+  const revocation = await revokeTokens({ ...(await working.change(flags)), plan });
+  // Its owner keeps access: what else the owner has is no remainder of a rotation.
+  const revoked = revocationResult({ ...revocation, staysAlive: [] });
+  return report({
+    json: { oldTokenId: tokenId, token: tokenToJson(created), output, tried, revocation },
+    text: async (screen) =>
+      `Created token ${created.id}, scope ${created.scope}, expires ${expiryText(created.expires)}, in ${output}.\n` +
+      `${TRIED[tried]}\n${await revoked.text(screen)}` +
+      (isOwn ? useText(runtime, { name: done.description.context, file: output }) : ''),
+    failure: revoked.failure,
+  });
+}
+
+const TRIED: Readonly<Record<Tried, string>> = {
+  accepted: 'The new token was accepted.',
+  read_again: 'The new token was read again. It was not tried: this context sends no requests.',
+};
