@@ -11,11 +11,11 @@ export default class SessionsExpire extends TokenctlCommand {
     `Needs a database context. The plan is shown first; confirm by typing the number of sessions. The users have to \
 log in again. Their tokens stay valid.
 
-With --json, prints the report: planned, ended, stillAlive, begunSince (new logins), verified, interrupted, \
-stopped, run, seconds. With --dry-run, or if there are no sessions, prints dryRun and plan (selection, sessions, \
-byUser).
+With --json, prints the report: planned, ended, stillAlive, begunSince (new logins), unseen (why a gateway may accept sessions \
+that are not listed, or null), cachedUntil, verified, interrupted, stopped, run, seconds. With --dry-run, or if there are no \
+sessions, prints dryRun, plan (selection, sessions, byUser) and unseen.
 
-Exit code 5: some sessions are left. Exit code 130: interrupted.`;
+Exit code 5: some sessions are left, or may be. Exit code 130: interrupted.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice --reason "laptop stolen"',

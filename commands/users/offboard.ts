@@ -14,8 +14,8 @@ which ways in are closed, and says which ones this context cannot check. It show
 it logs in as. Running it again is safe.
 
 With --json, prints users, result (done or partly), steps (step, result, message), accessPaths (path, state, how), \
-staysActive, staysAlive (what, count, why, remedy), interrupted, stopped and run. With --dry-run, or if nothing \
-is left to do, prints dryRun, plan and accessPaths.
+staysActive, staysAlive (what, count, why, remedy), manualSteps (what, why, remedy), interrupted, stopped and run. With \
+--dry-run, or if nothing is left to do, prints dryRun, plan and accessPaths, and without --dry-run manualSteps.
 
 Exit code 5: some access is left, or was not checked. Exit code 130: interrupted.`;
 

@@ -18,7 +18,7 @@ import type { AccountFlags } from './flags.ts';
 import { writeNotice, writeTo } from './output/streams.ts';
 import { revocationResult } from './revocation/revocation-flow.ts';
 import { amountsOf, isNothing, planResult } from './revocation/revocation-plan.ts';
-import { sessionExpiryResult, sessionPlanResult } from './sessions.ts';
+import { sessionExpiryResult, sessionPlanResult, unseenOf } from './sessions.ts';
 import { createIntoFile } from './tokens/creation-flow.ts';
 
 type TokenKind = 'access_token' | 'refresh_token';
@@ -293,13 +293,17 @@ export interface ManagementExpiry {
 export async function managementExpiry({ runtime, flags }: ManagementExpiry): Promise<Report> {
   const description = await runtime.description();
   const { user } = flags;
+  const target = await runtime.target();
   const plan = await inManagementWords(
-    planSessionExpiry({ target: await runtime.target(), ...(user !== undefined && { users: [user] }) }),
+    planSessionExpiry({ target, ...(user !== undefined && { users: [user] }) }),
     { code: 'not_found', message: 'The user does not exist.' },
   );
   const report =
     plan.sessions.count === 0
-      ? sessionPlanResult(plan, { description, dryRun: false })
+      ? sessionPlanResult(plan, {
+          ...{ description, dryRun: false },
+          unseen: await unseenOf(plan, { target, description, clock: runtime.clock }),
+        })
       : sessionExpiryResult(await expireSessions({ ...(await runtime.change(flags)), plan }));
   return { ...report, text: () => '' };
 }

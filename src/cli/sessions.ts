@@ -1,6 +1,7 @@
 import type { Runtime } from '../app/runtime.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Session } from '../domain/token.ts';
+import type { Change } from '../operations/journal/operation-run.ts';
 import type { TargetDescription } from '../operations/ports/target.ts';
 import {
   expireSessions,
@@ -8,6 +9,7 @@ import {
   type SessionExpiryPlan,
   type SessionExpiryReport,
 } from '../operations/sessions/expire-sessions.ts';
+import { type UnseenSessions, unseenSessions } from '../operations/sessions/sessions.ts';
 import { type Listing, listing, type Report, report } from '../reports/tables/result.ts';
 import { countText, dayText, numberText, printable, timeText } from '../reports/tables/text.ts';
 import type { Confirmation } from './confirmation.ts';
@@ -49,7 +51,14 @@ export async function sessionExpiryFlow(request: SessionExpiryRequest): Promise<
   const description = await runtime.description();
   const dryRun = flags['dry-run'] === true;
   const { count } = plan.sessions;
-  if (dryRun || count === 0) return sessionPlanResult(plan, { description, dryRun });
+  if (dryRun || count === 0) {
+    const unseen = await unseenOf(plan, {
+      target: await runtime.target(),
+      description,
+      clock: runtime.clock,
+    });
+    return sessionPlanResult(plan, { description, dryRun, unseen });
+  }
   await confirmation.confirm({
     plan: sessionPlanText(plan, description),
     act: `end ${countText(count, 'session')}`,
@@ -82,18 +91,40 @@ function sessionPlanText(
 /** A plan as a result, for `--dry-run` or if there are no sessions. */
 export function sessionPlanResult(
   plan: SessionExpiryPlan,
-  { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
+  options: {
+    readonly description: TargetDescription;
+    readonly dryRun: boolean;
+    /** Why there may be others, if so. */
+    readonly unseen: UnseenSessions | null;
+  },
 ): Report {
+  const { description, dryRun, unseen } = options;
+  const others = unseen === null ? '' : `Not checked. ${unseenText(unseen.why)}\n`;
+  const failure =
+    unseen === null || dryRun ? undefined : new TokenctlError('partly_done', `Not checked: ${unseen.why}`);
   return report({
-    json: { dryRun, plan },
+    json: { dryRun, plan, unseen: unseen?.why ?? null },
     amount: { what: 'session', planned: plan.sessions.count, done: 0, dryRun },
-    text: () => sessionPlanText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
+    text: () =>
+      sessionPlanText(plan, description) + others + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
+    ...(failure && { failure }),
+  });
+}
+
+/** Why sessions of a plan may be accepted although they are not listed; null if that is ruled out. */
+export function unseenOf(
+  plan: SessionExpiryPlan,
+  { target, description, clock }: Pick<Change, 'target' | 'description' | 'clock'>,
+): Promise<UnseenSessions | null> {
+  const { capabilities } = description;
+  return unseenSessions(target, {
+    ...{ capabilities, userIds: plan.sessions.userIds, now: clock.now(), latestExpiry: null },
   });
 }
 
 /** The result of ending sessions; the JSON is the `SessionExpiryReport`. */
 export function sessionExpiryResult(expiry: SessionExpiryReport): Report {
-  const { planned, stillAlive, interrupted, stopped, verified, cachedUntil } = expiry;
+  const { planned, stillAlive, interrupted, stopped, verified, unseen } = expiry;
   return report({
     json: expiry,
     amount: { what: 'session', planned, done: expiry.ended },
@@ -102,18 +133,17 @@ export function sessionExpiryResult(expiry: SessionExpiryReport): Report {
       interrupted,
       stopped,
       open: !verified,
-      left: leftText(planned, { stillAlive, cachedUntil }),
+      left: leftText(planned, { stillAlive, unseen }),
     }),
   });
 }
 
 function leftText(
   planned: number,
-  { stillAlive, cachedUntil }: Pick<SessionExpiryReport, 'stillAlive' | 'cachedUntil'>,
+  { stillAlive, unseen }: Pick<SessionExpiryReport, 'stillAlive' | 'unseen'>,
 ): string {
   const sessions = countText(planned, 'session');
-  if (stillAlive === 0 && cachedUntil !== null)
-    return `${sessions} planned, cached until ${cachedUntil.toISOString().slice(0, 16)}Z`;
+  if (stillAlive === 0 && unseen !== null) return `${sessions} planned. ${unseen}`;
   return stillAlive === null
     ? `${sessions} planned, some may still be active`
     : `${sessions} planned, ${numberText(stillAlive)} still active`;
@@ -129,16 +159,17 @@ function expiryText(expiry: SessionExpiryReport): string {
   return `${lines.join('\n')}\n`;
 }
 
-function verificationText({ verified, stillAlive, begunSince, cachedUntil }: SessionExpiryReport): string {
+function verificationText({ verified, stillAlive, begunSince, unseen }: SessionExpiryReport): string {
   if (stillAlive === null) return 'Not verified: the target could not be read.';
-  if (stillAlive === 0 && cachedUntil !== null) {
-    const until = `${cachedUntil.toISOString().slice(0, 16)}Z`;
-    return `Not verified: none is left in the database, but the gateway can accept them from its cache until ${until}. To end them at once, deactivate the users, or add \`cache\` to the context.`;
-  }
+  if (stillAlive === 0 && unseen !== null) return `Not verified. ${unseenText(unseen)}`;
   if (!verified)
     return `Verification failed: ${countText(stillAlive, 'session is', 'sessions are')} still active.`;
   const since = begunSince ? ` Started since: ${countText(begunSince, 'session')}.` : '';
   return `Verified: none is listed any more.${since}`;
+}
+
+function unseenText(why: string): string {
+  return `${why}. To end them at once, deactivate the users, or add \`cache\` to the context.`;
 }
 
 /** The JSON form of a session, with times in ISO 8601 UTC and without its key, which is a secret. */

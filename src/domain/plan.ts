@@ -42,6 +42,8 @@ export interface PlannedSessions {
   readonly userIds: readonly number[] | 'all';
   /** How many there were when it was planned. */
   readonly count: number;
+  /** Why others may be accepted that are not listed, as a sentence without a full stop; absent if that is ruled out. */
+  readonly unseen?: string;
 }
 
 /**

@@ -159,7 +159,7 @@ function heldResult(
     basis: 'not_checked' as const,
     how: isSwitch(path)
       ? 'The setting is off, but a running server may not have applied it yet.'
-      : 'This context cannot list them.',
+      : 'This context cannot list them, or not all of them.',
   }));
   const unchecked = uncheckedText(accessPaths);
   const limit = unchecked === '' ? '' : ' as far as this context can check';

@@ -256,7 +256,7 @@ function notVerified(revocation: RevocationReport, cause: NotCheckedCause): Toke
 /** What to do where the same command would do no more. */
 const HINTS: { readonly [Cause in NotCheckedCause]?: string } = {
   part_seen: "Run the same command with a superuser's account, or with a database context.",
-  sessions_cached: 'Deactivate the users to end their sessions at once, or add `cache` to the context.',
+  sessions_unseen: 'Deactivate the users to end their sessions at once, or add `cache` to the context.',
 };
 
 function notVerifiedText({ verification }: RevocationReport): string {

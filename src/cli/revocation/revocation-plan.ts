@@ -17,9 +17,10 @@ const MAX_TALLY_LINES = 5;
 export function planText(plan: RevocationPlan, description: TargetDescription, before = false): string {
   const { address, context, identity } = description;
   const amounts = amountsOf(plan);
+  const unseen = plan.sessions?.unseen;
   const lines = [
     isNothing(amounts)
-      ? `Nothing${plan.notSeen === null ? '' : ' visible'} to revoke for ${printable.value(plan.selection)}.`
+      ? `Nothing${plan.notSeen === null && unseen === undefined ? '' : ' visible'} to revoke for ${printable.value(plan.selection)}.`
       : `Would ${questionFor(amounts).act}: ${printable.value(plan.selection)}.`,
     `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
     ...savedLines(plan),
@@ -29,6 +30,7 @@ export function planText(plan: RevocationPlan, description: TargetDescription, b
     ...tallyLines('scope', plan.byScope),
     ...keptLines(plan),
     ...(plan.notSeen === null ? [] : ['', `Not the whole selection: ${printable.value(plan.notSeen)}.`]),
+    ...(isNothing(amounts) && unseen !== undefined ? ['', `Not checked. ${unseen}.`] : []),
     ...(before || isNothing(amounts) ? [] : staysAliveBriefly(plan.staysAlive)),
   ];
   return `${lines.join('\n')}\n`;
@@ -225,7 +227,7 @@ export function planResult(plan: RevocationPlan, description: TargetDescription,
     json: { dryRun, plan: planToJson(plan) },
     text: () => planText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
     amount: { what: 'token', planned: accessTokens + refreshTokens, done: 0, dryRun },
-    failure: (dryRun ? revocationRefusal(plan, description) : undefined) ?? incomplete(plan),
+    failure: (dryRun ? revocationRefusal(plan, description) : unseenFailure(plan)) ?? incomplete(plan),
   });
 }
 
@@ -234,6 +236,14 @@ function incomplete({ notSeen }: RevocationPlan): TokenctlError | undefined {
   if (notSeen === null) return undefined;
   return new TokenctlError('partly_done', `The plan is incomplete: ${notSeen}`, {
     hint: "Use a superuser's account, or a database context.",
+  });
+}
+
+/** The failure if nothing is to be done, and sessions may be accepted that are not listed. */
+function unseenFailure({ sessions }: RevocationPlan): TokenctlError | undefined {
+  if (sessions?.unseen === undefined) return undefined;
+  return new TokenctlError('partly_done', `Not checked: ${sessions.unseen}`, {
+    hint: 'Deactivate the users to end their sessions at once, or add `cache` to the context.',
   });
 }
 

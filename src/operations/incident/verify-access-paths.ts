@@ -8,6 +8,7 @@ import { refreshTokenExpiry, refreshTokenState } from '../../domain/token.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
 import type { AuthenticationSettings, Capabilities, Target } from '../ports/target.ts';
 import { readRefreshLifetime } from '../revocation/plan-revocation.ts';
+import { type UnseenSessions, unseenSessions } from '../sessions/sessions.ts';
 import { settingNamed } from './lock-settings.ts';
 import { readUsers, selectorOf, usersOf } from './scope-selection.ts';
 import { takeStep } from './step.ts';
@@ -253,9 +254,12 @@ async function sessions(
   let left = 0;
   if (userIds === null) for await (const _session of target.sessions({ all: true })) left += 1;
   else if (userIds.length > 0) for await (const _session of target.sessions({ userIds })) left += 1;
-  if (left === 0 && capabilities.sessionsCached === true) {
+  if (left === 0) {
     const users = scope.kind === 'all' ? await readUsers(target, {}) : await usersOf(scope, target);
-    if (users.some(({ isActive }) => isActive)) return cachedSessions(target, now);
+    const unseen = users.some(({ isActive }) => isActive)
+      ? await unseenSessions(target, { capabilities, userIds: userIds ?? 'all', now, latestExpiry: null })
+      : null;
+    if (unseen !== null) return unseenPath(unseen);
   }
   return checked('sessions', left, {
     closed: 'Verified: none is left.',
@@ -263,21 +267,13 @@ async function sessions(
   });
 }
 
-/** What the tables no longer hold, the gateway's cache may: until then a cookie is accepted. */
-async function cachedSessions(target: Target, now: Date): Promise<AccessPath> {
-  const settings = await settingsIfAllowed(target);
-  const until =
-    settings === null ? null : new Date(now.getTime() + settings.SESSION_COOKIE_AGE * 1000).toISOString();
-  const how =
-    until === null
-      ? 'for up to SESSION_COOKIE_AGE'
-      : `for up to SESSION_COOKIE_AGE, until ${until.slice(0, 16)}Z`;
+function unseenPath({ why, until }: UnseenSessions): AccessPath {
   return {
     path: 'sessions',
     state: 'not_checked',
     basis: 'not_checked',
-    how: `None is left in the database, but the gateway can accept ended sessions from its cache ${how}. To end them at once, deactivate the users, or add \`cache\` to the context.`,
-    ...(until !== null && { until }),
+    how: `${why}. To end them at once, deactivate the users, or add \`cache\` to the context.`,
+    ...(until !== null && { until: until.toISOString() }),
   };
 }
 

@@ -2,7 +2,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { StoredRefreshTokenState } from '../../domain/token.ts';
 import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import { planSessions } from '../sessions/sessions.ts';
+import { countSessions } from '../sessions/sessions.ts';
 import { intendedIds } from './batches.ts';
 
 /** What to reconcile, and with what. */
@@ -53,7 +53,7 @@ async function findOut({ operation, data }: Entry, target: Target): Promise<Entr
     case 'authorization_codes':
       return { step, ...(await since(data, (ids) => liveCodes(target, ids))) };
     case 'sessions':
-      return { step, alive: (await planSessions(target, userIds(data))).count };
+      return { step, alive: await countSessions(target, userIds(data)) };
     default:
       if (!operation.startsWith('settings.')) return { result: 'unknown' };
       return { result: 'unknown', settings: await target.settings.read() };

@@ -230,6 +230,11 @@ export interface Capabilities {
    * accepted for up to SESSION_COOKIE_AGE, unless its user is deactivated. Absent if `sessions` covers the cache.
    */
   readonly sessionsCached?: true;
+  /**
+   * There are sessions whose owner neither a table nor a cache tells: those of a user may be among them. A gateway records
+   * owners only since a release after the first ones, and none of sessions from before.
+   */
+  readonly sessionsUnowned?: true;
   /** Tokens carry their last use (true), or can only be selected by it (false). */
   readonly lastUsed: boolean;
   /** Settings can be read and, with the rights, written. */

@@ -84,7 +84,11 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
     }),
     absentIds: [...absent],
     notSeen: isSeenById(selector, absent) ? null : unseenPart(description, selector),
-    sessions: reach.sessions ? await planSessions(target, ascending(users)) : null,
+    sessions: reach.sessions
+      ? await planSessions(target, ascending(users), {
+          ...{ capabilities: description.capabilities, now: options.clock.now() },
+        })
+      : null,
   });
   refuseTooLarge(plan.tokenIds.length + plan.refreshTokenIds.length, options.atMost);
   return plan;

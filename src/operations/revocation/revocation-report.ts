@@ -69,9 +69,9 @@ export type Verification =
       readonly result: 'not_checked';
       /**
        * What kept it from being checked. `part_seen`: the account does not see the whole selection.
-       * `sessions_cached`: a gateway can accept ended sessions from its cache.
+       * `sessions_unseen`: a gateway can accept sessions that are not listed.
        */
-      readonly cause: 'interrupted' | 'unreadable' | 'not_tried' | 'sessions_cached' | 'part_seen';
+      readonly cause: 'interrupted' | 'unreadable' | 'not_tried' | 'sessions_unseen' | 'part_seen';
       /** As a sentence without a full stop. */
       readonly why: string;
     };

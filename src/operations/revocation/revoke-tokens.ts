@@ -189,15 +189,8 @@ function verificationOf(
       ? { result: 'not_checked', cause: 'interrupted', why: 'Interrupted before all was tried' }
       : { result: 'not_checked', cause: 'not_tried', why: 'Not all was tried' };
   }
-  const until = sessions?.cachedUntil ?? null;
-  if (until !== null) {
-    const cached = 'None is left in the database, but the gateway can accept ended sessions from its cache';
-    return {
-      result: 'not_checked',
-      cause: 'sessions_cached',
-      why: `${cached} until ${until.toISOString().slice(0, 16)}Z`,
-    };
-  }
+  const unseen = sessions?.unseen ?? null;
+  if (unseen !== null) return { result: 'not_checked', cause: 'sessions_unseen', why: unseen };
   return plan.notSeen === null
     ? { result: 'checked' }
     : { result: 'not_checked', cause: 'part_seen', why: plan.notSeen };

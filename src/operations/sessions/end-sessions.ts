@@ -2,7 +2,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
 import type { Capabilities, Target } from '../ports/target.ts';
-import { sessionSelector, sessionsOf } from './sessions.ts';
+import { sessionSelector, sessionsOf, unseenSessions } from './sessions.ts';
 
 /** Users that share one intent and one outcome in the audit log. */
 const USERS_TOGETHER = 1000;
@@ -20,9 +20,11 @@ export interface EndedSessions {
   /** Sessions that began since the work did, by the clock of this machine: new logins. */
   readonly begunSince: number | null;
   /**
-   * Until when a gateway may accept ended sessions from its cache: the latest of their expiry dates. Null where the target has no
-   * such cache or reads it, and where all users are deactivated.
+   * Why sessions that are not listed may still be accepted, as a sentence without a full stop: a gateway's cache, or sessions
+   * without an owner. Null if that is ruled out, as where all users are deactivated.
    */
+  readonly unseen: string | null;
+  /** Until when a gateway may accept ended sessions from its cache; null where it does not, or where that is not known. */
   readonly cachedUntil: Date | null;
 }
 
@@ -111,31 +113,20 @@ export async function sessionsAfter(
     started,
   }: { readonly ending: Ending | null; readonly capabilities: Capabilities; readonly started: Date },
 ): Promise<EndedSessions> {
+  const read = await verifySessions(work, planned, started);
+  const { userIds } = planned;
+  const latestExpiry = ending?.latestExpiry ?? null;
+  const unseen =
+    read.stillAlive === null
+      ? null
+      : await unseenSessions(work.target, { capabilities, userIds, now: started, latestExpiry });
   return {
     planned: planned.count,
     ended: ending?.ended ?? 0,
-    ...(await verifySessions(work, planned, started)),
-    cachedUntil:
-      ending !== null && capabilities.sessionsCached === true
-        ? await cachedUntil(work.target, planned, ending.latestExpiry)
-        : null,
+    ...read,
+    unseen: unseen?.why ?? null,
+    cachedUntil: unseen?.until ?? null,
   };
-}
-
-/** A deactivated user's session is refused, from the cache too. */
-async function cachedUntil(
-  target: Target,
-  { userIds }: PlannedSessions,
-  latestExpiry: Date | null,
-): Promise<Date | null> {
-  if (latestExpiry === null || userIds === 'all') return latestExpiry;
-  const active = new Set(userIds);
-  try {
-    for await (const { id } of target.users({ inactive: true })) active.delete(id);
-  } catch (error) {
-    if (!(error instanceof TokenctlError)) throw error;
-  }
-  return active.size === 0 ? null : latestExpiry;
 }
 
 /**

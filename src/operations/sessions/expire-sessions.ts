@@ -89,7 +89,7 @@ export async function expireSessions(options: ExpireSessionsOptions): Promise<Se
   const after = await sessionsAfter(work, sessions, { ending, capabilities, started });
   const report: SessionExpiryReport = {
     ...after,
-    verified: after.stillAlive === 0 && after.cachedUntil === null,
+    verified: after.stillAlive === 0 && after.unseen === null,
     interrupted: work.interrupted && !ending.complete,
     stopped: work.stopReason,
     run: journal.run,

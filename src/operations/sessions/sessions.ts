@@ -2,7 +2,7 @@ import { managementCommands } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
 import type { Session } from '../../domain/token.ts';
-import type { SessionSelector, Target, TargetDescription } from '../ports/target.ts';
+import type { Capabilities, SessionSelector, Target, TargetDescription } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
 
 /**
@@ -37,14 +37,81 @@ export async function* sessionsOf(
   if (userIds.length > 0) yield* target.sessions(sessionSelector(userIds));
 }
 
-/** Counts the sessions that would end now. Reads only. */
+/** Counts the sessions that are listed. */
+export async function countSessions(target: Target, userIds: PlannedSessions['userIds']): Promise<number> {
+  let count = 0;
+  for await (const _session of sessionsOf(target, userIds)) count += 1;
+  return count;
+}
+
+/** Counts the sessions that would end now, and says whether others may be accepted. Reads only. */
 export async function planSessions(
   target: Target,
   userIds: PlannedSessions['userIds'],
+  { capabilities, now }: { readonly capabilities: Capabilities; readonly now: Date },
 ): Promise<PlannedSessions> {
-  let count = 0;
-  for await (const _session of sessionsOf(target, userIds)) count += 1;
-  return { userIds, count };
+  const count = await countSessions(target, userIds);
+  const unseen = await unseenSessions(target, { capabilities, userIds, now, latestExpiry: null });
+  return { userIds, count, ...(unseen !== null && { unseen: unseen.why }) };
+}
+
+/** Why sessions that the target does not list may still be accepted. */
+export interface UnseenSessions {
+  /** As a sentence without a full stop. */
+  readonly why: string;
+  /** Until when at most; null if that is not known. */
+  readonly until: Date | null;
+}
+
+/**
+ * Finds out whether sessions of users may be accepted although none is listed: from a gateway's cache that the target does not
+ * reach, or because their owners are not recorded. A deactivated user's session is refused, from the cache too.
+ *
+ * @param options.latestExpiry When the last of the sessions that were ended would have expired; null if none was.
+ * @returns Null if there are none.
+ */
+export async function unseenSessions(
+  target: Target,
+  options: {
+    readonly capabilities: Capabilities;
+    readonly userIds: PlannedSessions['userIds'];
+    readonly now: Date;
+    readonly latestExpiry: Date | null;
+  },
+): Promise<UnseenSessions | null> {
+  const { capabilities, userIds, now, latestExpiry } = options;
+  if (capabilities.sessionsCached !== true || !(await anyActive(target, userIds))) return null;
+  if (capabilities.sessionsUnowned === true && userIds !== 'all') {
+    return {
+      why: 'Sessions without a recorded owner exist in the database, and may be of the selected users',
+      until: null,
+    };
+  }
+  const until = latestExpiry ?? (await cookieExpiry(target, now));
+  const cached = 'None is left in the database, but the gateway can accept ended sessions from its cache';
+  const how = until === null ? 'for up to SESSION_COOKIE_AGE' : `until ${until.toISOString().slice(0, 16)}Z`;
+  return { why: `${cached} ${how}`, until };
+}
+
+async function anyActive(target: Target, userIds: PlannedSessions['userIds']): Promise<boolean> {
+  if (userIds === 'all') return true;
+  const active = new Set(userIds);
+  try {
+    for await (const { id } of target.users({ inactive: true })) active.delete(id);
+  } catch (error) {
+    if (!(error instanceof TokenctlError)) throw error;
+  }
+  return active.size > 0;
+}
+
+/** When a session expires that was used just now; null if the setting cannot be read. */
+async function cookieExpiry(target: Target, now: Date): Promise<Date | null> {
+  try {
+    return new Date(now.getTime() + (await target.settings.read()).SESSION_COOKIE_AGE * 1000);
+  } catch (error) {
+    if (error instanceof TokenctlError) return null;
+    throw error;
+  }
 }
 
 /** Sessions were asked for at a target that has none to show: over REST, or a database that cannot. */

@@ -23,6 +23,7 @@ import { PURPOSES, requiredColumns } from './required-rights.ts';
 import { BATCH_SIZE } from './revocation.ts';
 import { missingRights } from './rights.ts';
 import type { SessionCache } from './session-cache.ts';
+import { hasUnownedSessions } from './sessions.ts';
 import { type Layout, TABLES } from './tables.ts';
 import { readTokenStorage } from './tokens.ts';
 
@@ -54,6 +55,9 @@ export async function describeDatabase(
   const installUuid =
     layout !== 'gateway' && mayRead(missing, settings) ? await connection.read(readInstallUuid) : null;
   const sessionCache = cache && { addresses: cache.addresses, problem: await cache.problem() };
+  const sessions = recognized.hasSessionOwners && mayRead(missing, 'django_session', sessionMemberships);
+  const sessionsCached = layout === 'gateway' && sessionCache?.problem !== null;
+  const sessionsUnowned = sessionsCached && sessions && (await connection.read(hasUnownedSessions));
   const may = (purpose: RightsPurpose) => missing.every((right) => right.purpose !== purpose);
   return {
     context,
@@ -68,8 +72,9 @@ export async function describeDatabase(
     capabilities: {
       refreshTokens: mayRead(missing, refreshTokens),
       authorizationCodes: mayRead(missing, authorizationCodes) && mayDelete(missing, authorizationCodes),
-      sessions: recognized.hasSessionOwners && mayRead(missing, 'django_session', sessionMemberships),
-      ...(layout === 'gateway' && sessionCache?.problem !== null && { sessionsCached: true as const }),
+      sessions,
+      ...(sessionsCached && { sessionsCached }),
+      ...(sessionsUnowned && { sessionsUnowned }),
       lastUsed: true,
       settings: mayRead(missing, settings),
       settingsHold: recognized.isServiceDatabase ? 'at_once' : SETTINGS_HOLD[layout],

@@ -21,14 +21,22 @@ export interface SessionStore {
 
 /**
  * Streams the sessions that have not expired: the rows of the table, and what the cache still holds of sessions that have no
- * row any more, which a gateway goes on accepting.
+ * row any more, which a gateway goes on accepting. The cache also tells the owners of rows without one. A session whose owner
+ * is unknown after that belongs to every selector.
  */
 export async function* listSessions(
   { connection, cache }: SessionStore,
   selector: SessionSelector,
 ): AsyncGenerator<Session, void> {
-  for await (const rows of sessionPages(connection, selector)) for (const row of rows) yield sessionOf(row);
+  const unowned = new Map<string, SessionRow>();
+  for await (const rows of sessionPages(connection, selector, cache !== null)) {
+    for (const row of rows) {
+      if (cache !== null && row.user_id === null) unowned.set(row.key, row);
+      else yield sessionOf(row);
+    }
+  }
   if (cache === null) return;
+  for (const row of await withOwners(connection, { cache, selector, unowned })) yield sessionOf(row);
   for await (const { session } of cachedOnly(connection, cache, selector)) yield session;
 }
 
@@ -45,27 +53,17 @@ export async function* endSessions(
   selector: SessionSelector,
   lockRetryMs: number,
 ): AsyncGenerator<Session, void> {
-  const { layout } = connection;
   const endedRows = new Set<string>();
+  const unowned = new Map<string, SessionRow>();
   let left = 0;
-  for await (const rows of sessionPages(connection, selector)) {
-    const { unprocessed, failure } = yield* processInBatches<string, Session>({
-      connection,
-      purpose: 'sessions',
-      items: rows.map(({ key }) => key),
-      batchSize: BATCH_SIZE,
-      lockRetryMs,
-      process: async (database, keys) => {
-        const ended = new Set(await deleteSessions(database, { layout, keys }));
-        if (cache !== null) for (const key of ended) endedRows.add(key);
-        return new Map(rows.filter(({ key }) => ended.has(key)).map((row) => [row.key, sessionOf(row)]));
-      },
-      findRemaining: readExistingKeys,
-    });
-    if (failure !== null) throw failure.error;
-    left += unprocessed.length;
+  for await (const rows of sessionPages(connection, selector, cache !== null)) {
+    const owned = cache === null ? rows : rows.filter(({ user_id }) => user_id !== null);
+    if (cache !== null) for (const row of rows) if (row.user_id === null) unowned.set(row.key, row);
+    left += yield* endRows(connection, { rows: owned, lockRetryMs, endedRows });
   }
   if (cache !== null) {
+    const rows = await withOwners(connection, { cache, selector, unowned });
+    left += yield* endRows(connection, { rows, lockRetryMs, endedRows });
     for await (const { session, entry } of cachedOnly(connection, cache, selector, endedRows)) {
       await entry.remove();
       if (!endedRows.has(entry.key)) yield session;
@@ -77,6 +75,70 @@ export async function* endSessions(
     hint: 'Run the command again.',
     details: { left },
   });
+}
+
+/**
+ * Deletes rows, and yields each session that this ended.
+ *
+ * @param options.endedRows The keys of deleted rows are added to it.
+ * @returns How many rows stayed locked.
+ */
+async function* endRows(
+  connection: Connection,
+  options: {
+    readonly rows: readonly SessionRow[];
+    readonly lockRetryMs: number;
+    readonly endedRows: Set<string>;
+  },
+): AsyncGenerator<Session, number> {
+  const { rows, lockRetryMs, endedRows } = options;
+  const { layout } = connection;
+  const { unprocessed, failure } = yield* processInBatches<string, Session>({
+    connection,
+    purpose: 'sessions',
+    items: rows.map(({ key }) => key),
+    batchSize: BATCH_SIZE,
+    lockRetryMs,
+    process: async (database, keys) => {
+      const ended = new Set(await deleteSessions(database, { layout, keys }));
+      for (const key of ended) endedRows.add(key);
+      return new Map(rows.filter(({ key }) => ended.has(key)).map((row) => [row.key, sessionOf(row)]));
+    },
+    findRemaining: readExistingKeys,
+  });
+  if (failure !== null) throw failure.error;
+  return unprocessed.length;
+}
+
+/**
+ * Those of the rows without an owner that belong to a selector, with the owner that the cache tells. A gateway records no owners
+ * before the release that has a table for them, and none of sessions from before its upgrade.
+ */
+async function withOwners(
+  connection: Connection,
+  options: {
+    readonly cache: SessionCache;
+    readonly selector: SessionSelector;
+    readonly unowned: ReadonlyMap<string, SessionRow>;
+  },
+): Promise<readonly SessionRow[]> {
+  const { cache, selector, unowned } = options;
+  const rows = new Map(unowned);
+  if (rows.size === 0) return [];
+  for await (const page of cache.entries()) {
+    const entries = page.filter(({ key, userId }) => rows.has(key) && userId !== undefined);
+    if (entries.length === 0) continue;
+    const { names } = await connection.read((database) =>
+      readKnownSessions(database, { layout: connection.layout, entries }),
+    );
+    for (const { key, userId = null } of entries) {
+      const row = rows.get(key);
+      const isWanted = !('userIds' in selector) || (userId !== null && selector.userIds.includes(userId));
+      if (row === undefined || !isWanted) rows.delete(key);
+      else rows.set(key, { ...row, user_id: userId, username: names.get(userId ?? 0) ?? null });
+    }
+  }
+  return [...rows.values()];
 }
 
 /**
@@ -123,10 +185,12 @@ function hashedKey(key: string): string {
  *
  * @throws TokenctlError `unsupported` if no table holds the owners of sessions, `target_misbehaved` if sessions are created
  * as fast as they are read: a list that was cut off would hide some.
+ * @param withUnowned Whether sessions without an owner are included whatever the selector.
  */
 async function* sessionPages(
   connection: Connection,
   selector: SessionSelector,
+  withUnowned: boolean,
 ): AsyncGenerator<readonly SessionRow[], void> {
   const { layout, recognized, address } = connection;
   if (!recognized.hasSessionOwners) {
@@ -139,7 +203,9 @@ async function* sessionPages(
     start: '',
     keyOf: ({ key }: SessionRow) => key,
     read: (after, last) =>
-      connection.read((database) => readSessionPage(database, { layout, selector, after, last })),
+      connection.read((database) =>
+        readSessionPage(database, { layout, selector, withUnowned, after, last }),
+      ),
     end: async () => {
       const { last, count } = await connection.read(readLastSession);
       most = Math.ceil(count * 1.1) + 2 * PAGE_SIZE;
@@ -196,16 +262,20 @@ function readSessionPage(
   options: {
     readonly layout: Layout;
     readonly selector: SessionSelector;
+    readonly withUnowned: boolean;
     readonly after: string;
     readonly last: string | null;
   },
 ): Promise<SessionRow[]> {
-  const { layout, selector, after, last } = options;
+  const { layout, selector, withUnowned, after, last } = options;
   const { sessionMemberships, users } = TABLES[layout];
   const where = new Conditions()
     .add(after, (key) => `s.session_key > ${key}::text`)
     .add(last ?? undefined, (key) => `s.session_key <= ${key}::text`)
-    .add('userIds' in selector ? selector.userIds : undefined, (ids) => `m.user_id = ANY(${ids}::bigint[])`);
+    .add(
+      'userIds' in selector ? selector.userIds : undefined,
+      (ids) => `(m.user_id = ANY(${ids}::bigint[])${withUnowned ? ' OR m.user_id IS NULL' : ''})`,
+    );
   return database.query<SessionRow>(
     `SELECT s.session_key AS key, ${fingerprint('s.session_key')} AS fingerprint,
        ${milliseconds('s.expire_date')} AS expires, ${milliseconds('m.created')} AS created,
@@ -216,6 +286,16 @@ function readSessionPage(
      WHERE s.expire_date > now() AND ${where.sql} ORDER BY s.session_key LIMIT ${PAGE_SIZE}`,
     where.values,
   );
+}
+
+/** Whether a gateway has sessions that have not expired and whose owner is not recorded. */
+export async function hasUnownedSessions(database: Queryable): Promise<boolean> {
+  const [row] = await database.query<{ found: boolean }>(
+    `SELECT EXISTS (SELECT FROM django_session s
+       LEFT JOIN ${TABLES.gateway.sessionMemberships} m ON m.session_id = s.session_key
+       WHERE s.expire_date > now() AND m.user_id IS NULL) AS found`,
+  );
+  return row?.found ?? false;
 }
 
 /** Deletes sessions and their memberships in one statement, and returns the keys of those that were not locked. */

@@ -53,6 +53,13 @@ describe.skipIf(NO_REDIS !== null)('a gateway that caches sessions in Redis', ()
       expect(sessionsOf(locked.body)).toMatchObject({ state: 'closed' });
     });
 
+    test('sessions without a recorded owner are those of the user whom the cache names', async () => {
+      const [alice, bob] = [await cookieOf('alice'), await cookieOf('bob')];
+      await peer().sql('DELETE FROM aap_gateway_api_usersessionmembership');
+      const run = await home().run('sessions', 'expire', '--user', 'alice', '--yes');
+      expect([await status(alice), await status(bob), run.code]).toEqual([401, 200, 0]);
+    });
+
     test('tokens revoke --with-sessions is verified only with it', async () => {
       const args = ['tokens', 'revoke', '--user', 'dave', '--with-sessions', '--yes', '--json'];
       const first = await cookieOf('dave');
@@ -78,6 +85,26 @@ describe.skipIf(NO_REDIS !== null)('a gateway that caches sessions in Redis', ()
       const expired = await run('sessions', 'expire', '--user', 'erin', '--yes');
       expect(expired).toMatchObject({ code: 5, stdout: expect.stringContaining('Not verified') });
       expect(await status(cookie)).toBe(200);
+    });
+  });
+
+  describePeer('gateway-plain', 'that does not record the owners of sessions', (peer) => {
+    test('ends those of one user, and says so', async () => {
+      const url = `redis://:${PASSWORD}@127.0.0.1:${redis.port}/5`;
+      await peer().cacheIn(url);
+      const cookies = [(await login(peer(), 'alice')) ?? '', (await login(peer(), 'bob')) ?? ''];
+      const statuses = () =>
+        Promise.all(
+          cookies.map(async (cookie) => {
+            const answer = await peer().request(`${peer().api}me/`, null, { headers: { cookie } });
+            return answer.status;
+          }),
+        );
+      expect(await statuses()).toEqual([200, 200]);
+      const args = ['incident', 'lockdown', '--user', 'alice', '--yes'];
+      const { body } = await homeOf(peer(), { current: 'db', cache: url }).json<Paths>(...args);
+      expect(await statuses()).toEqual([401, 200]);
+      expect(body.accessPaths.find(({ path }) => path === 'sessions')).toMatchObject({ state: 'closed' });
     });
   });
 });

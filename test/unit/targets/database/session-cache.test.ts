@@ -252,6 +252,26 @@ describe.skipIf(NO_REDIS !== null)('sessions of a gateway with its cache', () =>
     expect(cached()).toEqual(['alice-1', 'alice-2', 'anonymous']);
   });
 
+  test('without a recorded owner have the owner of their entry in the cache', async () => {
+    await place.database.execute('DELETE FROM aap_gateway_api_usersessionmembership');
+    await place.session(key('anonymous'), null);
+    redis.set(`${ENGINE}${key('anonymous')}`, pickledSession(null), 60);
+    expect((await target.describe()).capabilities.sessionsUnowned).toBeUndefined();
+    expect(await usersOf({ userIds: [ALICE] })).toEqual(['alice', 'alice']);
+    expect((await usersOf({ all: true })).sort()).toEqual(['alice', 'alice', 'leaver', null].sort());
+    expect(await all(target.endSessions({ userIds: [ALICE] }))).toHaveLength(2);
+    expect(cached()).toEqual(['anonymous', 'leaver']);
+    const rows = await place.database.query<{ key: string }>('SELECT session_key AS key FROM django_session');
+    expect(rows.map((row) => row.key).sort()).toEqual([key('anonymous'), key('leaver')]);
+  });
+
+  test('belong to every selection if nothing tells their owner', async () => {
+    await place.session(key('nobody-knows'), null);
+    expect(await usersOf({ userIds: [LEAVER] })).toEqual(['leaver', null]);
+    expect(await all(target.endSessions({ userIds: [LEAVER] }))).toHaveLength(2);
+    expect(await usersOf({ all: true })).toEqual(['alice', 'alice']);
+  });
+
   test('end in the database alone where the cache does not answer, and that is said', async () => {
     const other = await place.open({ sessionCache: cacheOptions(1) });
     const { capabilities, warnings } = await checkTarget({ target: other, clock: { now: () => new Date() } });

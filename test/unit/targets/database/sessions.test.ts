@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { unseenSessions } from '../../../../src/operations/sessions/sessions.ts';
 import {
   ALICE,
   all,
@@ -82,5 +83,41 @@ describe.each(LAYOUTS)('sessions in the tables of the %s', (layout) => {
       expect(ended.sort()).toEqual(['a1', 'l1'].map(fingerprint).sort());
     });
     expect(await keys(here())).toEqual(['a2', 'over', 'unknown']);
+  });
+});
+
+describe('sessions of a gateway that nobody lists', () => {
+  let place: TestDatabase;
+  beforeAll(async () => {
+    place = await createTestDatabase('gateway');
+  });
+  afterAll(() => place.close());
+
+  const now = new Date('2026-03-04T05:00:00Z');
+  const unseen = async (userIds: readonly number[] | 'all') => {
+    const { capabilities } = await place.target.describe();
+    return await unseenSessions(place.target, { capabilities, userIds, now, latestExpiry: null });
+  };
+
+  it('may be in its cache, unless the users are deactivated', async () => {
+    expect(await unseen([ALICE])).toEqual({
+      why: expect.stringMatching(/^None is left in the database, .* from its cache until 2026-03-04T05:15Z$/),
+      until: new Date('2026-03-04T05:15:00Z'),
+    });
+    expect(await unseen([LEAVER])).toBeNull();
+    expect(await unseen([ALICE, LEAVER])).not.toBeNull();
+  });
+
+  it('may be in the table without an owner, for as long as they are used', async () => {
+    await place.session('nobody', null, -1);
+    expect((await place.target.describe()).capabilities.sessionsUnowned).toBeUndefined();
+    await place.session('anybody', null);
+    expect(await unseen([ALICE])).toEqual({
+      why: expect.stringContaining('without a recorded owner'),
+      until: null,
+    });
+    expect(await unseen([LEAVER])).toBeNull();
+    // All are selected, and so are those without an owner.
+    expect((await unseen('all'))?.until).not.toBeNull();
   });
 });
