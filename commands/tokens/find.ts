@@ -11,7 +11,7 @@ export default class TokensFind extends TokenctlCommand {
     `Reads a file, or standard input for -, and looks for token values in its lines, with any text around them. Over \
 a database connection, values are found by their hash. Over REST, each value is sent to the controller, which \
 cannot check refresh tokens. On controller 24.6.1 that leaves no trace, and is enough for the only token of its owner. \
-To tell several tokens of one owner apart, one request sets the last use: the last uses before are read first, and the \
+To tell several tokens of one owner apart, one request sets the last use: the last uses before are read first (unknown if the owner has more than 200 tokens), and the \
 audit log records the use, before and after. So a later run needs no other, and incident timeline does not take it for \
 the owner's. A dry run does not send that request, and lists the tokens that the value may be. Values are never printed, stored or logged, and are sent only to the target. Tokens are identified by id, \
 owner and fingerprint.

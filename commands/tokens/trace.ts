@@ -19,7 +19,8 @@ export default class TokensTrace extends TokenctlCommand {
 the audit log entries that name the token. By its id it also works for a deleted token. With a selection instead of an id, \
 shows up to 20 tokens.
 
-With --json, prints tokenId, token (as in tokens list; null if deleted), made and history (id, at, operation, \
+With --json, prints tokenId, token (as in tokens list; null if deleted), ownUse (the last time that \
+tokens find used it: at, run, isLast, before; null if never; before is left out if it is not known), made and history (id, at, operation, \
 actor, object, changes), ownerActivity (owner, since, count, more, last), entries (seq, at, kind, operation, \
 run, actor, result), notTold (what, why) and visibility (as in context check); with a selection, an array of these.`;
 

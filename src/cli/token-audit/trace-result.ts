@@ -54,7 +54,7 @@ function traceText(trace: TokenTrace): string {
   return `${lines.join('\n')}\n`;
 }
 
-function facts({ token, made }: TokenTrace): (readonly [name: string, value: string])[] {
+function facts({ token, made, ownUse }: TokenTrace): (readonly [name: string, value: string])[] {
   const maker = made === null ? '' : `, by ${made.actor?.username ?? 'an unknown user'}`;
   if (token === null) {
     return [
@@ -62,7 +62,17 @@ function facts({ token, made }: TokenTrace): (readonly [name: string, value: str
       ...(made === null ? [] : [['created', timeText(made.at) + maker] as const]),
     ];
   }
-  return tokenFacts(token, maker);
+  return tokenFacts(token, maker).flatMap((fact) =>
+    fact[0] === 'last used' && ownUse !== null ? [fact, ['', ownUseText(ownUse)] as const] : [fact],
+  );
+}
+
+/** What a use by this tool says about the last use that is shown above it. */
+function ownUseText({ at, isLast, before }: NonNullable<TokenTrace['ownUse']>): string {
+  const used = `tokenctl used it at ${timeText(at)} to look for a leaked token`;
+  if (isLast === false) return used;
+  const hidden = before === undefined ? 'not known' : before === null ? 'never' : timeText(before);
+  return `${isLast === null ? used : 'by tokenctl, which looked for a leaked token'}; the last use before that: ${hidden}`;
 }
 
 /** What the target lists of a token: names and values. */

@@ -185,17 +185,20 @@ function tokenItems(token: Token, uses: readonly OwnUse[]): TimelineItem[] {
   return [
     item(created, `access token ${id} created`),
     ...(byOwner ? [item(byOwner, `access token ${id} last used`)] : []),
-    ...(lastUsed && own ? [ownUseItem(token, { at: lastUsed, run: own.run })] : []),
+    ...(lastUsed && own
+      ? [ownUseItem(token, { at: lastUsed, run: own.run, isKnown: byOwner !== undefined })]
+      : []),
     item(expires, `access token ${id} expires`),
   ];
 }
 
-/** A last use by this tool: the owner did nothing then, as far as the token tells. */
+/** A last use by this tool: the owner did nothing then, as far as the token tells. It hides a use before that was not read. */
 function ownUseItem(
   { id, fingerprint }: Token,
-  { at, run }: { readonly at: Date; readonly run: string },
+  { at, run, isKnown }: { readonly at: Date; readonly run: string; readonly isKnown: boolean },
 ): TimelineItem {
-  const what = `access token ${id} used by tokenctl, which looked for a leaked token`;
+  const hidden = isKnown ? '' : '; the last use before it is not known';
+  const what = `access token ${id} used by tokenctl, which looked for a leaked token${hidden}`;
   return { at, source: 'token', who: null, what, data: { tokenId: id, fingerprint, run } };
 }
 

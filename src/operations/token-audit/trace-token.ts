@@ -4,6 +4,7 @@ import { isSameController, listOf, objectOf } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import { lastUseBefore, ownUseAt, readOwnUses } from '../revocation/own-uses.ts';
 import { lastUseDays } from '../tokens/last-use-days.ts';
 import { isRefusal } from './audit-facts.ts';
 
@@ -19,11 +20,23 @@ export interface OwnerActivity {
   readonly last: readonly Activity[];
 }
 
+/** A use of a token by this tool. */
+interface TracedUse {
+  readonly at: Date;
+  readonly run: string;
+  /** Whether the last use that the target shows is this one; null where it shows only the day. */
+  readonly isLast: boolean | null;
+  /** The last use before it; null for never, absent where that is not known. */
+  readonly before?: Date | null;
+}
+
 /** What is known of a token. */
 export interface TokenTrace {
   readonly tokenId: number;
   /** Null where it is gone, or not the caller's to see; with the day of its last use where the target does not show the time. */
   readonly token: (Token & { readonly lastUsedOn?: Date | null }) | null;
+  /** The last time that this tool used it to look for a leaked token, by the audit log; null if it never did. */
+  readonly ownUse: TracedUse | null;
   /** Its creation in the activity stream; null if it is not recorded there. */
   readonly made: Activity | null;
   /** What else the activity stream says of it, oldest first. */
@@ -78,7 +91,29 @@ export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace
       ? null
       : await told('owner_activity', () => activityOf(target, { owner, since }));
   const history = activity.filter((each) => each !== made);
-  return { tokenId, token, made, history, ownerActivity, entries, notTold };
+  const ownUse = token === null ? null : await readOwnUse(options, token);
+  return { tokenId, token, ownUse, made, history, ownerActivity, entries, notTold };
+}
+
+/** Uses of an earlier token with the same id are left out. */
+async function readOwnUse(
+  { log, description, tokenId }: TraceTokenOptions,
+  { lastUsed, created }: Token,
+): Promise<TracedUse | null> {
+  const uses = (await readOwnUses(log, description)).filter(
+    (use) => use.tokenId === tokenId && (use.created ?? created).getTime() === created.getTime(),
+  );
+  const last = uses.at(-1);
+  if (last === undefined) return null;
+  const own = lastUsed ? ownUseAt(lastUsed, uses) : undefined;
+  const use = own ?? last;
+  const before = lastUseBefore(use.usedAt, uses);
+  return {
+    at: use.usedAt,
+    run: use.run,
+    isLast: lastUsed === undefined ? null : own !== undefined,
+    ...(before !== undefined && { before }),
+  };
 }
 
 /**

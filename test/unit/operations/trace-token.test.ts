@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { traceResult } from '../../../src/cli/token-audit/trace-result.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Activity } from '../../../src/domain/token.ts';
+import { UseRecord } from '../../../src/operations/revocation/own-uses.ts';
 import { traceToken } from '../../../src/operations/token-audit/trace-token.ts';
+import { noScreen } from '../../../src/reports/tables/result.ts';
 import { fixture } from '../../support/fixture.ts';
-import { description } from '../../support/memory-target.ts';
+import { databaseDescription, description } from '../../support/memory-target.ts';
 import { token } from '../../support/tokens.ts';
 
 const alice = { id: 2, username: 'alice' };
@@ -53,6 +56,41 @@ describe('traceToken', () => {
     });
     expect(trace.ownerActivity).toMatchObject({ owner: alice, count: 2, more: false });
     expect(trace.ownerActivity?.last.map(({ id }) => id)).toEqual([1, 3]);
+  });
+
+  test('tells a use by tokenctl from one of the owner, and what it hid', async () => {
+    await using all = await world();
+    all.target.self = { ...databaseDescription(), address: all.target.self.address };
+    const found = all.target.alive.get(3);
+    if (found === undefined) throw new Error('no token');
+    const { created } = found;
+    const use = async (usedAt: Date, lastUsed?: Date | null) => {
+      const record = new UseRecord(() => Promise.resolve(all.common));
+      await record.begin({ values: 1, tokens: [{ id: 3, user: 'alice', created }] });
+      const used = { ids: [3], user: 'alice', fingerprint: 'aaaaaaaaaaaa', usedAt };
+      await record.end([{ ...used, ...(lastUsed !== undefined && { lastUsed }) }]);
+      all.target.alive.set(3, { ...found, lastUsed: usedAt });
+    };
+    const shown = async () => {
+      const text = traceResult(await all.trace(3), { kind: 'all' }).text(noScreen);
+      return /last used +(.*)\n +(.*)/.exec(await text)?.slice(1);
+    };
+    expect((await all.trace(3)).ownUse).toBeNull();
+    await use(new Date('2026-10-01T10:00:00Z'));
+    expect((await all.trace(3)).ownUse).toMatchObject({ at: new Date('2026-10-01T10:00:00Z'), isLast: true });
+    expect(await shown()).toEqual([
+      '2026-10-01T10:00:00Z',
+      'by tokenctl, which looked for a leaked token; the last use before that: not known',
+    ]);
+    await use(new Date('2026-10-02T10:00:00Z'), null);
+    expect((await shown())?.[1]).toMatch(/before that: never$/);
+    // The owner used it since.
+    all.target.alive.set(3, { ...found, lastUsed: new Date('2026-10-03T10:00:00Z') });
+    expect((await all.trace(3)).ownUse).toMatchObject({ isLast: false });
+    expect((await shown())?.[1]).toBe('tokenctl used it at 2026-10-02T10:00:00Z to look for a leaked token');
+    // A later token with the same id.
+    all.target.alive.set(3, { ...found, created: new Date('2026-10-04T10:00:00Z') });
+    expect((await all.trace(3)).ownUse).toBeNull();
   });
 
   test('gives the last of what a busy owner did, and how much it was', async () => {

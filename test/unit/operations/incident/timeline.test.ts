@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { timeline } from '../../../../src/operations/incident/timeline.ts';
+import { UseRecord } from '../../../../src/operations/revocation/own-uses.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { token } from '../../../support/tokens.ts';
 
@@ -51,6 +52,23 @@ test('what a user did and what was done about them stands in order, from all thr
       'audit_log root outcome tokens.revoke (batch)',
     ]),
   );
+});
+
+test.each([
+  [undefined, ['used by tokenctl, which looked for a leaked token; the last use before it is not known']],
+  [null, ['used by tokenctl, which looked for a leaked token']],
+  [new Date('2026-11-20T08:30:00Z'), ['last used', 'used by tokenctl, which looked for a leaked token']],
+])('a use by tokenctl is marked, and what it hid is told: %s', async (lastUsed, expected) => {
+  await using at = await estate();
+  const created = new Date('2026-11-20T08:00:00Z');
+  const record = new UseRecord(() => Promise.resolve(at.common));
+  await record.begin({ values: 1, tokens: [{ id: 1, user: 'alice', created }] });
+  const used = { ids: [1], user: 'alice', fingerprint: 'aaaaaaaaaaaa' };
+  const usedAt = new Date('2026-11-20T09:30:00Z');
+  await record.end([{ ...used, usedAt, ...(lastUsed !== undefined && { lastUsed }) }]);
+  const items = await timeline({ ...at.common, subject: { tokenId: 1 }, ...DAY });
+  const uses = items.filter(({ source, what }) => source === 'token' && what.includes('used'));
+  expect(uses.map(({ what }) => what)).toEqual(expected.map((text) => `access token 1 ${text}`));
 });
 
 test('a token tells when it was made and used, and the log what became of it', async () => {
