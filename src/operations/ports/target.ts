@@ -231,10 +231,11 @@ export interface Capabilities {
    */
   readonly sessionsCached?: true;
   /**
-   * There are sessions whose owner neither a table nor a cache tells: those of a user may be among them. A gateway records
-   * owners only since a release after the first ones, and none of sessions from before.
+   * There are sessions whose owner neither a table nor a cache tells: those of a user may be among them. The first gateways
+   * record no owners (`all`). Later ones record them whenever a session is saved, so that a session without an owner (`some`) is
+   * of no user, or from before the upgrade and not extended since.
    */
-  readonly sessionsUnowned?: true;
+  readonly sessionsUnowned?: 'all' | 'some';
   /** Tokens carry their last use (true), or can only be selected by it (false). */
   readonly lastUsed: boolean;
   /** Settings can be read and, with the rights, written. */

@@ -81,16 +81,22 @@ export async function unseenSessions(
 ): Promise<UnseenSessions | null> {
   const { capabilities, userIds, now, latestExpiry } = options;
   if (capabilities.sessionsCached !== true || !(await anyActive(target, userIds))) return null;
-  if (capabilities.sessionsUnowned === true && userIds !== 'all') {
+  if (capabilities.sessionsUnowned !== undefined && userIds !== 'all') {
+    const until = capabilities.sessionsUnowned === 'some' ? await cookieExpiry(target, now) : null;
+    const end = until === null ? '' : `, until ${minuteText(until)}`;
     return {
-      why: 'Sessions without a recorded owner exist in the database, and may be of the selected users',
-      until: null,
+      why: `Sessions without a recorded owner exist in the database, and may be of the selected users${end}`,
+      until,
     };
   }
   const until = latestExpiry ?? (await cookieExpiry(target, now));
   const cached = 'None is left in the database, but the gateway can accept ended sessions from its cache';
-  const how = until === null ? 'for up to SESSION_COOKIE_AGE' : `until ${until.toISOString().slice(0, 16)}Z`;
+  const how = until === null ? 'for up to SESSION_COOKIE_AGE' : `until ${minuteText(until)}`;
   return { why: `${cached} ${how}`, until };
+}
+
+function minuteText(at: Date): string {
+  return `${at.toISOString().slice(0, 16)}Z`;
 }
 
 async function anyActive(target: Target, userIds: PlannedSessions['userIds']): Promise<boolean> {

@@ -23,7 +23,7 @@ import { PURPOSES, requiredColumns } from './required-rights.ts';
 import { BATCH_SIZE } from './revocation.ts';
 import { missingRights } from './rights.ts';
 import type { SessionCache } from './session-cache.ts';
-import { hasUnownedSessions } from './sessions.ts';
+import { unownedSessions } from './sessions.ts';
 import { type Layout, TABLES } from './tables.ts';
 import { readTokenStorage } from './tokens.ts';
 
@@ -57,7 +57,7 @@ export async function describeDatabase(
   const sessionCache = cache && { addresses: cache.addresses, problem: await cache.problem() };
   const sessions = recognized.hasSessionOwners && mayRead(missing, 'django_session', sessionMemberships);
   const sessionsCached = layout === 'gateway' && sessionCache?.problem !== null;
-  const sessionsUnowned = sessionsCached && sessions && (await connection.read(hasUnownedSessions));
+  const sessionsUnowned = sessionsCached && sessions ? await connection.read(unownedSessions) : null;
   const may = (purpose: RightsPurpose) => missing.every((right) => right.purpose !== purpose);
   return {
     context,
@@ -74,7 +74,7 @@ export async function describeDatabase(
       authorizationCodes: mayRead(missing, authorizationCodes) && mayDelete(missing, authorizationCodes),
       sessions,
       ...(sessionsCached && { sessionsCached }),
-      ...(sessionsUnowned && { sessionsUnowned }),
+      ...(sessionsUnowned !== null && { sessionsUnowned }),
       lastUsed: true,
       settings: mayRead(missing, settings),
       settingsHold: recognized.isServiceDatabase ? 'at_once' : SETTINGS_HOLD[layout],

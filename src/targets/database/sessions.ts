@@ -288,14 +288,19 @@ function readSessionPage(
   );
 }
 
-/** Whether a gateway has sessions that have not expired and whose owner is not recorded. */
-export async function hasUnownedSessions(database: Queryable): Promise<boolean> {
-  const [row] = await database.query<{ found: boolean }>(
-    `SELECT EXISTS (SELECT FROM django_session s
-       LEFT JOIN ${TABLES.gateway.sessionMemberships} m ON m.session_id = s.session_key
-       WHERE s.expire_date > now() AND m.user_id IS NULL) AS found`,
+/**
+ * Whether a gateway has sessions that have not expired and whose owner is not recorded: all of them where it records no owners,
+ * as the first releases of 2.5, or some. Null if it has none.
+ */
+export async function unownedSessions(database: Queryable): Promise<'all' | 'some' | null> {
+  const { sessionMemberships } = TABLES.gateway;
+  const [row] = await database.query<{ found: boolean; recorded: boolean }>(
+    `SELECT EXISTS (SELECT FROM django_session s LEFT JOIN ${sessionMemberships} m ON m.session_id = s.session_key
+         WHERE s.expire_date > now() AND m.user_id IS NULL) AS found,
+       EXISTS (SELECT FROM ${sessionMemberships}) AS recorded`,
   );
-  return row?.found ?? false;
+  if (row?.found !== true) return null;
+  return row.recorded ? 'some' : 'all';
 }
 
 /** Deletes sessions and their memberships in one statement, and returns the keys of those that were not locked. */

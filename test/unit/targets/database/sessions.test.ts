@@ -108,7 +108,7 @@ describe('sessions of a gateway that nobody lists', () => {
     expect(await unseen([ALICE, LEAVER])).not.toBeNull();
   });
 
-  it('may be in the table without an owner, for as long as they are used', async () => {
+  it('may be in the table without an owner, without end if none is recorded', async () => {
     await place.session('nobody', null, -1);
     expect((await place.target.describe()).capabilities.sessionsUnowned).toBeUndefined();
     await place.session('anybody', null);
@@ -117,6 +117,12 @@ describe('sessions of a gateway that nobody lists', () => {
       until: null,
     });
     expect(await unseen([LEAVER])).toBeNull();
+    // Where owners are recorded, a session without one was not saved since that began.
+    await place.session('of-leaver', LEAVER);
+    expect(await unseen([ALICE])).toEqual({
+      why: expect.stringMatching(/without a recorded owner .* until 2026-03-04T05:15Z$/),
+      until: new Date('2026-03-04T05:15:00Z'),
+    });
     // All are selected, and so are those without an owner.
     expect((await unseen('all'))?.until).not.toBeNull();
   });
