@@ -9,7 +9,8 @@ export default class JobsRun extends TokenctlCommand {
 
   static override description =
     `Never runs at the same time as a scheduled run of the job, in any replica. Does what the configuration says, \
-without confirmation; a job with dryRun: true stays a dry run.
+without confirmation; a job with dryRun: true stays a dry run. With --context (a context, a list or a group) it runs \
+only in those of the job's contexts.
 
 With --json each row has job, run, dryRun, state, seconds and summary. If a run fails, exits with the code of its error.`;
 
@@ -38,7 +39,10 @@ With --json each row has job, run, dryRun, state, seconds and summary. If a run 
     const { ranResult } = await import('../../src/cli/output/job-view.ts');
     const dryRun = flags['dry-run'] === true;
     return ranResult(
-      await runManually({ runtime, name: args.job, dryRun, version: this.config.version, notify }),
+      await runManually({
+        ...{ runtime, name: args.job, dryRun, version: this.config.version, notify },
+        within: flags.context,
+      }),
     );
   }
 }

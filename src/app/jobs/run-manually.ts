@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { expandGroups } from '../../config/contexts.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RunSummary } from '../../operations/ports/scheduler.ts';
 import { runNow } from '../../scheduler/execute.ts';
@@ -16,6 +17,8 @@ export interface RunManuallyOptions {
   readonly runtime: Runtime;
   /** A name of the configuration, for all of its contexts, or that with `@` and one of them. */
   readonly name: string;
+  /** Only these of its contexts, as `--context` names them: one, a comma-separated list, or a group. All by default. */
+  readonly within?: string | undefined;
   /** Changes nothing, whatever the configuration says. */
   readonly dryRun: boolean;
   readonly version: string;
@@ -62,7 +65,7 @@ export async function runManually(options: RunManuallyOptions): Promise<readonly
       notifiers: recipients.notifiers,
     };
     const ran: ManualRun[] = [];
-    for (const job of selectJobs(scheduledJobs(work), name)) {
+    for (const job of selectJobs(scheduledJobs(work), options)) {
       if (interruption.signal.aborted) break;
       const event = await runNow(job, {
         store,
@@ -84,6 +87,16 @@ export async function runManually(options: RunManuallyOptions): Promise<readonly
   }
 }
 
+/** A job without contexts, as of the audit log, runs in none. */
+function isWithin({ name }: ScheduledJob, within: string, { configuration }: Runtime): boolean {
+  const context = /@(.*)$/.exec(name)?.[1];
+  const contexts = expandGroups(
+    configuration,
+    within.split(',').map((each) => each.trim()),
+  );
+  return context === undefined || contexts.includes(context);
+}
+
 function ranJob({ job: { name, dryRun }, claim, state, seconds, summary, error }: RunEnded): ManualRun {
   return { job: name, run: claim.run, dryRun, state, seconds, summary, error };
 }
@@ -93,9 +106,18 @@ function asDryRun(configuration: Runtime['configuration']): Runtime['configurati
   return { ...configuration, jobs: Object.fromEntries(jobs) as typeof configuration.jobs };
 }
 
-function selectJobs(jobs: readonly ScheduledJob[], name: string): readonly ScheduledJob[] {
-  const found = jobs.filter((job) => matchesJob(job.name, name));
+function selectJobs(
+  jobs: readonly ScheduledJob[],
+  { name, within, runtime }: RunManuallyOptions,
+): readonly ScheduledJob[] {
+  const named = jobs.filter((job) => matchesJob(job.name, name));
+  const found = named.filter((job) => within === undefined || isWithin(job, within, runtime));
   if (found.length > 0) return found;
+  if (named.length > 0) {
+    throw new TokenctlError('not_found', `The job "${name}" does not run in the context "${within}"`, {
+      hint: `It runs as: ${named.map((job) => job.name).join(', ')}.`,
+    });
+  }
   const known = jobs.map((job) => job.name);
   throw new TokenctlError('not_found', `No job named "${name}"`, {
     hint: known.length === 0 ? 'Add jobs to the configuration.' : `Use one of: ${known.join(', ')}.`,

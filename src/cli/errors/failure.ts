@@ -19,11 +19,18 @@ export interface Failure {
 const LABEL = 'Error';
 const DEBUG_HINT = 'Run the command again with TOKENCTL_DEBUG=1 and report the bug with that output.';
 
+/** A bug in one of several contexts. Its message has the failures of all of them, without the message of the bug. */
+export class BugInContexts extends TokenctlError {
+  constructor(message: string, contexts: readonly string[], cause: unknown) {
+    super('partly_done', message, { cause, details: { contexts } });
+  }
+}
+
 /**
  * Translates any thrown value. An unexpected error is reported as a bug without its message, which may contain a secret.
  */
 export function failureOf(error: unknown): Failure {
-  if (error instanceof TokenctlError) {
+  if (error instanceof TokenctlError && !(error instanceof BugInContexts)) {
     const inManagementWords = error instanceof ManagementError;
     return {
       label: inManagementWords ? ManagementError.label : LABEL,
@@ -36,13 +43,14 @@ export function failureOf(error: unknown): Failure {
   }
   const mistake = error instanceof CLIError ? usageMistake(error) : undefined;
   if (mistake !== undefined) return failureOf(mistake);
+  const isInContexts = error instanceof BugInContexts;
   return {
     label: LABEL,
     exit: exitCodes.bug,
     code: 'bug',
-    message: `Bug in tokenctl: unexpected ${errorName(error)}.`,
+    message: isInContexts ? sentence(error.message) : `Bug in tokenctl: unexpected ${errorName(error)}.`,
     hint: DEBUG_HINT,
-    details: undefined,
+    details: isInContexts ? error.details : undefined,
   };
 }
 

@@ -92,25 +92,44 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
   await confirmation.confirm({ plan: text, act: `lock down ${plan.selection}`, ...answerFor(plan) });
   const rescue = rescueFile === null ? null : await createRescueToken({ runtime, flags, file: rescueFile });
   const working = rescue?.runtime ?? runtime;
-  // What is kept is another credential now.
-  const agreed =
-    rescue === null
-      ? plan
-      : { ...(await planWith(working, { count: false, mayLockOut: false })), incident: plan.incident };
-  const change = await working.change(flags);
-  const progress = runtime.progress('Revoking');
-  const files = snapshotFiles(join(stateFolder(runtime.environment), 'incidents'));
-  const done = await lockDown({ ...change, plan: agreed, files, onProgress: progress.step }).finally(
-    progress.end,
+  return await inTurn(request.order.turns, description.address, async (isAgain) => {
+    // What is kept is another credential now, or another context has locked down this controller.
+    const agreed =
+      rescue === null && !isAgain
+        ? plan
+        : { ...(await planWith(working, { count: isAgain, mayLockOut: isAgain })), incident: plan.incident };
+    const already = isAgain && flags.for === undefined ? await heldIncident(working, agreed) : null;
+    if (already !== null) return heldResult(agreed, already, description);
+    const change = await working.change(flags);
+    const progress = runtime.progress('Revoking');
+    const files = snapshotFiles(join(stateFolder(runtime.environment), 'incidents'));
+    const done = await lockDown({ ...change, plan: agreed, files, onProgress: progress.step }).finally(
+      progress.end,
+    );
+    await tellOfDue(runtime);
+    const result = lockdownResult(done, agreed, await working.description());
+    const saved = await rescueText(rescue);
+    return {
+      ...result,
+      json: { ...done, ...rescueJson(rescue) },
+      text: () => resultText(done, agreed) + saved,
+    };
+  });
+}
+
+/** Works on one controller after the other contexts of the same address, so that an incident is opened once. */
+async function inTurn<T>(
+  turns: Map<string, Promise<unknown>>,
+  address: string,
+  work: (isAgain: boolean) => Promise<T>,
+): Promise<T> {
+  const before = turns.get(address);
+  const mine = Promise.resolve(before).then(() => work(before !== undefined));
+  turns.set(
+    address,
+    mine.catch(() => undefined),
   );
-  await tellOfDue(runtime);
-  const result = lockdownResult(done, agreed, await working.description());
-  const saved = await rescueText(rescue);
-  return {
-    ...result,
-    json: { ...done, ...rescueJson(rescue) },
-    text: () => resultText(done, agreed) + saved,
-  };
+  return await mine;
 }
 
 /** What to type: the name of the one user or application, or else the number of access tokens. */
@@ -262,6 +281,8 @@ export interface LockdownOrder {
   readonly measures: Measures;
   /** The id for a new incident in several contexts. */
   readonly sharedId: string;
+  /** The work at each address, for contexts that share one. */
+  readonly turns: Map<string, Promise<unknown>>;
 }
 
 /**
@@ -271,7 +292,7 @@ export interface LockdownOrder {
  */
 export function lockdownOrder(flags: LockdownFlags): LockdownOrder {
   const scope = scopeFrom(flags);
-  return { scope, measures: measuresFrom(flags, scope), sharedId: newIncidentId() };
+  return { scope, measures: measuresFrom(flags, scope), sharedId: newIncidentId(), turns: new Map() };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Amount, type Listing, listing, type Report, type Result } from '../../reports/tables/result.ts';
 import { countText, numberText, type Tone } from '../../reports/tables/text.ts';
-import { type Failure, failureOf, failureToJson } from '../errors/failure.ts';
+import { BugInContexts, type Failure, failureOf, failureToJson } from '../errors/failure.ts';
 
 /** How a command ended in one context: with a result or with an error. */
 export interface ContextOutcome {
@@ -28,7 +28,8 @@ const GO_ON = 'Run the same command again to finish. It skips what is done.';
 
 /**
  * The failure that names the contexts in which a command did not complete; undefined if it completed everywhere. It has
- * the error code that all contexts share, otherwise `partly_done`. `interrupted` and `findings` keep their codes. A user
+ * the error code that all contexts share, otherwise `partly_done`. `interrupted` and `findings` keep their codes, and a bug
+ * in one context is a bug. A user
  * or an application that only some contexts have is not a failure.
  *
  * @param errors The errors by context.
@@ -44,25 +45,26 @@ export function multiContextFailure(
     .filter(({ error }) => error !== undefined && !(isFound && isNotFound(error)))
     .map(({ context, error }) => ({ context, error, failure: failureOf(error) }));
   if (failures.length === 0) return undefined;
-  const codes = new Set(
-    failures.map(({ error }) => (error instanceof TokenctlError ? error.code : 'partly_done')),
-  );
-  const [only] = codes;
-  const stays = codes.size === 1 && (only === 'findings' || only === 'interrupted' || everywhere);
-  const code = codes.has('interrupted') ? 'interrupted' : stays && only !== undefined ? only : 'partly_done';
   const lines = failures.map(({ context, failure: { message, hint } }) => {
     return `  ${context}: ${message}${hint === undefined ? '' : ` ${hint}`}`;
   });
+  const failed = failures.map(({ context }) => context);
+  const cause = new AggregateError(failures.map(({ error }) => error));
+  const notCompleted = (what: string) =>
+    `${what} in ${failures.length} of ${countText(contexts.length, 'context')}:\n${lines.join('\n')}`;
+  const codes = new Set(failures.flatMap(({ failure }) => (failure.code === 'bug' ? [] : [failure.code])));
+  if (failures.some(({ failure }) => failure.code === 'bug')) {
+    return new BugInContexts(notCompleted('Not completed'), failed, cause);
+  }
+  const [only] = codes;
+  const stays = codes.size === 1 && (only === 'findings' || only === 'interrupted' || everywhere);
+  const code = codes.has('interrupted') ? 'interrupted' : stays && only !== undefined ? only : 'partly_done';
   const what = code === 'findings' ? 'Findings' : 'Not completed';
-  return new TokenctlError(
-    code,
-    `${what} in ${failures.length} of ${countText(contexts.length, 'context')}:\n${lines.join('\n')}`,
-    {
-      ...(changes && code !== 'findings' && !failures.every(isStuck) && { hint: GO_ON }),
-      cause: new AggregateError(failures.map(({ error }) => error)),
-      details: { contexts: failures.map(({ context }) => context) },
-    },
-  );
+  return new TokenctlError(code, notCompleted(what), {
+    ...(changes && code !== 'findings' && !failures.every(isStuck) && { hint: GO_ON }),
+    cause,
+    details: { contexts: failed },
+  });
 }
 
 /** Whether the same command would find the same again in a context: its own hint then says what to do instead. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { failureOf } from '../../../src/cli/errors/failure.ts';
 import { hintForPaths } from '../../../src/cli/incident/incident-text.ts';
 import { multiContextFailure } from '../../../src/cli/multi-context/context-outcomes.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
@@ -61,4 +62,17 @@ test('several contexts are told to run it again only where that may finish the w
   expect(
     hint(stuck, new TokenctlError('target_unreachable', 'Gone', { hint: 'Check the address.' })),
   ).toMatch(/^Run the same command again/);
+});
+
+test('a bug in one of several contexts is a bug, which the others do not hide', () => {
+  const errors = new Map<string, unknown>([
+    ['s1', new TypeError('secret')],
+    ['s2', new TokenctlError('interrupted', 'Interrupted')],
+  ]);
+  const failure = failureOf(multiContextFailure(errors, { contexts: ['s1', 's2', 's3'], changes: true }));
+  expect(failure).toMatchObject({ exit: 1, code: 'bug', details: { contexts: ['s1', 's2'] } });
+  expect(failure.message).toMatch(
+    /^Not completed in 2 of 3 contexts:\n {2}s1: Bug in tokenctl: unexpected TypeError/,
+  );
+  expect(JSON.stringify(failure)).not.toContain('secret');
 });

@@ -388,3 +388,51 @@ test('a lockdown of eight over REST: six are locked down as far as can be checke
   const lifted = await place.run(['incident', 'status', '--context', 'prod']);
   expect(lifted.stdout).not.toContain('locked down\n');
 }, 120_000);
+
+test('two contexts of one controller open an incident once', async () => {
+  const place = home();
+  const file = join(place.folder, '.config/tokenctl/tokenctl.yaml');
+  const twin = `  twin: { url: "${services()[0]?.url}", token: { file: "${join(place.folder, 's1.token')}" } }\n`;
+  writeFileSync(file, readFileSync(file, 'utf8').replace('contexts:\n', `contexts:\n${twin}`));
+  const { value } = await place.json([
+    'incident',
+    'lockdown',
+    '--user',
+    'bob',
+    '--context',
+    's1,twin',
+    '--yes',
+  ]);
+  const results = value.contexts.map(
+    (each: { result: { result: string; run: string | null } }) => each.result,
+  );
+  expect(results).toMatchObject([{ result: 'locked' }, { result: 'locked' }]);
+  const opened = readFileSync(place.log, 'utf8')
+    .split('\n')
+    .filter((line) => /"operation":"incident.lockdown"/.test(line) && /"step":"operation"/.test(line))
+    .filter((line) => /"kind":"intent"/.test(line));
+  expect(opened).toHaveLength(1);
+  const lift = await place.run([
+    'incident',
+    'lift',
+    value.contexts[0].result.incident,
+    '--context',
+    's1',
+    '--yes',
+  ]);
+  expect(lift).toMatchObject({ code: 0 });
+});
+
+test('a job runs by hand in those of its contexts that --context names', async () => {
+  const place = home(GROUPS);
+  const file = join(place.folder, '.config/tokenctl/tokenctl.yaml');
+  const job = '  sweep: { job: token-audit, contexts: [s1, s2, s3] }\n';
+  writeFileSync(file, `${readFileSync(file, 'utf8')}jobs:\n${job}`);
+  const ran = async (...args: readonly string[]) =>
+    (await place.json(['jobs', 'run', 'sweep', ...args])).value.map(({ job }: { job: string }) => job);
+  expect(await ran('--context', 's2')).toEqual(['sweep@s2']);
+  expect(await ran('--context', 'east')).toEqual(['sweep@s1', 'sweep@s2']);
+  const other = await place.run(['jobs', 'run', 'sweep', '--context', 's5']);
+  expect(other.code).toBe(2);
+  expect(other.stderr).toContain('The job "sweep" does not run in the context "s5"');
+});
