@@ -29,7 +29,11 @@ export class Estates {
   /** Makes a template with that many tokens. */
   async fill(name: string, size: EstateSize): Promise<void> {
     await this.#admin.query(`CREATE DATABASE ${name}`);
-    const database = await openPostgres({ url: new Secret(this.url(name)), applicationName: 'bench' });
+    const database = await openPostgres({
+      url: new Secret(this.url(name)),
+      applicationName: 'bench',
+      responseTimeout: 600_000,
+    });
     await makeTables(database, Estates.layout);
     await fillEstate(database, size);
     await database.execute('VACUUM ANALYZE');
