@@ -58,7 +58,7 @@ Exit code 3: there are findings at or above --fail-on.`;
     list: boolean({ summary: 'Show one table of all findings.', exclusive: ['csv'] }),
     limit: count({ summary: 'Show at most this many findings of each rule. Default: 5.', helpValue: 'N' }),
     'last-used': boolean({
-      summary: 'Show when tokens were last used, also over REST (the day, for up to 1,000 tokens).',
+      summary: 'Show when tokens were last used, also over REST (the day, for up to 10,000 tokens).',
     }),
     output: string({ summary: 'Write the report to this file and print a summary.', helpValue: 'FILE' }),
     summary: boolean({

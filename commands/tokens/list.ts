@@ -21,7 +21,7 @@ widens it. In names, * stands for any characters and ? for one; put a backslash 
 docs/policy.md).
 
 The REST API of a controller selects by the last use, but does not show it. --last-used, or the column or order \
-last_used, reads the day for up to 1,000 tokens, with some requests for each day that occurs.
+last_used, reads the day for up to 10,000 tokens, with about two requests for each day on which one of them was last used.
 
 With --json, prints an array with one token per line: id, user (id, username; null if the owner was deleted), \
 application (id, name; null for a personal access token), scope, description, created, expires, lastUsed (null \

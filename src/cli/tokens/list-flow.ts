@@ -5,7 +5,7 @@ import type { Selection } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import { lastUseDays, MAX_LAST_USES } from '../../operations/tokens/last-use-days.ts';
 import { type Listing, listing } from '../../reports/tables/result.ts';
-import { numberText } from '../../reports/tables/text.ts';
+import { countText, numberText } from '../../reports/tables/text.ts';
 import { type ListedToken, tokenColumnNames, tokenListing } from '../../reports/tables/token-view.ts';
 import { notingLimit, writeNotice } from '../output/streams.ts';
 import { type FindingFlags, selectTokens } from './token-selection.ts';
@@ -145,11 +145,18 @@ async function* withLastUse(
   } else yield* read(runtime, limited(sortedFirst, limit));
 }
 
+/** Reading the last use of more tokens takes so long that it is said. */
+const MANY = 200;
+
 async function* read(runtime: Runtime, tokens: AsyncIterable<Token>): AsyncIterable<ListedToken> {
   const held: Token[] = [];
   for await (const token of tokens) {
     // One more than can be read, which is refused.
     if (held.push(token) > MAX_LAST_USES) break;
+  }
+  if (held.length > MANY) {
+    const much = countText(Math.min(held.length, MAX_LAST_USES), 'token');
+    writeNotice(`Reading the last use of ${much}, which this target only selects by. This can take minutes.`);
   }
   const days = await lastUseDays(await runtime.target(), { tokens: held, now: runtime.clock.now() });
   for (const token of held) {

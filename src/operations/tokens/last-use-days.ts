@@ -4,14 +4,17 @@ import type { Target } from '../ports/target.ts';
 
 const DAY_MS = 86_400_000;
 
-/** The most tokens whose last use is read: about one request for each day on which one of them was last used, twice. */
-export const MAX_LAST_USES = 1000;
+/**
+ * The most tokens whose last use is read. It takes about two requests for each day on which one of them was last used, and a
+ * dozen for each two hundred tokens: some thousand requests for a controller that is some years old.
+ */
+export const MAX_LAST_USES = 10_000;
 
 /**
  * The days (midnight UTC) on which tokens were last used, by id; null for never. For a target that does not show the last
  * use, but selects tokens by it: the time is halved until a day is left. Uses no token.
  *
- * @throws TokenctlError `usage` for more than a thousand tokens; `unsupported` for a target without such a filter; and
+ * @throws TokenctlError `usage` for more than ten thousand tokens; `unsupported` for a target without such a filter; and
  * whatever else the target throws.
  */
 export async function lastUseDays(
@@ -21,7 +24,7 @@ export async function lastUseDays(
   if (tokens.length > MAX_LAST_USES) {
     throw new TokenctlError(
       'usage',
-      `The last use is read for at most ${MAX_LAST_USES} tokens over REST, one day after the other`,
+      `The last use of more than ${MAX_LAST_USES.toLocaleString('en-US')} tokens is not read over REST`,
       { hint: 'Narrow the selection, add --limit, or use a database context.' },
     );
   }

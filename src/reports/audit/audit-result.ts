@@ -107,8 +107,7 @@ export async function* tableReport(
     for (const group of groups) {
       yield gap + groupHeading(group, screen);
       const shown = await withLastUses(group.shown, lastUses);
-      const isSaid = group.count > 1 && group.common !== null;
-      const lines = tableLines(ruleListing(shown, isSaid), {
+      const lines = tableLines(ruleListing(shown, isOneSentence(shown)), {
         ...screen,
         width: screen.width - GROUP_INDENT.length,
       });
@@ -170,6 +169,21 @@ function groupHeading({ rule, severity, count, common }: RuleGroup, screen: Scre
     heading +
     indented(onScreen(`${printable.value(text)}\n`, { ...screen, width: screen.width - GROUP_INDENT.length }))
   );
+}
+
+/** A message without the owner and the numbers, which other columns show of a token. */
+function sentenceOf({ subject, message }: Finding): string {
+  if (subject.kind !== 'token') return message;
+  const owner = subject.token.user?.username ?? '';
+  const nameless = owner === '' ? message : message.replaceAll(owner, '…');
+  return nameless.replaceAll(/\d+/g, '…');
+}
+
+/** Whether several findings say the same but for what other columns show. */
+export function isOneSentence([first, ...others]: readonly Finding[]): boolean {
+  if (first === undefined || others.length === 0) return false;
+  const sentence = sentenceOf(first);
+  return others.every((other) => sentenceOf(other) === sentence);
 }
 
 /** What is said of all of several findings; null where it differs. */

@@ -7,7 +7,7 @@ import type { Bar, TokenStatistics } from '../../domain/token-statistics.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { html, htmlStyle } from '../html.ts';
 import { countText, numberText, timeText } from '../tables/text.ts';
-import { commonMessage, type LastUseReader, Worst, withLastUses } from './audit-result.ts';
+import { commonMessage, isOneSentence, type LastUseReader, Worst, withLastUses } from './audit-result.ts';
 import { ruleListing } from './json-report.ts';
 
 /** So many findings are listed; the page must open in a browser, however many there are. */
@@ -123,7 +123,7 @@ function ruleFindings(rule: RuleName, findings: readonly Finding[]): string {
   const { finds } = rules[rule].help;
   const severity = findings[0]?.severity ?? 'low';
   const common = commonMessage(findings);
-  const { columns } = ruleListing(findings, common !== null);
+  const { columns } = ruleListing(findings, isOneSentence(findings));
   const shown = columns.filter(
     (column) => column.only !== 'unlessEmpty' || findings.some((finding) => column.cell(finding) !== ''),
   );

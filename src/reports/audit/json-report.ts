@@ -132,7 +132,7 @@ export function findingListing(rows: AsyncIterable<Finding>): Listing<Finding> {
 /**
  * Findings of one rule as rows of a table.
  *
- * @param isSaid Whether the message is the same for all and said above them.
+ * @param isSaid Whether the message says no more than the heading above them and the other columns.
  */
 export function ruleListing(rows: readonly Finding[], isSaid: boolean): Listing<Finding> {
   return listing<Finding>({
@@ -146,7 +146,7 @@ export function ruleListing(rows: readonly Finding[], isSaid: boolean): Listing<
         whole: true,
       },
       { name: 'application', cell: ({ subject }) => applicationOf(subject)?.name ?? '', only: 'unlessEmpty' },
-      ...['scope', 'expires', 'last_used'].map((name) => ({
+      ...['scope', 'created', 'expires', 'last_used'].map((name) => ({
         ...ofToken(name),
         only: 'unlessEmpty' as const,
       })),

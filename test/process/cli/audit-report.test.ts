@@ -241,7 +241,7 @@ describe('the findings of the page', () => {
     const page = await text(htmlReport(await audit(target), context));
     expect(page).toMatch(/<h3><span class="severity critical">critical<\/span> owner-inactive /);
     expect(page).toMatch(
-      /<th>subject<\/th><th>user<\/th><th>application<\/th><th>scope<\/th><th>expires<\/th><th>last used<\/th>/,
+      /<th>subject<\/th><th>user<\/th><th>application<\/th><th>scope<\/th><th>created<\/th><th>expires<\/th><th>last used<\/th>/,
     );
     const owners = page.slice(page.indexOf('<h2>Owners</h2>'), page.indexOf('<h2>Findings</h2>'));
     expect(owners.indexOf('>worse<')).toBeGreaterThan(0);
@@ -270,7 +270,7 @@ describe('table and CSV', () => {
       /^critical {2}owner-inactive: 12 findings\n {2}An access token of a deactivated user\. Its owner /,
     );
     expect(first.split('\n')).toHaveLength(7);
-    expect(first).toMatch(/\n {2}SUBJECT +USER +SCOPE +EXPIRES/);
+    expect(first).toMatch(/\n {2}SUBJECT +USER +SCOPE +CREATED +EXPIRES/);
     expect(first.match(/is deactivated/g)).toHaveLength(1);
     expect(first.trimEnd().split('\n').at(-1)).toBe('  and 9 more');
     expect(all).not.toContain('write-scope: ');
@@ -289,7 +289,7 @@ describe('table and CSV', () => {
       target.alive.set(id, token({ id, user: { id: 6, username: 'gone' } }));
     const all = await text(tableReport(await audit(target), noScreen, { limit: 2 }));
     const [first = ''] = all.split('\n\n');
-    expect(first).toMatch(/\n {2}An access token of a deactivated user\.\n {2}SUBJECT .* FINDING\n/);
+    expect(first).toMatch(/\n {2}An access token of a deactivated user\.\n {2}SUBJECT .* LAST_USED\n/);
   });
 
   test('a severity leaves findings out, and counts all', async () => {

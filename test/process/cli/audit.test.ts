@@ -73,7 +73,7 @@ describe('tokens audit', () => {
     const table = (await run(['tokens', 'audit', '--rule', 'write-scope', '--limit', '2', '--last-used']))
       .stdout;
     expect(table).toMatch(/^low {2}write-scope: \d+ findings\n/);
-    expect(table).toMatch(/\n {2}SUBJECT +USER +(APPLICATION +)?SCOPE +EXPIRES +LAST_USED\n/);
+    expect(table).toMatch(/\n {2}SUBJECT +USER +(APPLICATION +)?SCOPE +CREATED +EXPIRES +LAST_USED\n/);
     expect(table).toContain(`\n  and ${(one.found - 2).toLocaleString('en-US')} more\n`);
     expect((await run(['tokens', 'audit'])).stdout).toMatch(
       /^critical {2}owner-inactive: [\s\S]*\nNot shown: \d+ findings/,
