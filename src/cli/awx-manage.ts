@@ -58,7 +58,7 @@ export async function managementRevocation(request: ManagementRevocation): Promi
   };
   const report = await revokeTokens({ ...change, plan, ...(json ? {} : { onOutcome }) });
   await lines.end();
-  return quietly(revocationResult(report));
+  return quietly(revocationResult(report, plan));
 }
 
 /** The management commands work on all tokens. */
@@ -268,7 +268,7 @@ export async function managementCleanup({ runtime, flags, json }: ManagementClea
   }
   const cleanup = await cleanupTokens({ ...(await runtime.change(flags)), plan });
   print((kind) => cleanup.byKind[kind].deleted);
-  return quietly(cleanupResult(cleanup));
+  return quietly(cleanupResult(cleanup, plan));
 }
 
 function linesFor(deleted: (kind: CleanupKind) => number): readonly string[] {
@@ -304,7 +304,7 @@ export async function managementExpiry({ runtime, flags }: ManagementExpiry): Pr
           ...{ description, dryRun: false },
           unseen: await unseenOf(plan, { target, description, clock: runtime.clock }),
         })
-      : sessionExpiryResult(await expireSessions({ ...(await runtime.change(flags)), plan }));
+      : sessionExpiryResult(await expireSessions({ ...(await runtime.change(flags)), plan }), plan);
   return { ...report, text: () => '' };
 }
 

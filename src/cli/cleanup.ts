@@ -8,7 +8,7 @@ import {
   planCleanup,
 } from '../operations/cleanup/plan-cleanup.ts';
 import type { TargetDescription } from '../operations/ports/target.ts';
-import { type Report, report } from '../reports/tables/result.ts';
+import { type NotMade, type Report, report } from '../reports/tables/result.ts';
 import { countText, numberText, printable } from '../reports/tables/text.ts';
 import type { Confirmation } from './confirmation.ts';
 import { unfinishedWork } from './errors/failure.ts';
@@ -42,7 +42,7 @@ export async function cleanupFlow({ runtime, confirmation, flags }: CleanupReque
     act: `delete ${countText(plan.total, 'row')}`,
     type: String(plan.total),
   });
-  return cleanupResult(await cleanupTokens({ ...(await runtime.change(flags)), plan }));
+  return cleanupResult(await cleanupTokens({ ...(await runtime.change(flags)), plan }), plan);
 }
 
 async function planFor(runtime: Runtime, flags: CleanupRequest['flags']): Promise<CleanupPlan> {
@@ -86,9 +86,8 @@ export function cleanupPlanResult(
   plan: CleanupPlan,
   { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
 ): Report {
-  const { ids: _ids, ...counted } = plan;
   return report({
-    json: { dryRun, plan: counted },
+    json: { dryRun, plan: planToJson(plan), ...NOT_CLEANED },
     amount: { what: 'row', planned: plan.total, done: 0, dryRun },
     text: () => cleanupPlanText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
     failure: incomplete(plan),
@@ -103,12 +102,30 @@ function incomplete({ notSeen }: Pick<CleanupPlan, 'notSeen'>): TokenctlError | 
   });
 }
 
-/** The result of a cleanup; the JSON is the `CleanupReport`. */
-export function cleanupResult(cleanup: CleanupReport): Report {
+function planToJson({ ids: _ids, ...counted }: CleanupPlan): object {
+  return counted;
+}
+
+const NOT_CLEANED: NotMade<CleanupReport> = {
+  byKind: null,
+  planned: null,
+  deleted: null,
+  kept: null,
+  limited: null,
+  notPossible: null,
+  notSeen: null,
+  interrupted: null,
+  stopped: null,
+  run: null,
+  seconds: null,
+};
+
+/** The result of a cleanup, with its plan. */
+export function cleanupResult(cleanup: CleanupReport, plan: CleanupPlan): Report {
   const { planned, deleted, interrupted, stopped } = cleanup;
   const kinds = cleanupKinds.map((kind) => cleanup.byKind[kind]);
   return report({
-    json: cleanup,
+    json: { dryRun: false, plan: planToJson(plan), ...cleanup },
     amount: { what: 'row', planned, done: deleted },
     text: () => cleanupText(cleanup),
     failure:

@@ -86,9 +86,9 @@ export async function createRescueToken(options: {
   });
 }
 
-/** The created token as JSON; nothing without one. */
-export function rescueJson(rescue: Rescue | null): { readonly rescueToken?: object } {
-  return rescue === null ? {} : { rescueToken: { tokenId: rescue.tokenId, file: rescue.file } };
+/** The created token as JSON; null without one. */
+export function rescueJson(rescue: Rescue | null): { readonly rescueToken: object | null } {
+  return { rescueToken: rescue === null ? null : { tokenId: rescue.tokenId, file: rescue.file } };
 }
 
 /** Where the token is and how to use it from now on, as finished lines; empty without one. */

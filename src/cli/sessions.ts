@@ -10,7 +10,7 @@ import {
   type SessionExpiryReport,
 } from '../operations/sessions/expire-sessions.ts';
 import { type UnseenSessions, unseenSessions } from '../operations/sessions/sessions.ts';
-import { type Listing, listing, type Report, report } from '../reports/tables/result.ts';
+import { type Listing, listing, type NotMade, type Report, report } from '../reports/tables/result.ts';
 import { countText, dayText, numberText, printable, timeText } from '../reports/tables/text.ts';
 import type { Confirmation } from './confirmation.ts';
 import { unfinishedWork } from './errors/failure.ts';
@@ -64,7 +64,7 @@ export async function sessionExpiryFlow(request: SessionExpiryRequest): Promise<
     act: `end ${countText(count, 'session')}`,
     type: String(count),
   });
-  return sessionExpiryResult(await expireSessions({ ...(await runtime.change(flags)), plan }));
+  return sessionExpiryResult(await expireSessions({ ...(await runtime.change(flags)), plan }), plan);
 }
 
 async function planFor(runtime: Runtime, users: readonly string[] | undefined): Promise<SessionExpiryPlan> {
@@ -103,7 +103,7 @@ export function sessionPlanResult(
   const failure =
     unseen === null || dryRun ? undefined : new TokenctlError('partly_done', `Not checked: ${unseen.why}`);
   return report({
-    json: { dryRun, plan, unseen: unseen?.why ?? null },
+    json: { dryRun, plan, ...NOT_ENDED, unseen: unseen?.why ?? null },
     amount: { what: 'session', planned: plan.sessions.count, done: 0, dryRun },
     text: () =>
       sessionPlanText(plan, description) + others + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
@@ -122,11 +122,25 @@ export function unseenOf(
   });
 }
 
-/** The result of ending sessions; the JSON is the `SessionExpiryReport`. */
-export function sessionExpiryResult(expiry: SessionExpiryReport): Report {
+const NOT_ENDED: NotMade<SessionExpiryReport> = {
+  planned: null,
+  ended: null,
+  stillAlive: null,
+  begunSince: null,
+  unseen: null,
+  cachedUntil: null,
+  verified: null,
+  interrupted: null,
+  stopped: null,
+  run: null,
+  seconds: null,
+};
+
+/** The result of ending sessions, with its plan. */
+export function sessionExpiryResult(expiry: SessionExpiryReport, plan: SessionExpiryPlan): Report {
   const { planned, stillAlive, interrupted, stopped, verified, unseen } = expiry;
   return report({
-    json: expiry,
+    json: { dryRun: false, plan, ...expiry },
     amount: { what: 'session', planned, done: expiry.ended },
     text: () => expiryText(expiry),
     failure: unfinishedWork({

@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 import type { Runtime } from '../../app/runtime.ts';
 import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
 import {
   findLeaked,
   type LeakedToken,
@@ -49,7 +50,7 @@ export async function leakedFlow({ runtime, lines, confirmation, flags }: Leaked
     change: () => runtime.change(flags),
     withoutUse: dryRun,
   });
-  if (confirmation === null) return foundResult(leaked, { visibility, revocation: null });
+  if (confirmation === null) return foundResult(leaked, { visibility, plan: null, revocation: null });
   const includeOwn = flags['include-own'] === true;
   const plan = await planLeaked({ target, description, leaked, includeOwn });
   const amounts = amountsOf(plan);
@@ -58,7 +59,7 @@ export async function leakedFlow({ runtime, lines, confirmation, flags }: Leaked
   if (path !== undefined && !isNothing(amounts)) {
     const { digest } = await writePlanFile(runtime, { path, plan, includeOwn });
     return report({
-      json: { ...leaked, visibility, planFile: path, digest, plan },
+      json: leakedToJson(leaked, { visibility, plan, file: { path, digest } }),
       text: () => `${text()}\n${savedText({ path, digest })}`,
       failure: unclear(leaked),
     });
@@ -66,7 +67,7 @@ export async function leakedFlow({ runtime, lines, confirmation, flags }: Leaked
   if (dryRun || isNothing(amounts)) {
     const ending = dryRun ? '\nDry run. Nothing was changed.\n' : '';
     return report({
-      json: { ...leaked, visibility, dryRun, plan },
+      json: leakedToJson(leaked, { visibility, plan, dryRun }),
       text: () => text() + ending,
       failure: (dryRun ? revocationRefusal(plan, description) : undefined) ?? unclear(leaked),
     });
@@ -75,19 +76,45 @@ export async function leakedFlow({ runtime, lines, confirmation, flags }: Leaked
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
   const revocation = await revokeTokens({ ...change, plan, onProgress: progress.step }).finally(progress.end);
-  return foundResult(leaked, { visibility, revocation });
+  return foundResult(leaked, { visibility, plan, revocation });
+}
+
+/** The JSON of every search: what was found, the plan with --revoke, and what the revocation did. */
+function leakedToJson(
+  leaked: LeakedTokens,
+  {
+    visibility,
+    plan,
+    dryRun = false,
+    file,
+    revocation = null,
+  }: {
+    readonly visibility: Visibility;
+    readonly plan: RevocationPlan | null;
+    readonly dryRun?: boolean;
+    readonly file?: { readonly path: string; readonly digest: string };
+    readonly revocation?: RevocationReport | null;
+  },
+): object {
+  const saved = { planFile: file?.path ?? null, digest: file?.digest ?? null };
+  return { ...leaked, visibility, dryRun, plan, ...saved, revocation };
 }
 
 function foundResult(
   leaked: LeakedTokens,
   {
     visibility,
+    plan,
     revocation,
-  }: { readonly visibility: Visibility; readonly revocation: RevocationReport | null },
+  }: {
+    readonly visibility: Visibility;
+    readonly plan: RevocationPlan | null;
+    readonly revocation: RevocationReport | null;
+  },
 ): Report {
-  const revoked = revocation === null ? null : revocationResult(revocation);
+  const revoked = revocation === null ? null : revocationResult(revocation, plan);
   return report({
-    json: { ...leaked, visibility, ...(revocation !== null && { revocation }) },
+    json: leakedToJson(leaked, { visibility, plan, revocation }),
     // What was found was printed with the plan.
     text: (screen) => (revoked === null ? foundText(leaked) : revoked.text(screen)),
     failure: revoked === null ? undefined : (revoked.failure ?? unclear(leaked)),

@@ -82,7 +82,7 @@ export async function liftFlow({ runtime, confirmation, incident, flags }: LiftR
   const reports: LiftReport[] = [];
   for (const plan of open) reports.push(await liftIncident({ ...change, incident: plan.incident.id }));
   if (!isDue) await tellOfDue(runtime);
-  return liftResult(reports);
+  return liftResult(reports, plans);
 }
 
 function plansResult(
@@ -90,7 +90,7 @@ function plansResult(
   { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
 ): Report {
   return report({
-    json: { dryRun, plans },
+    json: { dryRun, plans, reports: [] },
     text: () => plansText(plans, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
   });
 }
@@ -150,11 +150,11 @@ function endedText(what: string, later: LaterRun | null): string {
   return `${what} by ${printable.value(later.by['user'] ?? 'an unknown user')} at ${timeText(new Date(later.at))}, run ${later.run}`;
 }
 
-function liftResult(reports: readonly LiftReport[]): Report {
+function liftResult(reports: readonly LiftReport[], plans: readonly LiftPlan[]): Report {
   const partly = reports.filter(({ result }) => result === 'partly');
   const stopped = reports.find((each) => each.stopped !== null)?.stopped ?? null;
   return report({
-    json: reports,
+    json: { dryRun: false, plans, reports },
     amount: stepAmount(reports.flatMap(({ steps }) => steps)),
     text: () => `${reports.flatMap(reportLines).join('\n')}\n`,
     failure: unfinishedWork({

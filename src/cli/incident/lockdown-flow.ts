@@ -10,7 +10,7 @@ import type { AccessPath } from '../../operations/incident/verify-access-paths.t
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { refuseLockout } from '../../operations/settings/change-setting.ts';
 import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { type NotMade, type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation, Question } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
@@ -74,7 +74,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
   if (flags['dry-run'] === true) {
     await tellOfDue(runtime);
     return report({
-      json: { dryRun: true, plan },
+      json: { dryRun: true, plan, ...NOT_LOCKED, rescueToken: null },
       text: () => `${text}\nDry run. Nothing was changed.\n`,
       failure: refusalAhead(() => {
         requireMayChange(description);
@@ -111,7 +111,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
     const saved = await rescueText(rescue);
     return {
       ...result,
-      json: { ...done, ...rescueJson(rescue) },
+      json: { dryRun: false, plan: agreed, ...done, ...rescueJson(rescue) },
       text: () => resultText(done, agreed) + saved,
     };
   });
@@ -142,6 +142,20 @@ function answerFor({ scope, incident, revocation }: LockdownPlan): Pick<Question
   return { type: String(tokens), tokens };
 }
 
+const NOT_LOCKED: NotMade<LockdownReport> = {
+  incident: null,
+  result: null,
+  until: null,
+  steps: null,
+  accessPaths: null,
+  manualSteps: null,
+  kept: null,
+  interrupted: null,
+  stopped: null,
+  run: null,
+  seconds: null,
+};
+
 /** The incident that the plan continues, if it is complete and still in effect; null otherwise. */
 async function heldIncident(runtime: Runtime, plan: LockdownPlan): Promise<IncidentStatus | null> {
   const { continues, counted, revocation } = plan;
@@ -166,10 +180,11 @@ function isSwitch(path: AccessPath['path']): boolean {
 
 /** The result if the lockdown is already in effect; the JSON has no steps and no run. */
 function heldResult(
-  { incident, selection, until, manualSteps, revocation }: LockdownPlan,
+  plan: LockdownPlan,
   { notChecked }: IncidentStatus,
   description: TargetDescription,
 ): Report {
+  const { incident, selection, until, manualSteps, revocation } = plan;
   const kept = revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
   const nothing = { steps: [], interrupted: false, stopped: null, run: null, seconds: 0 };
   const accessPaths = notChecked.map((path) => ({
@@ -183,7 +198,10 @@ function heldResult(
   const unchecked = uncheckedText(accessPaths);
   const limit = unchecked === '' ? '' : ' as far as this context can check';
   return report({
-    json: { incident, result: 'locked', until, manualSteps, kept, accessPaths, ...nothing },
+    json: {
+      ...{ dryRun: false, plan, incident, result: 'locked', until, manualSteps, kept, accessPaths },
+      ...{ ...nothing, rescueToken: null },
+    },
     amount: stepAmount([]),
     text: () =>
       [
@@ -208,7 +226,7 @@ function lockdownResult(done: LockdownReport, plan: LockdownPlan, description: T
     open: result === 'partly',
   });
   return report({
-    json: done,
+    json: { dryRun: false, plan, ...done, rescueToken: null },
     text: () => resultText(done, plan),
     amount: stepAmount(done.steps),
     failure: unfinished ?? uncheckedFailure(accessPaths, description),

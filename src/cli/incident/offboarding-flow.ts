@@ -11,7 +11,7 @@ import {
 import type { AccessPath } from '../../operations/incident/verify-access-paths.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { type NotMade, type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
@@ -61,7 +61,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
   const change = await runtime.change(flags);
   const progress = runtime.progress('Revoking');
   const done = await offboardUsers({ ...change, plan, onProgress: progress.step }).finally(progress.end);
-  return offboardingResult(done, description);
+  return offboardingResult(done, plan, description);
 }
 
 function offboardingPlanResult(
@@ -76,7 +76,7 @@ function offboardingPlanResult(
   const text = offboardingText(plan, description);
   if (dryRun) {
     return report({
-      json: { dryRun, plan, accessPaths },
+      json: { dryRun, plan, ...NOT_OFFBOARDED, accessPaths, manualSteps: otherComponents(description) },
       text: () => `${text}\nDry run. Nothing was changed.\n`,
       failure: refusalAhead(() => requireMayChange(description)),
     });
@@ -92,7 +92,7 @@ function offboardingPlanResult(
     '',
   ];
   return report({
-    json: { dryRun, plan, accessPaths, manualSteps },
+    json: { dryRun, plan, ...NOT_OFFBOARDED, accessPaths, manualSteps },
     text: () => lines.join('\n'),
     amount: stepAmount([]),
     failure: unfinishedWork({
@@ -125,13 +125,29 @@ function offboardingText(plan: UserOffboardingPlan, description: TargetDescripti
 const STAYS_ACTIVE =
   'Not deactivated: this target cannot deactivate users. Use a database context or the identity provider.';
 
-function offboardingResult(done: UserOffboardingReport, description: TargetDescription): Report {
+const NOT_OFFBOARDED: NotMade<UserOffboardingReport> = {
+  users: null,
+  result: null,
+  steps: null,
+  accessPaths: null,
+  staysActive: null,
+  staysAlive: null,
+  interrupted: null,
+  stopped: null,
+  run: null,
+};
+
+function offboardingResult(
+  done: UserOffboardingReport,
+  plan: UserOffboardingPlan,
+  description: TargetDescription,
+): Report {
   const { interrupted, stopped, result, users, steps, accessPaths, staysActive } = done;
   const isWhole = steps.every((step) => step.result === 'done' || step.result === 'unchanged');
   const hint = hintForPaths(accessPaths, { description, staysActive, listedUnder: STAYS_ALIVE });
   const manualSteps = otherComponents(description);
   return report({
-    json: { ...done, manualSteps },
+    json: { dryRun: false, plan, ...done, manualSteps },
     text: () => resultText(done, manualSteps),
     amount: stepAmount(done.steps),
     failure: unfinishedWork({

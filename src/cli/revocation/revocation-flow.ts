@@ -24,6 +24,7 @@ import {
   planResult,
   planText,
   questionFor,
+  revocationToJson,
   savedPlanResult,
   staysAliveLines,
 } from './revocation-plan.ts';
@@ -84,7 +85,7 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
   const report = await revokeTokens({ ...change, plan, ...again, onProgress: progress.step }).finally(
     progress.end,
   );
-  return revocationResult(report);
+  return revocationResult(report, plan);
 }
 
 function isSavedPlan<Other extends object>(selection: Other | SavedPlan): selection is SavedPlan {
@@ -142,10 +143,10 @@ async function findingsFor({
 /** Failed tokens of a kind to list. */
 const MAX_FAILED_LINES = 10;
 
-/** The result of a revocation; the JSON is the `RevocationReport`. */
-export function revocationResult(revocation: RevocationReport): Report {
+/** The result of a revocation, with its plan. */
+export function revocationResult(revocation: RevocationReport, plan: RevocationPlan | null): Report {
   return report({
-    json: revocation,
+    json: revocationToJson({ dryRun: false, plan, done: revocation }),
     text: () => revocationText(revocation),
     amount: revokedAmount(revocation),
     failure: unfinished(revocation),

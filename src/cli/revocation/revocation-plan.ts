@@ -1,8 +1,9 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan, SavedPlanReference, StaysAlive, Tally } from '../../domain/plan.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 import { revocationRefusal } from '../../operations/revocation/revoke-tokens.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { type NotMade, type Report, report } from '../../reports/tables/result.ts';
 import { countText, numberText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Question } from '../confirmation.ts';
 
@@ -220,11 +221,53 @@ function actText({ accessTokens, refreshTokens, authorizationCodes, sessions }: 
 /** The maximum number of ids in a JSON plan; a million ids would be 40 MB. */
 const MAX_IDS = 10_000;
 
-/** A plan as a result, for `--dry-run` or if there is nothing to revoke; the JSON is `{ dryRun, plan }`. */
+/** The JSON of every revocation: what was planned, and what the report says, or null where nothing was to be done. */
+export function revocationToJson(parts: {
+  readonly dryRun: boolean;
+  readonly plan: RevocationPlan | null;
+  readonly file?: { readonly path: string; readonly digest: string };
+  readonly done?: RevocationReport;
+}): object {
+  const { dryRun, plan, file, done } = parts;
+  const { plan: savedPlan = null, ...report } = done ?? NOT_REVOKED;
+  return {
+    dryRun,
+    plan: plan === null ? null : planToJson(plan),
+    planFile: file?.path ?? null,
+    digest: file?.digest ?? null,
+    savedPlan,
+    ...report,
+  };
+}
+
+const NOT_REVOKED: NotMade<RevocationReport> = {
+  planned: null,
+  revoked: null,
+  unchanged: null,
+  failed: null,
+  notTried: null,
+  stillAlive: null,
+  refreshTokens: null,
+  authorizationCodes: null,
+  sessions: null,
+  madeSince: null,
+  verification: null,
+  verified: null,
+  ownAccessEnded: null,
+  plan: null,
+  kept: null,
+  staysAlive: null,
+  interrupted: null,
+  stopped: null,
+  run: null,
+  seconds: null,
+};
+
+/** A plan as a result, for `--dry-run` or if there is nothing to revoke. */
 export function planResult(plan: RevocationPlan, description: TargetDescription, dryRun: boolean): Report {
   const { accessTokens, refreshTokens } = amountsOf(plan);
   return report({
-    json: { dryRun, plan: planToJson(plan) },
+    json: revocationToJson({ dryRun, plan }),
     text: () => planText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
     amount: { what: 'token', planned: accessTokens + refreshTokens, done: 0, dryRun },
     failure: (dryRun ? revocationRefusal(plan, description) : unseenFailure(plan)) ?? incomplete(plan),
@@ -252,7 +295,7 @@ export function savedText({ path, digest }: { readonly path: string; readonly di
   return `Saved the plan to ${printable.value(path)}, digest ${digest.slice(0, 12)}. Nothing was revoked.\n`;
 }
 
-/** A plan that was saved to a file, as a result; the JSON is `{ planFile, digest, plan }`. */
+/** A plan that was saved to a file, as a result. */
 export function savedPlanResult(
   plan: RevocationPlan,
   {
@@ -262,7 +305,7 @@ export function savedPlanResult(
   }: { readonly description: TargetDescription; readonly path: string; readonly digest: string },
 ): Report {
   return report({
-    json: { planFile: path, digest, plan: planToJson(plan) },
+    json: revocationToJson({ dryRun: false, plan, file: { path, digest } }),
     text: () => `${planText(plan, description)}\n${savedText({ path, digest })}`,
     failure: incomplete(plan),
   });

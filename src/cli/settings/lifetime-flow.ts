@@ -42,8 +42,11 @@ export function givesLifetime(flags: LifetimeFlags): boolean {
 /** The current lifetimes. */
 export async function lifetimeStatus(runtime: Runtime): Promise<Report> {
   const { [SETTING]: lifetimes } = await readSettings({ target: await runtime.target() });
+  const { capabilities, dialect } = await runtime.description();
+  const holds = capabilities.settingsHold;
+  const applicationTokens = lifetimeCaution(dialect) === null ? holds : 'after_restart';
   return report({
-    json: { setting: SETTING, lifetimes },
+    json: { setting: SETTING, lifetimes, changed: false, dryRun: false, holds, applicationTokens },
     text: () => (lifetimes === null ? NO_SETTINGS : lifetimeLines(lifetimes)),
   });
 }

@@ -53,6 +53,11 @@ interface ChangedSwitch {
   readonly refusal?: TokenctlError | undefined;
 }
 
+/** What becomes of existing tokens: null except after denying tokens to external users. */
+function existingOf(setting: Switch): object {
+  return setting === externalTokens ? { existing: null, revocation: null } : {};
+}
+
 /** The current state of a switch. */
 export async function switchStatus({
   runtime,
@@ -60,8 +65,18 @@ export async function switchStatus({
 }: Pick<SwitchRequest, 'runtime' | 'setting'>): Promise<Report> {
   const settings = await readSettings({ target: await runtime.target() });
   const enabled = settings[setting.setting];
+  const { capabilities } = await runtime.description();
+  const holds = capabilities.settingsHold;
   return report({
-    json: { setting: setting.setting, enabled },
+    json: {
+      setting: setting.setting,
+      enabled,
+      changed: false,
+      dryRun: false,
+      holds,
+      rescueToken: null,
+      ...existingOf(setting),
+    },
     text: () => `${setting.states[side(enabled)]}.\n`,
   });
 }
@@ -124,7 +139,8 @@ export async function switchFlow(request: SwitchRequest): Promise<Report> {
   const { state, rescue, refusal, first = '' } = await changeSwitch(request);
   const caution = await cautionText(request);
   const text = first + switchText(state, { setting: request.setting, caution }) + (await rescueText(rescue));
-  return report({ json: { ...state, ...rescueJson(rescue) }, text: () => text, failure: refusal });
+  const json = { ...state, ...rescueJson(rescue), ...existingOf(request.setting) };
+  return report({ json, text: () => text, failure: refusal });
 }
 
 /** The side effects of the change at this kind of target, as a line; empty without side effects. */
@@ -203,14 +219,14 @@ export async function denyExternalTokens(request: SwitchRequest, revokeExisting:
     const selection = { users: users.map((name) => ({ pattern: patternOf(name) })) };
     const revocation = await revocationFlow({ ...request, selection });
     return report({
-      json: { ...state, revocation: revocation.json },
+      json: { ...state, rescueToken: null, existing: null, revocation: revocation.json },
       text: async (screen) => `${switchText(state, { setting })}\n${await revocation.text(screen)}`,
       failure: revocation.failure,
     });
   }
   const existing = await countExisting(runtime, users);
   return report({
-    json: { ...state, existing },
+    json: { ...state, rescueToken: null, existing, revocation: null },
     text: () => switchText(state, { setting }) + existingText(existing),
   });
 }

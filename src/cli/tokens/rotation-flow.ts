@@ -223,7 +223,7 @@ async function revokeOld(
   });
   const revocation = await revokeTokens({ ...(await working.change(flags)), plan });
   // Its owner keeps access: what else the owner has is no remainder of a rotation.
-  const revoked = revocationResult({ ...revocation, staysAlive: [] });
+  const revoked = revocationResult({ ...revocation, staysAlive: [] }, plan);
   return report({
     json: { oldTokenId: tokenId, token: tokenToJson(created), output, tried, revocation },
     text: async (screen) =>

@@ -89,6 +89,9 @@ export interface Streamed {
   readonly failure?: (() => TokenctlError | undefined) | undefined;
 }
 
+/** In JSON, what a command reports of a change that was not made: the same members, all null. */
+export type NotMade<Report> = { readonly [Name in keyof Report]-?: null };
+
 /** What a command's `run` returns. The base class prints it in the format asked for. */
 export type Result = Report | Listing<unknown> | Streamed;
 

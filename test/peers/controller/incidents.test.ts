@@ -98,11 +98,14 @@ describePeer('awx', 'incidents', (peer) => {
       expect((await run('incident', 'lift', body.incident, '--yes')).code).toBe(4);
 
       const lift = (id: string) => json('incident', 'lift', id, '--context', 'db', '--yes');
-      expect(await lift(body.incident)).toMatchObject({ code: 0, body: [{ result: 'lifted' }] });
+      expect(await lift(body.incident)).toMatchObject({ code: 0, body: { reports: [{ result: 'lifted' }] } });
       const [left] = await status();
       expect(left).toMatchObject({ id: second.body.incident });
       expect(await basicAuth(peer())).toBe(false);
-      expect(await lift(second.body.incident)).toMatchObject({ code: 0, body: [{ result: 'lifted' }] });
+      expect(await lift(second.body.incident)).toMatchObject({
+        code: 0,
+        body: { reports: [{ result: 'lifted' }] },
+      });
       expect(await status()).toEqual([]);
       expect(await basicAuth(peer())).not.toBe(false);
       const [alice] = await peer().sql("SELECT is_active FROM auth_user WHERE username = 'alice'");

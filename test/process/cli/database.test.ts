@@ -306,6 +306,7 @@ describe('settings', () => {
       changed: true,
       dryRun: false,
       holds: 'at_once',
+      rescueToken: null,
     });
     const on = await run(['settings', 'basic-auth', 'on', '--yes']);
     expect(on.stdout).toMatch(/\nBasic authentication is on now\.\n$/);

@@ -69,9 +69,9 @@ describe('in a database', () => {
     await home.run(['incident', 'lift', ids[0] ?? '', '--yes']);
     const dry = await home.json('incident', 'lift', '--dry-run');
     expect(dry.plans).toMatchObject([{ incident: { id: ids[1] } }]);
-    expect(await home.json('incident', 'lift', '--yes')).toMatchObject([
-      { incident: ids[1], result: 'lifted' },
-    ]);
+    expect(await home.json('incident', 'lift', '--yes')).toMatchObject({
+      reports: [{ incident: ids[1], result: 'lifted' }],
+    });
   });
 
   test('the snapshot is for its owner only, and stands in the log by its hash', async () => {
@@ -93,7 +93,11 @@ describe('in a database', () => {
     const home = place();
     const { name } = await db.addUser();
     const { incident } = await home.json('incident', 'lockdown', '--user', name, '--for', '1m', '--yes');
-    expect(await home.json('incident', 'lift', '--due', '--yes')).toEqual({ dryRun: false, plans: [] });
+    expect(await home.json('incident', 'lift', '--due', '--yes')).toEqual({
+      dryRun: false,
+      plans: [],
+      reports: [],
+    });
     const { until } = await home.json('incident', 'extend', incident, '--for', '2h');
     const [status] = (await home.json('incident', 'status')).incidents;
     expect(status).toMatchObject({ id: incident, until, isOverdue: false });

@@ -80,6 +80,7 @@ describe('settings basic-auth', () => {
       changed: true,
       dryRun: true,
       holds: 'at_once',
+      rescueToken: null,
     });
     expect((await run(['settings', 'basic-auth', 'status'])).stdout).toBe('Basic authentication is on.\n');
     const off = ['settings', 'basic-auth', 'off', '--yes'];
@@ -106,6 +107,8 @@ test('settings external-tokens deny says how many stay alive, and revokes them w
     changed: true,
     dryRun: false,
     holds: 'at_once',
+    rescueToken: null,
+    revocation: null,
   });
   expect(existing.tokens).toBeGreaterThan(0);
   const deny = ['settings', 'external-tokens', 'deny', '--revoke-existing', '--json'];

@@ -64,14 +64,14 @@ describe('a saved plan', () => {
       verified: false,
       plan: { digest: file.digest, gone: { accessTokens: [] } },
     });
-    const { failure, text } = revocationResult(report);
+    const { failure, text } = revocationResult(report, null);
     expect(failure).toMatchObject({ code: 'partly_done' });
     expect(await text(noScreen)).toContain(`Failed: access token ${stuck}: as told`);
 
     at.target.onRevoke = () => undefined;
     const rest = await apply(at, file);
     expect(rest).toMatchObject({ tokenIds: [stuck], saved: { gone: { accessTokens: others } } });
-    const done = revocationResult(await revokeTokens({ ...at.common, plan: rest }));
+    const done = revocationResult(await revokeTokens({ ...at.common, plan: rest }), rest);
     expect(done.failure).toBeUndefined();
     expect(await done.text(noScreen)).toContain(`Already gone: ${others.length} access tokens of the plan`);
   });
