@@ -237,11 +237,30 @@ describe.skipIf(chromium === null)('in a browser', () => {
   it('a login that the provider refuses ends at a page that says so, and leads back', () =>
     inPage(async (page) => {
       await logInWith(page, { label: 'GitHub', account: 'nobody' });
-      expect(page.url()).toBe(`${service.url}/sso/error/?reason=refused_by_provider`);
+      const error = new URL(page.url());
+      expect([error.pathname, error.searchParams.get('reason')]).toEqual([
+        '/sso/error/',
+        'refused_by_provider',
+      ]);
+      const id = error.searchParams.get('request') ?? 'none';
+      expect(await page.getByText('Request id').textContent()).toBe(`Request id: ${id}`);
       expect(await page.getByRole('alert').textContent()).toBe('The provider did not log you in.');
       await takePictures(page, 'error');
       await page.getByRole('link', { name: 'To the login page' }).click();
       expect(page.url()).toBe(`${service.url}/api/login/`);
+    }));
+
+  it('an image of another page begins no login', () =>
+    inPage(async (page) => {
+      const pending = 'SELECT count(*)::int AS count FROM service_sso_login';
+      const before = await service.database.query(pending);
+      // The site of a provider: a page that the service knows nothing of.
+      await page.goto(`${servers[0]?.url}/nothing`);
+      const asked = page.waitForRequest(/\/sso\/login\//);
+      await page.setContent(`<img src="${service.url}/sso/login/google-oauth2/" alt="">`);
+      // The browser keeps the answer, which is no image, from the page.
+      await (await asked).response();
+      expect(await service.database.query(pending)).toEqual(before);
     }));
 
   it.each(['light', 'dark'] as const)('all texts can be read, %s', (colorScheme) =>
@@ -249,7 +268,7 @@ describe.skipIf(chromium === null)('in a browser', () => {
       async (page) => {
         const paths = [
           '/api/login/',
-          '/sso/error/?reason=unverified',
+          '/sso/error/?reason=unverified&request=00000000-0000-4000-8000-000000000000',
           '/api/o/authorize/?client_id=x',
           '/nothing',
         ];
