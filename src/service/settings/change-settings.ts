@@ -38,7 +38,7 @@ export function changeSettings(exchange: Exchange, change: WantedSettings): Prom
       const why = await withoutSuperuserLogin(service, transaction);
       if (why !== null) throw invalid({ __all__: [`Cannot disable local accounts: ${why}.`] });
     }
-    await requireSuperuserLogin(service, transaction);
+    if ([...values.keys()].some(isSsoSetting)) await requireSuperuserLogin(service, transaction);
     if (values.get('DISABLE_LOCAL_AUTH') === true) {
       await endLocalCredentials(transaction, { at: service.now(), node: service.node });
     }
@@ -122,8 +122,12 @@ export async function resetSettings(
       const changes = { value: shown(definition, value), id };
       await noteChange(exchange, transaction, { definition, operation: 'delete', changes });
     }
-    await requireSuperuserLogin(exchange.service, transaction);
+    if (keys.some(isSsoSetting)) await requireSuperuserLogin(exchange.service, transaction);
   });
+}
+
+function isSsoSetting(key: string): boolean {
+  return key.startsWith('SOCIAL_AUTH_');
 }
 
 function definitionOf(key: string): SettingDefinition {

@@ -113,9 +113,21 @@ export async function ssoConfiguration(
   };
 }
 
-/** A SHA-256 digest of a configuration, in hex: a login counts as proof only for the configuration it was made with. */
+/**
+ * A SHA-256 digest of a configuration, in hex: a login counts as proof only for the configuration it was made with. Labels,
+ * and what only the logout or the import uses, may change.
+ */
 export function configurationDigest(configuration: BackendConfiguration): string {
-  return createHash('sha256').update(JSON.stringify(configuration)).digest('hex');
+  const compared =
+    configuration.backend === 'saml'
+      ? { ...configuration, idps: Object.fromEntries(Object.entries(configuration.idps).map(withoutLabels)) }
+      : configuration;
+  return createHash('sha256').update(JSON.stringify(compared)).digest('hex');
+}
+
+function withoutLabels([name, idp]: [string, SamlIdp]): [string, Partial<SamlIdp>] {
+  const { label: _label, logout_url: _logout, metadata_url: _metadata, ...others } = idp;
+  return [name, others];
 }
 
 type Values = (name: string) => unknown;

@@ -25,6 +25,9 @@ const STARTED_LIMIT = { burst: 300, refillSeconds: 0.5 };
  */
 const REFUSED_LIMIT = { burst: 100, refillSeconds: 3 };
 
+/** The addresses of a login, which only pages open. */
+const LOGIN_PATH = /^\/sso\/(login|complete)\//;
+
 interface Visit {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
@@ -37,7 +40,7 @@ interface Limits {
   readonly refused: Buckets;
   /** Refused responses without a request, where an identity provider may start logins. */
   readonly unsolicited: Buckets;
-  /** Refused responses that belong to no login. They are limited in the log only. */
+  /** Refused requests that belong to no login. They are limited in the log only. */
   readonly foreign: Buckets;
 }
 
@@ -66,7 +69,7 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
   app.addHook('onRequest', async (request, reply) => {
     reply.header('Cache-Control', NO_STORE);
     const destination = request.headers['sec-fetch-dest'];
-    if (!/^\/sso\/(login|complete)\//.test(request.url) || destination === undefined) return;
+    if (!LOGIN_PATH.test(request.url) || destination === undefined) return;
     if (destination !== 'document') throw forbidden('A login has to be opened as a page of its own.');
   });
   app.addHook('onSend', async (_request, reply) => {
@@ -186,8 +189,10 @@ async function orErrorPage(
     if (!(error instanceof SsoFailure)) throw error;
     const { reason, message } = error;
     service.metrics.authenticated('sso', 'refused');
-    const isLogged = reason !== 'no_such_login' || foreign.wait(request.network) === 0;
-    if (reason === 'no_such_login') foreign.take(request.network);
+    // Failures of logins that were started here have limits of their own.
+    const isForeign = reason === 'no_such_login' || !LOGIN_PATH.test(request.url);
+    const isLogged = !isForeign || foreign.wait(request.network) === 0;
+    if (isForeign) foreign.take(request.network);
     if (isLogged) {
       request.log.warn({ request: request.id, reason, detail: message }, 'a login through a provider failed');
     }

@@ -74,6 +74,14 @@ describe('a web page that sends the browsers of a network to the addresses of lo
     expect(refusals.length).toBeLessThan(2 * FLOOD);
   });
 
+  it('sends no end of messages to the single logout, whose refusals are logged as seldom', async () => {
+    log.lines.length = 0;
+    for (let sent = 0; sent < FLOOD; sent += 1) {
+      await fetch(`${service.url}/sso/logout/saml/?SAMLResponse=x`, { redirect: 'manual' });
+    }
+    expect(log.lines.length).toBeLessThan(FLOOD);
+  });
+
   it.each(['image', 'script', 'iframe', 'empty'])('is refused as a request for: %s', async (destination) => {
     for (const path of ['login', 'complete']) {
       const answer = await fetch(`${service.url}/sso/${path}/google-oauth2/?state=${STATE}`, {

@@ -138,6 +138,8 @@ describe.each(DATABASES)('local accounts on %s', (kind) => {
     );
     expect(await external.patch(GOOGLE, { SOCIAL_AUTH_GOOGLE_OAUTH2_KEY: '' })).toMatchObject(refused);
     expect(await external.delete(GOOGLE)).toMatchObject(refused);
+    expect((await external.patch(GOOGLE, { SOCIAL_AUTH_GOOGLE_OAUTH2_LABEL: 'Ours' })).status).toBe(200);
+    expect((await external.patch(AUTHENTICATION, { SESSION_COOKIE_AGE: 1801 })).status).toBe(200);
     expect((await external.patch('/api/v2/settings/github/', { SOCIAL_AUTH_GITHUB_KEY: '' })).status).toBe(
       200,
     );

@@ -7,6 +7,7 @@ import { fixedSettings, givenSecretKey } from '../../../src/app/run-service.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { SecretBox } from '../../../src/service/settings/secrets.ts';
+import { configurationDigest } from '../../../src/service/sso/configuration.ts';
 import { prepareEmbedded } from '../../support/embedded-template.ts';
 import { Client, DATABASES, SECRET_KEY, startTestService } from '../../support/service.ts';
 import { type LoopbackServer, listenOnLoopback } from '../../support/sso/http-server.ts';
@@ -376,6 +377,32 @@ ${formats.map((format) => `<NameIDFormat>urn:oasis:names:tc:SAML:${format}</Name
     served = answer;
     const { status, json } = await write({ metadata_url: `${server.url}/` });
     expect([status, json['SOCIAL_AUTH_SAML_ENABLED_IDPS']]).toEqual([400, [`corp.metadata_url: ${message}`]]);
+  });
+});
+
+describe('the digest of a configuration of SAML', () => {
+  it('differs for another identity provider, but not for another label or logout', () => {
+    const digest = (more: object) =>
+      configurationDigest({
+        backend: 'saml',
+        entityId: 'e',
+        certificate: '',
+        privateKey: '',
+        security: {},
+        idps: { label: { entity_id: 'i', url: 'https://i.example', x509cert: 'c', ...more } },
+      });
+    const plain = digest({});
+    expect(
+      digest({ label: 'l', logout_url: 'https://i.example/out', metadata_url: 'https://i.example/m' }),
+    ).toBe(plain);
+    for (const more of [
+      { entity_id: 'j' },
+      { url: 'https://j.example' },
+      { x509cert: 'd' },
+      { attr_username: 'u' },
+    ]) {
+      expect(digest(more)).not.toBe(plain);
+    }
   });
 });
 
