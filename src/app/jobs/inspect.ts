@@ -1,4 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
+import { numberSince } from '../../operations/audit-log/list-log.ts';
 import type { Entry } from '../../operations/ports/audit-log.ts';
 import type { HistorySelector, JobStore, RunRecord } from '../../operations/ports/scheduler.ts';
 import type { Runtime } from '../runtime.ts';
@@ -69,11 +70,17 @@ export async function shownRun(runtime: Runtime, id: string): Promise<ShownRun> 
     });
   }
   const entries: Entry[] = [];
-  for await (const entry of (await runtime.auditLog()).entries()) {
+  const log = await runtime.auditLog();
+  const end = record.ended === null ? Number.POSITIVE_INFINITY : record.ended.getTime() + CLOCK_MARGIN_MS;
+  for await (const entry of log.entries(await numberSince(log, record.began))) {
+    if (Date.parse(entry.at) > end) break;
     if (entry.actor['job_run'] === record.run) entries.push(entry);
   }
   return { record, entries };
 }
+
+/** A margin for clocks that differ: the run may be of another machine. */
+const CLOCK_MARGIN_MS = 86_400_000;
 
 /** Whether a name of the ledger is that of a job of the configuration, in one of its contexts. */
 export function matchesJob(name: string, job: string): boolean {

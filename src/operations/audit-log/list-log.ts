@@ -4,7 +4,7 @@ import type { AuditLog, Entry } from '../ports/audit-log.ts';
 
 /** The entries to list. All criteria must match. */
 export interface ListLogOptions {
-  readonly log: Pick<AuditLog, 'entries'>;
+  readonly log: Pick<AuditLog, 'entries' | 'head'>;
   /** An operation, or a prefix: `tokens` matches `tokens.revoke`. */
   readonly operation?: string;
   /** The UUID of a run, or its first characters. */
@@ -17,23 +17,30 @@ export interface ListLogOptions {
 }
 
 /**
- * Streams entries of the audit log, oldest first.
+ * Streams entries of the audit log, oldest first. With `since` or `last`, a long log is read from near its end.
  *
  * @throws TokenctlError `log_broken` at a line that is not an entry, `audit_unavailable` if the log cannot be read.
  */
 export async function* listLog(options: ListLogOptions): AsyncIterable<Entry> {
-  const { last } = options;
-  const newest: Entry[] = [];
-  for await (const entry of options.log.entries()) {
-    if (!matches(entry, options)) continue;
-    if (last === undefined) {
-      yield entry;
-    } else {
+  const { log, since, last } = options;
+  const start = since === undefined ? 1 : await numberSince(log, since);
+  if (last === undefined) {
+    for await (const entry of log.entries(start)) if (matches(entry, options)) yield entry;
+    return;
+  }
+  const { size } = await log.head();
+  for (let back = Math.max(1, last); ; back *= GROWTH) {
+    const from = Math.max(start, size - back + 1);
+    const newest: Entry[] = [];
+    for await (const entry of log.entries(from)) {
+      if (!matches(entry, options)) continue;
       newest.push(entry);
       if (newest.length > last) newest.shift();
     }
+    if (newest.length < last && from > start) continue;
+    yield* newest;
+    return;
   }
-  yield* newest;
 }
 
 function matches(entry: Entry, { operation, run, kind, since }: ListLogOptions): boolean {
@@ -46,9 +53,7 @@ function matches(entry: Entry, { operation, run, kind, since }: ListLogOptions):
 }
 
 /** The runs to list. All criteria must match. */
-interface ListRunsOptions extends Omit<ListLogOptions, 'log' | 'kind'> {
-  readonly log: Pick<AuditLog, 'entries' | 'head'>;
-}
+type ListRunsOptions = Omit<ListLogOptions, 'kind'>;
 
 /** Entries to read for each run that is asked for, at first. */
 const ENTRIES_PER_RUN = 50;

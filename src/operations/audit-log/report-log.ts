@@ -1,10 +1,11 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { countNames, noCounts, type RunAccount, type RunCounts, RunTally } from '../journal/run-account.ts';
 import type { AuditLog, Entry, LogVerification } from '../ports/audit-log.ts';
+import { numberSince } from './list-log.ts';
 
 /** The log and the period of a report. */
 export interface ReportLogOptions {
-  readonly log: Pick<AuditLog, 'entries' | 'verify'>;
+  readonly log: Pick<AuditLog, 'entries' | 'head' | 'verify'>;
   /** The start of the period. Default: the first entry. */
   readonly since?: Date | undefined;
   /** The end of the period, exclusive. Default: after the last entry. */
@@ -40,7 +41,7 @@ export interface LogReport {
  * Reports the runs of a period: who ordered them, what they did, and their results. Each run is complete, including its
  * entries before and after the period, such as the reconciliation of an interrupted run.
  *
- * The log is verified and read three times. Only unfinished runs and the ids of the other runs are kept in memory.
+ * The log is verified as a whole. Its entries are read twice, from a day before the period on. Only unfinished runs and the ids of the other runs are kept in memory.
  *
  * @throws TokenctlError `audit_unavailable`. A broken log is reported as far as it can be read.
  */
@@ -61,6 +62,8 @@ export async function reportLog(options: ReportLogOptions): Promise<LogReport> {
 class ReportReader {
   readonly #options: ReportLogOptions;
   failure: TokenctlError | null = null;
+  /** The number of the first entry to read. */
+  #start: number | null = null;
 
   constructor(options: ReportLogOptions) {
     this.#options = options;
@@ -95,8 +98,10 @@ class ReportReader {
 
   /** All entries up to the first unreadable one. */
   async *#entries(): AsyncIterable<Entry> {
+    const { log, since } = this.#options;
     try {
-      yield* this.#options.log.entries();
+      this.#start ??= since === undefined ? 1 : await numberSince(log, since);
+      yield* log.entries(this.#start);
     } catch (error) {
       if (!(error instanceof TokenctlError) || error.code !== 'log_broken') throw error;
       this.failure = error;

@@ -1,5 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Activity, Token, UserReference } from '../../domain/token.ts';
+import { numberSince } from '../audit-log/list-log.ts';
 import { isSameController, listOf, objectOf } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
@@ -53,7 +54,7 @@ export interface TokenTrace {
 export interface TraceTokenOptions {
   readonly target: Target;
   readonly description: TargetDescription;
-  readonly log: Pick<AuditLog, 'entries'>;
+  readonly log: Pick<AuditLog, 'entries' | 'head'>;
   readonly tokenId: number;
   readonly clock: Clock;
 }
@@ -81,11 +82,11 @@ export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace
   };
   const token = await readToken(target, tokenId, clock);
   const activity = (await told('history', () => historyOf(target, tokenId))) ?? [];
-  const entries = await entriesOfToken(options);
-  if (token === null && activity.length === 0 && entries.length === 0) throw unknown(tokenId);
   const made = activity.find(({ operation }) => operation === 'create') ?? null;
   const owner = token?.user ?? made?.actor ?? null;
   const since = token?.created ?? made?.at ?? null;
+  const entries = await entriesOfToken({ ...options, since });
+  if (token === null && activity.length === 0 && entries.length === 0) throw unknown(tokenId);
   const ownerActivity =
     owner === null || since === null
       ? null
@@ -195,13 +196,16 @@ const SINGLE = ['token', 'tokenId'];
  * @throws TokenctlError `log_broken`, `audit_unavailable`
  */
 async function entriesOfToken(options: {
-  readonly log: Pick<AuditLog, 'entries'>;
+  readonly log: Pick<AuditLog, 'entries' | 'head'>;
+  /** When the token was created: no earlier entry is about it. Null if unknown. */
+  readonly since: Date | null;
   readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
   readonly tokenId: number;
 }): Promise<EntryOfToken[]> {
-  const { log, description, tokenId } = options;
+  const { log, description, tokenId, since } = options;
   const found: EntryOfToken[] = [];
-  for await (const { seq, at, kind, operation, run, actor, target, data } of log.entries()) {
+  const start = since === null ? 1 : await numberSince(log, since);
+  for await (const { seq, at, kind, operation, run, actor, target, data } of log.entries(start)) {
     if (!isSameController(target, description) || !namesToken(data, tokenId)) continue;
     const result = RESULTS.find((name) => lists(data[name], tokenId)) ?? null;
     found.push({ seq, at, kind, operation, run, actor, result: kind === 'outcome' ? result : null });

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
-import { numberSince } from '../../../src/operations/audit-log/list-log.ts';
+import { listLog, numberSince } from '../../../src/operations/audit-log/list-log.ts';
+import { reportLog } from '../../../src/operations/audit-log/report-log.ts';
+import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 import { draft, temporaryFolder } from '../../support/drafts.ts';
 
 const HOUR = 3_600_000;
@@ -53,4 +55,47 @@ test('an intent without an outcome is read, however old', async () => {
 test('an empty log has nothing to begin with', async () => {
   await using at = await hourly(0);
   expect(await numberSince(at.log, after(1))).toBe(1);
+});
+
+/** A log that counts the entries that are read of it. */
+function counted(log: AuditLog) {
+  const seen = { entries: 0 };
+  const entries: AuditLog['entries'] = async function* (...selection) {
+    for await (const entry of log.entries(...selection)) {
+      seen.entries += 1;
+      yield entry;
+    }
+  };
+  const { head, verify } = { head: () => log.head(), verify: () => log.verify() };
+  return { log: { entries, head, verify }, seen };
+}
+
+test.each([
+  ['the newest three', { last: 3 }, [298, 299, 300]],
+  ['the newest three of an operation', { last: 3, operation: 'tokens' }, [298, 299, 300]],
+  ['those of the last hours', { since: after(298) }, [298, 299, 300]],
+  ['the newest of those', { since: after(298), last: 2 }, [299, 300]],
+  ['none of an unknown operation', { since: after(298), last: 2, operation: 'x' }, []],
+])('a list of %s reads no more of a long log than it needs', async (_what, options, expected) => {
+  await using at = await hourly(300);
+  const { log, seen } = counted(at.log);
+  const listed: number[] = [];
+  for await (const { seq } of listLog({ log, ...options })) listed.push(seq);
+  expect(listed).toEqual(expected);
+  expect(seen.entries).toBeLessThan(60);
+});
+
+test('a list goes as far back as it must', async () => {
+  await using at = await hourly(300, [2]);
+  const listed: number[] = [];
+  for await (const { seq } of listLog({ log: at.log, last: 2, kind: 'intent' })) listed.push(seq);
+  expect(listed).toEqual([2]);
+});
+
+test('a report of a period reads no entries from long before it', async () => {
+  await using at = await hourly(300);
+  const { log, seen } = counted(at.log);
+  const { totals } = await reportLog({ log, since: after(298) });
+  expect(totals.entries).toBe(3);
+  expect(seen.entries).toBeLessThan(90);
 });
