@@ -37,7 +37,7 @@ import { readApplications } from './references.ts';
 import { deleteRefreshTokens, revokeAccessTokens, revokeRefreshTokens } from './revocation.ts';
 import { missingRights } from './rights.ts';
 import { SessionCache, type SessionCacheOptions } from './session-cache.ts';
-import { endSessions, listSessions, type SessionStore } from './sessions.ts';
+import { cacheProblem, endSessions, listSessions, type SessionStore } from './sessions.ts';
 import { readSettings, writeSettings } from './settings.ts';
 import { identifyByHash, listRefreshTokens, listTokens } from './tokens.ts';
 import { listUsers, setUserActive } from './users.ts';
@@ -113,6 +113,7 @@ function cacheWithoutGateway(address: string): TokenctlError {
 class DatabaseTarget implements Target {
   readonly #connection: Connection;
   readonly #cache: SessionCache | null;
+  #cacheProblem: Promise<string | null> | undefined;
   readonly #context: string;
   readonly #lockRetryMs: number;
 
@@ -127,7 +128,14 @@ class DatabaseTarget implements Target {
   }
 
   describe(): Promise<TargetDescription> {
-    return describeDatabase(this.#connection, { context: this.#context, cache: this.#cache });
+    const cache = this.#cache;
+    return describeDatabase(this.#connection, {
+      context: this.#context,
+      cache: cache && {
+        addresses: cache.addresses,
+        problem: (maySeeSessions) => (maySeeSessions ? this.#problemOf(cache) : cache.problem()),
+      },
+    });
   }
 
   tokens(selector: Selector): AsyncIterable<Token> {
@@ -209,8 +217,13 @@ class DatabaseTarget implements Target {
 
   /** A cache that cannot be used is left out; the description says why. */
   async #sessionStore(): Promise<SessionStore> {
-    const isUsable = this.#cache !== null && (await this.#cache.problem()) === null;
+    const isUsable = this.#cache !== null && (await this.#problemOf(this.#cache)) === null;
     return { connection: this.#connection, cache: isUsable ? this.#cache : null };
+  }
+
+  #problemOf(cache: SessionCache): Promise<string | null> {
+    this.#cacheProblem ??= cacheProblem(this.#connection, cache);
+    return this.#cacheProblem;
   }
 
   createToken(request: TokenRequest): Promise<CreatedToken> {

@@ -22,7 +22,6 @@ import type { RecognizedLayout } from './layout.ts';
 import { PURPOSES, requiredColumns } from './required-rights.ts';
 import { BATCH_SIZE } from './revocation.ts';
 import { missingRights } from './rights.ts';
-import type { SessionCache } from './session-cache.ts';
 import { unownedSessions } from './sessions.ts';
 import { type Layout, TABLES } from './tables.ts';
 import { readTokenStorage } from './tokens.ts';
@@ -34,10 +33,17 @@ const SETTINGS_HOLD: Readonly<Record<Layout, TargetDescription['capabilities']['
   gateway: 'within_five_minutes',
 };
 
+/** The configured session cache of a gateway. */
+interface DescribedCache {
+  readonly addresses: readonly string[];
+  /** Why it cannot be used; null if it can. Without the right to read sessions, it is not compared with them. */
+  readonly problem: (maySeeSessions: boolean) => Promise<string | null>;
+}
+
 /** Describes the database, what the role may do with it, and whether the session cache can be used. */
 export async function describeDatabase(
   connection: Connection,
-  { context, cache }: { readonly context: string; readonly cache: SessionCache | null },
+  { context, cache }: { readonly context: string; readonly cache: DescribedCache | null },
 ): Promise<TargetDescription> {
   const { layout, recognized, address, database } = connection;
   const { refreshTokens, authorizationCodes, sessionMemberships, settings } = TABLES[layout];
@@ -54,8 +60,8 @@ export async function describeDatabase(
       : {};
   const installUuid =
     layout !== 'gateway' && mayRead(missing, settings) ? await connection.read(readInstallUuid) : null;
-  const sessionCache = cache && { addresses: cache.addresses, problem: await cache.problem() };
   const sessions = recognized.hasSessionOwners && mayRead(missing, 'django_session', sessionMemberships);
+  const sessionCache = cache && { addresses: cache.addresses, problem: await cache.problem(sessions) };
   const sessionsCached = layout === 'gateway' && sessionCache?.problem !== null;
   const sessionsUnowned = sessionsCached && sessions ? await connection.read(unownedSessions) : null;
   const may = (purpose: RightsPurpose) => missing.every((right) => right.purpose !== purpose);

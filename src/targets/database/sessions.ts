@@ -289,6 +289,30 @@ function readSessionPage(
 }
 
 /**
+ * Why a gateway's session cache cannot be used, as a sentence without a full stop; null if it can. A gateway stores each
+ * session in its cache and in its table: a cache without any session of the table is another one, such as another database
+ * of the same server.
+ */
+export async function cacheProblem(connection: Connection, cache: SessionCache): Promise<string | null> {
+  const problem = await cache.problem();
+  if (problem !== null) return problem;
+  const { count } = await connection.read(readLastSession);
+  if (count === 0) return null;
+  const { layout } = connection;
+  try {
+    for await (const entries of cache.entries()) {
+      if (entries.length === 0) continue;
+      const { keys } = await connection.read((database) => readKnownSessions(database, { layout, entries }));
+      if (keys.size > 0) return null;
+    }
+  } catch (error) {
+    if (error instanceof TokenctlError) return error.message;
+    throw error;
+  }
+  return `The cache at ${cache.addresses.join(', ')} has none of the sessions that the database has`;
+}
+
+/**
  * Whether a gateway has sessions that have not expired and whose owner is not recorded: all of them where it records no owners,
  * as the first releases of 2.5, or some. Null if it has none.
  */

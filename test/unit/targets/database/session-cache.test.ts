@@ -272,6 +272,28 @@ describe.skipIf(NO_REDIS !== null)('sessions of a gateway with its cache', () =>
     expect(await usersOf({ all: true })).toEqual(['alice', 'alice']);
   });
 
+  test('are not looked for in a cache that has none of them, and that is said', async () => {
+    // Another database of the same server, with an older session of a gateway.
+    const other = await redisWith();
+    other.set(`${ENGINE}${key('older')}`, pickledSession(ALICE), 3600);
+    const sessionCache = {
+      urls: new Secret(`redis://127.0.0.1:${other.port}`),
+      keyPrefix: 'gateway',
+      verifyHostname: true,
+    };
+    const wrong = await place.open({ sessionCache });
+    expect((await wrong.describe()).capabilities.sessionsCached).toBe(true);
+    const { warnings } = await checkTarget({ target: wrong, clock: { now: () => new Date() } });
+    expect(warnings).toContainEqual(
+      expect.stringContaining('has none of the sessions that the database has'),
+    );
+    await place.database.execute('DELETE FROM aap_gateway_api_usersessionmembership');
+    await place.database.execute('DELETE FROM django_session');
+    // Without sessions in the database, nothing speaks against it.
+    const later = await place.open({ sessionCache });
+    expect((await later.describe()).sessionCache?.problem).toBeNull();
+  });
+
   test('end in the database alone where the cache does not answer, and that is said', async () => {
     const other = await place.open({ sessionCache: cacheOptions(1) });
     const { capabilities, warnings } = await checkTarget({ target: other, clock: { now: () => new Date() } });
