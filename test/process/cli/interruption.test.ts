@@ -34,14 +34,20 @@ test('signals finish the batches in flight; a kill does not, and either way the 
     revoked: number;
     notTried: number;
     planned: number;
+    failed: { reason: string }[];
     stillAlive: number[];
   };
-  expect(report).toMatchObject({ interrupted: true, failed: [], stillAlive: [], verified: false });
+  expect(report).toMatchObject({ interrupted: true, stillAlive: [], verified: false });
   expect(report.notTried).toBeGreaterThan(0);
-  expect(report.revoked + report.notTried).toBe(report.planned);
+  // A slow service may not respond to the requests in flight within the second that an interruption waits.
+  const unanswered = report.failed.filter(({ reason }) => reason.startsWith('no response'));
+  expect(report.failed).toEqual(unanswered);
+  expect(report.revoked + report.notTried + report.failed.length).toBe(report.planned);
   expect(first.stderr).toMatch(/Stopping: .*\nStill waiting for the (responses? to \d+ requests?|audit log)/);
   expect(first.stderr).toMatch(/Interrupted: [\d,]+ tokens were not tried\.\nRun the same command again/);
-  expect(await tokensLeft(here)).toBe(TOKENS - report.revoked);
+  const left = await tokensLeft(here);
+  expect(left).toBeLessThanOrEqual(TOKENS - report.revoked);
+  expect(left).toBeGreaterThanOrEqual(TOKENS - report.revoked - report.failed.length);
 
   const other = home();
   const killed = await revoking(other);

@@ -64,6 +64,6 @@ describe('providers that do not answer as they should', () => {
       });
       asked.once('error', reject).end();
     });
-    expect(status).toBe(400);
+    expect(status).toBe(421);
   });
 });
