@@ -85,11 +85,14 @@ const organizations = z.object({ results: z.array(z.object({ name: z.string() })
  */
 async function readVisibility(api: Api, caller: User): Promise<Visibility> {
   if (caller.isSuperuser || caller.isSystemAuditor === true) return { kind: 'all' };
-  const administered = api.dialect.name === 'controller' ? await readOrganizations(api, caller.id) : [];
+  const isGateway = api.dialect.name === 'gateway';
+  const administered = isGateway ? [] : await readOrganizations(api, caller.id);
   if (administered.length === 0) {
     return {
       kind: 'part',
-      tokens: 'its own tokens',
+      tokens: isGateway
+        ? 'what the gateway shows a normal user, which may be more than its own tokens'
+        : 'its own tokens',
       users: 'users of its own organizations and teams',
       applications: 'applications of its own organizations',
       organizations: [],

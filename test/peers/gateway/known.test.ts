@@ -39,6 +39,13 @@ describePeer('gateway', 'what is said to be known of a gateway', (peer) => {
     expect(stdout).not.toMatch(/revoked RefreshToken/);
   });
 
+  test('a normal user sees tokens of others, and is not said to see only its own', async () => {
+    const home = homeOf(peer(), { user: 'bob' });
+    const listed = await home.run('tokens', 'list');
+    expect(listed.stdout).toMatch(/^\d+ +alice /m);
+    expect(listed.stderr).toContain('which may be more than its own tokens');
+  });
+
   test('local accounts log in without Basic authentication, which the manual only warns of', async () => {
     const home = homeOf(peer());
     const off = await home.run('settings', 'basic-auth', 'off', '--yes');
