@@ -269,6 +269,8 @@ export interface MissingRight {
   readonly purpose: RightsPurpose;
   /** What grants it, as an SQL statement without a semicolon. */
   readonly grant: string;
+  /** Present if it is about authorization codes only: everything else of the purpose works without it. */
+  readonly codesOnly?: true;
 }
 
 /** A target as found: who answers there, and who the caller is to it. */

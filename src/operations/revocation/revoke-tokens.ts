@@ -223,7 +223,11 @@ export function revocationRefusal(
       ...(tokens > 0 ? (['revoke'] as const) : []),
       ...(sessions > 0 ? (['sessions'] as const) : []),
     ];
-    requireRights(description, { what: 'A revocation', purposes });
+    // Codes that this role may not delete are left, as the plan says.
+    const missingRights = description.missingRights.filter(
+      ({ codesOnly }) => plan.reach.authorizationCodes || codesOnly !== true,
+    );
+    requireRights({ ...description, missingRights }, { what: 'A revocation', purposes });
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
 import type { MissingRight, RightsPurpose } from '../../operations/ports/target.ts';
 import { PURPOSES, requiredRights } from './required-rights.ts';
-import type { Layout } from './tables.ts';
+import { type Layout, TABLES } from './tables.ts';
 
 /**
  * The rights that the current role lacks for some purposes: for each purpose and table one statement that grants exactly
@@ -28,6 +28,7 @@ export async function missingRights(
     ...grantStatements(missing.filter((right) => right.purpose === purpose)).map((grant) => ({
       purpose,
       grant,
+      ...(grant.includes(`.${TABLES[layout].authorizationCodes} TO `) && { codesOnly: true as const }),
     })),
     ...sequences
       .filter(({ table }) => inserts.some((right) => right.purpose === purpose && right.table === table))

@@ -99,6 +99,17 @@ test('a role without any right is told what it needs, briefly where a command fa
   ]);
 });
 
+test('a dry run does not call a revocation refused that leaves only authorization codes', async () => {
+  const grants = [...(documented.get('Reading') ?? []), ...(documented.get('Revoking tokens') ?? [])];
+  const { name } = await addUser();
+  const { run } = home(
+    await addRole([...grants, ...SERVICE_GRANTS].filter((grant) => !grant.includes('oauth2_provider_grant'))),
+  );
+  const dry = await run(['tokens', 'revoke', '--user', name, '--dry-run']);
+  expect([dry.code, dry.stderr]).toEqual([0, '']);
+  expect(await run(['tokens', 'revoke', '--user', name, '--yes'])).toMatchObject({ code: 0 });
+});
+
 test.each([
   [
     'Revoking tokens',
