@@ -64,6 +64,29 @@ describePeer('awx', 'the awx CLI', (peer) => {
     expect(namesOf(ours?.stdout ?? '')).toEqual(namesOf(real?.stdout ?? ''));
   });
 
+  test.each<readonly string[]>([[], ['--limit', 'localhost']])(
+    'launches a job template %j',
+    async (...limit) => {
+      const args = ['job_templates', 'launch', 'Demo Job Template', ...limit, '-f', 'json'];
+      const [ours, real] = await Promise.all(places().map((place) => awxCli(place, args)));
+      expect(ours?.code, `${ours?.stderr} | ${real?.stderr}`).toBe(0);
+      const facts = ({ code = -1, stdout = '' } = {}) => {
+        const job = JSON.parse(stdout) as Record<string, unknown>;
+        const { type, name, status, limit: used, ignored_fields, launch_type, job_type } = job;
+        return { code, type, name, status, used, ignored_fields, launch_type, job_type };
+      };
+      expect(facts(ours)).toEqual(facts(real));
+    },
+  );
+
+  test('follows a job of the service to its end', async () => {
+    const [place] = places();
+    if (place === undefined) throw new Error('no service');
+    // Without ansible-playbook the job ends with an error, which the CLI reports by its exit code.
+    const { code, stderr } = await awxCli(place, ['job_templates', 'launch', 'Demo Job Template', '--wait']);
+    expect([[0, 1].includes(code ?? -1), stderr]).toEqual([true, '']);
+  });
+
   test.each(['human', 'yaml'])('lists users as %s', async (format) => {
     const args = ['users', 'list', '--username', 'admin', '-f', format];
     const [ours, real] = await Promise.all(places().map((place) => awxCli(place, args)));
