@@ -17,7 +17,7 @@ import { samlMetadata } from './saml-client.ts';
 import { completeSaml } from './saml-login.ts';
 import { SamlThread } from './saml-thread.ts';
 
-/** Started logins per network: 300, then two a second. Each is stored for ten minutes. */
+/** Started logins per network that were not completed: 300, then two a second. Each is stored for ten minutes. */
 const STARTED_LIMIT = { burst: 300, refillSeconds: 0.5 };
 /**
  * Refused responses per network: 100, then one every three seconds. There are separate counts for responses to logins
@@ -97,7 +97,10 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
       try {
         const admit = admission(limits.refused);
         const completed = await verify({ admit, admitUnsolicited: admission(limits.unsolicited) });
-        return await logIn(service, visit, completed);
+        const finished = await logIn(service, visit, completed);
+        // A network of many users who log in is not slowed down.
+        begun.giveBack(visit.request.network, 1);
+        return finished;
       } catch (error) {
         if (error instanceof SsoFailure) (counted as Buckets | null)?.take(visit.request.network);
         throw error;

@@ -18,7 +18,11 @@ describe('a web page that sends the browsers of a network to the addresses of lo
   let provider: ForgingProvider;
 
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY, logLevel: 'warn', logTo: log });
+    service = await startTestService('PostgreSQL', {
+      secretKey: SECRET_KEY,
+      logLevel: 'warn',
+      logTo: log,
+    });
     provider = await startForgingProvider();
     await set(service, 'google-oauth2', {
       SOCIAL_AUTH_GOOGLE_OAUTH2_KEY: 'automation',
