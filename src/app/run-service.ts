@@ -196,9 +196,18 @@ const SECRET_KEY = 'TOKENCTL_SERVICE_SECRET_KEY';
  * The single sign-on settings that the environment fixes: each from the variable of its name, or from the file in
  * the variable with the suffix `_FILE`. Objects and lists are JSON.
  *
- * @throws TokenctlError `configuration` for an invalid value, an unreadable file, or a secret file that others can read.
+ * @throws TokenctlError `configuration` for an unknown setting, an invalid value, an unreadable file, or a secret file that others can read.
  */
 export function fixedSettings(environment: Environment): ReadonlyMap<string, unknown> {
+  const unknown = Object.keys(environment).find(
+    (name) =>
+      name.startsWith('SOCIAL_AUTH_') && !SSO_SETTINGS.some(({ key }) => [key, `${key}_FILE`].includes(name)),
+  );
+  if (unknown !== undefined) {
+    throw new TokenctlError('configuration', `Unknown variable ${unknown}`, {
+      hint: 'The settings of single sign-on are listed at /api/v2/settings/all/. Correct or unset the variable.',
+    });
+  }
   return new Map(
     SSO_SETTINGS.filter(({ readOnly }) => readOnly !== true).flatMap((definition) => {
       const text = given(environment, { name: definition.key, secret: definition.secret === true });

@@ -143,7 +143,13 @@ const identityProvider = z.strictObject({
 const importedOrGiven = z
   .unknown()
   .transform((value, context) => {
-    if (typeof value !== 'object' || value === null || !('metadata' in value)) return value;
+    if (typeof value !== 'object' || value === null) return value;
+    if (!('metadata' in value)) {
+      if (!('metadata_url' in value) || 'url' in value || 'x509cert' in value) return value;
+      const message = 'metadata_url is read only when it is set over the API. Give the XML in metadata.';
+      context.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    }
     const { metadata, ...given } = value as { metadata: unknown; entity_id?: unknown };
     const entityId = typeof given.entity_id === 'string' ? given.entity_id.trim() : '';
     try {

@@ -504,6 +504,9 @@ describe('settings from the environment', () => {
       { SOCIAL_AUTH_GITHUB_URL: 'http://github.example.org' },
       { SOCIAL_AUTH_SAML_ENABLED_IDPS: '{' },
       { SOCIAL_AUTH_SAML_ENABLED_IDPS: '[]' },
+      { SOCIAL_AUTH_SAML_ENABLED_IDPS: '{"corp": {"metadata_url": "https://i.example/"}}' },
+      { SOCIAL_AUTH_GITHUB_KEYS: 'k' },
+      { SOCIAL_AUTH_SAML_ORG_INFO: '{}' },
       { [`${SECRET}_FILE`]: join(folder, 'missing') },
       { [`${SECRET}_FILE`]: join(folder, 'open') },
     ]) {
