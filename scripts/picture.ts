@@ -1,4 +1,5 @@
-// Draws docs/terminal.svg: real commands against a real service with a sample estate, and what they print.
+// Draws docs/terminal.svg: a recording of real commands on a terminal (`script` of util-linux makes it), against a real
+// service with a sample estate. Nothing is added to what they print, colours included.
 // Run: npm run build && node scripts/picture.ts
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -17,25 +18,53 @@ interface Line {
   readonly text: string;
 }
 
-/** Runs a command and takes down what both of its streams print, in the order in which they did. */
+/** Runs a command on a terminal of its own, and takes down what stands on the screen afterwards. */
 async function record(stage: DemoService, command: string): Promise<Line[]> {
-  const child = spawn('sh', ['-c', `"$0" "$1" ${command} 2>&1`, process.execPath, `${root}bin/tokenctl.js`], {
-    env: { ...stage.environment, COLUMNS: String(WIDTH) },
+  const typed = `stty cols ${WIDTH}; '${process.execPath}' '${root}bin/tokenctl.js' ${command}`;
+  const child = spawn('script', ['-qec', typed, '/dev/null'], {
+    env: { ...stage.environment, TERM: 'xterm-256color' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let printed = '';
   for await (const part of child.stdout.setEncoding('utf8')) printed += part;
-  const lines = printed.trimEnd().replaceAll(stage.folder, '/home/admin/.local/state').split('\n');
+  const lines = printed.trimEnd().split(/\r?\n/);
   return [
     { typed: true, text: `tokenctl ${command}` },
-    ...lines.flatMap(wrapped).map((text) => ({ typed: false, text })),
+    ...lines.map((line) => ({ typed: false, text: lastDrawing(line) })),
     { typed: false, text: '' },
   ];
 }
 
-/** Long lines go on in the next one, as on a terminal. */
-function wrapped(line: string): string[] {
-  return line.match(new RegExp(`.{1,${WIDTH}}`, 'g')) ?? [''];
+/** A progress line is drawn over itself. */
+function lastDrawing(line: string): string {
+  return line.slice(line.lastIndexOf('\r') + 1).replace(`${ESCAPE}[2K`, '');
+}
+
+const ESCAPE = '\u001b';
+
+/** The classes of the codes that the program uses (ECMA-48, SGR); 22 and 39 end them. */
+const CLASSES: Readonly<Record<string, string>> = {
+  '1': 'strong',
+  '2': 'faint',
+  '31': 'bad',
+  '32': 'good',
+  '33': 'warning',
+};
+
+/** A line with its colours as spans. */
+function coloured(line: string): string {
+  const on = new Set<string>();
+  return line
+    .split(ESCAPE)
+    .map((part, index) => {
+      const [code = '', digits = ''] = index === 0 ? [] : (/^\[(\d+)m/.exec(part) ?? []);
+      if (digits === '22') for (const name of ['strong', 'faint']) on.delete(name);
+      else if (digits === '39') for (const name of ['bad', 'good', 'warning']) on.delete(name);
+      else if (CLASSES[digits] !== undefined) on.add(CLASSES[digits]);
+      const text = escapeXml(part.slice(code.length));
+      return on.size === 0 || text === '' ? text : `<tspan class="${[...on].join(' ')}">${text}</tspan>`;
+    })
+    .join('');
 }
 
 function escapeXml(text: string): string {
@@ -49,7 +78,7 @@ function draw(lines: readonly Line[]): string {
     const y = PADDING + (index + 1) * LINE_HEIGHT - 5;
     const prompt = typed ? '<tspan class="prompt">$ </tspan>' : '';
     const kind = typed ? ' class="typed"' : '';
-    return `<text x="${PADDING}" y="${y}"${kind}>${prompt}${escapeXml(text)}</text>`;
+    return `<text x="${PADDING}" y="${y}"${kind}>${prompt}${typed ? escapeXml(text) : coloured(text)}</text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="tokenctl at work in a terminal">
 <style>
@@ -57,6 +86,11 @@ rect { fill: #14181d; }
 text { font: 14px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #d4d9df; white-space: pre; }
 .typed { fill: #ffffff; font-weight: bold; }
 .prompt { fill: #7fc98a; }
+.strong { font-weight: bold; }
+.faint { fill: #8b949e; }
+.bad { fill: #ff7b72; }
+.good { fill: #7ee787; }
+.warning { fill: #e3b341; }
 </style>
 <rect width="${width}" height="${height}" rx="10"/>
 ${rows.join('\n')}
@@ -69,6 +103,7 @@ try {
   const commands = [
     'tokens audit --summary',
     'tokens revoke --user USER --yes --reason "laptop stolen" --ticket SEC-7',
+    'log list',
     'log verify',
   ];
   const named = stage.estate.users[18]?.username ?? '';
