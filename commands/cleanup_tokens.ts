@@ -7,10 +7,10 @@ export default class CleanupTokens extends ManagementCommand {
   static override summary = 'Delete expired tokens (replaces awx-manage)';
 
   static override description =
-    `Replaces awx-manage cleanup_tokens: same options, same lines on stderr, same exit codes, no prompt. It deletes the \
-same tokens as tokens cleanup without flags.
+    `Replaces awx-manage cleanup_tokens: same options, same lines on stderr, same exit codes, no prompt. It deletes \
+the same tokens as tokens cleanup without flags.
 
-With --json, prints the report of tokens cleanup.`;
+With --json, prints what docs/schemas/cleanup_tokens.json describes.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %> --database-file ./controller.database'];
 

@@ -17,7 +17,7 @@ With zsh, add this to ~/.zshrc after compinit: source <(tokenctl completion zsh)
 
 With fish, run: tokenctl completion fish > ~/.config/fish/completions/tokenctl.fish
 
-With --json, prints shell and script.`;
+With --json, prints what docs/schemas/completion.json describes.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %> bash'];
 

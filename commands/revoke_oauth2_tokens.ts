@@ -8,12 +8,13 @@ export default class RevokeOauth2Tokens extends ManagementCommand {
   static override summary = 'Revoke access tokens (replaces awx-manage)';
 
   static override description =
-    `Replaces awx-manage revoke_oauth2_tokens: same options, same exit code for an unknown user (1), no prompt, and the \
-same output, except that each line has the token's fingerprint (over REST its id) instead of the token. Without \
---user it revokes the tokens of all users, with or without --all. Without --all, refresh tokens stay valid and \
-can create new access tokens. Otherwise it works like tokens revoke, with the same audit log and exit codes.
+    `Replaces awx-manage revoke_oauth2_tokens: same options, same exit code for an unknown user (1), no prompt, and \
+the same output, except that each line has the token's fingerprint (over REST its id) instead of the token. \
+Without --user it revokes the tokens of all users, with or without --all. Without --all, refresh tokens stay \
+valid and can create new access tokens. Otherwise it works like tokens revoke, with the same audit log and exit \
+codes.
 
-With --json, prints the report of tokens revoke.`;
+With --json, prints what docs/schemas/revoke_oauth2_tokens.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice --all',

@@ -9,8 +9,7 @@ export default class WhoAmI extends TokenctlCommand {
   static override description =
     `Asks the controller, so that a wrong or expired credential is an error. tokenctl context check shows more.
 
-With --json, prints context, address, identity (id, username, isSuperuser, isSystemAuditor), credential and ownToken (as in \
-context check).`;
+With --json, prints what docs/schemas/whoami.json describes.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %>'];
 

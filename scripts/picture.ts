@@ -21,7 +21,7 @@ interface Line {
 /** Runs a command on a terminal of its own, and takes down what stands on the screen afterwards. */
 async function record(stage: DemoService, command: string): Promise<Line[]> {
   const typed = `stty cols ${WIDTH}; '${process.execPath}' '${root}bin/tokenctl.js' ${command}`;
-  const child = spawn('script', ['-qec', typed, '/dev/null'], {
+  const child = spawn('/usr/bin/script', ['-qec', typed, '/dev/null'], {
     env: { ...stage.environment, TERM: 'xterm-256color' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -8,10 +8,10 @@ export default class ApplicationsList extends TokenctlCommand {
   static override summary = 'List OAuth2 applications';
 
   static override description =
-    `Lists the applications that you may see, with client type, grant type and age. Client secrets are neither read nor \
-shown.
+    `Lists the applications that you may see, with client type, grant type and age. Client secrets are neither read \
+nor shown.
 
-With --json, prints an array of id, name, clientType, grantType, created and, with --tokens, accessTokens.`;
+With --json, prints what docs/schemas/applications-list.json describes.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %> --tokens'];
 

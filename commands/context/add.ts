@@ -15,9 +15,7 @@ environment variable, from stdin or, without a flag, from a prompt. A database p
 ~/.pgpass. The configuration file refers to the credential and never contains it. The first context becomes the \
 current one.
 
-With --json, prints name, current, kind and file (the configuration file). For kind rest, also url, username, \
-credential (kind, and file or env), caFile, verifyTls, component and databaseContext. For kind database, also database (a URL, or \
-file or env).`;
+With --json, prints what docs/schemas/context-add.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> production --url https://controller.example.org --token-file ./admin.token',

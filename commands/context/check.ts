@@ -23,9 +23,7 @@ export default class ContextCheck extends TokenctlCommand {
     `Shows who answers, who you are logged in as and what you can do there. Distinguishes DNS, port, TLS and \
 credential errors.
 
-With --json, prints context, address, dialect, version, installUuid, identity, visibility (kind: all or part; for part also \
-tokens, users, applications, organizations), credential, transport, capabilities, \
-ownToken (ids, earliest, latest: when it expires; null without a token) and warnings.`;
+With --json, prints what docs/schemas/context-check.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',

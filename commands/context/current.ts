@@ -8,7 +8,7 @@ export default class ContextCurrent extends TokenctlCommand {
   static override description =
     `Includes what TOKENCTL_CONTEXT, CONTROLLER_HOST or TOKENCTL_DATABASE selects in this shell.
 
-With --json, prints currentContext (null if none is selected).`;
+With --json, prints what docs/schemas/context-current.json describes.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %>'];
 

@@ -6,10 +6,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 export default class ContextList extends TokenctlCommand {
   static override summary = 'List contexts';
 
-  static override description =
-    `With --json, prints an array of name, current and kind. For kind rest, also url, username, credential (kind, and \
-file or env: the location, never the secret), caFile and verifyTls. For kind database, also database: a URL \
-without a password, or the file or env that holds the URL.`;
+  static override description = `With --json, prints what docs/schemas/context-list.json describes.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %>'];
 

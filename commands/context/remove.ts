@@ -8,12 +8,11 @@ export default class ContextRemove extends TokenctlCommand {
   static override summary = 'Remove a context';
 
   static override description =
-    `Removes the context from the configuration file and its groups, and deletes the file in which context add stored its \
-credential. Files and variables of your own stay. A context that a job or another context names is not removed. Nothing \
-changes at the controller: a token of the context stays valid.
+    `Removes the context from the configuration file and its groups, and deletes the file in which context add stored \
+its credential. Files and variables of your own stay. A context that a job or another context names is not \
+removed. Nothing changes at the controller: a token of the context stays valid.
 
-With --json, prints name, file (the configuration file), groups (that it was in), wasCurrent and deletedCredential (the \
-file; null for none).`;
+With --json, prints what docs/schemas/context-remove.json describes.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %> lab'];
 

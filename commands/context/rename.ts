@@ -10,7 +10,7 @@ export default class ContextRename extends TokenctlCommand {
     `Renames the context in the configuration file, also where groups, jobs and other contexts name it. The audit log \
 keeps the old name in its entries; incidents are found by the address of the controller.
 
-With --json, prints name, renamedFrom and file (the configuration file).`;
+With --json, prints what docs/schemas/context-rename.json describes.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %> lab staging'];
 

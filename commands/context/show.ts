@@ -9,8 +9,7 @@ export default class ContextShow extends TokenctlCommand {
   static override description =
     `Reads the configuration only, and sends nothing. tokenctl context check tries the connection.
 
-With --json, prints what context list prints of it, with groups and jobs (the names of the jobs that name it or one of its \
-groups).`;
+With --json, prints what docs/schemas/context-show.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',

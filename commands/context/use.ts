@@ -6,9 +6,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 export default class ContextUse extends TokenctlCommand {
   static override summary = 'Set the current context';
 
-  static override description =
-    `With --json, prints currentContext and overriddenBy: the context that an environment variable selects instead, \
-or null.`;
+  static override description = `With --json, prints what docs/schemas/context-use.json describes.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %> production'];
 

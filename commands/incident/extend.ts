@@ -12,7 +12,7 @@ export default class IncidentExtend extends TokenctlCommand {
     `Changes nothing on the controller. The new end time is recorded in the audit log; the job incident-lift and the \
 command incident lift --due use it.
 
-With --json, prints incident and until.`;
+With --json, prints what docs/schemas/incident-extend.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> inc-1a2b3c4d --for 4h --reason "still investigating"',

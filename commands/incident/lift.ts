@@ -9,17 +9,13 @@ export default class IncidentLift extends TokenctlCommand {
   static override summary = 'Lift a lockdown';
 
   static override description =
-    `Restores settings and users to their previous values, in reverse order. Without an id, lifts the only open incident; \
-if several are open, give the id of one. The plan is shown first. A value that another open incident holds \
-stays until that incident is lifted. A value that was changed since the lockdown is not touched. Revoked tokens \
-stay revoked. Lifting an incident twice does nothing. An incident of a controller can be lifted over its REST API or its \
-database, wherever it was locked down; only a database context can activate users.
+    `Restores settings and users to their previous values, in reverse order. Without an id, lifts the only open \
+incident; if several are open, give the id of one. The plan is shown first. A value that another open incident \
+holds stays until that incident is lifted. A value that was changed since the lockdown is not touched. Revoked \
+tokens stay revoked. Lifting an incident twice does nothing. An incident of a controller can be lifted over its \
+REST API or its database, wherever it was locked down; only a database context can activate users.
 
-With --json, prints an array of incident, result (lifted, partly, unchanged), steps (step, result, message), \
-left (what, name, before, locked, found, action: as_before, kept, changed, ended_since, gone), revived (how many expired \
-refresh tokens are live again because their lifetime is restored; null if this context cannot list them), interrupted, \
-stopped and run. \
-With --dry-run, or if no incident is open, prints dryRun and plans.
+With --json, prints what docs/schemas/incident-lift.json describes.
 
 Exit code 5: not everything was restored.`;
 

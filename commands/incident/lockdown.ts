@@ -11,29 +11,26 @@ export default class IncidentLockdown extends TokenctlCommand {
   static override summary = 'Contain an incident';
 
   static override description =
-    `Closes the ways in that this context can close, and records how to undo it. The steps run in this order: \
-turn off basic authentication and tokens for external users; deactivate users; save a snapshot (a file of \
-mode 0600 in the state directory, its SHA-256 in the audit log); revoke refresh tokens and access tokens and \
-end sessions until none is left; shorten the lifetimes of new tokens; read again which ways in are closed. \
-The report says which are open, and which this context cannot check. The plan is shown first; confirm by typing \
-the name of the one user or application, or else the number of access tokens. With --yes \
-nothing is counted beforehand, which saves time. Steps that the target cannot do are listed with the command \
-to run. The token of this context is kept. The audit log records the previous values for incident lift. If \
-interrupted, run the same command again.
+    `Closes the ways in that this context can close, and records how to undo it. The steps run in this order: turn \
+off basic authentication and tokens for external users; deactivate users; save a snapshot (a file of mode 0600 \
+in the state directory, its SHA-256 in the audit log); revoke refresh tokens and access tokens and end sessions \
+until none is left; shorten the lifetimes of new tokens; read again which ways in are closed. The report says \
+which are open, and which this context cannot check. The plan is shown first; confirm by typing the name of the \
+one user or application, or else the number of access tokens. With --yes nothing is counted beforehand, which \
+saves time. Steps that the target cannot do are listed with the command to run. The token of this context is \
+kept. The audit log records the previous values for incident lift. If interrupted, run the same command again.
 
 With --all or --identity-provider, basic authentication and external tokens are turned off by default, and with \
 --all token lifetimes are set to one hour; the --no- flags prevent this. With --user or --application these \
 steps need their flags, because they affect all users.
 
-Turning basic authentication off is refused if this context uses a password, unless --rescue-token names a new file: a token \
-of scope write is created in it first, tried, used for the lockdown, and kept.
+Turning basic authentication off is refused if this context uses a password, unless --rescue-token names a new \
+file: a token of scope write is created in it first, tried, used for the lockdown, and kept.
 
-With --json, prints incident, result (locked or partly), until, steps (step, result, message), accessPaths (path, \
-state, how), manualSteps (what, why, remedy), kept, interrupted, stopped, run, seconds, and rescueToken (tokenId, file) if one was created. With --dry-run, prints \
-dryRun and plan.
+With --json, prints what docs/schemas/incident-lockdown.json describes.
 
-Exit code 5: not everything was locked down, or an access path could not be checked, as always over the REST API. \
-Exit code 130: interrupted.`;
+Exit code 5: not everything was locked down, or an access path could not be checked, as always over the REST \
+API. Exit code 130: interrupted.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice --deactivate --reason "laptop stolen" --ticket SEC-7',

@@ -9,7 +9,7 @@ export default class IncidentRunbook extends TokenctlCommand {
 
   static override description = `Prints the runbook as Markdown. Without a name, lists the runbooks.
 
-With --json, prints name and text; without a name, runbooks.`;
+With --json, prints what docs/schemas/incident-runbook.json describes.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %> stolen-token'];
 

@@ -10,14 +10,10 @@ export default class IncidentStatus extends TokenctlCommand {
   static override description =
     `Compares the audit log with the controller. It reports settings that were changed back, users who are active \
 again and new tokens of locked users. It also lists interrupted lockdowns and, from the audit log, incidents at \
-other addresses. The REST API and the database of one controller are two addresses; incidents of both are checked and can \
-be lifted at either, as far as the context can.
+other addresses. The REST API and the database of one controller are two addresses; incidents of both are \
+checked and can be lifted at either, as far as the context can.
 
-With --json, prints incidents and elsewhere. Each incident has id, address, scope, measures, selection, since, by, \
-context, reason, ticket, until, state (unfinished, locked, partly, lifting, lifted), locked, lifted, snapshot \
-(file, sha256), kept, isOverdue, values (what, name, userId, before, locked, found, holds, incidents), \
-aliveCount, alive (id, user, created, isNew), openPaths (path, state, how), notChecked (names of access paths) and \
-holds. An item of elsewhere has id to isOverdue, and address.
+With --json, prints what docs/schemas/incident-status.json describes.
 
 With --check, exit code 3 means that an open incident is not in effect, overdue or unfinished.`;
 

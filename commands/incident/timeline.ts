@@ -13,8 +13,7 @@ export default class IncidentTimeline extends TokenctlCommand {
     `Merges three sources in order of time: the controller's activity stream, the audit log of tokenctl, and the \
 dates of the tokens (created, last used, expires). Times are UTC.
 
-With --json, prints subject, since, until, visibility (as in context check) and items (at; source: activity_stream, audit_log or token; who, what, \
-data).`;
+With --json, prints what docs/schemas/incident-timeline.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice --since 7d',

@@ -9,7 +9,7 @@ export default class JobsCheck extends TokenctlCommand {
     `Checks schedules, time zones, contexts, rules and recipients without connecting to anything. Exits with 2 if a \
 job is invalid.
 
-With --json each row has job, dryRun, problem and hint.`;
+With --json, prints what docs/schemas/jobs-check.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',

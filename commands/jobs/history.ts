@@ -11,10 +11,10 @@ export default class JobsHistory extends TokenctlCommand {
   static override summary = 'List the runs of jobs, newest first';
 
   static override description =
-    `A "lost" run was killed, and another run took over its tick. "skipped" stands for missed ticks that were not run. \
-Use jobs show to see what a run changed.
+    `A "lost" run was killed, and another run took over its tick. "skipped" stands for missed ticks that were not \
+run. Use jobs show to see what a run changed.
 
-With --json each row has run, job, due, kind, attempt, holder, state, began, ended and summary.`;
+With --json, prints what docs/schemas/jobs-history.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --job nightly-sweep',

@@ -9,8 +9,7 @@ export default class JobsList extends TokenctlCommand {
   static override description =
     `A job in mode "dry run" only reports what it would do; a "live" job changes its controller.
 
-With --json each row has job, kind, context, dryRun, schedule, timeZone, next, last (as jobs history has it, or null) \
-and problem.`;
+With --json, prints what docs/schemas/jobs-list.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',

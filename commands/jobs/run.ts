@@ -9,10 +9,12 @@ export default class JobsRun extends TokenctlCommand {
 
   static override description =
     `Never runs at the same time as a scheduled run of the job, in any replica. Does what the configuration says, \
-without confirmation; a job with dryRun: true stays a dry run. With --context (a context, a list or a group) it runs \
-only in those of the job's contexts.
+without confirmation; a job with dryRun: true stays a dry run. With --context (a context, a list or a group) it \
+runs only in those of the job's contexts.
 
-With --json each row has job, run, dryRun, state, seconds and summary. If a run fails, exits with the code of its error.`;
+With --json, prints what docs/schemas/jobs-run.json describes.
+
+If a run fails, exits with the code of its error.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> nightly-sweep --dry-run',

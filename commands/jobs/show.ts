@@ -6,7 +6,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 export default class JobsShow extends TokenctlCommand {
   static override summary = 'Show a run with its audit log entries';
 
-  static override description = `With --json: the fields of jobs history, and entries as in the audit log.`;
+  static override description = `With --json, prints what docs/schemas/jobs-show.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> 5f0c2a1e',

@@ -7,12 +7,13 @@ export default class LogCheckpoint extends TokenctlCommand {
   static override summary = 'Verify the audit log and sign a checkpoint of it';
 
   static override description =
-    `A checkpoint states the number of entries and the hash of all of them. Keep it in another place: log verify --checkpoint \
-then detects entries that were cut off or rewritten. It is a signed note in the C2SP format, which other tools can verify. \
-Create the key with log init.
+    `A checkpoint states the number of entries and the hash of all of them. Keep it in another place: log verify \
+--checkpoint then detects entries that were cut off or rewritten. It is a signed note in the C2SP format, which \
+other tools can verify. Create the key with log init.
 
-With --json it prints checkpoint (the note), origin, size and root. Exits with 6 if the log is broken, or does not match \
-the checkpoint that the --output file already has.`;
+With --json, prints what docs/schemas/log-checkpoint.json describes.
+
+Exits with 6 if the log is broken, or does not match the checkpoint that the --output file already has.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',

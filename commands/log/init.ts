@@ -7,11 +7,11 @@ export default class LogInit extends TokenctlCommand {
   static override summary = 'Create or replace the key that signs checkpoints';
 
   static override description =
-    `Writes the private key to a file of mode 0600 (auditLog.key in the configuration; default: audit.jsonl.key next to the \
-log), and the public key to a file of the same name plus .pub. An entry in the log records the public key. With --rotate, a \
-new key replaces the current one, and both sign the same checkpoint.
+    `Writes the private key to a file of mode 0600 (auditLog.key in the configuration; default: audit.jsonl.key next \
+to the log), and the public key to a file of the same name plus .pub. An entry in the log records the public \
+key. With --rotate, a new key replaces the current one, and both sign the same checkpoint.
 
-With --json it prints verifier (the public key) and seq (the number of that entry); with --rotate also replaced and checkpoint.`;
+With --json, prints what docs/schemas/log-init.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --name example.org/audit',

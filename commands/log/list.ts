@@ -8,12 +8,11 @@ export default class LogList extends TokenctlCommand {
   static override summary = 'List who did what, by the audit log';
 
   static override description =
-    `Prints a sentence for each run of a command, oldest first: who did what where, how it ended, how long it took, and \
-the ticket or the reason. log show RUN has the details of one run. With --raw, prints the entries of the audit log instead.
+    `Prints a sentence for each run of a command, oldest first: who did what where, how it ended, how long it took, \
+and the ticket or the reason. log show RUN has the details of one run. With --raw, prints the entries of the \
+audit log instead.
 
-With --json, prints an array of runs, one per line: sentence, run, operation, state, actor, target, reason, ticket, \
-selection, counts, owners and more. With --raw --json, the entries, unchanged: v, seq, at, previous, kind, operation, \
-run, actor, target, data, open, closes.`;
+With --json, prints what docs/schemas/log-list.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --limit 20',

@@ -8,11 +8,11 @@ export default class LogProve extends TokenctlCommand {
   static override summary = 'Prove that an entry is in the audit log';
 
   static override description =
-    `The proof can be verified with the entry and the public key, without the log. It has the format c2sp.org/tlog-proof, \
-which includes the checkpoint. With --output, writes the proof to that file, and the line of the entry to a file of the \
-same name plus .entry.
+    `The proof can be verified with the entry and the public key, without the log. It has the format \
+c2sp.org/tlog-proof, which includes the checkpoint. With --output, writes the proof to that file, and the line \
+of the entry to a file of the same name plus .entry.
 
-With --json it prints seq, entry (its line), proof, origin and size (number of entries that the checkpoint covers).`;
+With --json, prints what docs/schemas/log-prove.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> 17',

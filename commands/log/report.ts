@@ -10,14 +10,13 @@ export default class LogReport extends TokenctlCommand {
   static override summary = 'Report all changes of a period and who ordered them';
 
   static override description =
-    `Verifies the log, and lists for each run: the actor, the target, the reason and ticket, what was planned and done, what \
-failed, what stays alive, and the later reconciliation of an interrupted run. Runs that started before the period or ended \
-after it are complete as well.
+    `Verifies the log, and lists for each run: the actor, the target, the reason and ticket, what was planned and \
+done, what failed, what stays alive, and the later reconciliation of an interrupted run. Runs that started \
+before the period or ended after it are complete as well.
 
-With --json it prints since, until, verification (entries, head, break, tornBytes), totals and runs (run, operation, actor, \
-target, reason, ticket, selection, began, ended, first, last, state, counts, owners, moreOwners, changes, failures, \
-staysAlive, stillAlive, closedLater, open); with --output: output, runs and entries. Exits with 6, after the report, if \
-the log is broken.`;
+With --json, prints what docs/schemas/log-report.json describes.
+
+Exits with 6, after the report, if the log is broken.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --since 7d',

@@ -7,11 +7,11 @@ export default class LogRotate extends TokenctlCommand {
   static override summary = 'Close the file of the audit log and start a new one';
 
   static override description =
-    `The closed file is renamed to the numbers of its entries, such as audit.jsonl.1-5000. All files together are one chain. \
-Other processes may keep writing. --remove-older-than removes closed files whose entries are all older and have an outcome. \
-An entry records the removal, so that log verify can verify the rest.
+    `The closed file is renamed to the numbers of its entries, such as audit.jsonl.1-5000. All files together are one \
+chain. Other processes may keep writing. --remove-older-than removes closed files whose entries are all older \
+and have an outcome. An entry records the removal, so that log verify can verify the rest.
 
-With --json it prints archive (the closed file; null if the log has no entries) and removed (the files).`;
+With --json, prints what docs/schemas/log-rotate.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',

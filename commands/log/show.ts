@@ -9,7 +9,7 @@ export default class LogShow extends TokenctlCommand {
   static override description =
     `Shows who ordered the run, what it did, what it left alive, and its entries. log list has the ids of runs.
 
-With --json, prints the fields of log list, and entries as in the audit log.`;
+With --json, prints what docs/schemas/log-show.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> 5f0c2a1e',

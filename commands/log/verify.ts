@@ -7,14 +7,15 @@ export default class LogVerify extends TokenctlCommand {
   static override summary = 'Verify that the audit log is intact';
 
   static override description =
-    `Reads the whole log and checks that each entry has the hash of the entry before, so that edited, removed, inserted and \
-reordered entries are found. The hashes cannot show that the end was cut off, that the last entry was edited, or that the \
-whole log was rewritten: for this, give an earlier checkpoint that was kept in another place.
+    `Reads the whole log and checks that each entry has the hash of the entry before, so that edited, removed, \
+inserted and reordered entries are found. The hashes cannot show that the end was cut off, that the last entry \
+was edited, or that the whole log was rewritten: for this, give an earlier checkpoint that was kept in another \
+place.
 
-With --json it prints file (or database, the name of one), entries, head (size, hash), tornBytes (length of an unfinished \
-last line), removed (the last entry that retention removed; absent if nothing was removed) and checkpoint (origin, size; absent \
-without --checkpoint). Exits with 6 if the log is broken (error.details has the line and the problem), or if a log that is \
-set by a flag, a variable or the configuration file does not exist.`;
+With --json, prints what docs/schemas/log-verify.json describes.
+
+Exits with 6 if the log is broken (error.details has the line and the problem), or if a log that is set by a flag, \
+a variable or the configuration file does not exist.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',

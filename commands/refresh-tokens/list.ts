@@ -11,13 +11,11 @@ export default class RefreshTokensList extends TokenctlCommand {
 
   static override description =
     `Needs a database context: the REST API does not list refresh tokens. States: live (can create access tokens), \
-expired (older than REFRESH_TOKEN_EXPIRE_SECONDS; live again if that is raised), orphaned (not revoked, but its access \
-token is deleted, so the controller's own cleanup never removes it) and revoked. Where the setting cannot be read (a \
-gateway, a role without the right), expired ones are listed as live, and stderr says so.
+expired (older than REFRESH_TOKEN_EXPIRE_SECONDS; live again if that is raised), orphaned (not revoked, but its \
+access token is deleted, so the controller's own cleanup never removes it) and revoked. Where the setting cannot \
+be read (a gateway, a role without the right), expired ones are listed as live, and stderr says so.
 
-With --json, prints an array with one refresh token per line: id, user (id, username), application (id, name), \
-state, created, expires (null if orphaned, revoked or unknown), revoked (null if not revoked), accessTokenId (null if \
-deleted), fingerprint. If the array is not closed, the output is incomplete; stderr has the error.`;
+With --json, prints what docs/schemas/refresh-tokens-list.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice',

@@ -11,9 +11,7 @@ export default class SessionsExpire extends TokenctlCommand {
     `Needs a database context. The plan is shown first; confirm by typing the number of sessions. The users have to \
 log in again. Their tokens stay valid.
 
-With --json, prints the report: planned, ended, stillAlive, begunSince (new logins), unseen (why a gateway may accept sessions \
-that are not listed, or null), cachedUntil, verified, interrupted, stopped, run, seconds. With --dry-run, or if there are no \
-sessions, prints dryRun, plan (selection, sessions, byUser) and unseen.
+With --json, prints what docs/schemas/sessions-expire.json describes.
 
 Exit code 5: some sessions are left, or may be. Exit code 130: interrupted.`;
 

@@ -11,8 +11,7 @@ export default class SessionsList extends TokenctlCommand {
     `Needs a database context: the REST API does not list sessions. Expired sessions are not listed, and session data \
 is not decoded.
 
-With --json, prints an array with one session per line: user (id, username; null if unknown), created (null if \
-unknown), expires, fingerprint. If the array is not closed, the output is incomplete; stderr has the error.`;
+With --json, prints what docs/schemas/sessions-list.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',

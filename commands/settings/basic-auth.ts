@@ -9,11 +9,10 @@ export default class SettingsBasicAuth extends TokenctlCommand {
 
   static override description =
     `Basic authentication sends a user name and password with each request. Turning it off is refused if this context \
-itself uses a password, unless --rescue-token names a new file: a token of scope write is created in it first, tried, and \
-used for the change. Existing sessions and tokens stay valid.
+itself uses a password, unless --rescue-token names a new file: a token of scope write is created in it first, \
+tried, and used for the change. Existing sessions and tokens stay valid.
 
-With --json, prints setting and enabled. For on and off, also changed, dryRun and holds (at_once, within_seconds, \
-within_a_minute or within_five_minutes), and rescueToken (tokenId, file) if one was created.`;
+With --json, prints what docs/schemas/settings-basic-auth.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> status',

@@ -12,9 +12,7 @@ export default class SettingsExternalTokens extends TokenctlCommand {
     `External users log in through an identity provider. Denying stops new tokens only. Existing tokens stay valid \
 unless --revoke-existing is given; the output shows their number.
 
-With --json, prints setting and enabled. For allow and deny, also changed, dryRun and holds (at_once, within_seconds, \
-within_a_minute or within_five_minutes). For deny, also existing (users, tokens), or with --revoke-existing, \
-revocation (the report of tokens revoke).`;
+With --json, prints what docs/schemas/settings-external-tokens.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> status',

@@ -6,10 +6,7 @@ import type { Result } from '../../src/reports/tables/result.ts';
 export default class SettingsShow extends TokenctlCommand {
   static override summary = 'Show the authentication settings';
 
-  static override description =
-    `With --json, prints the settings under the controller's names, such as AUTH_BASIC_ENABLED, \
-ALLOW_OAUTH2_FOR_EXTERNAL_USERS and OAUTH2_PROVIDER with its three lifetimes in seconds. A setting that the \
-target does not have is null; for example, a platform gateway has no OAUTH2_PROVIDER.`;
+  static override description = `With --json, prints what docs/schemas/settings-show.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',

@@ -10,9 +10,7 @@ export default class SettingsTokenLifetime extends TokenctlCommand {
     `Without flags, shows all three lifetimes. A lifetime is an age (90d, 12h, 10m) or a number of seconds. Lifetimes \
 that are not given stay unchanged. Existing access tokens keep their expiry date.
 
-With --json, prints setting and lifetimes (in seconds, under the controller's names). After a change, also \
-changed, dryRun, holds (at_once, within_seconds or within_a_minute) and applicationTokens (after_restart: a controller 24.6.1 \
-issues application tokens with the old lifetimes until its web services restart).`;
+With --json, prints what docs/schemas/settings-token-lifetime.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',

@@ -19,15 +19,12 @@ export default class TokensAudit extends TokenctlCommand {
 severities and exceptions come from the policy section of the configuration, or from --policy. See \
 docs/policy.md for all rules, or --explain for one.
 
-The table shows the first findings of each rule, the worst rules first, of the severity medium or above (with --rule: of \
-all severities); --list shows one table of all. The other formats have all findings. --min-severity applies to every format; \
-the numbers and --fail-on always count all. With --baseline, the report has how many findings are new, known and fixed.
+The table shows the first findings of each rule, the worst rules first, of the severity medium or above (with \
+--rule: of all severities); --list shows one table of all. The other formats have all findings. --min-severity \
+applies to every format; the numbers and --fail-on always count all. With --baseline, the report has how many \
+findings are new, known and fixed.
 
-With --json, prints findings (rule, severity, message, key, subject, and the subject itself under its name: \
-token as in tokens list), then tokensRead, found, bySeverity, byRule, excused, known, fixed (both null without a baseline), notChecked (rule, why) and \
-visibility (as in context check). \
-With --summary, prints all of this except findings; with --group-by, prints groups (name, findings, bySeverity) \
-instead. JSON findings are not sorted. --list or CSV of up to 10,000 findings starts with the most severe.
+With --json, prints what docs/schemas/tokens-audit.json describes.
 
 Exit code 3: there are findings at or above --fail-on.`;
 

@@ -7,15 +7,12 @@ export default class TokensCleanup extends TokenctlCommand {
   static override summary = 'Delete expired tokens';
 
   static override description =
-    `Deletes expired access tokens. Over a database connection it also deletes expired authorization codes, and refresh tokens that are expired, that \
-were revoked some time ago, or that are orphaned: not revoked, but without an access token, so the controller's \
-own cleanup never removes them. An expired access token is kept while its refresh token can be used. The plan is \
-shown first; confirm by typing the number of rows.
+    `Deletes expired access tokens. Over a database connection it also deletes expired authorization codes, and \
+refresh tokens that are expired, that were revoked some time ago, or that are orphaned: not revoked, but without \
+an access token, so the controller's own cleanup never removes them. An expired access token is kept while its \
+refresh token can be used. The plan is shown first; confirm by typing the number of rows.
 
-With --json, prints the report: byKind (expiredAccessTokens, expiredAuthorizationCodes, expiredRefreshTokens, revokedRefreshTokens, \
-orphanedRefreshTokens; each with planned, deleted, unchanged, failed, notTried), planned, deleted, kept, \
-limited, notPossible, notSeen, interrupted, stopped, run, seconds. With --dry-run, or if there is nothing to delete, \
-prints dryRun and plan (counts, total, kept, limited, notPossible, notSeen).
+With --json, prints what docs/schemas/tokens-cleanup.json describes.
 
 Exit code 5: some tokens are left, or this account does not see all of them. Exit code 130: interrupted.`;
 

@@ -10,11 +10,10 @@ export default class TokensCreate extends TokenctlCommand {
   static override description =
     `The token goes into a new file that only you can read. It is never printed or logged. You can use the file as \
 the credential of a context: context add NAME --url URL --token-file FILE. Over REST the token belongs to you; \
-over a database connection, name its user with --user. Its lifetime is that of the settings; only a database context takes \
---expires, because the REST API ignores it.
+over a database connection, name its user with --user. Its lifetime is that of the settings; only a database \
+context takes --expires, because the REST API ignores it.
 
-With --json, prints token (as in tokens list) and output, the file. With --dry-run, prints dryRun, user, \
-address, request and output.`;
+With --json, prints what docs/schemas/tokens-create.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --scope read --description "nightly report" --output ./report.token',

@@ -10,16 +10,14 @@ export default class TokensFind extends TokenctlCommand {
   static override description =
     `Reads a file, or standard input for -, and looks for token values in its lines, with any text around them. Over \
 a database connection, values are found by their hash. Over REST, each value is sent to the controller, which \
-cannot check refresh tokens. On controller 24.6.1 that leaves no trace, and is enough for the only token of its owner. \
-To tell several tokens of one owner apart, one request sets the last use: the last uses before are read first (unknown if the owner has more than 200 tokens), and the \
-audit log records the use, before and after. So a later run needs no other, and incident timeline does not take it for \
-the owner's. A dry run does not send that request, and lists the tokens that the value may be. Values are never printed, stored or logged, and are sent only to the target. Tokens are identified by id, \
-owner and fingerprint.
+cannot check refresh tokens. On controller 24.6.1 that leaves no trace, and is enough for the only token of its \
+owner. To tell several tokens of one owner apart, one request sets the last use: the last uses before are read \
+first (unknown if the owner has more than 200 tokens), and the audit log records the use, before and after. So a \
+later run needs no other, and incident timeline does not take it for the owner's. A dry run does not send that \
+request, and lists the tokens that the value may be. Values are never printed, stored or logged, and are sent \
+only to the target. Tokens are identified by id, owner and fingerprint.
 
-With --json, prints lines, values, how (by_hash or by_trying), found (kind, live, state of a refresh token: live, expired, orphaned or revoked; ids, user, fingerprint, lines, \
-lastUsed: the last use before, null for never, left out if unknown; usedAt: when finding it counted as a use, or null; needsUse: true if only a use tells which of ids it is) \
-and visibility (as in context check). With --revoke, also revocation, the report of tokens revoke. With --dry-run, or if there is nothing to \
-revoke, dryRun and plan. With --plan-out, planFile, digest and plan.
+With --json, prints what docs/schemas/tokens-find.json describes.
 
 Exit code 5: with --revoke, a live token is left.`;
 

@@ -16,18 +16,15 @@ export default class TokensList extends TokenctlCommand {
 
   static override description =
     `Without a selection, lists all tokens that you may see. Different flags narrow the selection; a repeated flag \
-widens it. In names, * stands for any characters and ? for one; put a backslash before them for the character itself. \
---finding takes every rule about access tokens, and rules about users, applications and days for their tokens (see \
-docs/policy.md).
+widens it. In names, * stands for any characters and ? for one; put a backslash before them for the character \
+itself. --finding takes every rule about access tokens, and rules about users, applications and days for their \
+tokens (see docs/policy.md).
 
 The REST API of a controller selects by the last use, but does not show it. --last-used, or the column or order \
-last_used, reads the day for up to 10,000 tokens, with about two requests for each day on which one of them was last used.
+last_used, reads the day for up to 10,000 tokens, with about two requests for each day on which one of them was \
+last used.
 
-With --json, prints an array with one token per line: id, user (id, username; null if the owner was deleted), \
-application (id, name; null for a personal access token), scope, description, created, expires, lastUsed (null \
-if never used; absent if the target does not report it), lastUsedOn (the day, if only that was read), hasRefreshToken, \
-fingerprint. With --count-by, an array of name (null for none) and tokens. If the array is not \
-closed, the output is incomplete; stderr has the error.`;
+With --json, prints what docs/schemas/tokens-list.json describes.`;
 
   static override examples = [
     "<%= config.bin %> <%= command.id %> --user 'ci-*' --not-user ci-legacy",

@@ -13,8 +13,7 @@ Without a webhook, lists the due tokens. With a webhook, posts each token once p
 records what was sent, so a second run sends nothing again. See docs/policy.md for the message format and its \
 signature.
 
-With --json, prints an array of threshold, daysLeft and token (as in tokens list). After sending, prints due, \
-sent, sentBefore, failed (tokenId, threshold, to, reason) and interrupted.
+With --json, prints what docs/schemas/tokens-notices.json describes.
 
 Exit code 5: some notices could not be sent.`;
 

@@ -18,24 +18,17 @@ export default class TokensRevoke extends TokenctlCommand {
   static override description =
     `Shows a plan, asks for confirmation, revokes, and verifies the result. Confirm by typing the number of access \
 tokens. Over a database connection, refresh tokens are revoked as well: those that belong to the access tokens, \
-expired and orphaned ones of the selected users and applications, and their authorization codes. Over REST this is not possible. Each change is \
-recorded in the audit log before it is made. Ctrl-C begins nothing further, and records what is in flight; over REST that takes about a second. Run the same \
-command again to finish; tokens that are already revoked count as unchanged.
+expired and orphaned ones of the selected users and applications, and their authorization codes. Over REST this \
+is not possible. Each change is recorded in the audit log before it is made. Ctrl-C begins nothing further, and \
+records what is in flight; over REST that takes about a second. Run the same command again to finish; tokens \
+that are already revoked count as unchanged.
 
-With --json, prints the report: planned, revoked, unchanged, failed (tokenId, reason), notTried and stillAlive \
-(access tokens), refreshTokens (the same for refresh tokens, and expired: how many of the planned ones are older than \
-REFRESH_TOKEN_EXPIRE_SECONDS, null if unknown; null if not selected), authorizationCodes (planned, revoked, unchanged, failed, notTried; null if not selected), sessions (planned, ended, \
-stillAlive, begunSince; null if not selected), madeSince (accessTokens, refreshTokens created after the plan; \
-null if refresh tokens were not selected or the selection lists single tokens), verified, kept, staysAlive \
-(what, count, why, remedy; for what ends by itself also lifetime in seconds and until), interrupted, stopped, run, seconds. With --dry-run, or if there is nothing to \
-revoke, prints dryRun and plan. A plan lists the ids of up to 10,000 tokens. In a larger plan, tokenIds, \
-refreshTokenIds and their owners are null, and accessTokens, refreshTokens (the numbers) and digest describe it.
+With --json, prints what docs/schemas/tokens-revoke.json describes.
 
---plan-out saves the plan to a file: tokens by id with owner, application, creation and fingerprint, who made it when \
-for which controller, and a digest; no secrets. --plan applies exactly that. It refuses a plan that was edited, that is of \
-another controller, or in which an id now belongs to another token (exit code 2); tokens that are gone are listed. With \
---json, --plan-out prints planFile, digest and plan, and the report of --plan has plan (digest, made, the numbers, and \
-gone: the ids that are gone by kind).
+--plan-out saves the plan to a file: tokens by id with owner, application, creation and fingerprint, who made it \
+when for which controller, and a digest; no secrets. --plan applies exactly that. It refuses a plan that was \
+edited, that is of another controller, or in which an id now belongs to another token (exit code 2); tokens that \
+are gone are listed.
 
 Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. Exit code 130: interrupted.`;
 

@@ -8,15 +8,13 @@ export default class TokensRotate extends TokenctlCommand {
   static override summary = 'Replace a personal access token';
 
   static override description =
-    `Creates a token of the same owner, scope and description in a new file that only you can read, tries it, and revokes \
-the old one. If the new token does not work, the old one stays. With --grace, both are valid for that time: the command \
-waits, and Ctrl-C leaves the old token valid. Over REST you can rotate your own tokens, also the one that this context uses; \
-over a database connection, those of any user: there the new token is read again, and not tried. A token of an application \
-comes from that application and cannot be rotated here.
+    `Creates a token of the same owner, scope and description in a new file that only you can read, tries it, and \
+revokes the old one. If the new token does not work, the old one stays. With --grace, both are valid for that \
+time: the command waits, and Ctrl-C leaves the old token valid. Over REST you can rotate your own tokens, also \
+the one that this context uses; over a database connection, those of any user: there the new token is read \
+again, and not tried. A token of an application comes from that application and cannot be rotated here.
 
-With --json, prints oldTokenId, token (the new one, as in tokens list), output (the file), tried (accepted, or read_again in \
-a database) and revocation (as in tokens revoke). With --dry-run, prints dryRun, token (the old one), output and grace (in \
-seconds).
+With --json, prints what docs/schemas/tokens-rotate.json describes.
 
 Exit code 5: the old token is still valid. Exit code 130: interrupted while it waited.`;
 

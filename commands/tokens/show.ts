@@ -10,9 +10,7 @@ export default class TokensShow extends TokenctlCommand {
   static override description =
     `Never shows the value of the token. tokenctl tokens trace also shows its history, and works for deleted tokens.
 
-With --json, prints token (as in tokens list, with lastUsedOn where the target does not show the time), owner (as in users \
-list; null if it is not visible), findings (rule, severity, message), notChecked (rule, why) and visibility (as in context \
-check).`;
+With --json, prints what docs/schemas/tokens-show.json describes.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %> 4711'];
 

@@ -16,13 +16,10 @@ export default class TokensTrace extends TokenctlCommand {
 
   static override description =
     `Combines the token list, the activity stream (the token, and what its owner changed since it was created) and \
-the audit log entries that name the token. By its id it also works for a deleted token. With a selection instead of an id, \
-shows up to 20 tokens.
+the audit log entries that name the token. By its id it also works for a deleted token. With a selection instead \
+of an id, shows up to 20 tokens.
 
-With --json, prints tokenId, token (as in tokens list; null if deleted), ownUse (the last time that \
-tokens find used it: at, run, isLast, before; null if never; before is left out if it is not known), made and history (id, at, operation, \
-actor, object, changes), ownerActivity (owner, since, count, more, last), entries (seq, at, kind, operation, \
-run, actor, result), notTold (what, why) and visibility (as in context check); with a selection, an array of these.`;
+With --json, prints what docs/schemas/tokens-trace.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> 4711',

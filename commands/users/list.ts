@@ -10,9 +10,7 @@ export default class UsersList extends TokenctlCommand {
   static override description =
     `Lists the users that you may see, with state, role, identity provider and last login.
 
-With --json, prints an array of id, username, isActive (null if the target does not tell), isSuperuser, isSystemAuditor \
-(null likewise), externalAccount (the kind of identity provider; null for a local account), lastLogin and, with --tokens, \
-accessTokens.`;
+With --json, prints what docs/schemas/users-list.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --inactive --tokens',

@@ -9,13 +9,12 @@ export default class UsersOffboard extends TokenctlCommand {
 
   static override description =
     `Ends all access of a user: deactivates the account if your account may do so, revokes access tokens, and ends \
-sessions. Over a database connection it revokes refresh tokens and deletes authorization codes as well. Then it reads again \
-which ways in are closed, and says which ones this context cannot check. It shows what the user has first; confirm by typing the user's name. It refuses to offboard the user that \
-it logs in as. Running it again is safe.
+sessions. Over a database connection it revokes refresh tokens and deletes authorization codes as well. Then it \
+reads again which ways in are closed, and says which ones this context cannot check. It shows what the user has \
+first; confirm by typing the user's name. It refuses to offboard the user that it logs in as. Running it again \
+is safe.
 
-With --json, prints users, result (done or partly), steps (step, result, message), accessPaths (path, state, how), \
-staysActive, staysAlive (what, count, why, remedy), manualSteps (what, why, remedy), interrupted, stopped and run. With \
---dry-run, or if nothing is left to do, prints dryRun, plan and accessPaths, and without --dry-run manualSteps.
+With --json, prints what docs/schemas/users-offboard.json describes.
 
 Exit code 5: some access is left, or was not checked. Exit code 130: interrupted.`;
 

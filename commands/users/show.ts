@@ -10,9 +10,7 @@ export default class UsersShow extends TokenctlCommand {
     `Shows state, role, identity provider, last login, last change by the activity stream, and the number of access \
 tokens; in a database context also of refresh tokens and sessions.
 
-With --json, prints user (as in users list), lastChange (null for none, or if it may not be read), accessTokens (total, \
-write, neverExpire, expired, withRefreshToken, byApplication), refreshTokens (live, expired, orphaned; null if the target \
-does not list them), sessions (the number; null likewise) and visibility (as in context check).`;
+With --json, prints what docs/schemas/users-show.json describes.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %> alice'];
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { requireDescribed } from '../../support/json-output.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const PROGRAM = join(root, 'bin/tokenctl.js');
@@ -57,15 +58,18 @@ async function runHere(args: readonly string[], env: Readonly<Record<string, str
   const stdout = capture(process.stdout);
   const stderr = capture(process.stderr);
   process.exitCode = undefined;
+  let ended: Run;
   try {
     await main([...args], pathToFileURL(PROGRAM).href);
-    return { stdout: stdout.end(), stderr: stderr.end(), code: Number(process.exitCode ?? 0) };
+    ended = { stdout: stdout.end(), stderr: stderr.end(), code: Number(process.exitCode ?? 0) };
   } finally {
     stdout.end();
     stderr.end();
     process.exitCode = outer.exitCode;
     replaceEnvironment(outer.env);
   }
+  requireDescribed(args, ended.stdout);
+  return ended;
 }
 
 /** Keeps what is written to a stream until `end`, which gives it back. */
@@ -109,7 +113,14 @@ export function startTokenctl(args: readonly string[], { env = {}, input = '' }:
   });
   child.stdin.on('error', () => undefined).end(input);
   const ended = new Promise<Run>((resolve, reject) => {
-    child.on('error', reject).on('close', (code) => resolve({ stdout, stderr, code }));
+    child.on('error', reject).on('close', (code) => {
+      try {
+        requireDescribed(args, stdout);
+        resolve({ stdout, stderr, code });
+      } catch (error) {
+        reject(error);
+      }
+    });
   });
   const says = async (pattern: RegExp) => {
     while (!pattern.test(stderr)) {
