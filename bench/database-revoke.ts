@@ -45,6 +45,7 @@ using tokenctl = new Tokenctl();
 const server = await startPostgres();
 const estates = await Estates.connect(server.url);
 const perToken = new Map<number, number>();
+const memory = new Map<number, number>();
 console.log(`on the tables of a ${Estates.layout}`);
 for (const { tokens, rounds } of [
   { tokens: 10_000, rounds: 5 },
@@ -67,15 +68,17 @@ for (const { tokens, rounds } of [
   const whole = median(runs.map((run) => run.whole));
   const reference = median(references);
   perToken.set(tokens, (median(runs.map(({ report }) => report.seconds)) * 1000) / tokens);
+  memory.set(tokens, Math.max(...runs.map((run) => run.memory)));
   console.log(
-    `${tokens} tokens: tokenctl ${(whole / 1000).toFixed(2)} s, psql ${(reference / 1000).toFixed(2)} s, as whole processes`,
+    `${tokens} tokens: tokenctl ${(whole / 1000).toFixed(2)} s, psql ${(reference / 1000).toFixed(2)} s, as whole processes; ${memory.get(tokens)?.toFixed(0)} MB`,
   );
   judge(`time / time of one transaction by psql, ${tokens} tokens`, whole / reference, {
     atMost: tokens === 10_000 ? 6 : 2,
   });
-  judge(`memory in MB, ${tokens} tokens`, Math.max(...runs.map((run) => run.memory)), { atMost: 200 });
 }
-const [small, large] = [perToken.get(10_000), [...perToken.values()].at(-1)];
-judge('time a token, most tokens / 10,000 tokens', (large ?? 0) / (small ?? 1), { atMost: 1.3 });
+const growth = (values: ReadonlyMap<number, number>) =>
+  ([...values.values()].at(-1) ?? 0) / (values.get(10_000) ?? 1);
+judge('time a token, most tokens / 10,000 tokens', growth(perToken), { atMost: 1.3 });
+judge('memory, most tokens / 10,000 tokens', growth(memory), { atMost: 2 });
 await estates.close();
 await server.stop();

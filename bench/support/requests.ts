@@ -38,14 +38,14 @@ export async function load(what: Load): Promise<number> {
 
 /** The text of a GET request; `headers` in lines that end with CR LF. */
 export function get(path: string, headers: string): string {
-  return `GET ${path} HTTP/1.1\r\nHost: bench\r\n${headers}\r\n`;
+  return `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`;
 }
 
 /** The text of a POST request with a form. */
 export function form(path: string, fields: Record<string, string>): string {
   const body = new URLSearchParams(fields).toString();
   return (
-    `POST ${path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/x-www-form-urlencoded\r\n` +
+    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n` +
     `Content-Length: ${body.length}\r\n\r\n${body}`
   );
 }
