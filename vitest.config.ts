@@ -1,4 +1,4 @@
-import { existsSync, globSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
@@ -21,8 +21,18 @@ const strays = globSync('**/*.{test,spec}.{ts,tsx,js,mjs,cjs}', {
 });
 if (strays.length > 0) throw new Error(`Move these tests to a folder of a project: ${strays.join(', ')}`);
 
+/** The tests of the service that run on each kind of database. The others would only run on PostgreSQL once more. */
+const onEachDatabase = globSync('test/service/**/*.test.ts', { cwd: import.meta.dirname }).filter((path) =>
+  readFileSync(join(import.meta.dirname, path), 'utf8').includes('DATABASES'),
+);
+
 /** The files that take longest, which begin first: one that began last would run alone, on one core. */
 const LONGEST = [
+  'soak/database-revocation-killed',
+  'peers/controller/awx-cli',
+  'peers/controller/lockdown-claims',
+  'peers/controller/commands',
+  'peers/gateway/commands',
   'process/faults/incident-killed',
   'process/cli/multi-context',
   'process/faults/revocation-boundaries',
@@ -79,9 +89,9 @@ export default defineConfig({
         testTimeout: 3_600_000,
         hookTimeout: 300_000,
       }),
-      // All tests of the service once more, on its embedded database.
+      // The service once more, on its embedded database.
       project('soak-embedded', {
-        include: ['test/service/**/*.test.ts'],
+        include: onEachDatabase,
         provide: { serviceDatabases: ['the embedded database'] },
         testTimeout: 300_000,
         hookTimeout: 300_000,

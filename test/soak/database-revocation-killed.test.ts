@@ -18,7 +18,7 @@ import { entriesOf } from '../support/fixture.ts';
 import { addTokens, fillEstate } from '../support/token-estate.ts';
 
 const PROGRAM = join(import.meta.dirname, 'revoke-database-process.ts');
-const TOKENS = 20_000;
+const TOKENS = 4000;
 const [users, applications] = [50, 5];
 
 const KILLS = 200;

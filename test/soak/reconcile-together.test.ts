@@ -32,8 +32,8 @@ function linesOf(child: ChildProcess): () => Promise<string> {
 }
 
 describe.each([
-  ['a file', 500, async (folder: string) => join(folder, 'audit.jsonl')],
-  ['PostgreSQL', 100, () => createDatabase(inject('postgresUrl'))],
+  ['a file', 200, async (folder: string) => join(folder, 'audit.jsonl')],
+  ['PostgreSQL', 48, () => createDatabase(inject('postgresUrl'))],
 ] as const)('two processes that reconcile a log in %s after kills', (_kind, runs, placeIn) => {
   test(`close each intent once in ${runs} runs`, async () => {
     await using folder = await temporaryFolder();

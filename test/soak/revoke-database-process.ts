@@ -20,7 +20,7 @@ const report = await revokeTokens({
   log,
   clock,
   actor: { user: 'test' },
-  batchSize: 1000,
+  batchSize: 250,
 });
 await Promise.all([target.close(), log.close()]);
 process.stdout.write(`${JSON.stringify(report)}\n`);
