@@ -40,6 +40,12 @@ describe.each(DATABASES)('Basic authentication on %s', (kind) => {
     ]);
   });
 
+  it('answers many first requests at a time', async () => {
+    await user('parallel', 'parallel-password');
+    const answers = await Promise.all(Array.from({ length: 40 }, () => me('parallel', 'parallel-password')));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
   it('answers every failure alike: one body, one challenge', async () => {
     const path = await user('idle', 'idle-password');
     await admin.patch(path, { is_active: false });

@@ -145,16 +145,18 @@ export async function userWithPassword(
     metrics.authenticated('password', user.is_active ? 'accepted' : 'refused');
     return user.is_active ? user : null;
   }
-  const recordSuccess = beginAttempt(service, { username, network });
-  const isCorrect = await verifyPassword(password, user?.password ?? null, service.passwordIterations);
-  if (user === null || !user.is_active || !isCorrect) {
-    metrics.authenticated('password', 'refused');
-    return null;
-  }
-  recordSuccess();
-  metrics.authenticated('password', 'accepted');
-  credentials.add(user.password, password);
-  return user;
+  const attempt = async () => {
+    const recordSuccess = beginAttempt(service, { username, network });
+    const isCorrect = await verifyPassword(password, user?.password ?? null, service.passwordIterations);
+    if (user === null || !user.is_active || !isCorrect) return false;
+    recordSuccess();
+    credentials.add(user.password, password);
+    return true;
+  };
+  const isCorrect = await (user === null ? attempt() : credentials.shared(user.password, password, attempt));
+  const isAccepted = user?.is_active === true && isCorrect;
+  metrics.authenticated('password', isAccepted ? 'accepted' : 'refused');
+  return isAccepted ? user : null;
 }
 
 function beginAttempt({ passwordLimits, metrics }: ServiceContext, attempt: Attempt): () => void {

@@ -87,6 +87,7 @@ const CAPACITY = 10_000;
 export class CredentialCache {
   readonly #key = randomBytes(32);
   readonly #expiry = new Map<string, number>();
+  readonly #checks = new Map<string, Promise<boolean>>();
 
   /** Whether this password matched this stored hash within the last minute. */
   has(stored: string, password: string): boolean {
@@ -102,6 +103,17 @@ export class CredentialCache {
   add(stored: string, password: string): void {
     if (this.#expiry.size >= CAPACITY) this.#deleteOldest();
     this.#expiry.set(this.#digest(stored, password), performance.now() + LIFETIME_MS);
+  }
+
+  /**
+   * Runs a check of a password against a stored hash. Requests that present the same password meanwhile wait for its result:
+   * a client with many requests at a time is checked once, and counts as one attempt.
+   */
+  shared(stored: string, password: string, check: () => Promise<boolean>): Promise<boolean> {
+    const entry = this.#digest(stored, password);
+    const running = this.#checks.get(entry) ?? check().finally(() => this.#checks.delete(entry));
+    this.#checks.set(entry, running);
+    return running;
   }
 
   #deleteOldest(): void {
