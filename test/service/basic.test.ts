@@ -79,18 +79,18 @@ describe.each(DATABASES)('Basic authentication on %s', (kind) => {
 
   it('takes about as long to refuse an unknown user or an unusable password as a wrong one', async () => {
     await service.database.execute("INSERT INTO auth_user (username, password) VALUES ('external', '!y')");
-    const fastest = async (username: string) => {
-      const times: number[] = [];
-      for (let round = 0; round < 3; round += 1) {
+    const fastest: Record<string, number> = { admin: Infinity, nobody: Infinity, external: Infinity };
+    // In turn, so that other work on the machine slows all of them down.
+    for (let round = 0; round < 5; round += 1) {
+      for (const username of Object.keys(fastest)) {
         const start = performance.now();
         expect((await me(username, 'wrong')).status).toBe(401);
-        times.push(performance.now() - start);
+        fastest[username] = Math.min(fastest[username] ?? Infinity, performance.now() - start);
       }
-      return Math.min(...times);
-    };
-    const wrong = await fastest('admin');
-    expect((await fastest('nobody')) / wrong).toBeGreaterThan(0.6);
-    expect((await fastest('external')) / wrong).toBeGreaterThan(0.6);
+    }
+    const { admin: wrong = Number.NaN, nobody = Number.NaN, external = Number.NaN } = fastest;
+    expect(nobody / wrong).toBeGreaterThan(0.6);
+    expect(external / wrong).toBeGreaterThan(0.6);
   });
 
   it('checks the slow hash once, not with every request', async () => {

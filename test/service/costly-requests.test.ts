@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, bearer, Client, startTestService } from '../support/service.ts';
+import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
 
 const ROWS = 4_000;
 const AT_ONCE = 30;
@@ -67,7 +67,7 @@ async function times(client: Client, count: number): Promise<number[]> {
 const at = (sorted: readonly number[], share: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 
-describe.each(['PostgreSQL', 'the embedded database'] as const)('costly requests (%s)', (kind) => {
+describe.each(DATABASES)('costly requests (%s)', (kind) => {
   let service: RunningService;
   let attacker: Client;
   let other: Client;

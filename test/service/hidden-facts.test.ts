@@ -154,7 +154,7 @@ describe.each(DATABASES)('what a caller may not see on %s', (kind) => {
         },
       ),
       // Making a failing world smaller takes minutes over HTTP.
-      { numRuns: kind === 'PostgreSQL' ? 12 : 4, endOnFailure: true },
+      { numRuns: kind === 'PostgreSQL' ? 6 : 4, endOnFailure: true },
     );
   });
 
