@@ -409,14 +409,13 @@ function revocationSteps({ revocation, counted }: LockdownPlan): string[] {
   }
   const { accessTokens, refreshTokens, authorizationCodes, sessions } = amountsOf(revocation);
   const again = ' and any created until then';
+  const expired = expiredText(revocation.refreshTokensExpired);
   return [
     ...(reach.authorizationCodes
       ? [`Delete ${countText(authorizationCodes, 'authorization code')}${again}.`]
       : []),
     ...(reach.refreshTokens
-      ? [
-          `Revoke ${countText(refreshTokens, 'refresh token')}${expiredText(revocation.refreshTokensExpired)}${again}.`,
-        ]
+      ? [`Revoke ${countText(refreshTokens, 'refresh token')}${expired}${again}.`]
       : []),
     `Revoke ${countText(accessTokens, 'access token')}${again}.`,
     ...(reach.sessions ? [`End ${countText(sessions, 'session')}.`] : []),
