@@ -150,7 +150,12 @@ describePeer('awx', 'leaked tokens', (peer) => {
     const done = await home.json('tokens', 'revoke', '--plan', plan, '--yes');
     expect(done).toMatchObject({
       code: 0,
-      body: { planned: 1, revoked: 1, verified: true, plan: { gone: { accessTokens: [second?.id] } } },
+      body: {
+        planned: 1,
+        revoked: 1,
+        verified: true,
+        plan: { saved: { gone: { accessTokens: [second?.id] } } },
+      },
     });
     expect(await existing(peer(), made)).toEqual([third?.id]);
     const again = await home.run('tokens', 'revoke', '--plan', plan, '--yes');

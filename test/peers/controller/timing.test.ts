@@ -5,7 +5,8 @@ import { describePeer } from '../peer.ts';
 
 /** The management command takes some 14 ms a token. Fewer tokens would mostly measure how long tokenctl takes to start. */
 const TOKENS = 10_000;
-const MIN_RATIO = 80;
+/** 78 to 201 were seen; less where another suite has the other core. */
+const MIN_RATIO = 60;
 
 /** Tokens as the controller makes them: each with its entry in the activity stream, and the link between the two. */
 const FILL = `
