@@ -18,7 +18,7 @@ interface Line {
   readonly text: string;
 }
 
-/** Runs a command on a terminal of its own, and takes down what stands on the screen afterwards. */
+/** Runs a command on a terminal of its own, and returns the lines that the screen shows afterwards. */
 async function record(stage: DemoService, command: string): Promise<Line[]> {
   const typed = `stty cols ${WIDTH}; '${process.execPath}' '${root}bin/tokenctl.js' ${command}`;
   const child = spawn('/usr/bin/script', ['-qec', typed, '/dev/null'], {

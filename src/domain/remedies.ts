@@ -114,7 +114,7 @@ export function passwordsRemedy(selection: RemedySelection, place: RemedyPlace):
     : `Change the passwords that are known. ${command} turns it off for all users.${more}`;
 }
 
-/** The tokenctl commands that revoke the tokens of a selection, in backquotes; null where none name exactly that. */
+/** The tokenctl commands that revoke the tokens of a selection, in backquotes; null if no command selects exactly these. */
 function revokeCommands({ kind, names }: RemedySelection, context: string): string | null {
   const command = `tokenctl tokens revoke --context ${shellWord(context)}`;
   if (kind === 'all') return `\`${command} --all\``;

@@ -26,7 +26,7 @@ export interface ResolvedSelection {
  * that what is planned is exact. Negations stay patterns, which also match the owners of tokens that are not listed as users.
  *
  * @throws TokenctlError `usage` for an invalid selection, and for one that leaves out all that it names; `not_found` for a
- * name or a pattern, negated ones included, that nothing matches: a typing error must not spare or name nobody;
+ * name or a pattern, also a negated one, that nothing matches: it is probably a typing error;
  * `permission_refused` as {@link resolveNames}; and whatever the target throws.
  */
 export async function resolveSelection(target: Target, selection: Selection): Promise<ResolvedSelection> {

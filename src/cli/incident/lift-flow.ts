@@ -42,7 +42,7 @@ export function requireOneIncident(incident: string | undefined, due: boolean | 
   }
 }
 
-/** The only open incident; none if there is none. */
+/** The only open incident; empty if no incident is open. */
 function onlyOne(open: readonly string[]): readonly string[] {
   if (open.length < 2) return open;
   throw new TokenctlError('usage', `${open.length} incidents are open: ${open.join(', ')}`, {

@@ -127,7 +127,7 @@ async function* reportIn(audit: Audit, options: AuditFlowOptions, screen: Screen
       yield* tableReport(audit, screen, {
         list: flags.list === true,
         limit: flags.limit,
-        // Whoever asks for rules wants to see what they find.
+        // A rule that was asked for shows its findings, whatever their severity.
         floor: flags['min-severity'] ?? (flags.rule === undefined ? 'medium' : 'low'),
         lastUses,
       });

@@ -179,7 +179,7 @@ export interface LiftItem {
    * deleted.
    */
   readonly action: 'restore' | 'as_before' | 'kept' | 'changed' | 'ended_since' | 'gone';
-  /** The last run that offboarded the user or set the setting since it was locked; null if there is none. */
+  /** The last run that offboarded the user or set the setting since it was locked; null without such a run. */
   readonly endedBy: LaterRun | null;
   /** Ids of the other incidents that hold it, with ` at ` and the address for those of another address of the controller. */
   readonly others: readonly string[];

@@ -82,7 +82,7 @@ export interface IdentifyOptions {
   readonly withoutUse?: boolean;
   /** Tokens that were identified before, by fingerprint: they need no use where the target lists them unchanged. */
   readonly known?: ReadonlyMap<string, KnownToken>;
-  /** Called once before the first request that may set the last use of a token; not called if there is none. */
+  /** Called once before the first request that may set the last use of a token; not called without such a request. */
   readonly beforeUse?: (use: IntendedUse) => Promise<void>;
 }
 
