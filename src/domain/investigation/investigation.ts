@@ -1,0 +1,227 @@
+import type { Visibility } from '../claims.ts';
+import type { Severity } from '../policy/rule.ts';
+
+/** Whose deeds are investigated. */
+export type InvestigationSubject =
+  | { readonly kind: 'user'; readonly name: string }
+  | { readonly kind: 'token'; readonly id: number; readonly user: string }
+  | { readonly kind: 'application'; readonly name: string; readonly users: readonly string[] };
+
+/** A user of the controller. A deleted user has no id over REST, only the name that the activity stream keeps. */
+export interface Actor {
+  readonly id: number | null;
+  readonly username: string;
+}
+
+/** An object of the controller: its kind in the controller's words (`job_template`, `o_auth2_access_token`). */
+export interface ObjectReference {
+  readonly kind: string;
+  /** Null where the activity stream no longer has it: it drops the links of deleted objects. */
+  readonly id: number | null;
+  readonly name: string | null;
+}
+
+/** A user whose deeds count, and why. */
+export interface ChainLink {
+  readonly user: Actor;
+  /** `subject`: named by the investigation; `made`: created by `by`; `password_set`: `by` set the password. */
+  readonly how: 'subject' | 'made' | 'password_set';
+  /** Who brought this user into the chain; null for the subject. */
+  readonly by: Actor | null;
+  /** The item through which ({@link InvestigationItem.id}); null for the subject. */
+  readonly through: string | null;
+  /** 0 for the subject. */
+  readonly depth: number;
+  /** The deeds of the user count from this instant (RFC 3339). */
+  readonly since: string;
+  /** Whether the user still exists; null where this account cannot see that. */
+  readonly exists: boolean | null;
+}
+
+/** What an item means: a way in, a way to run code later, something that ran, or anything else. */
+export const itemGroups = ['ways_in', 'code_later', 'ran', 'other'] as const;
+
+/** One of {@link itemGroups}. */
+export type ItemGroup = (typeof itemGroups)[number];
+
+/**
+ * What an item is now.
+ * - `there`: as the actor left it, in whole or in part
+ * - `running`: a job that has not ended
+ * - `unknown`: not checked; `stateReason` says why
+ * - `finished`: a job that has ended
+ * - `undone`: every changed value is as it was before, or a user is deactivated
+ * - `changed`: every changed value was changed again since by somebody else
+ * - `gone`: deleted
+ */
+export type ItemState = 'there' | 'running' | 'unknown' | 'finished' | 'undone' | 'changed' | 'gone';
+
+/** The states of an item that is left to deal with. */
+export const remainingStates: readonly ItemState[] = ['there', 'running', 'unknown'];
+
+/** A field that the actor changed. Values are as the activity stream has them, without secrets, cut to some length. */
+export interface FieldChange {
+  readonly field: string;
+  /** The value before the actor's first change; absent if hidden, or if the object was created. */
+  readonly before?: unknown;
+  /** The value after the actor's last change; absent if hidden. */
+  readonly after?: unknown;
+  /** The value now; absent if hidden or not read. */
+  readonly now?: unknown;
+  /** The values are, or may contain, secrets: they are not printed. */
+  readonly hidden: boolean;
+  /** What the field is now, compared with `before` and `after`. */
+  readonly state: 'as_left' | 'as_before' | 'changed' | 'unknown';
+  /** The entry of the activity stream that has the value before. */
+  readonly entry: number;
+}
+
+/** A change of the same object by somebody outside the chain, after the actor's. */
+export interface LaterChange {
+  readonly entry: number;
+  readonly at: string;
+  /** Null for an entry without an actor: a management command, the controller itself, or a deleted user. */
+  readonly by: Actor | null;
+  readonly operation: string;
+  /** The changed fields; empty for other operations. */
+  readonly fields: readonly string[];
+}
+
+/** What is known of a job, an ad hoc command or an update. */
+export interface JobFacts {
+  readonly status: string;
+  /** `manual`, `scheduled`, `webhook`, `callback`, …; null if unknown. */
+  readonly launchType: string | null;
+  readonly started: string | null;
+  readonly finished: string | null;
+  /** What it was launched from. */
+  readonly template: ObjectReference | null;
+  /** The names of the credentials that it used. */
+  readonly credentials: readonly string[];
+  /** How many hosts it reached by the host summaries of the controller; null if not read. */
+  readonly hosts: number | null;
+  /** Whether the actor launched it, or something that the actor made or changed was what ran. */
+  readonly because: 'launched' | 'made' | 'changed';
+}
+
+/** How to deal with an item. */
+export interface ItemRemedy {
+  /** `command` can be pasted as it is; `call` is one request of the REST API; `manual` is a sentence. */
+  readonly kind: 'command' | 'call' | 'manual';
+  readonly text: string;
+}
+
+/** One verdict of the rules on an item. */
+export interface ItemFinding {
+  readonly rule: string;
+  readonly severity: Severity;
+  readonly message: string;
+}
+
+/** One thing that the actor did to one object, all entries about it together. Instants are RFC 3339. */
+export interface InvestigationItem {
+  /** Names the item, the same in every investigation of the same deeds: `schedule:6`, `setting:OAUTH2_PROVIDER`. */
+  readonly id: string;
+  readonly group: ItemGroup;
+  /**
+   * `made` an object, `changed` its fields, `granted` a role, `linked` two objects, `removed` a role or a link, `deleted` an
+   * object, `launched` a job.
+   */
+  readonly act: 'made' | 'changed' | 'granted' | 'linked' | 'removed' | 'deleted' | 'launched';
+  readonly object: ObjectReference;
+  /** The other object of a role or link: what the role is about, or what was linked. */
+  readonly other: ObjectReference | null;
+  /** A granted or removed role: its field (`admin_role`), and its id where that is known. */
+  readonly role: { readonly id: number | null; readonly field: string } | null;
+  /** What was done, as a phrase: `created the schedule nightly (6)`. */
+  readonly summary: string;
+  /** Who did it; more than one if several users of the chain did. */
+  readonly by: readonly Actor[];
+  readonly first: string;
+  readonly last: string;
+  /** The ids of the entries in the activity stream, at most a hundred. */
+  readonly entries: readonly number[];
+  readonly entryCount: number;
+  readonly state: ItemState;
+  /** Why the state is `unknown`; null for any other. */
+  readonly stateReason: string | null;
+  readonly changes: readonly FieldChange[];
+  readonly changedSince: readonly LaterChange[];
+  readonly job: JobFacts | null;
+  readonly findings: readonly ItemFinding[];
+  /** The highest severity of the findings; null without findings. */
+  readonly risk: Severity | null;
+  readonly remedy: ItemRemedy | null;
+}
+
+/** Something that the investigation cannot know, or did not read. */
+export interface EvidenceLimit {
+  readonly limit:
+    | 'stream_off'
+    | 'stream_pruned'
+    | 'no_actor'
+    | 'clock'
+    | 'visibility'
+    | 'not_recorded'
+    | 'token_unknown'
+    | 'links_lost'
+    | 'bound_reached'
+    | 'not_listed';
+  readonly text: string;
+}
+
+/** An entry without an actor that is about access, and that may be the actor's. */
+export interface UnattributedEntry {
+  readonly entry: number;
+  readonly at: string;
+  readonly operation: string;
+  readonly object: ObjectReference;
+  readonly fields: readonly string[];
+}
+
+/** How far the activity stream reaches. */
+export interface StreamExtent {
+  /** Whether the controller records activity now; null if this account may not read the setting. */
+  readonly enabled: boolean | null;
+  /** When its oldest entry was written; null for an empty stream. */
+  readonly oldest: string | null;
+  /** How many entries of the actors were read. */
+  readonly read: number;
+  /** How many entries in the window have no actor; null where that was not counted. */
+  readonly withoutActor: number | null;
+}
+
+/** What an actor did, what remains of it, and what is not known. Plain JSON: it is saved as it is. */
+export interface Investigation {
+  readonly format: 'tokenctl-investigation';
+  readonly version: 1;
+  readonly madeAt: string;
+  readonly target: {
+    readonly context: string;
+    readonly address: string;
+    readonly installUuid: string | null;
+    readonly dialect: 'controller' | 'gateway' | 'service';
+    readonly version: string | null;
+  };
+  /** Who investigated, as the target knows it. */
+  readonly as: string;
+  readonly visibility: Visibility;
+  /** The incident that it belongs to. */
+  readonly incident: string | null;
+  readonly subject: InvestigationSubject;
+  readonly since: string;
+  readonly until: string;
+  readonly chain: readonly ChainLink[];
+  /** By group, then risk, then time. */
+  readonly items: readonly InvestigationItem[];
+  /** What the actor may have read, as sentences. */
+  readonly mayHaveRead: readonly string[];
+  readonly unattributed: readonly UnattributedEntry[];
+  readonly stream: StreamExtent;
+  readonly limits: readonly EvidenceLimit[];
+}
+
+/** Whether an item is left to deal with. */
+export function remains({ state, group }: Pick<InvestigationItem, 'state' | 'group'>): boolean {
+  return group !== 'other' && remainingStates.includes(state);
+}
