@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { Secret } from '../../src/domain/secret.ts';
 import { RequestFailure } from '../../src/service/failure.ts';
 import { clientNetwork } from '../../src/service/limits/client-network.ts';
 import { clientLeft, FairShare } from '../../src/service/limits/fair-share.ts';
 import { Buckets, PasswordLimits } from '../../src/service/limits/limits.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, type Answer, basic, Client, startTestService } from '../support/service.ts';
+import { copyServiceTemplate } from '../support/service-template.ts';
 
 /** A clock that is moved by hand. */
 class Clock {
@@ -182,6 +184,53 @@ describe('wrong passwords', () => {
   });
 });
 
+describe('wrong passwords from a browser that the user logged in with before', () => {
+  const first = { userId: 7, id: 'first' };
+  const from = (limits: PasswordLimits, device: { userId: number; id: string }, right = false) => {
+    try {
+      const succeeded = limits.begin({ network: '192.0.2.1', username: 'alice', device });
+      if (right) succeeded();
+      return 0;
+    } catch (error) {
+      return error instanceof RequestFailure ? Number(error.headers['Retry-After']) : Number.NaN;
+    }
+  };
+  const exhaust = (limits: PasswordLimits) => {
+    for (let each = 0; each < 300; each++) attempt(limits, '192.0.2.1', each < 20 ? 'alice' : `name ${each}`);
+    expect(attempt(limits, '192.0.2.1', 'alice')).toBeGreaterThan(0);
+  };
+
+  it('do not count for its network, and the network not for it', () => {
+    const limits = new PasswordLimits(() => 0);
+    exhaust(limits);
+    for (let each = 0; each < 100; each++) expect(from(limits, first, true)).toBe(0);
+    const quiet = new PasswordLimits(() => 0);
+    for (let each = 0; each < 10; each++) expect(from(quiet, first)).toBe(0);
+    for (let each = 0; each < 10; each++) expect(attempt(quiet, '192.0.2.1', 'alice')).toBe(0);
+  });
+
+  it('are ten for each browser, then count as from any other', () => {
+    const clock = new Clock();
+    const limits = new PasswordLimits(clock.now);
+    exhaust(limits);
+    for (let each = 0; each < 10; each++) expect(from(limits, first)).toBe(0);
+    expect(from(limits, first, true)).toBeGreaterThan(0);
+    expect(from(limits, { userId: 7, id: 'second' }, true)).toBe(0);
+    clock.pass(6);
+    expect(from(limits, first, true)).toBe(0);
+  });
+
+  it('are fifty for all browsers of a user: collected cookies are not worth more', () => {
+    const limits = new PasswordLimits(() => 0);
+    exhaust(limits);
+    const waits = Array.from({ length: 1000 }, (_, each) =>
+      from(limits, { userId: 7, id: `cookie ${each}` }),
+    );
+    expect(waits.filter((wait) => wait === 0)).toHaveLength(50);
+    expect(from(limits, { userId: 8, id: 'of another user' }, true)).toBe(0);
+  });
+});
+
 describe('over HTTP', () => {
   let service: RunningService;
   beforeAll(async () => {
@@ -214,6 +263,80 @@ describe('over HTTP', () => {
     expect(refused.status).toBe(429);
     expect(refused.headers['retry-after']).toMatch(/^\d+$/);
     expect(refused.text).toContain('Too many attempts');
+  });
+
+  it('under 105 refused logins at a time from one address, 20 of 20 known browsers log in', async () => {
+    const at = from('192.0.2.7');
+    const csrf = 'a'.repeat(32);
+    const form = (
+      url: string,
+      username: string,
+      { password, cookie }: { password: string; cookie: string },
+    ) =>
+      new Client(url, {
+        ...at,
+        'x-csrftoken': csrf,
+        cookie: `csrftoken=${csrf}; known_device=${cookie}`,
+      }).send('POST', '/api/login/', { form: { username, password } });
+    const people = Array.from({ length: 20 }, (_, each) => `person-${each}`);
+    // The browsers are known from a service that ended since: nothing of them is in this one's memory.
+    const url = new Secret(await copyServiceTemplate(inject('postgresUrl'), inject('serviceTemplate')));
+    const before = await startTestService('PostgreSQL', { behindProxy: true, database: { url } });
+    const cookies = await Promise.all(
+      people.map(async (username) => {
+        const admin = new Client(before.url, basic(ADMIN.username, ADMIN.password));
+        expect((await admin.post('/api/v2/users/', { username, password: 'right' })).status).toBe(201);
+        const answer = await form(before.url, username, { password: 'right', cookie: '' });
+        const cookie = answer.cookies.find((each) => each.startsWith('known_device=')) ?? '';
+        return cookie.replace(/^known_device=|;.*/g, '');
+      }),
+    );
+    await before.close();
+    const after = await startTestService('PostgreSQL', { behindProxy: true, database: { url } });
+    const logIn = (username: string, password: string, cookie: string) =>
+      form(after.url, username, { password, cookie });
+    let tried = 0;
+    const flood = () =>
+      attempts(105, () => {
+        tried += 1;
+        return logIn(tried % 2 === 0 ? `person-${(tried % 40) >> 1}` : `name ${tried}`, `wrong ${tried}`, '');
+      });
+    for (let round = 0; round < 4; round++) await flood();
+    let succeeded = 0;
+    for (const [each, username] of people.entries()) {
+      const [answer] = await Promise.all([
+        logIn(username, 'right', cookies[each] ?? ''),
+        each % 5 === 0 ? flood() : null,
+      ]);
+      if (answer.status === 302) succeeded++;
+    }
+    expect(succeeded).toBe(20);
+    const [own = '', eves = ''] = cookies;
+    const [user, id, issued, signature = ''] = own.split('.');
+    const worthless = {
+      'no cookie': '',
+      'one of another user': eves,
+      'one of another user, with the id changed': eves.replace(/^\d+/, String(user)),
+      'another number': `${user}.${'b'.repeat(22)}.${issued}.${signature}`,
+      'a later time': `${user}.${id}.${Number(issued) + 1}.${signature}`,
+      garbage: 'a~b.c.d.e~~',
+    };
+    for (const [what, cookie] of Object.entries(worthless)) {
+      await flood();
+      const answer = await logIn('person-0', `wrong with ${what}`, cookie);
+      expect([what, answer.status]).toEqual([what, 429]);
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+    }
+    // A stolen cookie is worth ten guesses at one user.
+    await flood();
+    const guesses = await Promise.all(people.map((_, each) => logIn('person-0', `guess ${each}`, own)));
+    expect(guesses.filter(({ status }) => status === 401).length).toBeLessThan(13);
+    // A new password makes the user's cookies worthless.
+    const admin = new Client(after.url, basic(ADMIN.username, ADMIN.password));
+    await admin.patch(`/api/v2/users/${eves.split('.')[0]}/`, { password: 'new' });
+    await flood();
+    expect((await logIn('person-1', 'new', eves)).status).toBe(429);
+    await after.close();
   });
 
   it('the token endpoint counts the same passwords', async () => {

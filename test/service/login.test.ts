@@ -55,6 +55,23 @@ describe.each(DATABASES)('session authentication on %s', (kind) => {
     );
   });
 
+  it('remembers the browser with a cookie that gives access to nothing, for ninety days', async () => {
+    const browser = new Client(service.url);
+    const answer = await browser.logIn(ADMIN.username, ADMIN.password);
+    const cookie = answer.cookies.find((each) => each.startsWith('known_device=')) ?? '';
+    expect(cookie).toMatch(
+      /^known_device=\d+\.\w{22}\.\d+\.[\w-]{43}; Max-Age=7776000; Path=\/; HttpOnly; SameSite=Lax$/,
+    );
+    const thief = new Client(service.url, { cookie: `known_device=${browser.cookies.get('known_device')}` });
+    expect((await thief.get('/api/v2/me/')).status).toBe(401);
+    // Two accounts in one browser have an entry each; a logout leaves them.
+    await admin().post('/api/v2/users/', { username: 'second', password: 'account' });
+    await browser.logIn('second', 'account');
+    await browser.get('/api/logout/');
+    const entries = browser.cookies.get('known_device')?.split('~') ?? [];
+    expect(entries.map((entry) => entry.split('.')[0])).toEqual([expect.stringMatching(/^\d+$/), '1']);
+  });
+
   it('makes a new session id and CSRF token at each login, and the old ones worth nothing', async () => {
     const browser = await session();
     const before = new Map(browser.cookies);

@@ -7,6 +7,7 @@ import { parseTarget } from '../request.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { type BearerRecord, touchLastUsed } from '../store/tokens.ts';
 import { findUserByName, type UserRecord } from '../store/users.ts';
+import { knownDevice } from './device-cookie.ts';
 import { hashToken, verifyPassword } from './secret-hashes.ts';
 import { csrfProblem, findRequestSession, renewSession } from './session.ts';
 
@@ -128,16 +129,18 @@ export interface Credentials {
   readonly username: string;
   readonly password: string;
   readonly network: string;
+  /** The request of a login form: a browser in which this user logged in before has limits of its own. */
+  readonly form?: FastifyRequest;
 }
 
 /**
  * The active user with this name and password, or null. Unknown names and wrong passwords take the same time.
  *
- * @throws RequestFailure 429 after too many wrong passwords from this network or for this name.
+ * @throws RequestFailure 429 after too many wrong passwords from this network or for this name, or from this browser.
  */
 export async function userWithPassword(
   service: ServiceContext,
-  { username, password, network }: Credentials,
+  { username, password, network, form }: Credentials,
 ): Promise<UserRecord | null> {
   const { database, credentials, metrics } = service;
   const user = await findUserByName(database, username);
@@ -146,7 +149,8 @@ export async function userWithPassword(
     return user.is_active ? user : null;
   }
   const attempt = async () => {
-    const recordSuccess = beginAttempt(service, { username, network });
+    const device = user === null || form === undefined ? null : knownDevice(service, form, user);
+    const recordSuccess = beginAttempt(service, { username, network, device });
     const isCorrect = await verifyPassword(password, user?.password ?? null, service.passwordIterations);
     if (user === null || !user.is_active || !isCorrect) return false;
     recordSuccess();

@@ -12,6 +12,7 @@ import {
   type SessionRecord,
 } from '../store/sessions.ts';
 import { touchLastLogin, type UserRecord } from '../store/users.ts';
+import { rememberDevice } from './device-cookie.ts';
 import { hashSessionId, randomText, sameText } from './secret-hashes.ts';
 
 const SESSION_ID_LENGTH = 32;
@@ -236,6 +237,7 @@ export async function finishLogin(
   const { request, reply, user, next, provider = null } = login;
   if (!(await startSession(service, { request, reply, user, provider }))) return null;
   rotateCsrfToken(request, reply);
+  rememberDevice(service, { request, reply, user });
   const cookie = { path: '/', sameSite: 'lax', secure: request.protocol === 'https' } as const;
   reply.setCookie('userLoggedIn', 'true', cookie);
   reply.setCookie('current_user', currentUser(user), cookie);

@@ -2,11 +2,20 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { type RequestFailure, tooManyRequests } from '../failure.ts';
 
+/** A browser in which a user logged in before, known by its cookie. */
+export interface Device {
+  readonly userId: number;
+  /** Random, new at each login. */
+  readonly id: string;
+}
+
 /** A login attempt. */
 export interface Attempt {
   /** The client's network. */
   readonly network: string;
   readonly username: string;
+  /** The browser, if this user logged in there before. */
+  readonly device?: Device | null;
 }
 
 /** Wrong passwords for one name from one network: ten, then one in six seconds. */
@@ -15,6 +24,10 @@ const PAIR = { burst: 10, refillSeconds: 6 };
 const NAME = { burst: 50, refillSeconds: 5 };
 /** For any name from one network: two hundred, then one a second. */
 const NETWORK = { burst: 200, refillSeconds: 1 };
+/** For one user from one browser in which the user logged in before: ten, then one in six seconds. */
+const DEVICE = PAIR;
+/** For one user from all such browsers, whoever collected or stole their cookies: fifty, then one in five seconds. */
+const DEVICES = NAME;
 /** Wrong passwords that a network may try for a name after other networks used up the name's allowance. */
 const FREE = 3;
 const PROVEN_SECONDS = 30 * 86_400;
@@ -26,18 +39,25 @@ const PROVEN_SECONDS = 30 * 86_400;
  * not affect a network from which the user logged in before or that has few attempts. A correct password costs
  * nothing. An attempt is counted when it begins and refunded when it succeeds, so concurrent attempts cannot
  * bypass the limit.
+ *
+ * A browser in which the user logged in before (a device cookie) has limits of its own, so that attacks from its network
+ * do not affect it. Once they are used up, it counts as any other browser of its network.
  */
 export class PasswordLimits {
   readonly #pairs: Buckets;
   readonly #names: Buckets;
   readonly #networks: Buckets;
   readonly #proven: Buckets;
+  readonly #device: Buckets;
+  readonly #devices: Buckets;
 
   /** @param clock A monotonic clock in milliseconds. */
   constructor(clock: () => number) {
     this.#pairs = new Buckets(PAIR, clock);
     this.#names = new Buckets(NAME, clock);
     this.#networks = new Buckets(NETWORK, clock);
+    this.#device = new Buckets(DEVICE, clock);
+    this.#devices = new Buckets(DEVICES, clock);
     // A bucket of one that refills in thirty days; empty after a successful login.
     this.#proven = new Buckets({ burst: 1, refillSeconds: PROVEN_SECONDS }, clock);
   }
@@ -49,7 +69,9 @@ export class PasswordLimits {
    * @throws RequestFailure 429
    */
   begin(attempt: Attempt): () => void {
-    const { network } = attempt;
+    const { network, device = null } = attempt;
+    const ofDevice = device === null ? null : this.#beginOnDevice(device);
+    if (ofDevice !== null) return ofDevice;
     const pair = `${network} ${attempt.username}`;
     const wait = this.#wait(network, pair, attempt.username);
     if (wait > 0) throw refused(wait);
@@ -61,6 +83,18 @@ export class PasswordLimits {
       this.#names.giveBack(attempt.username, ofName);
       this.#networks.giveBack(network, ofNetwork);
       this.#proven.take(pair);
+    };
+  }
+
+  /** Null if the browser used up its allowance. */
+  #beginOnDevice({ userId, id }: Device): (() => void) | null {
+    const user = String(userId);
+    if (this.#device.wait(id) > 0 || this.#devices.wait(user) > 0) return null;
+    this.#device.take(id);
+    const taken = this.#devices.take(user);
+    return () => {
+      this.#device.forget(id);
+      this.#devices.giveBack(user, taken);
     };
   }
 

@@ -82,7 +82,7 @@ async function logIn(
   const forgery = csrfProblem(request);
   if (forgery !== null) return forbiddenPage(reply, forgery);
   const next = localPath(parameter(request.body, 'next'));
-  const user = await localUser(service, { ...fields(request), network: request.network });
+  const user = await localUser(service, { ...fields(request), network: request.network, form: request });
   if (user instanceof RequestFailure) {
     const problem = 'Too many attempts with a wrong password. Wait a little, then try again.';
     return loginPage(

@@ -16,13 +16,15 @@ const TAG_LENGTH = 16;
 /** Encrypts secret settings (AES-256-GCM), so that a copy of the database does not reveal them. */
 export class SecretBox {
   readonly #key: Uint8Array | null;
+  /** Part of the key that signs device cookies: derived from the key, or a constant without one. */
+  readonly deviceKey: Uint8Array;
 
   /** @param key At least 32 random characters; without a key, secrets cannot be stored. */
   constructor(key: Secret | null) {
-    this.#key =
-      key === null
-        ? null
-        : new Uint8Array(hkdfSync('sha256', key.reveal(), '', 'tokenctl service settings', 32));
+    const derive = (purpose: string) =>
+      new Uint8Array(hkdfSync('sha256', key?.reveal() ?? '', '', `tokenctl service ${purpose}`, 32));
+    this.#key = key === null ? null : derive('settings');
+    this.deviceKey = derive('device cookies');
   }
 
   /** Whether there is a key. */

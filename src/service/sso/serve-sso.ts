@@ -1,5 +1,6 @@
 import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { knownDevice, namedUser } from '../auth/device-cookie.ts';
 import { finishLogin, NO_STORE } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
@@ -8,6 +9,7 @@ import { forbidden, tooManyRequests } from '../failure.ts';
 import { Buckets } from '../limits/limits.ts';
 import { errorPath, sendSsoError, sendSsoFailure } from '../pages/sso-error.ts';
 import { recordSuccess } from '../store/sso-logins.ts';
+import { findUser } from '../store/users.ts';
 import { type Backend, backendOf, SsoFailure } from './backends.ts';
 import { configurationDigest, ssoConfiguration } from './configuration.ts';
 import { linkedUser } from './link-user.ts';
@@ -19,6 +21,8 @@ import { SamlThread } from './saml-thread.ts';
 
 /** Started logins per network that were not completed: 300, then two a second. Each is stored for ten minutes. */
 const STARTED_LIMIT = { burst: 300, refillSeconds: 0.5 };
+/** Logins that a user's known browsers may start after their network used up its allowance: 20, then one every 30 s. */
+const DEVICE_STARTED_LIMIT = { burst: 20, refillSeconds: 30 };
 /**
  * Refused responses per network: 100, then one every three seconds. There are separate counts for responses to logins
  * that were started here, for those without a request, which some identity providers may send, and for lines of the log.
@@ -55,6 +59,7 @@ interface Limits {
 export async function serveSso(app: FastifyInstance, service: ServiceContext): Promise<void> {
   const buckets = (limit: typeof STARTED_LIMIT) => new Buckets(limit, () => performance.now());
   const begun = buckets(STARTED_LIMIT);
+  const begunOnDevice = buckets(DEVICE_STARTED_LIMIT);
   const limits: Limits = {
     refused: buckets(REFUSED_LIMIT),
     unsolicited: buckets(REFUSED_LIMIT),
@@ -80,9 +85,8 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     '/sso/login/:backend/',
     { config: { describes: BEGIN }, exposeHeadRoute: false },
     (request, reply) =>
-      orErrorPage(service, { request, reply }, limits, () => {
-        requireCapacity(begun, request, 'Too many logins were started.');
-        begun.take(request.network);
+      orErrorPage(service, { request, reply }, limits, async () => {
+        await startLogin(service, request, { network: begun, device: begunOnDevice });
         const { next, idp } = request.query as Record<string, unknown>;
         return beginLogin(service, { request, reply }, { backend: backendIn(request), next, idp });
       }),
@@ -165,6 +169,26 @@ async function logIn(service: ServiceContext, visit: Visit, completed: Completed
     at: service.now(),
   });
   return finished;
+}
+
+/**
+ * Counts a started login for its network or, once that used up its allowance, for the user who logged in in this browser
+ * before. Images in a page of another site do not carry the cookie that tells so (SameSite=Lax).
+ *
+ * @throws RequestFailure 429
+ */
+async function startLogin(
+  service: ServiceContext,
+  request: FastifyRequest,
+  { network, device }: { readonly network: Buckets; readonly device: Buckets },
+): Promise<void> {
+  const id = network.wait(request.network) > 0 ? namedUser(request) : null;
+  const user = id === null ? null : await findUser(service.database, id);
+  const known = user === null ? null : knownDevice(service, request, user);
+  const [buckets, key] = known === null ? [network, request.network] : [device, String(known.userId)];
+  const wait = buckets.wait(key);
+  if (wait > 0) throw tooManyRequests('Too many logins were started.', wait);
+  buckets.take(key);
 }
 
 function requireCapacity(buckets: Buckets, { network }: FastifyRequest, reason: string): void {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
-import { SECRET_KEY, startTestService } from '../../support/service.ts';
+import { ADMIN, Client, SECRET_KEY, startTestService } from '../../support/service.ts';
 import { LogLines, set, untilReturn, whoIs } from '../../support/sso/world.ts';
 import type { Browser } from './browser.ts';
 import { type ForgingProvider, startForgingProvider } from './forging-provider.ts';
@@ -134,5 +134,26 @@ describe('a web page that sends the browsers of a network to the addresses of lo
     }
     expect(status).toBe(429);
     provider.forgery = {};
+  });
+
+  it('that leaves logins unfinished does not keep a browser that logged in before from starting one', async () => {
+    const browser = new Client(service.url);
+    await browser.logIn(ADMIN.username, ADMIN.password);
+    const cookie = `known_device=${browser.cookies.get('known_device') ?? ''}`;
+    const start = (headers: Readonly<Record<string, string>> = {}) =>
+      fetch(`${service.url}/sso/login/google-oauth2/`, { redirect: 'manual', headers });
+    let flood = await start();
+    for (let rounds = 0; rounds < 20 && flood.status === 302; rounds += 1) {
+      [flood = flood] = (await Promise.all(Array.from({ length: 100 }, () => start()))).slice(-1);
+    }
+    expect([flood.status, flood.headers.get('retry-after')]).toEqual([429, '1']);
+    const known = await Promise.all(Array.from({ length: 20 }, () => start({ cookie })));
+    expect(known.map(({ status }) => status)).toEqual(Array(20).fill(302));
+    const forged = cookie.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'));
+    const refused = await Promise.all(
+      [forged, cookie, ''].flatMap((each) => Array.from({ length: 10 }, () => start({ cookie: each }))),
+    );
+    // Two a second are forgiven meanwhile.
+    expect(refused.filter(({ status }) => status === 302).length).toBeLessThan(10);
   });
 });
