@@ -10,6 +10,7 @@ import type { DatabaseContext } from '../config/schema.ts';
 import { databaseConnection, readSecret } from '../config/secrets.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Outcome } from '../domain/plan.ts';
+import type { AccessChanges } from '../operations/ports/access-changes.ts';
 import type { AuthenticationSettings, Target, TargetDescription } from '../operations/ports/target.ts';
 import { refuseAbsent } from '../targets/absent-settings.ts';
 import type { SessionCacheOptions } from '../targets/database/session-cache.ts';
@@ -130,6 +131,7 @@ export function dryRun(target: Target): Target {
     createToken: () => Promise.reject(new TokenctlError('unsupported', 'A dry run does not create tokens')),
     identify: (values, options) => target.identify(values, options),
     setUserActive: () => Promise.resolve(false),
+    access: withoutChanges(target.access),
     settings: {
       read,
       write: async (added) => {
@@ -139,6 +141,19 @@ export function dryRun(target: Target): Target {
       },
     },
     close: () => target.close(),
+  };
+}
+
+function withoutChanges(access: AccessChanges): AccessChanges {
+  return {
+    application: (id) => access.application(id),
+    deleteApplication: () => Promise.resolve(false),
+    replaceClientSecret: () =>
+      Promise.reject(new TokenctlError('unsupported', 'A dry run does not replace client secrets')),
+    setPassword: () => Promise.resolve(),
+    acceptsPassword: () => Promise.resolve(false),
+    roles: (userId) => access.roles(userId),
+    setRole: () => Promise.resolve(),
   };
 }
 

@@ -1,5 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs';
-import { custom as customArgument } from '@oclif/core/args';
+import { custom as customArgument, string as textArgument } from '@oclif/core/args';
 import { boolean, custom, option, string } from '@oclif/core/flags';
 import { TokenctlError } from '../domain/errors.ts';
 import { type Selection, validateSelector } from '../domain/selector.ts';
@@ -69,6 +69,18 @@ export const count = custom<number>({
 export const countArgument = customArgument<number>({
   parse: async (input) => wholeNumber(input),
 });
+
+/** The application that a command is about, and its id where several organizations have one of its name. */
+export const applicationArgument = textArgument({
+  description: 'The name of the application.',
+  required: true,
+  ignoreStdin: true,
+});
+
+/** Picks one of several applications of a name. */
+export const applicationIdFlag = {
+  id: count({ summary: 'The id of the application, if several have its name.', helpValue: 'NUMBER' }),
+};
 
 function wholeNumber(input: string): number {
   const value = /^\d{1,15}$/.test(input) ? Number(input) : 0;

@@ -45,6 +45,7 @@ export const RIGHTS_TEXT: Readonly<Record<RightsPurpose, string>> = {
   create: 'create tokens',
   cleanup: 'clean up',
   users: 'deactivate users',
+  applications: 'delete applications and replace client secrets',
 };
 
 /**

@@ -76,6 +76,15 @@ export function dyingTarget(target: Target, pass: Pass): Target {
       read: () => target.settings.read(),
       write: (change) => changed(target.settings.write(change), pass),
     },
+    access: {
+      application: (id) => target.access.application(id),
+      deleteApplication: (id) => changed(target.access.deleteApplication(id), pass),
+      replaceClientSecret: (id, key) => changed(target.access.replaceClientSecret(id, key), pass),
+      setPassword: (id, password) => changed(target.access.setPassword(id, password), pass),
+      acceptsPassword: (user, password) => target.access.acceptsPassword(user, password),
+      roles: (id) => target.access.roles(id),
+      setRole: (id, role, held) => changed(target.access.setRole(id, role, held), pass),
+    },
     close: () => target.close(),
   };
 }

@@ -30,6 +30,7 @@ import type {
 } from '../../src/operations/ports/target.ts';
 import { staysAlive as staysAliveOverRest } from '../../src/targets/controller-api/unsupported.ts';
 import { staysAlive as staysAliveInDatabase } from '../../src/targets/database/describe.ts';
+import { MemoryAccess } from './memory-access.ts';
 import { MemoryRefreshTokens } from './memory-refresh-tokens.ts';
 import { ACCESS_TOKEN, isMeantActivity, isMeantCode, isMeantToken } from './memory-selectors.ts';
 import { MemorySessions } from './memory-sessions.ts';
@@ -63,6 +64,7 @@ export class MemoryTarget implements Target {
   readonly refresh = new MemoryRefreshTokens();
   readonly logins = new MemorySessions();
   readonly codes = new Map<number, AuthorizationCode>();
+  readonly access = new MemoryAccess(this);
   /** Its clock. */
   now = () => new Date('2026-11-20T10:00:00Z');
   /** What it says of itself. */

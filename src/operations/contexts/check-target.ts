@@ -118,6 +118,7 @@ const PURPOSES: Readonly<Record<RightsPurpose, string>> = {
   create: 'create tokens',
   cleanup: 'delete expired and revoked tokens',
   users: 'deactivate users',
+  applications: 'delete applications and replace client secrets',
 };
 
 /** What a role of the database may not do; what would grant it is in `missingRights`. */

@@ -4,6 +4,7 @@ import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { countSessions } from '../sessions/sessions.ts';
 import { intendedIds } from './batches.ts';
+import { objectOf } from './journal.ts';
 
 /** What to reconcile, and with what. */
 interface ReconcileOptions {
@@ -54,10 +55,21 @@ async function findOut({ operation, data }: Entry, target: Target): Promise<Entr
       return { step, ...(await since(data, (ids) => liveCodes(target, ids))) };
     case 'sessions':
       return { step, alive: await countSessions(target, userIds(data)) };
+    case 'application':
+      return { step, listed: await isListed(target, objectOf(data['application'])) };
     default:
       if (!operation.startsWith('settings.')) return { result: 'unknown' };
       return { result: 'unknown', settings: await target.settings.read() };
   }
+}
+
+/** Whether the application that an intent names is still there. */
+async function isListed(
+  target: Target,
+  named: Readonly<Record<string, unknown>> | null | undefined,
+): Promise<boolean> {
+  const found = await target.applications([String(named?.['name'] ?? '')]);
+  return found.some(({ id }) => id === named?.['id']);
 }
 
 const ANY_STATE = ['live', 'orphaned', 'revoked'] as const;

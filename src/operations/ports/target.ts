@@ -14,6 +14,7 @@ import type {
   User,
   UserReference,
 } from '../../domain/token.ts';
+import type { AccessChanges } from './access-changes.ts';
 
 /** What a token is created with. */
 export interface TokenRequest {
@@ -202,6 +203,8 @@ export interface Target {
      */
     write(change: Partial<AuthenticationSettings>): Promise<AuthenticationSettings>;
   };
+  /** Applications, passwords and roles. */
+  readonly access: AccessChanges;
   /** Closes connections. */
   close(): Promise<void>;
 }
@@ -250,6 +253,10 @@ export interface Capabilities {
   readonly createTokens: boolean;
   /** Users can be deactivated, and activated again. */
   readonly deactivateUsers: boolean;
+  /** Passwords can be set and tried, over REST; absent where they cannot. */
+  readonly setPasswords?: true;
+  /** The roles of users can be listed, taken and given; absent where they cannot. */
+  readonly roles?: true;
   /** How it finds out whose a token's value is: by its hash in the tables, or by presenting it. */
   readonly identifies: 'by_hash' | 'by_trying';
   /** The credential may change things: a password may, a token as its scope says. */
@@ -262,7 +269,15 @@ export interface Capabilities {
 }
 
 /** What a role of a database is to be used for. */
-export type RightsPurpose = 'read' | 'revoke' | 'sessions' | 'settings' | 'create' | 'cleanup' | 'users';
+export type RightsPurpose =
+  | 'read'
+  | 'revoke'
+  | 'sessions'
+  | 'settings'
+  | 'create'
+  | 'cleanup'
+  | 'users'
+  | 'applications';
 
 /** Something that a role of a database may not do. */
 export interface MissingRight {

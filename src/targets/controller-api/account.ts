@@ -67,6 +67,9 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
       settingsHold: dialect.name === 'controller' && isProduct ? 'within_seconds' : 'at_once',
       createTokens: changes,
       deactivateUsers: changes && acceptsActive,
+      ...(changes && isSuperuser && { setPasswords: true as const }),
+      // Other services have no list of roles, and a gateway has another one.
+      ...(changes && isSuperuser && dialect.name === 'controller' && isProduct && { roles: true as const }),
       identifies: 'by_trying',
       changes,
       batchSize: BATCH_SIZE,

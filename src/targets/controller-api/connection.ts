@@ -274,7 +274,7 @@ export function isBearerToken(value: string): boolean {
 }
 
 /** Bearer (RFC 6750) or basic (RFC 7617, in UTF-8). */
-function authorizationHeader(credential: Credential): string {
+export function authorizationHeader(credential: Credential): string {
   if (credential.kind === 'token') {
     const token = credential.token.reveal();
     if (!isBearerToken(token)) {

@@ -5,6 +5,7 @@ import type { RemedyPlace } from '../../domain/remedies.ts';
 import type { Secret } from '../../domain/secret.ts';
 import { type Selector, withoutLeftOut } from '../../domain/selector.ts';
 import type { Activity, Application, Session, Token, User } from '../../domain/token.ts';
+import type { AccessChanges } from '../../operations/ports/access-changes.ts';
 import type {
   ActivitySelector,
   AuthenticationSettings,
@@ -18,21 +19,19 @@ import type {
   UserSelector,
 } from '../../operations/ports/target.ts';
 import { describeApi, setUserActive } from './account.ts';
-import { Api, id, instant } from './api.ts';
+import { Api } from './api.ts';
+import {
+  clientSecretUnsupported,
+  deleteApplication,
+  listApplications,
+  readApplication,
+} from './applications.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { controllerDialect } from './controller-dialect.ts';
 import { DeletionLimit, deleteTokens } from './delete-tokens.ts';
 import { gatewayDialect } from './gateway-dialect.ts';
 import { identifyBySending } from './identify.ts';
-import {
-  applicationQueries,
-  type Listing,
-  lastChanges,
-  listActivity,
-  listItems,
-  tokenQueries,
-  userQueries,
-} from './listing.ts';
+import { lastChanges, listActivity, listItems, tokenQueries, userQueries } from './listing.ts';
 import { ownTokenIds } from './own-token.ts';
 import { notAControllerError, parseJson } from './responses.ts';
 import { createPersonalToken, TOKEN_LISTING } from './tokens.ts';
@@ -42,6 +41,7 @@ import {
   sessionsUnsupported,
   staysAlive,
 } from './unsupported.ts';
+import { acceptsPassword, listRoles, setPassword, setRole } from './user-access.ts';
 
 /** A part of a platform that stores tokens. */
 type Component = 'gateway' | 'controller';
@@ -77,30 +77,6 @@ export interface ControllerApiTarget extends Target {
 export function openControllerApi(options: ControllerApiOptions): ControllerApiTarget {
   return new ControllerApi(options);
 }
-
-const APPLICATION_LISTING: Listing<Application> = {
-  path: 'applications/',
-  what: 'the list of applications',
-  read: (body) => application.safeParse(body).data ?? null,
-};
-
-const application = z
-  .object({
-    id,
-    name: z.string(),
-    client_type: z.enum(['confidential', 'public']),
-    authorization_grant_type: z.string(),
-    created: instant,
-  })
-  .transform(
-    (body): Application => ({
-      id: body.id,
-      name: body.name,
-      clientType: body.client_type,
-      grantType: body.authorization_grant_type,
-      created: body.created,
-    }),
-  );
 
 class ControllerApi implements ControllerApiTarget {
   readonly #connection: Connection;
@@ -145,17 +121,7 @@ class ControllerApi implements ControllerApiTarget {
   }
 
   async applications(names?: readonly string[]): Promise<readonly Application[]> {
-    const api = await this.#api();
-    try {
-      const found: Application[] = [];
-      for await (const each of listItems(api, applicationQueries(names), APPLICATION_LISTING))
-        found.push(each);
-      return found;
-    } catch (error) {
-      // A service without applications has no such list.
-      if (error instanceof TokenctlError && error.code === 'not_found') return [];
-      throw error;
-    }
+    return await listApplications(await this.#api(), names);
   }
 
   activity(selector: ActivitySelector): AsyncIterable<Activity> {
@@ -232,6 +198,18 @@ class ControllerApi implements ControllerApiTarget {
     read: async (): Promise<AuthenticationSettings> => await readSettings(await this.#api()),
     write: async (change: Partial<AuthenticationSettings>): Promise<AuthenticationSettings> =>
       await writeSettings(await this.#api(), change),
+  };
+
+  readonly access: AccessChanges = {
+    application: async (applicationId) => await readApplication(await this.#api(), applicationId),
+    deleteApplication: async (applicationId) => await deleteApplication(await this.#api(), applicationId),
+    replaceClientSecret: async () => {
+      throw clientSecretUnsupported(await this.#api());
+    },
+    setPassword: async (userId, password) => await setPassword(await this.#api(), userId, password),
+    acceptsPassword: async (user, password) => await acceptsPassword(await this.#api(), user, password),
+    roles: async (userId) => await listRoles(await this.#api(), userId),
+    setRole: async (userId, role, held) => await setRole(await this.#api(), { userId, role, held }),
   };
 
   close(): Promise<void> {

@@ -7,6 +7,7 @@ const ACTION_NODE = 'tokenctl';
 const OBJECT_TYPES = {
   access_token: { object: 'o_auth2_access_token', app: 'dab_oauth2_provider', model: 'oauth2accesstoken' },
   refresh_token: { object: 'o_auth2_refresh_token', app: 'dab_oauth2_provider', model: 'oauth2refreshtoken' },
+  application: { object: 'o_auth2_application', app: 'dab_oauth2_provider', model: 'oauth2application' },
   user: { object: 'user', app: 'aap_gateway_api', model: 'user' },
   setting: { object: 'setting', app: 'aap_gateway_api', model: 'preference' },
 } as const;

@@ -13,6 +13,7 @@ import type {
   Token,
   User,
 } from '../../domain/token.ts';
+import type { AccessChanges } from '../../operations/ports/access-changes.ts';
 import type {
   ActivitySelector,
   AuthenticationSettings,
@@ -28,12 +29,12 @@ import type {
   UserSelector,
 } from '../../operations/ports/target.ts';
 import { lastChanges, listActivity } from './activity.ts';
+import { deleteApplication, readApplication, readApplications, replaceClientSecret } from './applications.ts';
 import { deleteAuthorizationCodes, listAuthorizationCodes } from './authorization-codes.ts';
 import { Connection, databaseError } from './connection.ts';
 import { createPersonalToken } from './create-token.ts';
 import { describeDatabase, staysAlive } from './describe.ts';
 import { recognizeLayout } from './layout.ts';
-import { readApplications } from './references.ts';
 import { deleteRefreshTokens, revokeAccessTokens, revokeRefreshTokens } from './revocation.ts';
 import { missingRights } from './rights.ts';
 import { SessionCache, type SessionCacheOptions } from './session-cache.ts';
@@ -108,6 +109,12 @@ function cacheWithoutGateway(address: string): TokenctlError {
     `The context has a session cache, but ${address} is not a platform gateway's database`,
     { hint: 'Remove `cache` from the context.' },
   );
+}
+
+function deactivateInstead(): TokenctlError {
+  return new TokenctlError('unsupported', 'Passwords and roles are not changed in a database', {
+    hint: 'Deactivate the user with --deactivate, which ends both.',
+  });
 }
 
 class DatabaseTarget implements Target {
@@ -242,6 +249,16 @@ class DatabaseTarget implements Target {
     read: (): Promise<AuthenticationSettings> => readSettings(this.#connection),
     write: (change: Partial<AuthenticationSettings>): Promise<AuthenticationSettings> =>
       writeSettings(this.#connection, change),
+  };
+
+  readonly access: AccessChanges = {
+    application: (id) => readApplication(this.#connection, id),
+    deleteApplication: (id) => deleteApplication(this.#connection, id),
+    replaceClientSecret: (id, controllerKey) => replaceClientSecret(this.#connection, id, controllerKey),
+    setPassword: () => Promise.reject(deactivateInstead()),
+    acceptsPassword: () => Promise.resolve(false),
+    roles: () => Promise.reject(deactivateInstead()),
+    setRole: () => Promise.reject(deactivateInstead()),
   };
 
   close(): Promise<void> {

@@ -1,7 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
-import type { Application, ApplicationReference, UserReference } from '../../domain/token.ts';
+import type { ApplicationReference, UserReference } from '../../domain/token.ts';
 import type { Connection } from './connection.ts';
-import { dateOf, milliseconds } from './queries.ts';
 import { type Layout, TABLES } from './tables.ts';
 
 /** The columns of an access token or a refresh token that refer to other tables. */
@@ -135,18 +134,4 @@ async function readApplicationIds(
     [names],
   );
   return rows.map(({ id }) => id);
-}
-
-/** All applications, or those with these names, ascending by id. */
-export async function readApplications(
-  database: Queryable,
-  { layout, names }: { readonly layout: Layout; readonly names: readonly string[] | null },
-): Promise<Application[]> {
-  const rows = await database.query<Omit<Application, 'created'> & { created: number }>(
-    `SELECT a.id, a.name, a.client_type AS "clientType", a.authorization_grant_type AS "grantType",
-       ${milliseconds('a.created')} AS created
-     FROM ${TABLES[layout].applications} a WHERE $1::text[] IS NULL OR a.name = ANY($1::text[]) ORDER BY a.id`,
-    [names],
-  );
-  return rows.map((row) => ({ ...row, created: dateOf(row.created) }));
 }

@@ -95,6 +95,20 @@ function controllerRights(): RightsByPurpose {
       insert(activityLinks, 'activitystream_id', 'oauth2accesstoken_id'),
     ],
     cleanup: [...revoke, deleteFrom(refreshTokens)],
+    applications: [
+      ...revoke,
+      deleteFrom(refreshTokens),
+      select(
+        'main_oauth2application',
+        ...['description', 'client_id', 'client_secret', 'redirect_uris', 'skip_authorization'],
+        'organization_id',
+      ),
+      update('main_oauth2application', 'client_secret', 'updated'),
+      deleteFrom('main_oauth2application'),
+      select('main_activitystream_o_auth2_application', 'oauth2application_id'),
+      insert('main_activitystream_o_auth2_application', 'activitystream_id', 'oauth2application_id'),
+      deleteFrom('main_activitystream_o_auth2_application'),
+    ],
     users: [
       update('auth_user', 'is_active'),
       writeActivity,
@@ -189,6 +203,17 @@ function gatewayRights(): RightsByPurpose {
       writeActivity,
     ],
     cleanup: [...revoke, deleteFrom(refreshTokens)],
+    applications: [
+      ...revoke,
+      deleteFrom(refreshTokens),
+      select(
+        'dab_oauth2_provider_oauth2application',
+        ...['description', 'client_id', 'client_secret', 'redirect_uris', 'skip_authorization'],
+        'organization_id',
+      ),
+      update('dab_oauth2_provider_oauth2application', 'client_secret', 'modified'),
+      deleteFrom('dab_oauth2_provider_oauth2application'),
+    ],
     users: [update(users, 'is_active', 'modified'), writeActivity],
   };
 }

@@ -104,7 +104,7 @@ const REVOKED_REFRESH_TOKENS = `SELECT s.refresh_id AS id FROM selected s
  * and detached, then the access tokens are deleted. A token is skipped while another transaction locks it or its
  * refresh token: `locked_refresh` contains those that could be locked, `present_refresh` all that exist.
  */
-async function deleteAccessTokens(
+export async function deleteAccessTokens(
   database: Queryable,
   options: {
     readonly layout: Layout;
@@ -228,7 +228,7 @@ async function updateRefreshTokens(
  * Deletes refresh tokens in one statement, and first detaches the access tokens created from them. A token is skipped
  * while another transaction locks it or such an access token.
  */
-async function deleteRefreshTokenRows(
+export async function deleteRefreshTokenRows(
   database: Queryable,
   { layout, ids }: RefreshTokenIds,
 ): Promise<Outcome[]> {

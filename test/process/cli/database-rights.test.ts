@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { describe, expect, inject, test } from 'vitest';
 import type { Database } from '../../../src/db/database.ts';
 import { openOn } from '../../support/databases.ts';
@@ -6,7 +6,7 @@ import { DOCUMENTED_GRANTS as documented, SERVICE_GRANTS } from '../../support/d
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { databaseEstate } from './database-estate.ts';
 
-const { home, addRole, addUser } = databaseEstate();
+const { home, addRole, addUser, service } = databaseEstate();
 
 /** The purposes of rights by the documentation's headings. */
 const HEADINGS = {
@@ -16,6 +16,7 @@ const HEADINGS = {
   'Changing settings': 'settings',
   'Creating tokens': 'create',
   'Cleaning up': 'cleanup',
+  'Deleting applications and replacing client secrets': 'applications',
   'Deactivating users': 'users',
 } as const;
 
@@ -139,6 +140,48 @@ test('what context check prints is all that it takes', async () => {
   expect(grants.length).toBeGreaterThan(10);
   const all = await addRole(grants.map((grant) => grant.replace(/ TO \w+$/, ' TO ROLE')));
   expect(await lacking(all)).toEqual(new Set());
+});
+
+const APPLICATIONS = 'Deleting applications and replacing client secrets';
+
+test('applications: a new secret goes into a file and works, then the application goes with its tokens', async () => {
+  const grants = [
+    ...(documented.get('Reading') ?? []),
+    ...SERVICE_GRANTS,
+    ...(documented.get(APPLICATIONS) ?? []),
+  ];
+  const { issued, personal } = await addUser();
+  const { folder, run } = home(await addRole(grants));
+  const output = `${folder}/chat.secret`;
+  const rotated = await run([
+    'applications',
+    'rotate-secret',
+    'chatops',
+    '--output',
+    output,
+    '--yes',
+    '--json',
+  ]);
+  const value = readFileSync(output, 'utf8').trim();
+  expect([rotated.code, statSync(output).mode & 0o777]).toEqual([0, 0o600]);
+  expect(rotated.stdout + rotated.stderr).not.toContain(value);
+  const grant = (secret: string) =>
+    fetch(`${service()}/api/o/token/`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`chat:${secret}`)}` },
+      body: new URLSearchParams({
+        ...{ grant_type: 'password', username: 'admin', password: 'correct-horse-battery', scope: 'read' },
+      }),
+    }).then(({ status }) => status);
+  expect([await grant('x'), await grant(value)]).toEqual([401, 200]);
+  expect(await run(['applications', 'show', 'chatops', '--json'])).toMatchObject({ code: 0 });
+  const dry = await run(['applications', 'delete', 'chatops', '--dry-run', '--json']);
+  expect(JSON.parse(dry.stdout)).toMatchObject({ dryRun: true, run: null });
+  expect(await run(['applications', 'delete', 'chatops', '--yes', '--json'])).toMatchObject({ code: 0 });
+  expect(await grant(value)).toBe(401);
+  const left = await run(['tokens', 'list', '--json']);
+  const ids = (JSON.parse(left.stdout) as { id: number }[]).map(({ id }) => id);
+  expect([ids.includes(issued.id), ids.includes(personal.id)]).toEqual([false, true]);
 });
 
 const CONTROLLER = new URL('../../../../shared/reference/controller-tables.sql', import.meta.url);

@@ -5,6 +5,7 @@ import {
   ALICE,
   all,
   createTestDatabase,
+  GITHUB,
   LAYOUTS,
   results,
   roleWith,
@@ -33,7 +34,7 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
   it('lists all missing rights for a role without rights', async () => {
     const { capabilities, identity, missingRights } = await (await roleFor()).describe();
     expect(new Set(missingRights.map(({ purpose }) => purpose))).toEqual(
-      new Set(['read', 'revoke', 'sessions', 'settings', 'create', 'cleanup', 'users']),
+      new Set(['read', 'revoke', 'sessions', 'settings', 'create', 'cleanup', 'applications', 'users']),
     );
     expect(capabilities).toMatchObject({
       refreshTokens: false,
@@ -117,7 +118,9 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
   });
 
   it('does everything with exactly the listed rights', async () => {
-    const target = await roleFor('read', 'revoke', 'sessions', 'settings', 'create', 'cleanup', 'users');
+    const target = await roleFor(
+      ...(['read', 'revoke', 'sessions', 'settings', 'create', 'cleanup', 'applications', 'users'] as const),
+    );
     const { capabilities, missingRights } = await target.describe();
     expect(missingRights).toEqual([]);
     expect(capabilities).toMatchObject({ createTokens: true, changes: true });
@@ -137,6 +140,7 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
       [refreshId]: 'revoked',
       [orphan]: 'revoked',
     });
+    expect(await target.access.deleteApplication(GITHUB)).toBe(true);
     await place.session('of-the-role', ALICE);
     expect((await all(target.endSessions({ userIds: [ALICE] }))).length).toBeGreaterThan(0);
     expect(await target.settings.write({ AUTH_BASIC_ENABLED: false })).toMatchObject({

@@ -1,0 +1,193 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Secret } from '../../domain/secret.ts';
+import { revokeAllAccess } from '../incident/revoke-all-access.ts';
+import { type StepReport, stage, takeStep } from '../incident/step.ts';
+import { Journal } from '../journal/journal.ts';
+import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
+import { reconcile } from '../journal/reconcile.ts';
+import { recordAct } from '../journal/record-act.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import type { RevocationListeners } from '../revocation/revocation-report.ts';
+import { requireFullView, requireRights } from '../visibility.ts';
+import {
+  type ApplicationName,
+  type NamedApplication,
+  type ShownApplication,
+  showApplication,
+  tokensOf,
+} from './show-application.ts';
+
+/**
+ * Plans the deletion of an application: what it is, and the tokens that go with it. Reads only.
+ *
+ * @throws TokenctlError `lockout_refused` where the caller authenticates with one of its tokens, `permission_refused` for an
+ * account that sees only part or a role without the rights, and as `findApplication`.
+ */
+export async function planDeletion(options: {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly clock: Change['clock'];
+  readonly name: ApplicationName;
+}): Promise<ShownApplication> {
+  const { target, description } = options;
+  requireFullView(description, 'The deletion of an application');
+  requireRights(description, { what: 'The deletion of an application', purposes: ['applications'] });
+  const shown = await showApplication(options);
+  const own = new Set(await target.ownTokenIds());
+  if (own.size > 0) {
+    for await (const { id } of tokensOf(target, shown.application)) {
+      if (own.has(id)) throw ownApplication(shown.application, id);
+    }
+  }
+  return shown;
+}
+
+function ownApplication({ name }: NamedApplication, tokenId: number): TokenctlError {
+  return new TokenctlError(
+    'lockout_refused',
+    `tokenctl may authenticate with token ${tokenId}, which belongs to ${name}`,
+    { hint: 'Use a password, or a token of another application.' },
+  );
+}
+
+/** What became of an application. */
+export interface DeletionReport {
+  readonly application: { readonly id: number; readonly name: string };
+  /** `done` where neither the application nor one of its tokens is listed any more. */
+  readonly result: 'done' | 'partly';
+  readonly steps: readonly StepReport[];
+  /** What was listed again after the act; null where that was not reached. */
+  readonly left: { readonly application: boolean; readonly accessTokens: number } | null;
+  readonly interrupted: boolean;
+  readonly stopped: Stopped | null;
+  /** The run's UUID in the audit log. */
+  readonly run: string;
+}
+
+/**
+ * Deletes an application: records the intent, revokes its tokens in batches, deletes it, and lists it and its tokens again. What
+ * is issued meanwhile goes with the application. Running it again finishes the work.
+ *
+ * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something was; what the target
+ * throws where nothing could be tried.
+ */
+export async function deleteApplication(
+  options: Change & RevocationListeners & { readonly plan: ShownApplication },
+): Promise<DeletionReport> {
+  const { target, plan, signal } = options;
+  const { application, accessTokens, refreshTokens } = plan;
+  const { id, name } = application;
+  const journal = new Journal({ ...options, operation: 'applications.delete' });
+  await reconcile(options);
+  using _lock = await journal.lock();
+  const work = new OperationRun({ target, journal, signal });
+  const common = { application: { id, name } };
+  const planned = { tokens: accessTokens.total, ...(refreshTokens !== null && { refreshTokens }) };
+  const opening = await journal.opening({ step: 'operation', ...common, planned });
+  const steps: StepReport[] = [];
+  // A selector goes by the name: with several of one name, the tokens go with the application only.
+  if (application.isOnlyOne) {
+    steps.push(
+      ...(await stage(work, { name: 'tokens', title: 'Revoking tokens' }, async () => {
+        const selector = () => Promise.resolve({ applications: [name] });
+        return (
+          await revokeAllAccess(work, { ...options, change: options, selector, sessions: false, common })
+        ).steps;
+      })),
+    );
+  }
+  steps.push(await endApplication(work, { id, name }, common));
+  let left: DeletionReport['left'] = null;
+  await stage(work, { name: 'verify', title: 'Verifying' }, async () => {
+    left = await leftOf(target, { id, name });
+    return [];
+  });
+  const found = left as DeletionReport['left'];
+  const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
+  const isGone = found !== null && !found.application && found.accessTokens === 0;
+  const report: DeletionReport = {
+    ...common,
+    result: isGone && work.stopped === null ? 'done' : 'partly',
+    steps,
+    left: found,
+    interrupted: work.interrupted && !whole,
+    stopped: work.stopReason,
+    run: journal.run,
+  };
+  await journal.outcome(opening, {
+    step: 'operation',
+    ...common,
+    result: report.result,
+    steps: steps.map(({ step, result }) => ({ step, result })),
+    left: found,
+    interrupted: report.interrupted,
+    stopped: report.stopped,
+  });
+  if (work.stopped !== null && !work.acted) throw work.stopped;
+  return report;
+}
+
+/**
+ * Deletes one application with what is left of its tokens, as a step of a run.
+ *
+ * @throws TokenctlError as `takeStep`.
+ */
+function endApplication(
+  work: OperationRun,
+  application: { readonly id: number; readonly name: string },
+  common: Readonly<Record<string, unknown>>,
+): Promise<StepReport> {
+  const { id, name } = application;
+  return takeStep(work, {
+    name: 'application',
+    title: `Deleting the application ${name}`,
+    common: { ...common, application: { id, name } },
+    act: async () => {
+      const deleted = await work.target.access.deleteApplication(id);
+      return {
+        result: deleted ? 'done' : 'unchanged',
+        message: deleted
+          ? `Deleted the application ${name} with its tokens.`
+          : `The application ${name} was deleted before.`,
+        data: { deleted },
+      };
+    },
+  });
+}
+
+/** What is listed of an application after its deletion. */
+async function leftOf(
+  target: Target,
+  application: { readonly id: number; readonly name: string },
+): Promise<NonNullable<DeletionReport['left']>> {
+  const listed = await target.applications([application.name]);
+  let accessTokens = 0;
+  for await (const _token of tokensOf(target, application)) accessTokens += 1;
+  return { application: listed.some(({ id }) => id === application.id), accessTokens };
+}
+
+/**
+ * Gives a confidential application a new client secret, recorded before and after. The log has no part of it.
+ *
+ * @throws TokenctlError `outcome_unrecorded` where the secret was replaced and the log could not say so: its value is withheld;
+ * and as `AccessChanges.replaceClientSecret`.
+ */
+export function replaceSecret(
+  options: Change & { readonly application: NamedApplication; readonly controllerKey?: Secret | undefined },
+): Promise<Secret> {
+  const { target, application, controllerKey } = options;
+  const { id, name } = application;
+  return recordAct({
+    ...options,
+    operation: 'applications.rotate-secret',
+    intent: { application: { id, name } },
+    act: () => target.access.replaceClientSecret(id, controllerKey),
+    outcome: () => ({ application: { id, name } }),
+    unrecorded: () =>
+      new TokenctlError(
+        'outcome_unrecorded',
+        `The secret of ${name} was replaced, but the audit log could not record it`,
+        { hint: 'Its value is withheld. Run the command again once the audit log can be written.' },
+      ),
+  });
+}

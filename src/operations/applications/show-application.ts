@@ -1,0 +1,136 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import { hasExpired } from '../../domain/policy/rule.ts';
+import { allowsWriting, type Token } from '../../domain/token.ts';
+import type { ApplicationDetails } from '../ports/access-changes.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import { resolveNames } from '../resolve-names.ts';
+
+/** What an application is called, and its id where several organizations have one of this name. */
+export interface ApplicationName {
+  readonly name: string;
+  readonly id?: number | undefined;
+}
+
+/** An application, and whether its name is its own: selectors go by names. */
+export interface NamedApplication extends ApplicationDetails {
+  readonly isOnlyOne: boolean;
+}
+
+/**
+ * Finds one application. Reads only.
+ *
+ * @throws TokenctlError `not_found`, `permission_refused` for an account that sees only part, `usage` for a name that several
+ * organizations use, and whatever the target throws.
+ */
+export async function findApplication(
+  target: Target,
+  { name, id }: ApplicationName,
+): Promise<NamedApplication> {
+  await resolveNames(target, { applications: [name] });
+  const named = await target.applications([name]);
+  const meant = id === undefined ? named : named.filter((each) => each.id === id);
+  const [only] = meant;
+  if (meant.length > 1) {
+    throw new TokenctlError('usage', `Several applications are named "${name}": ${idsText(named)}`, {
+      hint: 'Name one with --id.',
+    });
+  }
+  const found = only === undefined ? null : await target.access.application(only.id);
+  if (found !== null) return { ...found, isOnlyOne: named.length === 1 };
+  throw new TokenctlError('not_found', `No application is named "${name}" and has the id ${id}`, {
+    hint: `With this name: ${idsText(named)}.`,
+  });
+}
+
+function idsText(applications: readonly { readonly id: number }[]): string {
+  return `id ${applications.map(({ id }) => id).join(', id ')}`;
+}
+
+/** The tokens of an application, counted by what matters about them. */
+interface ApplicationTokens {
+  readonly total: number;
+  /** With the scope write, expired ones included. */
+  readonly write: number;
+  readonly expired: number;
+  /** Have a refresh token. */
+  readonly withRefreshToken: number;
+  /** The last use of any; null for never; undefined where the target does not tell. */
+  readonly lastUsed: Date | null | undefined;
+  /** The most first. */
+  readonly byUser: readonly { readonly username: string; readonly tokens: number }[];
+}
+
+/** What is known of an application. */
+export interface ShownApplication {
+  readonly application: NamedApplication;
+  readonly accessTokens: ApplicationTokens;
+  /** Refresh tokens that are not revoked; null where the target does not list them. */
+  readonly refreshTokens: number | null;
+}
+
+/**
+ * Gathers what an application is and has. Reads only; the client secret is not read.
+ *
+ * @throws TokenctlError as {@link findApplication}.
+ */
+export async function showApplication(options: {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly clock: Clock;
+  readonly name: ApplicationName;
+}): Promise<ShownApplication> {
+  const { target, description, clock } = options;
+  const application = await findApplication(target, options.name);
+  return {
+    application,
+    accessTokens: await countTokens(target, application, clock.now()),
+    refreshTokens: description.capabilities.refreshTokens
+      ? await countRefreshTokens(target, application)
+      : null,
+  };
+}
+
+/** The access tokens of one application: a selector goes by its name, which others may have. */
+export async function* tokensOf(
+  target: Target,
+  { id, name }: Pick<ApplicationDetails, 'id' | 'name'>,
+): AsyncIterable<Token> {
+  for await (const token of target.tokens({ applications: [name] })) {
+    if (token.application?.id === id) yield token;
+  }
+}
+
+async function countTokens(
+  target: Target,
+  application: ApplicationDetails,
+  now: Date,
+): Promise<ApplicationTokens> {
+  const counts = { total: 0, write: 0, expired: 0, withRefreshToken: 0 };
+  const byUser = new Map<string, number>();
+  let lastUsed: Date | null | undefined = null;
+  for await (const token of tokensOf(target, application)) {
+    counts.total += 1;
+    counts.write += Number(allowsWriting(token));
+    counts.expired += Number(hasExpired(token, now));
+    counts.withRefreshToken += Number(token.hasRefreshToken);
+    const username = token.user?.username ?? '';
+    byUser.set(username, (byUser.get(username) ?? 0) + 1);
+    if (token.lastUsed === undefined) lastUsed = undefined;
+    else if (lastUsed !== undefined && (token.lastUsed?.getTime() ?? 0) > (lastUsed?.getTime() ?? 0))
+      lastUsed = token.lastUsed;
+  }
+  const users = Array.from(byUser, ([username, tokens]) => ({ username, tokens }));
+  return { ...counts, lastUsed, byUser: users.sort((one, other) => other.tokens - one.tokens) };
+}
+
+async function countRefreshTokens(target: Target, { id, name }: ApplicationDetails): Promise<number> {
+  let count = 0;
+  for await (const { application } of target.refreshTokens({
+    applications: [name],
+    states: ['live', 'orphaned'],
+  })) {
+    if (application?.id === id) count += 1;
+  }
+  return count;
+}

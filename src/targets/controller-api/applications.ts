@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Application } from '../../domain/token.ts';
+import type { ApplicationDetails } from '../../operations/ports/access-changes.ts';
+import { type Api, id, instant } from './api.ts';
+import { applicationQueries, type Listing, listItems } from './listing.ts';
+import { parseJson, responseError } from './responses.ts';
+
+const fields = z.object({
+  id,
+  name: z.string(),
+  client_type: z.enum(['confidential', 'public']),
+  authorization_grant_type: z.string(),
+  created: instant,
+});
+
+const application = fields.transform(applicationOf);
+
+function applicationOf(body: z.infer<typeof fields>): Application {
+  return {
+    id: body.id,
+    name: body.name,
+    clientType: body.client_type,
+    grantType: body.authorization_grant_type,
+    created: body.created,
+  };
+}
+
+const details = fields
+  .extend({
+    description: z.string().nullish(),
+    client_id: z.string(),
+    organization: id.nullish(),
+    redirect_uris: z.string().nullish(),
+    skip_authorization: z.boolean().nullish(),
+  })
+  .transform(
+    (body): ApplicationDetails => ({
+      ...applicationOf(body),
+      description: body.description ?? '',
+      clientId: body.client_id,
+      organizationId: body.organization ?? null,
+      redirectUris: (body.redirect_uris ?? '').split(/\s+/).filter((uri) => uri !== ''),
+      skipAuthorization: body.skip_authorization === true,
+    }),
+  );
+
+const LISTING: Listing<Application> = {
+  path: 'applications/',
+  what: 'the list of applications',
+  read: (body) => application.safeParse(body).data ?? null,
+};
+
+/** All applications that the caller may see, or those with these names. */
+export async function listApplications(
+  api: Api,
+  names: readonly string[] | undefined,
+): Promise<readonly Application[]> {
+  try {
+    return await Array.fromAsync(listItems(api, applicationQueries(names), LISTING));
+  } catch (error) {
+    // A service without applications has no such list.
+    if (error instanceof TokenctlError && error.code === 'not_found') return [];
+    throw error;
+  }
+}
+
+/**
+ * One application with its details; null where there is none, or the caller may not see it.
+ *
+ * @throws TokenctlError `target_misbehaved` for an invalid response, and as requests do.
+ */
+export async function readApplication(api: Api, applicationId: number): Promise<ApplicationDetails | null> {
+  const what = `application ${applicationId}`;
+  const response = await api.send({ method: 'GET', path: `applications/${applicationId}/` });
+  if (response.status === 404) return null;
+  const found = details.safeParse(parseJson(response, api, what)).data;
+  if (found !== undefined) return found;
+  throw new TokenctlError('target_misbehaved', `${api.address} sent ${what} in an unknown format`, {
+    hint: 'Run `tokenctl context check` to see what answers at this address.',
+  });
+}
+
+/**
+ * Deletes an application. The controller deletes its tokens with it [seen on 24.6.1].
+ *
+ * @returns Whether it was there.
+ * @throws TokenctlError as requests do.
+ */
+export async function deleteApplication(api: Api, applicationId: number): Promise<boolean> {
+  const response = await api.send({ method: 'DELETE', path: `applications/${applicationId}/` });
+  if (response.status === 404) return false;
+  if (response.status >= 200 && response.status <= 299) return true;
+  throw responseError(response, api, `the deletion of application ${applicationId}`);
+}
+
+/**
+ * A controller 24.6.1 answers such a change with 200 and keeps the old secret, which goes on working; a gateway's API
+ * lists the secret as read-only as well [seen].
+ */
+export function clientSecretUnsupported({ address }: Pick<Api, 'address'>): TokenctlError {
+  return new TokenctlError('unsupported', `The REST API at ${address} cannot replace a client secret`, {
+    hint: 'Use a database context. Or delete the application with `tokenctl applications delete`, which revokes its tokens, and create it again, which also changes its client id.',
+  });
+}

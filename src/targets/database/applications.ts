@@ -1,0 +1,296 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  pbkdf2Sync,
+  randomBytes,
+  randomInt,
+  timingSafeEqual,
+} from 'node:crypto';
+import type { Queryable } from '../../db/database.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { Secret } from '../../domain/secret.ts';
+import type { Application } from '../../domain/token.ts';
+import type { ApplicationDetails } from '../../operations/ports/access-changes.ts';
+import { gatewayChanges, insertEntries } from './activity-entries.ts';
+import type { Connection } from './connection.ts';
+import { dateOf, milliseconds } from './queries.ts';
+import { deleteAccessTokens, deleteRefreshTokenRows } from './revocation.ts';
+import { type Layout, TABLES } from './tables.ts';
+
+interface ApplicationRow extends Omit<Application, 'created'> {
+  readonly created: number;
+}
+
+const COLUMNS = `a.id, a.name, a.client_type AS "clientType", a.authorization_grant_type AS "grantType",
+       ${milliseconds('a.created')} AS created`;
+
+/** All applications, or those with these names, ascending by id. */
+export async function readApplications(
+  database: Queryable,
+  { layout, names }: { readonly layout: Layout; readonly names: readonly string[] | null },
+): Promise<Application[]> {
+  const rows = await database.query<ApplicationRow>(
+    `SELECT ${COLUMNS}
+     FROM ${TABLES[layout].applications} a WHERE $1::text[] IS NULL OR a.name = ANY($1::text[]) ORDER BY a.id`,
+    [names],
+  );
+  return rows.map((row) => ({ ...row, created: dateOf(row.created) }));
+}
+
+/** One application with its details; null where there is none of this id. */
+export async function readApplication(
+  connection: Connection,
+  id: number,
+): Promise<ApplicationDetails | null> {
+  const { applications } = TABLES[connection.layout];
+  const read = (database: Queryable) =>
+    database.query<
+      ApplicationRow & Omit<ApplicationDetails, 'redirectUris' | 'created'> & { readonly uris: string }
+    >(
+      `SELECT ${COLUMNS}, a.description, a.client_id AS "clientId", a.organization_id AS "organizationId",
+         a.redirect_uris AS uris, a.skip_authorization AS "skipAuthorization"
+       FROM ${applications} a WHERE a.id = $1`,
+      [id],
+    );
+  try {
+    const [row] = await read(connection.database);
+    if (row === undefined) return null;
+    const { uris, created, ...rest } = row;
+    return {
+      ...rest,
+      created: dateOf(created),
+      redirectUris: uris.split(/\s+/).filter((uri) => uri !== ''),
+    };
+  } catch (error) {
+    throw await connection.explain('applications', error);
+  }
+}
+
+/** What refers to an application besides tokens. No foreign key of a controller or a gateway deletes it. */
+const REFERRING: Readonly<Record<Layout, readonly string[]>> = {
+  controller: [
+    'DELETE FROM oauth2_provider_grant WHERE application_id = $1',
+    'DELETE FROM main_activitystream_o_auth2_application WHERE oauth2application_id = $1',
+  ],
+  service: [
+    'DELETE FROM oauth2_provider_grant WHERE application_id = $1',
+    'DELETE FROM main_activitystream_o_auth2_application WHERE oauth2application_id = $1',
+  ],
+  gateway: ['DELETE FROM oauth2_provider_grant WHERE application_id = $1'],
+};
+
+/** What a controller's entry about a deleted application holds [seen on 24.6.1], without the organization's name. */
+const CONTROLLER_DELETED = `'{"name": ' || to_json(a.name::text) || ', "description": ' || to_json(a.description::text)
+    || ', "client_type": ' || to_json(a.client_type::text) || ', "redirect_uris": ' || to_json(a.redirect_uris::text)
+    || ', "authorization_grant_type": ' || to_json(a.authorization_grant_type::text)
+    || ', "skip_authorization": ' || a.skip_authorization::text || ', "id": ' || a.id || '}'`;
+
+const GATEWAY_DELETED = gatewayChanges(
+  'removed_fields',
+  `jsonb_build_object('id', a.id::text, 'name', a.name, 'description', a.description, 'client_id', a.client_id,
+    'client_type', a.client_type, 'redirect_uris', a.redirect_uris, 'client_secret', '$encrypted$',
+    'authorization_grant_type', a.authorization_grant_type, 'skip_authorization', a.skip_authorization,
+    'organization', a.organization_id::text)`,
+);
+
+/**
+ * Deletes an application with its tokens in one transaction, and records it in the activity stream without an actor. The row is
+ * locked first, so that no token can be issued to it meanwhile.
+ *
+ * @returns Whether it was there.
+ * @throws TokenctlError `busy` where another transaction holds one of its tokens.
+ */
+export function deleteApplication(connection: Connection, id: number): Promise<boolean> {
+  const { layout } = connection;
+  const { applications, accessTokens, refreshTokens } = TABLES[layout];
+  const ids = async (database: Queryable, table: string) =>
+    (
+      await database.query<{ id: number }>(`SELECT t.id FROM ${table} t WHERE t.application_id = $1`, [id])
+    ).map((row) => row.id);
+  return connection.write('applications', async (transaction) => {
+    const found = await transaction.query(`SELECT a.id FROM ${applications} a WHERE a.id = $1 FOR UPDATE`, [
+      id,
+    ]);
+    if (found.length === 0) return false;
+    const tokens = await ids(transaction, accessTokens);
+    const revoked = await deleteAccessTokens(transaction, { layout, ids: tokens, withRefreshTokens: false });
+    const refresh = await ids(transaction, refreshTokens);
+    const deleted = await deleteRefreshTokenRows(transaction, { layout, ids: refresh });
+    if (revoked.length < tokens.length || deleted.length < refresh.length) throw heldElsewhere(id);
+    for (const statement of REFERRING[layout]) await transaction.execute(statement, [id]);
+    await transaction.execute(
+      insertEntries(layout, {
+        ...{ operation: 'delete', objectType: 'application', id: 'a.id' },
+        changes: layout === 'gateway' ? GATEWAY_DELETED : CONTROLLER_DELETED,
+        from: `FROM ${applications} a WHERE a.id = $1`,
+      }),
+      [id],
+    );
+    return (await transaction.execute(`DELETE FROM ${applications} WHERE id = $1`, [id])) === 1;
+  });
+}
+
+function heldElsewhere(id: number): TokenctlError {
+  return new TokenctlError('busy', `Another transaction holds a token of application ${id}`, {
+    hint: 'Run the same command again.',
+  });
+}
+
+/** As long as the secrets that a controller and a gateway make: some 762 bits. */
+const SECRET_LENGTH = 128;
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** A gateway's iterations (Django 4.2), which each stored hash names. */
+const ITERATIONS = 600_000;
+const SALT_LENGTH = 22;
+
+/**
+ * Gives an application a new client secret, stored as its own program does: encrypted in a controller, hashed in a gateway and
+ * in the service. It reads the row again before it commits.
+ *
+ * @throws TokenctlError as `AccessChanges.replaceClientSecret`.
+ */
+export function replaceClientSecret(
+  connection: Connection,
+  id: number,
+  controllerKey: Secret | undefined,
+): Promise<Secret> {
+  const { layout } = connection;
+  const { applications } = TABLES[layout];
+  const value = randomLetters(SECRET_LENGTH);
+  return connection.write('applications', async (transaction) => {
+    const [row] = await transaction.query<{ client_type: string; client_secret: string }>(
+      `SELECT a.client_type, a.client_secret FROM ${applications} a WHERE a.id = $1 FOR UPDATE`,
+      [id],
+    );
+    if (row === undefined) throw new TokenctlError('not_found', `No application has the id ${id}`);
+    if (row.client_type !== 'confidential') {
+      throw new TokenctlError('unsupported', `Application ${id} is a public client, which has no secret`);
+    }
+    const stored = storedForm(layout, { value, before: row.client_secret, controllerKey });
+    await transaction.execute(
+      `UPDATE ${applications} SET client_secret = $2, ${layout === 'gateway' ? 'modified' : 'updated'} = now()
+       WHERE id = $1`,
+      [id, stored],
+    );
+    await transaction.query(secretChanged(layout), [id]);
+    return new Secret(value);
+  });
+}
+
+/** The entry about a new secret, with the link that a controller's entries have. */
+function secretChanged(layout: Layout): string {
+  const entry = insertEntries(layout, {
+    ...{ operation: 'update', objectType: 'application', id: '$1::bigint' },
+    changes:
+      layout === 'gateway'
+        ? gatewayChanges('changed_fields', `'{"client_secret": ["$encrypted$", "$encrypted$"]}'::jsonb`)
+        : `'{"client_secret": ["hidden", "hidden"]}'`,
+    from: layout === 'gateway' ? 'RETURNING id' : 'WHERE $1::bigint IS NOT NULL RETURNING id',
+  });
+  if (layout === 'gateway') return entry;
+  return `WITH entry AS (${entry})
+    INSERT INTO main_activitystream_o_auth2_application (activitystream_id, oauth2application_id)
+    SELECT e.id, $1::bigint FROM entry e`;
+}
+
+function storedForm(
+  layout: Layout,
+  secret: { readonly value: string; readonly before: string; readonly controllerKey: Secret | undefined },
+): string {
+  const { value, before, controllerKey } = secret;
+  switch (layout) {
+    case 'service':
+      return createHash('sha256').update(value).digest('hex');
+    case 'gateway': {
+      if (!before.startsWith('pbkdf2_sha256$')) throw otherForm();
+      const salt = randomLetters(SALT_LENGTH);
+      const key = pbkdf2Sync(value, salt, ITERATIONS, 32, 'sha256').toString('base64');
+      return `pbkdf2_sha256$${ITERATIONS}$${salt}$${key}`;
+    }
+    case 'controller': {
+      if (controllerKey === undefined) {
+        throw new TokenctlError('configuration', 'The SECRET_KEY of the controller is missing');
+      }
+      if (!before.startsWith(ENCRYPTED)) throw otherForm();
+      const keys = keysFrom(controllerKey);
+      requireKey(before, keys);
+      return encrypt(value, keys);
+    }
+  }
+}
+
+function otherForm(): TokenctlError {
+  return new TokenctlError(
+    'unsupported',
+    'The client secret is stored in a form that tokenctl does not know',
+    {
+      hint: 'Delete the application and create it again.',
+    },
+  );
+}
+
+/** What precedes the Fernet token, in base64 once more, in a controller's columns [seen on 24.6.1]. */
+const ENCRYPTED = '$encrypted$UTF8$AESCBC$';
+const SIGNATURE_LENGTH = 32;
+const HEADER_LENGTH = 9;
+const IV_LENGTH = 16;
+
+/** The keys of the Fernet specification, with AES-256 in place of AES-128. */
+interface Keys {
+  readonly signing: Buffer;
+  readonly encryption: Buffer;
+}
+
+/** A controller derives them from its SECRET_KEY and the name of the field, which is `value` for a client secret. */
+function keysFrom(controllerKey: Secret): Keys {
+  const digest = createHash('sha512').update(controllerKey.reveal()).update('value').digest();
+  return { signing: digest.subarray(0, 32), encryption: digest.subarray(32) };
+}
+
+/**
+ * Makes sure that the key is the one that the present secret was encrypted with: anything else would lock the application out.
+ *
+ * @throws TokenctlError `configuration`
+ */
+function requireKey(stored: string, { signing, encryption }: Keys): void {
+  const token = Buffer.from(
+    Buffer.from(stored.slice(ENCRYPTED.length), 'base64').toString('latin1'),
+    'base64url',
+  );
+  const signed = token.subarray(0, -SIGNATURE_LENGTH);
+  const signature = createHmac('sha256', signing).update(signed).digest();
+  const isRight =
+    token.length > HEADER_LENGTH + IV_LENGTH + SIGNATURE_LENGTH &&
+    timingSafeEqual(signature, token.subarray(-SIGNATURE_LENGTH));
+  if (!isRight) {
+    throw new TokenctlError(
+      'configuration',
+      'The SECRET_KEY is not the one that this controller encrypts with',
+      { hint: 'Nothing was changed. Check the file of --secret-key.' },
+    );
+  }
+  const iv = signed.subarray(HEADER_LENGTH, HEADER_LENGTH + IV_LENGTH);
+  const decipher = createDecipheriv('aes-256-cbc', encryption, iv);
+  Buffer.concat([decipher.update(signed.subarray(HEADER_LENGTH + IV_LENGTH)), decipher.final()]);
+}
+
+/** A Fernet token: version, seconds, initialization vector, ciphertext, HMAC. */
+function encrypt(value: string, { signing, encryption }: Keys): string {
+  const header = Buffer.alloc(HEADER_LENGTH);
+  header.writeUInt8(0x80, 0);
+  header.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 1000)), 1);
+  const iv = randomBytes(IV_LENGTH);
+  const cipher = createCipheriv('aes-256-cbc', encryption, iv);
+  const signed = Buffer.concat([header, iv, cipher.update(value, 'utf8'), cipher.final()]);
+  const signature = createHmac('sha256', signing).update(signed).digest();
+  const token = Buffer.concat([signed, signature]).toString('base64');
+  const urlSafe = token.replaceAll('+', '-').replaceAll('/', '_');
+  return ENCRYPTED + Buffer.from(urlSafe, 'latin1').toString('base64');
+}
+
+function randomLetters(length: number): string {
+  return Array.from({ length }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+}
