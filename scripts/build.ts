@@ -1,13 +1,14 @@
-// Bundles the program into dist/, and writes what is made from the commands: oclif.manifest.json, which lets
-// the program start without loading every command, and docs/commands.md. With --check it leaves these two
-// alone and fails where they are out of date. Types are checked by `npm run check:types`.
+// Bundles the program and its web interface into dist/, and writes what is made from the commands:
+// oclif.manifest.json, which lets the program start without loading every command, and docs/commands.md. With --check
+// it leaves these two alone and fails where they are out of date. Types are checked by `npm run check:types`.
 import { globSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Plugin } from '@oclif/core';
-import { type OutputAsset, type OutputChunk, rolldown } from 'rolldown';
+import { rolldown } from 'rolldown';
 import type { DescribedCommand } from '../src/cli/shell-completion.ts';
+import { buildWeb } from './build-web.ts';
 import { commandReference, usageLine } from './command-reference.ts';
 import { manualPage } from './release/shell-files.ts';
 
@@ -59,13 +60,13 @@ async function bundle(): Promise<void> {
     chunkFileNames: 'chunks/[name].js',
   });
   await bundler.close();
-  writeFileSync(join(dist, LICENSES), licensesOf(output));
+  const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+  writeFileSync(join(dist, LICENSES), licensesOf(modules));
   removeAllBut(new Set([LICENSES, ...output.map(({ fileName }) => fileName)]));
 }
 
-/** The licences of the packages whose code is in the output, with their texts, as these licences demand. */
-function licensesOf(output: readonly (OutputAsset | OutputChunk)[]): string {
-  const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+/** The licences of the packages that modules are from, with their texts, as these licences demand. */
+function licensesOf(modules: readonly string[]): string {
   const folders = modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []);
   return [...new Set(folders)]
     .toSorted()
@@ -84,7 +85,7 @@ function licensesOf(output: readonly (OutputAsset | OutputChunk)[]): string {
 
 /** Removes outputs whose source was deleted. */
 function removeAllBut(written: ReadonlySet<string>): void {
-  for (const file of globSync('**/*.{js,map}', { cwd: dist })) {
+  for (const file of globSync('**/*.{js,map}', { cwd: dist, exclude: ['web/**'] })) {
     if (!written.has(file)) rmSync(join(dist, file));
   }
 }
@@ -109,7 +110,7 @@ async function generated(): Promise<ReadonlyMap<string, string>> {
   ]);
 }
 
-await bundle();
+await Promise.all([bundle(), buildWeb(root, licensesOf)]);
 for (const [file, content] of await generated()) {
   const path = join(root, file);
   if (!process.argv.includes('--check')) {

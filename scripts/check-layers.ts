@@ -48,6 +48,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/notify': ADAPTER,
   'src/operations': { uses: ['src/domain'], without: INPUT_AND_OUTPUT },
   'src/service': { uses: ['src/db', 'src/domain'] },
+  // Browser code talks HTTP only.
+  'src/web/service': { uses: ['src/web/shared'], without: INPUT_AND_OUTPUT },
+  'src/web/shared': { uses: [], without: INPUT_AND_OUTPUT },
   'src/db': { uses: ['src/domain'] },
   'src/config': { uses: ['src/domain'] },
   'src/domain': { uses: [], without: INPUT_AND_OUTPUT },
@@ -57,7 +60,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const IMPORT = /(?:\bfrom|\bimport\s*\(|\bimport)\s*'([^']+)'/g;
 
 const problems: string[] = [];
-for (const file of globSync('{src,commands,jobs}/**/*.ts', { cwd: root })) {
+for (const file of globSync('{src,commands,jobs}/**/*.{ts,tsx}', { cwd: root })) {
   const layer = layerOf(file);
   if (layer === undefined) {
     problems.push(`${file}: belongs to no layer (scripts/check-layers.ts lists them)`);

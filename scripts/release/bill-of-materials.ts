@@ -58,9 +58,12 @@ function isForDevelopment({ properties = [] }: Component): boolean {
   return properties.some(({ name, value }) => name === 'cdx:npm:package:development' && value === 'true');
 }
 
-/** `NAME VERSION` of each package in the bundles, as the build lists them with their licences. */
+/** `NAME VERSION` of each package in the program and the web interface, as the build lists them with their licences. */
 function bundledPackages(): ReadonlySet<string> {
-  const text = readFileSync(join(root, 'dist/third-party-licenses.txt'), 'utf8');
-  const headings = text.split(/^-{80}\n\n/m).map((part) => /^(\S+ \S+) \(/.exec(part)?.[1]);
+  const texts = ['dist', 'dist/web'].map((folder) =>
+    readFileSync(join(root, folder, 'third-party-licenses.txt'), 'utf8'),
+  );
+  const parts = texts.flatMap((text) => text.split(/^-{80}\n\n/m));
+  const headings = parts.map((part) => /^(\S+ \S+) \(/.exec(part)?.[1]);
   return new Set(headings.filter((heading) => heading !== undefined));
 }

@@ -22,6 +22,7 @@ import { oauth2 } from './oauth2/oauth2.ts';
 import { serveOpenApi } from './openapi/openapi.ts';
 import { serveLogin, serveProfile } from './pages/login.ts';
 import { sendPage } from './pages/page.ts';
+import { serveWebInterface } from './pages/web-interface.ts';
 import { setIssuer } from './public-url.ts';
 import { BODY_LIMIT, readJson } from './request.ts';
 import { serveActivity } from './resources/activity.ts';
@@ -84,6 +85,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   serveJobs(app, service);
   serveJobOutput(app, service);
   serveProfile(app, service);
+  serveWebInterface(app, service);
   await app.register(async (forms) => {
     await forms.register(formbody);
     serveLogin(forms, service);
@@ -117,7 +119,7 @@ function addCommonHeaders(app: FastifyInstance): void {
       'X-API-Total-Time': `${(reply.elapsedTime / 1000).toFixed(3)}s`,
       'Access-Control-Expose-Headers': 'X-API-Request-Id',
       'Content-Language': 'en',
-      Vary: 'Cookie, Accept-Language, Origin',
+      Vary: reply.getHeader('Vary') ?? 'Cookie, Accept-Language, Origin',
       'Strict-Transport-Security': 'max-age=15768000',
       'X-Content-Type-Options': 'nosniff',
       'X-Frame-Options': 'DENY',

@@ -63,6 +63,8 @@ declare module 'fastify' {
     readonly describes?: RouteDescription;
     /** A redirect to the path with its trailing slash, which is not described. */
     readonly redirect?: true;
+    /** A page or file of the web interface, which is not described. */
+    readonly page?: true;
   }
 }
 

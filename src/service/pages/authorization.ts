@@ -56,7 +56,7 @@ export function sendAuthorizationError(reply: FastifyReply, problem: string): Fa
     main: `<p role="alert">${escapeHtml(problem)}</p>
 <p>An application sent you here to ask for access to your account, and its request is wrong. Nothing was
 granted, and you were not sent on. If this happens again, contact the application's administrator.</p>
-<p><a href="/accounts/profile/">Back to your profile</a></p>`,
+<p><a href="/">To the start page</a></p>`,
   });
 }
 

@@ -69,7 +69,8 @@ async function showLogin(
   return loginPage(
     service,
     { request, reply },
-    { status: 200, next: localPath(parameter(request.query, 'next')), problem: null },
+    // A browser that opened the login page itself goes to the web interface afterwards.
+    { status: 200, next: localPath(parameter(request.query, 'next')) ?? '/', problem: null },
   );
 }
 
@@ -113,7 +114,12 @@ async function logOut(
   reply.header('Cache-Control', NO_STORE).setCookie('userLoggedIn', 'false', { path: '/', sameSite: false });
   const remaining = provider === null ? null : await remainingSession(service, request, provider);
   if (remaining !== null) return sendLoggedOut(reply, { provider: remaining });
-  return reply.code(302).header('Location', '/api/').type('text/html; charset=utf-8').send('');
+  const next = localPath(parameter(request.method === 'POST' ? request.body : request.query, 'next'));
+  return reply
+    .code(302)
+    .header('Location', next ?? '/api/')
+    .type('text/html; charset=utf-8')
+    .send('');
 }
 
 /** Who logs in, null for a wrong password, or what refuses another attempt at present. */
@@ -245,7 +251,10 @@ const LOGIN: RouteDescription = {
 const LOGOUT: RouteDescription = {
   summary: 'Log out',
   anonymous: true,
-  form: { csrfmiddlewaretoken: { description: 'The value of the CSRF cookie.', required: true } },
+  form: {
+    csrfmiddlewaretoken: { description: 'The value of the CSRF cookie.', required: true },
+    next: { description: 'Where to go afterwards: a path of this service.' },
+  },
   answers: {
     200: 'Logged out of a session that an identity provider started, where it goes on.',
     302: 'Logged out.',
@@ -259,11 +268,6 @@ const OPTIONS: RouteDescription = {
   answers: { 200: 'The header Allow names them.' },
 };
 
-const START: RouteDescription = {
-  summary: 'To the profile page',
-  anonymous: true,
-  answers: { 302: 'To /accounts/profile/.' },
-};
 const STYLE_SHEET: RouteDescription = {
   summary: 'The style sheet of the pages',
   produces: 'text/css',
@@ -275,9 +279,8 @@ const PROFILE: RouteDescription = {
   answers: { 200: 'The page.', 302: 'To the login.' },
 };
 
-/** `/`, `/accounts/profile/` and the style sheet. */
+/** `/accounts/profile/` and the style sheet of the pages without a script. */
 export function serveProfile(app: FastifyInstance, service: ServiceContext): void {
-  app.get('/', { config: { describes: START } }, (_request, reply) => reply.redirect('/accounts/profile/'));
   app.get('/static/service.css', { config: { describes: STYLE_SHEET } }, (_request, reply) =>
     reply.type('text/css; charset=utf-8').header('Cache-Control', 'public, max-age=3600').send(STYLE),
   );
@@ -292,7 +295,8 @@ export function serveProfile(app: FastifyInstance, service: ServiceContext): voi
     return sendPage(reply, {
       status: 200,
       title: `You are logged in as ${owner.username}`,
-      main: `<dl><dt>Role</dt><dd>${role}</dd><dt>API</dt><dd><a href="/api/v2/">/api/v2/</a></dd>
+      main: `<p><a href="/">To the start page</a></p>
+<dl><dt>Role</dt><dd>${role}</dd><dt>API</dt><dd><a href="/api/v2/">/api/v2/</a></dd>
 <dt>Your tokens</dt><dd><a href="${tokens}">${tokens}</a></dd></dl>
 <form method="post" action="/api/logout/">
 <input type="hidden" name="csrfmiddlewaretoken" value="${escapeHtml(token)}">

@@ -1,0 +1,24 @@
+import '@patternfly/react-core/dist/styles/base.css';
+import './service.css';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { BrowserRouter } from 'react-router';
+import { Notices } from '../shared/notices.tsx';
+import { Session } from '../shared/session.tsx';
+import { startTheme } from '../shared/theme.ts';
+import { Frame } from './frame.tsx';
+
+startTheme();
+const root = document.getElementById('root');
+if (root === null) throw new Error('the page has no root element');
+createRoot(root).render(
+  <StrictMode>
+    <BrowserRouter>
+      <Session>
+        <Notices>
+          <Frame />
+        </Notices>
+      </Session>
+    </BrowserRouter>
+  </StrictMode>,
+);

@@ -1,0 +1,145 @@
+/**
+ * The REST API over the browser's session: JSON, the session cookie, and the CSRF token that the server keeps in a
+ * cookie for pages of its own origin.
+ */
+
+/** A page of a list, as the controller's API wraps it. */
+export interface Page<T> {
+  readonly count: number;
+  readonly next: string | null;
+  readonly previous: string | null;
+  readonly results: readonly T[];
+}
+
+/** What a failed request was answered. */
+export class ApiError extends Error {
+  /** The HTTP status; 0 if there was no answer. */
+  readonly status: number;
+  /** The messages of the form's fields, by name. Those of the whole form are in `message`. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** The seconds to wait before another attempt, if the server said so. */
+  readonly retryAfter: number | null;
+
+  constructor(
+    message: string,
+    facts: {
+      readonly status: number;
+      readonly fields?: Record<string, string>;
+      readonly retryAfter?: number | null;
+    },
+  ) {
+    super(message);
+    this.name = 'ApiError';
+    this.status = facts.status;
+    this.fields = facts.fields ?? {};
+    this.retryAfter = facts.retryAfter ?? null;
+  }
+}
+
+/** What a request carries besides its address. */
+export interface RequestOptions {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+  /** An automatic poll: it does not extend the session (the controller's X-WS-Session-Quiet). */
+  readonly quiet?: boolean;
+}
+
+const TIMEOUT_MS = 60_000;
+
+/**
+ * Sends a request to the API and returns the body of the answer, undefined for an empty one.
+ *
+ * @param path A path of this origin, such as `/api/v2/users/`.
+ * @throws ApiError for every answer other than 2xx, and without an answer within a minute.
+ */
+export async function callApi<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  const { method = 'GET', body, signal, quiet = false } = options;
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(path, {
+    method,
+    signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+    credentials: 'same-origin',
+    headers: {
+      Accept: 'application/json',
+      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      ...(method !== 'GET' && { 'X-CSRFToken': cookie('csrftoken') }),
+      ...(quiet && { 'X-WS-Session-Quiet': '1' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  }).catch((error: unknown) => {
+    if (signal?.aborted) throw error;
+    throw new ApiError('The service did not answer. Check the connection and try again.', { status: 0 });
+  });
+  const answer = parse(await response.text());
+  if (response.ok) return answer as T;
+  throw failure(response, answer);
+}
+
+/** The value of a cookie that scripts may read; empty without one. */
+export function cookie(name: string): string {
+  const found = document.cookie.split('; ').find((each) => each.startsWith(`${name}=`));
+  return found === undefined ? '' : decodeURIComponent(found.slice(name.length + 1));
+}
+
+/** A path with a query string; parameters that are empty or undefined are left out. */
+export function withQuery(
+  path: string,
+  query: Readonly<Record<string, string | number | boolean | undefined>>,
+): string {
+  const entries = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  const search = new URLSearchParams(entries.map(([name, value]): [string, string] => [name, String(value)]));
+  return entries.length === 0 ? path : `${path}?${search}`;
+}
+
+function parse(text: string): unknown {
+  if (text === '') return undefined;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The keys of messages that concern no single field. */
+const GENERAL = new Set(['detail', '__all__', 'non_field_errors', 'error', 'msg']);
+
+function failure(response: Response, answer: unknown): ApiError {
+  const { status } = response;
+  const retryAfter = seconds(response.headers.get('Retry-After'));
+  if (typeof answer !== 'object' || answer === null) {
+    const message = Array.isArray(answer) ? textOf(answer) : `The service answered with status ${status}.`;
+    return new ApiError(message, { status, retryAfter });
+  }
+  const entries = Object.entries(answer);
+  const general = entries.filter(([name]) => GENERAL.has(name)).map(([, value]) => textOf(value));
+  const fields = Object.fromEntries(
+    entries.filter(([name]) => !GENERAL.has(name)).map(([name, value]) => [name, textOf(value)]),
+  );
+  const message = general.length > 0 ? general.join(' ') : defaultMessage(status, fields);
+  return new ApiError(message, { status, fields, retryAfter });
+}
+
+function defaultMessage(status: number, fields: Readonly<Record<string, string>>): string {
+  const names = Object.keys(fields);
+  if (names.length > 0) return 'Some values were not accepted.';
+  return `The service answered with status ${status}.`;
+}
+
+/** Messages are texts, lists of them, or objects of lists, for a setting with several values. */
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.map(textOf).join(' ');
+  if (typeof value === 'object' && value !== null) {
+    return Object.entries(value)
+      .map(([name, inner]) => `${name}: ${textOf(inner)}`)
+      .join(' ');
+  }
+  return String(value);
+}
+
+/** Retry-After in seconds (RFC 9110 section 10.2.3), from seconds or a date. */
+function seconds(header: string | null): number | null {
+  if (header === null) return null;
+  const given = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000;
+  return Number.isFinite(given) ? Math.max(0, Math.ceil(given)) : null;
+}

@@ -1,0 +1,130 @@
+/** Deleting one or several resources, after a question. */
+import {
+  Alert,
+  Button,
+  List,
+  ListItem,
+  Modal,
+  ModalBody,
+  ModalFooter,
+  ModalHeader,
+} from '@patternfly/react-core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { ApiError, callApi } from './api.ts';
+import { useNotify } from './notices.tsx';
+
+/** How rows of a list are deleted. */
+export interface Deletion<T> {
+  /** One of them, such as "token". */
+  readonly noun: string;
+  readonly path: (row: T) => string;
+  /** What a row is called in the question. */
+  readonly describe: (row: T) => string;
+  /** What follows from it, in a sentence. */
+  readonly consequence?: string;
+  readonly mayDelete?: (row: T) => boolean;
+}
+
+/** A button that asks, and then deletes the given rows. It is disabled without any. */
+export function DeleteButton<T>({
+  deletion,
+  rows,
+  onDone,
+  variant = 'secondary',
+}: {
+  readonly deletion: Deletion<T>;
+  readonly rows: readonly T[];
+  /** Called when all of them are deleted. */
+  readonly onDone: () => void;
+  readonly variant?: 'secondary' | 'link';
+}): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button variant={variant} isDanger isDisabled={rows.length === 0} onClick={() => setOpen(true)}>
+        Delete
+      </Button>
+      {isOpen && (
+        <DeleteDialog
+          deletion={deletion}
+          rows={rows}
+          onClose={(isDone) => {
+            setOpen(false);
+            if (isDone) onDone();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+const MAX_NAMED = 20;
+
+function DeleteDialog<T>({
+  deletion,
+  rows,
+  onClose,
+}: {
+  readonly deletion: Deletion<T>;
+  readonly rows: readonly T[];
+  readonly onClose: (isDone: boolean) => void;
+}): ReactNode {
+  const queries = useQueryClient();
+  const notify = useNotify();
+  const [isBusy, setBusy] = useState(false);
+  const [left, setLeft] = useState(rows);
+  const [problem, setProblem] = useState<string | null>(null);
+  const what = left.length === 1 ? deletion.noun : `${left.length} ${deletion.noun}s`;
+
+  async function remove(): Promise<void> {
+    setBusy(true);
+    setProblem(null);
+    const failed: T[] = [];
+    const problems: string[] = [];
+    // One after the other: the service runs a user's requests in turn anyway.
+    for (const row of left) {
+      const error = await callApi(deletion.path(row), { method: 'DELETE' }).then(() => null, problemOf);
+      if (error === null) continue;
+      failed.push(row);
+      problems.push(`${deletion.describe(row)}: ${error}`);
+    }
+    await queries.invalidateQueries();
+    setBusy(false);
+    const count = left.length - failed.length;
+    if (count > 0) notify(`Deleted ${count} ${deletion.noun}${count === 1 ? '' : 's'}.`);
+    if (failed.length === 0) return onClose(true);
+    setLeft(failed);
+    setProblem(problems.join(' '));
+  }
+
+  return (
+    <Modal isOpen variant="small" onClose={() => onClose(false)} aria-labelledby="delete-title">
+      <ModalHeader title={`Delete ${what}?`} titleIconVariant="warning" labelId="delete-title" />
+      <ModalBody>
+        {problem !== null && <Alert isInline variant="danger" title={problem} component="p" />}
+        <List>
+          {left.slice(0, MAX_NAMED).map((row) => (
+            <ListItem key={deletion.path(row)}>{deletion.describe(row)}</ListItem>
+          ))}
+          {left.length > MAX_NAMED && <ListItem>and {left.length - MAX_NAMED} more</ListItem>}
+        </List>
+        {deletion.consequence !== undefined && <p>{deletion.consequence}</p>}
+      </ModalBody>
+      <ModalFooter>
+        <Button variant="danger" isLoading={isBusy} isDisabled={isBusy} onClick={() => void remove()}>
+          Delete {what}
+        </Button>
+        <Button variant="link" isDisabled={isBusy} onClick={() => onClose(false)}>
+          Cancel
+        </Button>
+      </ModalFooter>
+    </Modal>
+  );
+}
+
+/** The message of a failed deletion; null if it was deleted before. */
+function problemOf(error: unknown): string | null {
+  if (error instanceof ApiError && error.status === 404) return null;
+  return error instanceof Error ? error.message : String(error);
+}

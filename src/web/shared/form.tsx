@@ -1,0 +1,282 @@
+/** Forms that are checked by the API: its messages stand below the fields that they are about. */
+import {
+  ActionGroup,
+  Alert,
+  Button,
+  Checkbox,
+  Form,
+  FormGroup,
+  FormHelperText,
+  FormSelect,
+  FormSelectOption,
+  HelperText,
+  HelperTextItem,
+  TextArea,
+  TextInput,
+} from '@patternfly/react-core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useRef, useState } from 'react';
+import { ApiError, type Page, withQuery } from './api.ts';
+import { useApi } from './queries.ts';
+
+/** A field of a form. */
+export interface FormField {
+  /** The key in the request's body. */
+  readonly name: string;
+  readonly label: string;
+  readonly help?: ReactNode;
+  readonly required?: boolean;
+  readonly kind?: 'text' | 'password' | 'email' | 'textarea' | 'number' | 'checkbox' | 'select' | 'lookup';
+  /** The values of a `select`, with their labels. */
+  readonly choices?: readonly (readonly [string, string])[];
+  /** The collection that a `lookup` chooses from, such as `/api/v2/organizations/`; its value is an id. */
+  readonly collection?: string;
+  /** The field of a looked-up resource that names it; `name` without it. */
+  readonly shows?: string;
+  readonly isDisabled?: boolean;
+  readonly maxLength?: number;
+}
+
+/** The values of a form by the names of its fields. Numbers and ids are texts until they are sent. */
+export type FormValues = Readonly<Record<string, string | boolean>>;
+
+interface FormProps {
+  readonly fields: readonly FormField[];
+  readonly initial: FormValues;
+  /** Sends the values; the form shows the messages of an ApiError. */
+  readonly send: (values: FormValues) => Promise<void>;
+  readonly submitLabel: string;
+  readonly onCancel: () => void;
+  /** What stands between the fields and the buttons. */
+  readonly children?: ReactNode;
+}
+
+/** A form with its buttons. */
+export function ApiForm({ fields, initial, send, submitLabel, onCancel, children }: FormProps): ReactNode {
+  const queries = useQueryClient();
+  const [values, setValues] = useState(initial);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+
+  async function submit(): Promise<void> {
+    setBusy(true);
+    setError(null);
+    try {
+      await send(values);
+      await queries.invalidateQueries();
+    } catch (problem) {
+      if (!(problem instanceof ApiError)) throw problem;
+      setError(problem);
+      const first = fields.find(({ name }) => problem.fields[name] !== undefined);
+      if (first !== undefined) focus(form.current, first.name);
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  return (
+    <Form
+      ref={form}
+      isWidthLimited
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!isBusy) void submit();
+      }}
+    >
+      {error !== null && <FormProblem error={error} fields={fields} />}
+      {fields.map((field) => (
+        <Field
+          key={field.name}
+          field={field}
+          value={values[field.name] ?? ''}
+          problem={error?.fields[field.name]}
+          onChange={(value) => setValues((before) => ({ ...before, [field.name]: value }))}
+        />
+      ))}
+      {children}
+      <ActionGroup>
+        <Button type="submit" isLoading={isBusy} isDisabled={isBusy}>
+          {submitLabel}
+        </Button>
+        <Button variant="link" onClick={onCancel}>
+          Cancel
+        </Button>
+      </ActionGroup>
+    </Form>
+  );
+}
+
+function focus(form: HTMLFormElement | null, name: string): void {
+  const field = form?.elements.namedItem(name);
+  if (field instanceof HTMLElement) field.focus();
+}
+
+/** What is wrong with a form as a whole, and messages about fields that it does not have. */
+function FormProblem({
+  error,
+  fields,
+}: {
+  readonly error: ApiError;
+  readonly fields: readonly Pick<FormField, 'name'>[];
+}): ReactNode {
+  const others = Object.entries(error.fields).filter(
+    ([name]) => !fields.some((field) => field.name === name),
+  );
+  const wait = error.retryAfter === null ? '' : ` Try again in ${error.retryAfter} seconds.`;
+  return (
+    <Alert isInline variant="danger" component="p" title={`${error.message}${wait}`} role="alert">
+      {others.map(([name, message]) => (
+        <p key={name}>
+          {name}: {message}
+        </p>
+      ))}
+    </Alert>
+  );
+}
+
+interface FieldProps {
+  readonly field: FormField;
+  readonly value: string | boolean;
+  readonly problem: string | undefined;
+  readonly onChange: (value: string | boolean) => void;
+}
+
+/** One field with its label, help and problem. */
+function Field(props: FieldProps): ReactNode {
+  const { field, value, problem, onChange } = props;
+  const { name, label, help, kind = 'text', required = false, isDisabled = false } = field;
+  const id = `field-${name}`;
+  const described = `${id}-help`;
+  const messages = (
+    <FormHelperText>
+      <HelperText id={described} isLiveRegion>
+        {problem !== undefined && <HelperTextItem variant="error">{problem}</HelperTextItem>}
+        {help !== undefined && <HelperTextItem>{help}</HelperTextItem>}
+      </HelperText>
+    </FormHelperText>
+  );
+  if (kind === 'checkbox') {
+    return (
+      <FormGroup role="group" aria-label={label}>
+        <Checkbox
+          id={id}
+          name={name}
+          label={label}
+          isChecked={value === true}
+          isDisabled={isDisabled}
+          onChange={(_event, isChecked) => onChange(isChecked)}
+          aria-describedby={described}
+        />
+        {messages}
+      </FormGroup>
+    );
+  }
+  return (
+    <FormGroup label={label} fieldId={id} isRequired={required}>
+      <Input {...props} id={id} described={described} />
+      {messages}
+    </FormGroup>
+  );
+}
+
+function Input({
+  field,
+  value,
+  problem,
+  onChange,
+  id,
+  described,
+}: FieldProps & { readonly id: string; readonly described: string }): ReactNode {
+  const { name, kind = 'text', required = false, isDisabled = false, choices = [], maxLength } = field;
+  const shared = {
+    id,
+    name,
+    value: String(value),
+    isRequired: required,
+    isDisabled,
+    validated: problem === undefined ? ('default' as const) : ('error' as const),
+    onChange: (_event: unknown, next: string) => onChange(next),
+    'aria-describedby': described,
+    ...(maxLength !== undefined && { maxLength }),
+  };
+  switch (kind) {
+    case 'textarea':
+      return <TextArea {...shared} resizeOrientation="vertical" />;
+    case 'select':
+      return <Options {...shared} choices={choices} />;
+    case 'lookup':
+      return <Lookup {...shared} field={field} />;
+    case 'password':
+      return <TextInput {...shared} type="password" autoComplete="new-password" />;
+    case 'number':
+      return <TextInput {...shared} inputMode="numeric" autoComplete="off" />;
+    default:
+      return <TextInput {...shared} type={kind === 'email' ? 'email' : 'text'} autoComplete="off" />;
+  }
+}
+
+interface InputProps {
+  readonly id: string;
+  readonly name: string;
+  readonly value: string;
+  readonly isRequired: boolean;
+  readonly isDisabled: boolean;
+  readonly validated: 'default' | 'error';
+  readonly onChange: (event: unknown, value: string) => void;
+  readonly 'aria-describedby': string;
+}
+
+function Options({
+  choices,
+  ...input
+}: InputProps & { readonly choices: readonly (readonly [string, string])[] }): ReactNode {
+  return (
+    <FormSelect {...input}>
+      {choices.map(([value, label]) => (
+        <FormSelectOption key={value} value={value} label={label} />
+      ))}
+    </FormSelect>
+  );
+}
+
+const MAX_OPTIONS = 200;
+
+/** A choice of a collection's resources; where there are more than fit into a menu, a text finds them. */
+function Lookup({ field, ...input }: InputProps & { readonly field: FormField }): ReactNode {
+  const { collection = '', shows = 'name', label, required = false } = field;
+  const [text, setText] = useState('');
+  const page = useApi<Page<Record<string, unknown>>>(
+    withQuery(collection, { order_by: shows, page_size: MAX_OPTIONS, [`${shows}__icontains`]: text }),
+    { keepPrevious: true },
+  );
+  const found = (page.data?.results ?? []).map((each): [string, string] => [
+    String(each['id']),
+    String(each[shows]),
+  ]);
+  const isMissing = input.value !== '' && !found.some(([id]) => id === input.value);
+  // A value that is not among the first ones, or that this user may not see, is kept.
+  const current = useApi<Record<string, unknown>>(`${collection}${input.value}/`, {
+    enabled: isMissing && page.data !== undefined,
+  });
+  const missing: [string, string][] = isMissing
+    ? [[input.value, String(current.data?.[shows] ?? `ID ${input.value}`)]]
+    : [];
+  const none: [string, string][] =
+    required && input.value !== '' ? [] : [['', required ? 'Choose …' : 'None']];
+  const isLarge = (page.data?.count ?? 0) > MAX_OPTIONS || text !== '';
+  return (
+    <>
+      {isLarge && (
+        <TextInput
+          type="search"
+          aria-label={`Find ${label.toLowerCase()}`}
+          placeholder="Find by name"
+          value={text}
+          onChange={(_event, value) => setText(value)}
+        />
+      )}
+      <Options {...input} choices={[...none, ...missing, ...found]} />
+    </>
+  );
+}

@@ -1,0 +1,207 @@
+/** The filters of a list, and the part of the page's address that they stand in. */
+import {
+  Button,
+  Label,
+  LabelGroup,
+  MenuToggle,
+  SearchInput,
+  Select,
+  SelectList,
+  SelectOption,
+  ToolbarContent,
+  ToolbarGroup,
+  ToolbarItem,
+} from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import { useSearchParams } from 'react-router';
+
+/** A filter that users can set; other filters of the API work in the address. */
+export interface Filter {
+  /** The query parameter, such as `username__icontains` or `scope`. */
+  readonly name: string;
+  readonly label: string;
+  /** The values to choose from, with their labels; any text without them. */
+  readonly choices?: readonly (readonly [string, string])[];
+}
+
+/** Parameters of the address that are no filters. */
+export const PAGE = 'page';
+/** The rows of a page. */
+export const SIZE = 'page_size';
+/** A field, with a minus before it for descending. */
+export const ORDER = 'order_by';
+
+/** The part of the page's address that belongs to its list. */
+export interface ListAddress {
+  readonly parameters: Readonly<Record<string, string>>;
+  /** The filters that are set, by name. */
+  readonly active: readonly (readonly [string, string])[];
+  /** Changes parameters, and shows the first page unless the page itself changes; an empty value removes one. */
+  readonly change: (changes: Readonly<Record<string, string>>) => void;
+}
+
+/** The list's part of the current address. */
+export function useListAddress(): ListAddress {
+  const [search, setSearch] = useSearchParams();
+  const parameters = Object.fromEntries(search);
+  return {
+    parameters,
+    active: Object.entries(parameters).filter(([name]) => name !== PAGE && name !== SIZE && name !== ORDER),
+    change: (changes) =>
+      setSearch((before) => {
+        const next = new URLSearchParams(before);
+        if (!(PAGE in changes)) next.delete(PAGE);
+        for (const [name, value] of Object.entries(changes)) {
+          if (value === '') next.delete(name);
+          else next.set(name, value);
+        }
+        return next;
+      }),
+  };
+}
+
+/** The choice of a filter, and its value. */
+export function FilterInputs({
+  filters,
+  address,
+}: {
+  readonly filters: readonly Filter[];
+  readonly address: ListAddress;
+}): ReactNode {
+  const [chosen, setChosen] = useState(filters[0]?.name ?? '');
+  const [text, setText] = useState('');
+  const filter = filters.find(({ name }) => name === chosen) ?? filters[0];
+  if (filter === undefined) return null;
+  const set = (value: string) => address.change({ [filter.name]: value });
+  return (
+    <ToolbarGroup variant="filter-group">
+      {filters.length > 1 && (
+        <ToolbarItem>
+          <Choice
+            label="Filter by"
+            value={filter.name}
+            choices={filters.map(({ name, label }) => [name, label])}
+            onChange={(name) => {
+              setChosen(name);
+              setText('');
+            }}
+          />
+        </ToolbarItem>
+      )}
+      <ToolbarItem>
+        {filter.choices === undefined ? (
+          <SearchInput
+            aria-label={`Filter by ${filter.label.toLowerCase()}`}
+            placeholder={filter.label}
+            value={text}
+            onChange={(_event, value) => setText(value)}
+            onSearch={() => {
+              set(text.trim());
+              setText('');
+            }}
+            onClear={() => setText('')}
+          />
+        ) : (
+          <Choice
+            label={`Filter by ${filter.label.toLowerCase()}`}
+            value={address.parameters[filter.name] ?? ''}
+            choices={[['', 'Any'], ...filter.choices]}
+            onChange={set}
+          />
+        )}
+      </ToolbarItem>
+    </ToolbarGroup>
+  );
+}
+
+/** A menu to choose one of several values. */
+function Choice({
+  label,
+  value,
+  choices,
+  onChange,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly choices: readonly (readonly [string, string])[];
+  readonly onChange: (value: string) => void;
+}): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const shown = choices.find(([each]) => each === value)?.[1] ?? value;
+  return (
+    <Select
+      isOpen={isOpen}
+      onOpenChange={setOpen}
+      selected={value}
+      onSelect={(_event, next) => {
+        onChange(String(next));
+        setOpen(false);
+      }}
+      toggle={(ref) => (
+        <MenuToggle
+          ref={ref}
+          aria-label={`${label}: ${shown}`}
+          isExpanded={isOpen}
+          onClick={() => setOpen(!isOpen)}
+        >
+          {shown}
+        </MenuToggle>
+      )}
+    >
+      <SelectList aria-label={label}>
+        {choices.map(([each, text]) => (
+          <SelectOption key={each} value={each}>
+            {text}
+          </SelectOption>
+        ))}
+      </SelectList>
+    </Select>
+  );
+}
+
+/** The filters that are set, each with a button that removes it. */
+export function ActiveFilters({
+  filters,
+  address,
+}: {
+  readonly filters: readonly Filter[];
+  readonly address: ListAddress;
+}): ReactNode {
+  if (address.active.length === 0) return null;
+  return (
+    <ToolbarContent>
+      <ToolbarItem>
+        <LabelGroup categoryName="Filters" numLabels={20}>
+          {address.active.map(([name, value]) => {
+            const filter = filters.find((each) => each.name === name);
+            const shown = filter?.choices?.find(([each]) => each === value)?.[1] ?? value;
+            const text = `${filter?.label ?? name}: ${shown}`;
+            return (
+              <Label
+                key={name}
+                variant="outline"
+                onClose={() => address.change({ [name]: '' })}
+                closeBtnAriaLabel={`Remove the filter ${text}`}
+              >
+                {text}
+              </Label>
+            );
+          })}
+        </LabelGroup>
+      </ToolbarItem>
+      <ToolbarItem>
+        <ClearButton address={address} />
+      </ToolbarItem>
+    </ToolbarContent>
+  );
+}
+
+/** A button that removes all filters. */
+export function ClearButton({ address }: { readonly address: ListAddress }): ReactNode {
+  const cleared = Object.fromEntries(address.active.map(([name]) => [name, '']));
+  return (
+    <Button variant="link" onClick={() => address.change(cleared)}>
+      Clear all filters
+    </Button>
+  );
+}

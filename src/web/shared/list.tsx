@@ -1,0 +1,265 @@
+/**
+ * The list of a collection: filters, order and page are the server's, and stand in the address of the page, so that a
+ * list can be linked to, and the browser's buttons work. Parameters that no filter declares are passed on as they are.
+ */
+import {
+  EmptyState,
+  EmptyStateActions,
+  EmptyStateBody,
+  EmptyStateFooter,
+  Pagination,
+  Toolbar,
+  ToolbarContent,
+  ToolbarGroup,
+  ToolbarItem,
+} from '@patternfly/react-core';
+import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { type Page, withQuery } from './api.ts';
+import { DeleteButton, type Deletion } from './deletion.tsx';
+import {
+  ActiveFilters,
+  ClearButton,
+  type Filter,
+  FilterInputs,
+  type ListAddress,
+  ORDER,
+  PAGE,
+  SIZE,
+  useListAddress,
+} from './list-filters.tsx';
+import { useApi } from './queries.ts';
+import { Failed, Loading } from './states.tsx';
+
+/** A column of a list. */
+export interface Column<T> {
+  readonly title: string;
+  readonly show: (row: T) => ReactNode;
+  /** The field that the server can order by, if it can. */
+  readonly orderBy?: string;
+}
+
+const SIZES = [10, 20, 50, 100];
+const DEFAULT_SIZE = 20;
+
+interface ListProps<T> {
+  /** The plural of what is listed, in lower case: the table's name. */
+  readonly name: string;
+  /** The collection, without a query. */
+  readonly path: string;
+  readonly columns: readonly Column<T>[];
+  readonly filters?: readonly Filter[];
+  /** Such as `-created`; the server's own order without it. */
+  readonly order?: string;
+  /** Buttons of the toolbar, such as "Create token". */
+  readonly actions?: ReactNode;
+  /** What an empty collection shows besides that it is empty. */
+  readonly empty?: ReactNode;
+  /** Rows can be selected and deleted where it is given. */
+  readonly deletion?: Deletion<T>;
+  /** Buttons at the end of a row. */
+  readonly rowActions?: (row: T) => ReactNode;
+  /** Reads again after this many milliseconds, while the page is shown. */
+  readonly every?: number;
+}
+
+/** A list with its toolbar, its table and its pages. */
+export function ResourceList<T extends { readonly id: number }>(props: ListProps<T>): ReactNode {
+  const { name, path, filters = [], order, actions, deletion, every } = props;
+  const address = useListAddress();
+  const query = withQuery(path, { [ORDER]: order, [SIZE]: DEFAULT_SIZE, ...address.parameters });
+  const read = useApi<Page<T>>(query, { keepPrevious: true, ...(every !== undefined && { every }) });
+  const [selected, setSelected] = useState<ReadonlyMap<number, T>>(new Map());
+  const count = read.data?.count ?? 0;
+  return (
+    <>
+      <Toolbar id={`${name.replaceAll(' ', '-')}-toolbar`}>
+        <ToolbarContent>
+          {filters.length > 0 && <FilterInputs filters={filters} address={address} />}
+          <ToolbarGroup variant="action-group">
+            {actions !== undefined && <ToolbarItem>{actions}</ToolbarItem>}
+            {deletion !== undefined && (
+              <ToolbarItem>
+                <DeleteButton
+                  deletion={deletion}
+                  rows={[...selected.values()]}
+                  onDone={() => setSelected(new Map())}
+                />
+              </ToolbarItem>
+            )}
+          </ToolbarGroup>
+          <ToolbarItem variant="pagination" align={{ default: 'alignEnd' }}>
+            <ListPages position="top" name={name} count={count} address={address} />
+          </ToolbarItem>
+        </ToolbarContent>
+        <ActiveFilters filters={filters} address={address} />
+      </Toolbar>
+      <Rows {...props} read={read} address={address} selected={selected} setSelected={setSelected} />
+      {count > DEFAULT_SIZE && <ListPages position="bottom" name={name} count={count} address={address} />}
+    </>
+  );
+}
+
+interface RowsProps<T> extends ListProps<T> {
+  readonly read: UseQueryResult<Page<T>, Error>;
+  readonly address: ListAddress;
+  readonly selected: ReadonlyMap<number, T>;
+  readonly setSelected: (selected: ReadonlyMap<number, T>) => void;
+}
+
+/** The rows, or what is to be said instead. */
+function Rows<T extends { readonly id: number }>(props: RowsProps<T>): ReactNode {
+  const { name, read, address, empty } = props;
+  if (read.data === undefined) {
+    if (!read.isError) return <Loading />;
+    return (
+      <>
+        <Failed error={read.error} retry={() => void read.refetch()} />
+        {address.active.length > 0 && <ClearButton address={address} />}
+      </>
+    );
+  }
+  if (read.data.results.length > 0) return <RowTable {...props} rows={read.data.results} />;
+  return (
+    <Empty name={name} address={address}>
+      {empty}
+    </Empty>
+  );
+}
+
+function RowTable<T extends { readonly id: number }>(
+  props: RowsProps<T> & { readonly rows: readonly T[] },
+): ReactNode {
+  const { name, columns, order, deletion, rowActions, read, rows, address, selected, setSelected } = props;
+  const ordered = address.parameters[ORDER] ?? order ?? '';
+  const deletable = deletion === undefined ? [] : rows.filter(deletion.mayDelete ?? (() => true));
+  const select = (some: readonly T[], isSelected: boolean) => {
+    const next = new Map(selected);
+    for (const row of some) {
+      if (isSelected) next.set(row.id, row);
+      else next.delete(row.id);
+    }
+    setSelected(next);
+  };
+  return (
+    <Table aria-label={name} variant="compact" gridBreakPoint="grid-md" aria-busy={read.isPlaceholderData}>
+      <Thead>
+        <Tr>
+          {deletion !== undefined && (
+            <Th
+              aria-label="Select all rows of this page"
+              select={{
+                onSelect: (_event, isSelected) => select(deletable, isSelected),
+                isSelected: deletable.length > 0 && deletable.every(({ id }) => selected.has(id)),
+                isDisabled: deletable.length === 0,
+              }}
+            />
+          )}
+          {columns.map(({ title, orderBy }, index) => (
+            <Th key={title} {...(orderBy && { sort: sortOf(orderBy, { index, ordered, address }) })}>
+              {title}
+            </Th>
+          ))}
+          {rowActions !== undefined && <Th screenReaderText="Actions" />}
+        </Tr>
+      </Thead>
+      <Tbody>
+        {rows.map((row, rowIndex) => (
+          <Tr key={row.id}>
+            {deletion !== undefined && (
+              <Td
+                select={{
+                  rowIndex,
+                  onSelect: (_event, isSelected) => select([row], isSelected),
+                  isSelected: selected.has(row.id),
+                  isDisabled: !deletable.includes(row),
+                }}
+              />
+            )}
+            {columns.map(({ title, show }) => (
+              <Td key={title} dataLabel={title} modifier="breakWord">
+                {show(row)}
+              </Td>
+            ))}
+            {rowActions !== undefined && <Td isActionCell>{rowActions(row)}</Td>}
+          </Tr>
+        ))}
+      </Tbody>
+    </Table>
+  );
+}
+
+function sortOf(
+  field: string,
+  {
+    index,
+    ordered,
+    address,
+  }: { readonly index: number; readonly ordered: string; readonly address: ListAddress },
+) {
+  const isSorted = ordered.replace(/^-/, '') === field;
+  return {
+    columnIndex: index,
+    sortBy: isSorted
+      ? { index, direction: ordered.startsWith('-') ? ('desc' as const) : ('asc' as const) }
+      : {},
+    onSort: (_event: unknown, _index: number, direction: 'asc' | 'desc') =>
+      address.change({ [ORDER]: direction === 'asc' ? field : `-${field}` }),
+  };
+}
+
+function ListPages({
+  position,
+  name,
+  count,
+  address,
+}: {
+  readonly position: 'top' | 'bottom';
+  readonly name: string;
+  readonly count: number;
+  readonly address: ListAddress;
+}): ReactNode {
+  return (
+    <Pagination
+      variant={position}
+      isCompact={position === 'top'}
+      itemCount={count}
+      page={Number(address.parameters[PAGE] ?? 1)}
+      perPage={Number(address.parameters[SIZE] ?? DEFAULT_SIZE)}
+      perPageOptions={SIZES.map((value) => ({ title: String(value), value }))}
+      onSetPage={(_event, page) => address.change({ [PAGE]: String(page) })}
+      onPerPageSelect={(_event, size) => address.change({ [SIZE]: String(size), [PAGE]: '' })}
+      widgetId={`${name.replaceAll(' ', '-')}-pages-${position}`}
+      titles={{ paginationAriaLabel: `Pages of ${name}, ${position}` }}
+    />
+  );
+}
+
+function Empty({
+  name,
+  address,
+  children,
+}: {
+  readonly name: string;
+  readonly address: ListAddress;
+  readonly children: ReactNode;
+}): ReactNode {
+  if (address.active.length === 0) {
+    return (
+      <EmptyState headingLevel="h2" titleText={`No ${name} yet`}>
+        {children !== undefined && <EmptyStateBody>{children}</EmptyStateBody>}
+      </EmptyState>
+    );
+  }
+  return (
+    <EmptyState headingLevel="h2" titleText={`No ${name} match`}>
+      <EmptyStateBody>No {name} match all of these filters.</EmptyStateBody>
+      <EmptyStateFooter>
+        <EmptyStateActions>
+          <ClearButton address={address} />
+        </EmptyStateActions>
+      </EmptyStateFooter>
+    </EmptyState>
+  );
+}

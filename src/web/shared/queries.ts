@@ -1,0 +1,105 @@
+import {
+  keepPreviousData,
+  MutationCache,
+  QueryCache,
+  QueryClient,
+  type UseQueryResult,
+  useQuery,
+} from '@tanstack/react-query';
+import { ApiError, callApi, type Page } from './api.ts';
+
+/** The longest wait for another attempt on its own, in seconds; after that the user decides. */
+const MAX_WAIT = 30;
+const MAX_ATTEMPTS = 3;
+
+/**
+ * The cache of what was read. A list or object is read again when it is shown again, at most every few seconds; an
+ * attempt that the server put off is repeated when the server said so.
+ *
+ * @param onExpired Called when a request finds no session: `reading` for one that only reads.
+ */
+export function createQueryClient(onExpired: (during: 'reading' | 'writing') => void): QueryClient {
+  const expired = (error: Error) => error instanceof ApiError && error.status === 401;
+  return new QueryClient({
+    queryCache: new QueryCache({
+      onError: (error) => {
+        if (expired(error)) onExpired('reading');
+      },
+    }),
+    mutationCache: new MutationCache({
+      onError: (error) => {
+        if (expired(error)) onExpired('writing');
+      },
+    }),
+    defaultOptions: {
+      queries: { staleTime: 5_000, retry: mayRetry, retryDelay },
+      // What a request created may be a secret: nothing of it is kept.
+      mutations: { retry: false, gcTime: 0 },
+    },
+  });
+}
+
+function mayRetry(failures: number, error: Error): boolean {
+  if (!(error instanceof ApiError) || failures >= MAX_ATTEMPTS) return false;
+  if (error.retryAfter !== null) return error.retryAfter <= MAX_WAIT;
+  return error.status === 0 || error.status === 502 || error.status === 503;
+}
+
+function retryDelay(failures: number, error: Error): number {
+  const wait = error instanceof ApiError && error.retryAfter !== null ? error.retryAfter : 2 ** failures;
+  return wait * 1000;
+}
+
+/** Options of {@link useApi}. */
+interface ReadOptions {
+  readonly enabled?: boolean;
+  /** Reads again after this many milliseconds, without extending the session. */
+  readonly every?: number | false;
+  /** Shows what was read for the last path until the new answer is there. */
+  readonly keepPrevious?: boolean;
+}
+
+/** Reads a path of the API. */
+export function useApi<T>(path: string, options: ReadOptions = {}): UseQueryResult<T, Error> {
+  const { enabled = true, every = false, keepPrevious = false } = options;
+  return useQuery({
+    queryKey: [path],
+    queryFn: ({ signal }) => callApi<T>(path, { signal, quiet: every !== false }),
+    enabled,
+    refetchInterval: every,
+    placeholderData: keepPrevious ? keepPreviousData : undefined,
+  });
+}
+
+/** A user as `/api/v2/me/` and `/api/v2/users/` show it. */
+export interface User {
+  readonly id: number;
+  readonly username: string;
+  readonly first_name: string;
+  readonly last_name: string;
+  readonly email: string;
+  readonly is_superuser: boolean;
+  readonly is_system_auditor: boolean;
+  readonly last_login: string | null;
+  readonly created: string;
+  readonly external_account: string | null;
+  readonly ldap_dn?: string;
+  readonly auth?: readonly { readonly provider: string; readonly uid: string }[];
+  readonly password?: string;
+  readonly summary_fields: {
+    readonly user_capabilities?: { readonly edit: boolean; readonly delete: boolean };
+  };
+}
+
+/** The user of this session. The frame has read it before any page is shown. */
+export function useMe(): User {
+  const { data } = useApi<Page<User>>('/api/v2/me/');
+  const me = data?.results[0];
+  if (me === undefined) throw new Error('the page was shown before the session was read');
+  return me;
+}
+
+/** A name to show for a user: the full name if there is one, else the user name. */
+export function fullName(user: Pick<User, 'username' | 'first_name' | 'last_name'>): string {
+  return [user.first_name, user.last_name].filter((part) => part !== '').join(' ') || user.username;
+}

@@ -1,0 +1,91 @@
+/** The session: who is logged in, the way to the login page and back, and the logout. */
+import { Bullseye, Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { ApiError, cookie, type Page } from './api.ts';
+import { createQueryClient, type User, useApi } from './queries.ts';
+import { Failed, Loading } from './states.tsx';
+
+/** The login page, which leads back to where the user is. */
+function loginPath(): string {
+  const { pathname, search, hash } = window.location;
+  return `/api/login/?next=${encodeURIComponent(pathname + search + hash)}`;
+}
+
+/**
+ * Provides the cache of what was read. A read without a session leads to the login page and back; a change without one
+ * leaves the page as it is, with what was entered, and asks for a login in another tab.
+ */
+export function Session({ children }: { readonly children: ReactNode }): ReactNode {
+  const [isExpired, setExpired] = useState(false);
+  const [queries] = useState(() =>
+    createQueryClient((during) => {
+      if (during === 'writing') setExpired(true);
+      else if (document.querySelector('form') === null) window.location.assign(loginPath());
+      else setExpired(true);
+    }),
+  );
+  return (
+    <QueryClientProvider client={queries}>
+      <KnownUser>{children}</KnownUser>
+      {isExpired && <ExpiredDialog onClose={() => setExpired(false)} />}
+    </QueryClientProvider>
+  );
+}
+
+/** Shows its children once it is known who is logged in. */
+function KnownUser({ children }: { readonly children: ReactNode }): ReactNode {
+  const me = useApi<Page<User>>('/api/v2/me/');
+  if (me.data !== undefined) return children;
+  // On the way to the login page.
+  if (me.error === null || (me.error instanceof ApiError && me.error.status === 401)) return <Loading />;
+  return (
+    <Bullseye>
+      <Failed error={me.error} retry={() => void me.refetch()} />
+    </Bullseye>
+  );
+}
+
+function ExpiredDialog({ onClose }: { readonly onClose: () => void }): ReactNode {
+  return (
+    <Modal isOpen variant="small" onClose={onClose} aria-labelledby="expired-title">
+      <ModalHeader title="Your session has expired" titleIconVariant="warning" labelId="expired-title" />
+      <ModalBody>
+        <p>
+          Nothing was saved. What you entered is still here: log in in a new tab, then come back and try
+          again.
+        </p>
+      </ModalBody>
+      <ModalFooter>
+        <Button component="a" href="/api/login/" target="_blank" rel="noreferrer" onClick={onClose}>
+          Log in in a new tab
+        </Button>
+        <Button variant="link" onClick={onClose}>
+          Close
+        </Button>
+      </ModalFooter>
+    </Modal>
+  );
+}
+
+/**
+ * Ends the session with a form of the page, not with a request of the script: what follows may be a page about the
+ * session at an identity provider.
+ */
+export function logOut(): void {
+  const form = document.createElement('form');
+  form.method = 'post';
+  form.action = '/api/logout/';
+  for (const [name, value] of [
+    ['csrfmiddlewaretoken', cookie('csrftoken')],
+    ['next', '/'],
+  ]) {
+    const input = document.createElement('input');
+    input.type = 'hidden';
+    input.name = name ?? '';
+    input.value = value ?? '';
+    form.append(input);
+  }
+  document.body.append(form);
+  form.submit();
+}
