@@ -1,5 +1,5 @@
 import { string } from '@oclif/core/flags';
-import { accountFlags } from '../src/cli/flags.ts';
+import { accountFlags, breakGlassFlag } from '../src/cli/flags.ts';
 import { djangoFlags, ManagementCommand } from '../src/cli/management-command.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
@@ -21,6 +21,7 @@ With --json, prints the report of sessions expire.`;
   static override flags = {
     user: string({ summary: 'End only the sessions of this user.', helpValue: 'NAME' }),
     ...accountFlags,
+    ...breakGlassFlag,
     ...djangoFlags,
   };
 

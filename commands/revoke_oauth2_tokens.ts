@@ -1,5 +1,5 @@
 import { boolean, string } from '@oclif/core/flags';
-import { accountFlags } from '../src/cli/flags.ts';
+import { accountFlags, breakGlassFlag } from '../src/cli/flags.ts';
 import { djangoFlags, ManagementCommand } from '../src/cli/management-command.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
@@ -26,6 +26,7 @@ With --json, prints what docs/schemas/revoke_oauth2_tokens.json describes.`;
     all: boolean({ summary: 'Revoke refresh tokens as well. Does not select all users.' }),
     revoke_refresh: boolean({ summary: 'Same as --all; the spelling of the manual.' }),
     ...accountFlags,
+    ...breakGlassFlag,
     ...djangoFlags,
   };
 

@@ -1,10 +1,20 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { age, allContextsFlag, changeFlags, rescueFlag } from '../../src/cli/flags.ts';
+import { age, allContextsFlag, approvalFlags, changeFlags, rescueFlag } from '../../src/cli/flags.ts';
 import { providers } from '../../src/domain/incident/incident.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
+
+const SCOPES = ['user', 'application', 'identity-provider', 'all'];
+const MEASURES = [
+  'deactivate',
+  'keep-active',
+  'basic-auth-off',
+  'external-tokens-off',
+  'shorten-lifetimes',
+  'for',
+];
 
 /** Locks a controller down. */
 export default class IncidentLockdown extends TokenctlCommand {
@@ -26,6 +36,9 @@ steps need their flags, because they affect all users.
 
 Turning basic authentication off is refused if this context uses a password, unless --rescue-token names a new \
 file: a token of scope write is created in it first, tried, used for the lockdown, and kept.
+
+Where the configuration requires two persons (approval in docs/configuration.md), a lockdown of one user needs \
+nobody else. Any other needs a plan (--plan-out) that another person approved with plan approve, or --break-glass.
 
 With --json, prints what docs/schemas/incident-lockdown.json describes.
 
@@ -74,8 +87,21 @@ API. Exit code 130: interrupted.`;
       summary: 'End the lockdown after this time; the job incident-lift or incident lift --due lifts it.',
       helpGroup: 'MEASURES',
     }),
+    plan: string({
+      summary: 'Carry out this saved plan instead.',
+      exclusive: ['plan-out', ...SCOPES, ...MEASURES],
+      helpGroup: 'SELECTION',
+      helpValue: 'FILE',
+    }),
+    'plan-out': string({
+      summary: 'Save the lockdown to a new file, to be approved and applied, and change nothing.',
+      exclusive: ['dry-run', 'yes', 'break-glass', 'rescue-token'],
+      helpGroup: 'CHANGE',
+      helpValue: 'FILE',
+    }),
     ...rescueFlag,
     ...changeFlags,
+    ...approvalFlags,
     ...allContextsFlag,
   };
 
@@ -83,9 +109,14 @@ API. Exit code 130: interrupted.`;
     const { flags } = await this.input(IncidentLockdown);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { lockdownFlow } = await import('../../src/cli/incident/lockdown-flow.ts');
-    const { lockdownOrder } = await import('../../src/cli/incident/lockdown-flow.ts');
+    const { lockdownOrder } = await import('../../src/cli/incident/lockdown-order.ts');
+    const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const order = lockdownOrder(flags);
     const confirmation = confirmationFrom(flags);
-    return await this.inContexts(flags, confirmation, (member) => lockdownFlow({ ...member, flags, order }));
+    return await this.inContexts(flags, confirmation, (member) => {
+      if (flags.plan !== undefined) requireOneContext(member, '--plan');
+      if (flags['plan-out'] !== undefined) requireOneContext(member, '--plan-out');
+      return lockdownFlow({ ...member, flags, order });
+    });
   }
 }

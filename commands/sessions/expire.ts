@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import { allContextsFlag, breakGlassFlag, changeFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Ends browser sessions. */
@@ -31,6 +31,7 @@ Exit code 5: some sessions are left, or may be. Exit code 130: interrupted.`;
     }),
     all: boolean({ summary: 'End all sessions.', helpGroup: 'SELECTION' }),
     ...changeFlags,
+    ...breakGlassFlag,
     ...allContextsFlag,
   };
 

@@ -39,6 +39,11 @@ Exit code 5: with --revoke, a live token is left.`;
       helpGroup: 'CHANGE',
       helpValue: 'FILE',
     }),
+    'require-approval': boolean({
+      summary: 'Let the plan need the approval of a second person.',
+      dependsOn: ['plan-out'],
+      helpGroup: 'CHANGE',
+    }),
     'include-own': boolean({
       summary: 'Also revoke the token that this command uses, last.',
       helpGroup: 'CHANGE',

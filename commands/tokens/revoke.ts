@@ -2,6 +2,7 @@ import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import {
   allContextsFlag,
+  approvalFlags,
   changeFlags,
   count,
   findingPolicyFlag,
@@ -29,6 +30,8 @@ With --json, prints what docs/schemas/tokens-revoke.json describes.
 when for which controller, and a digest; no secrets. --plan applies exactly that. It refuses a plan that was \
 edited, that is of another controller, or in which an id now belongs to another token (exit code 2); tokens that \
 are gone are listed.
+
+Where the configuration requires two persons (approval in docs/configuration.md), more tokens than one person may revoke need a plan that another person approved with plan approve. Both are in the audit log.
 
 Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. Exit code 130: interrupted.`;
 
@@ -62,7 +65,7 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
     }),
     'plan-out': string({
       summary: 'Save the plan to a new file, and change nothing.',
-      exclusive: ['dry-run', 'yes', 'with-sessions'],
+      exclusive: ['dry-run', 'yes', 'with-sessions', 'break-glass'],
       helpGroup: 'CHANGE',
       helpValue: 'FILE',
     }),
@@ -84,6 +87,7 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
       helpGroup: 'CHANGE',
     }),
     ...changeFlags,
+    ...approvalFlags,
     ...allContextsFlag,
   };
 

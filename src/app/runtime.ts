@@ -3,6 +3,7 @@ import { type Configuration, loadConfiguration, type SettingFlags } from '../con
 import { contextOf, withTokenFile } from '../config/contexts.ts';
 import { absolutePath, type Environment } from '../config/paths.ts';
 import { TokenctlError } from '../domain/errors.ts';
+import type { RecordedApproval } from '../operations/journal/journal.ts';
 import type { AuditLog, LogKeys } from '../operations/ports/audit-log.ts';
 import type { LogSink } from '../operations/ports/log-sink.ts';
 import type { Notifier } from '../operations/ports/notifier.ts';
@@ -31,12 +32,15 @@ interface ChangeContext {
   readonly signal?: AbortSignal;
   readonly reason?: string;
   readonly ticket?: string;
+  readonly approval?: RecordedApproval;
 }
 
 /** What the user gives as the reason of a change. */
 interface ChangeOptions {
   readonly reason?: string | undefined;
   readonly ticket?: string | undefined;
+  /** Where two persons were needed. */
+  readonly approval?: RecordedApproval | undefined;
 }
 
 /** The progress of an operation. */
@@ -210,7 +214,7 @@ function runtimeIn(
     target,
     description,
     components: async () => await (await open()).components(),
-    async change({ reason, ticket }) {
+    async change({ reason, ticket, approval }) {
       const signal = stopSignal();
       if (signal.aborted) {
         throw new TokenctlError('interrupted', 'Interrupted before anything was changed here');
@@ -221,6 +225,7 @@ function runtimeIn(
         signal,
         ...(reason !== undefined && { reason }),
         ...(ticket !== undefined && { ticket }),
+        ...(approval !== undefined && { approval }),
       };
     },
     async dryRun() {

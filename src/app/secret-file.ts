@@ -65,6 +65,19 @@ export function requireNewFile(path: string): void {
   }
 }
 
+/**
+ * Writes a new file that others may read.
+ *
+ * @throws TokenctlError `usage` if the file exists or cannot be written
+ */
+export function writeNewFile(path: string, text: string): void {
+  try {
+    writeFileSync(path, text, { flag: 'wx', mode: 0o644, flush: true });
+  } catch (cause) {
+    throw cannotCreate(path, cause);
+  }
+}
+
 function openNew(path: string): number {
   try {
     return openSync(path, 'wx', 0o600);

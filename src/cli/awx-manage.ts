@@ -16,9 +16,10 @@ import { cleanupPlanResult, cleanupResult, KEEP_REVOKED_FOR } from './cleanup.ts
 import { ManagementError } from './errors/failure.ts';
 import type { AccountFlags } from './flags.ts';
 import { writeNotice, writeTo } from './output/streams.ts';
+import { approvalFor, revocationGuard } from './revocation/plan-file.ts';
 import { revocationResult } from './revocation/revocation-flow.ts';
 import { amountsOf, isNothing, planResult } from './revocation/revocation-plan.ts';
-import { sessionExpiryResult, sessionPlanResult, unseenOf } from './sessions.ts';
+import { sessionApproval, sessionExpiryResult, sessionPlanResult, unseenOf } from './sessions.ts';
 import { createIntoFile } from './tokens/creation-flow.ts';
 
 type TokenKind = 'access_token' | 'refresh_token';
@@ -30,6 +31,7 @@ export interface ManagementRevocation {
     /** Revokes refresh tokens as well; does not select all users. */
     readonly all?: boolean | undefined;
     readonly revoke_refresh?: boolean | undefined;
+    readonly 'break-glass'?: boolean | undefined;
   };
   /** Prints the report instead of one line per token. */
   readonly json: boolean;
@@ -47,7 +49,9 @@ export async function managementRevocation(request: ManagementRevocation): Promi
   const description = await runtime.description();
   const plan = await planFor(request);
   if (isNothing(amountsOf(plan))) return quietly(planResult(plan, description, false));
-  const change = await runtime.change(flags);
+  const { accessTokens, refreshTokens } = amountsOf(plan);
+  const approval = await approvalFor({ runtime, flags, ...revocationGuard(accessTokens + refreshTokens) });
+  const change = await runtime.change({ ...flags, approval });
   if (plan.notSeen !== null) throw notAllVisible(plan.notSeen);
   await warnAboutOtherComponents(runtime);
   const lines = lineWriter();
@@ -282,7 +286,10 @@ function linesFor(deleted: (kind: CleanupKind) => number): readonly string[] {
 
 export interface ManagementExpiry {
   readonly runtime: Runtime;
-  readonly flags: AccountFlags & { readonly user?: string | undefined };
+  readonly flags: AccountFlags & {
+    readonly user?: string | undefined;
+    readonly 'break-glass'?: boolean | undefined;
+  };
 }
 
 /**
@@ -298,13 +305,17 @@ export async function managementExpiry({ runtime, flags }: ManagementExpiry): Pr
     planSessionExpiry({ target, ...(user !== undefined && { users: [user] }) }),
     { code: 'not_found', message: 'The user does not exist.' },
   );
+  const expire = async () => {
+    const approval = await sessionApproval(runtime, { flags, plan });
+    return await expireSessions({ ...(await runtime.change({ ...flags, approval })), plan });
+  };
   const report =
     plan.sessions.count === 0
       ? sessionPlanResult(plan, {
           ...{ description, dryRun: false },
           unseen: await unseenOf(plan, { target, description, clock: runtime.clock }),
         })
-      : sessionExpiryResult(await expireSessions({ ...(await runtime.change(flags)), plan }), plan);
+      : sessionExpiryResult(await expire(), plan);
   return { ...report, text: () => '' };
 }
 

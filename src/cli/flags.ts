@@ -25,6 +25,29 @@ export const changeFlags = {
   ...accountFlags,
 };
 
+/** For changes that the configuration may leave to two persons. */
+export const breakGlassFlag = {
+  'break-glass': boolean({
+    summary: 'Go on without the approval that the configuration requires. Needs --reason.',
+    helpGroup: 'CHANGE',
+  }),
+};
+
+/** For commands that apply plans from files. */
+export const approvalFlags = {
+  'approval-file': string({
+    summary: 'The file of the approval. Default: the file of --plan with .approval added.',
+    dependsOn: ['plan'],
+    helpGroup: 'CHANGE',
+    helpValue: 'FILE',
+  }),
+  'require-approval': boolean({
+    summary: 'Require the approval of a second person, whatever the configuration says.',
+    helpGroup: 'CHANGE',
+  }),
+  ...breakGlassFlag,
+};
+
 /** For commands that turn basic authentication off. */
 export const rescueFlag = {
   'rescue-token': string({

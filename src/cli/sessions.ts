@@ -14,7 +14,7 @@ import { type Listing, listing, type NotMade, type Report, report } from '../rep
 import { countText, dayText, numberText, printable, timeText } from '../reports/tables/text.ts';
 import type { Confirmation } from './confirmation.ts';
 import { unfinishedWork } from './errors/failure.ts';
-import type { ChangeFlags } from './flags.ts';
+import { approvalFor, type PlanFlags, usersGuard } from './revocation/plan-file.ts';
 import { tallyLines } from './revocation/revocation-plan.ts';
 
 export interface SessionFlags {
@@ -25,7 +25,7 @@ export interface SessionFlags {
 export interface SessionExpiryRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
-  readonly flags: ChangeFlags & SessionFlags;
+  readonly flags: PlanFlags & SessionFlags;
 }
 
 /**
@@ -59,12 +59,28 @@ export async function sessionExpiryFlow(request: SessionExpiryRequest): Promise<
     });
     return sessionPlanResult(plan, { description, dryRun, unseen });
   }
+  const approval = await sessionApproval(runtime, { flags, plan });
   await confirmation.confirm({
     plan: sessionPlanText(plan, description),
     act: `end ${countText(count, 'session')}`,
     type: String(count),
   });
-  return sessionExpiryResult(await expireSessions({ ...(await runtime.change(flags)), plan }), plan);
+  const change = await runtime.change({ ...flags, approval });
+  return sessionExpiryResult(await expireSessions({ ...change, plan }), plan);
+}
+
+/**
+ * Applies the rule of two persons to the end of sessions: those of one user may be ended alone.
+ *
+ * @throws TokenctlError as {@link approvalFor}
+ */
+export function sessionApproval(
+  runtime: Runtime,
+  { flags, plan }: { readonly flags: PlanFlags; readonly plan: SessionExpiryPlan },
+) {
+  const { userIds } = plan.sessions;
+  const users = userIds === 'all' ? userIds : userIds.length;
+  return approvalFor({ runtime, flags, ...usersGuard('Ending the sessions of several users', users) });
 }
 
 async function planFor(runtime: Runtime, users: readonly string[] | undefined): Promise<SessionExpiryPlan> {

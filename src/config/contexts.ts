@@ -1,4 +1,5 @@
 import { Document, isMap, isScalar, isSeq } from 'yaml';
+import type { ApprovalRule } from '../domain/approval.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import type { Secret } from '../domain/secret.ts';
@@ -6,6 +7,7 @@ import { type Configuration, writableFile } from './configuration.ts';
 import { parseConfiguration, readConfiguration } from './layers.ts';
 import { type Environment, replaceFile } from './paths.ts';
 import {
+  type ApprovalSettings,
   contextNamePattern,
   contextSchema,
   type DatabaseContext,
@@ -72,6 +74,42 @@ export function databaseContextOf(
 ): string | undefined {
   if (typeof databaseContext !== 'string') return part && databaseContext?.[part];
   return part === component ? databaseContext : undefined;
+}
+
+/** For how long an approval is valid if nothing else is configured, in seconds. */
+const APPROVAL_VALID_FOR = 86_400;
+
+/**
+ * The rule of two persons in a context, or in one component of a platform: its own settings over those for all contexts. A
+ * context without its own takes those of another one for the same controller: with the same address, or that names it as its
+ * database. So the variables of the environment do not lead around the rule.
+ */
+export function approvalRuleOf(configuration: Configuration, label: string): ApprovalRule {
+  const { contexts, approval: forAll } = configuration;
+  const name = Object.hasOwn(contexts, label) ? label : label.replace(/\/(gateway|controller)$/, '');
+  const context = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+  const sameController = Object.values(contexts).find(
+    (other) =>
+      other.approval !== undefined &&
+      ((other.url !== undefined && hrefOf(other.url) === hrefOf(context?.url)) ||
+        namedDatabases(other).some(([, database]) => database === name)),
+  );
+  const own = context?.approval ?? sameController?.approval;
+  const { key: _key, ...shared } = forAll ?? {};
+  const defaults = {
+    ...{ required: own !== undefined || forAll !== undefined, approvers: {}, aloneUpTo: 0 },
+    ...{ validFor: APPROVAL_VALID_FOR, breakGlass: true },
+  };
+  return { ...defaults, ...given(shared), ...given(own) };
+}
+
+function hrefOf(url: string | undefined): string | undefined {
+  return url === undefined ? undefined : new URL(url).href.replace(/\/$/, '');
+}
+
+function given(settings: Partial<ApprovalSettings> | undefined): Partial<ApprovalRule> {
+  const entries = Object.entries(settings ?? {}).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as Partial<ApprovalRule>;
 }
 
 /** A context over REST that authenticates with the token in a file instead of its own credential; others unchanged. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { nearestName } from '../domain/nearest-name.ts';
+import { parseVerifier } from '../domain/note-key.ts';
 import { jobsSchema, schedulerSchema } from './jobs.ts';
 import { policySchema } from './policy.ts';
 import { type DatabaseSetting, databaseSetting, duration, secretReference } from './value-schemas.ts';
@@ -66,6 +67,32 @@ const componentDatabases = z.strictObject({
   controller: z.string().min(1).optional(),
 });
 
+const publicKey = z.string().superRefine((text, { addIssue }) => {
+  try {
+    parseVerifier(text);
+  } catch {
+    addIssue('must be a public key, as `tokenctl plan key` prints it: name+id+key');
+  }
+});
+
+/** The rule of two persons: for all contexts, or for one, whose settings override those for all. */
+const approval = z.strictObject({
+  required: z.boolean().optional(),
+  /** Public keys by the names that the approvers log in with. */
+  approvers: z
+    .record(z.string().regex(/^[\w.@\\-]{1,64}$/, 'is not a login name'), publicKey)
+    .refine((keys) => new Set(Object.values(keys)).size === Object.keys(keys).length, {
+      error: 'has the same key twice: each approver needs a key',
+    })
+    .optional(),
+  aloneUpTo: z.number().int().min(0, 'must be a number of tokens, 0 or more').optional(),
+  validFor: duration({ min: '1m', max: '90d' }).optional(),
+  breakGlass: z.boolean().optional(),
+});
+
+/** The rule of two persons as the configuration gives it. */
+export type ApprovalSettings = z.output<typeof approval>;
+
 const settings = z
   .strictObject({
     url: url.optional(),
@@ -80,26 +107,36 @@ const settings = z
     component: z.enum(['gateway', 'controller']).optional(),
     /** The context for the database of the same controller, or of each component, which printed commands then name. */
     databaseContext: z.union([z.string().min(1), componentDatabases]).optional(),
+    approval: approval.optional(),
   })
-  .superRefine(({ url: _url, database, cache, token, password, username, ...tls }, { addIssue }) => {
-    if (token !== undefined && password !== undefined) addIssue('has both a token and a password: keep one');
-    if (password !== undefined && username === undefined) addIssue('has a password and no username');
-    if (cache !== undefined && database === undefined) {
-      addIssue({ code: 'custom', path: ['cache'], message: "goes with a gateway's database" });
-    }
-    if (database === undefined) return;
-    const beside = Object.entries({ token, password, username, ...tls }).filter(
-      ([, value]) => value !== undefined,
-    );
-    for (const [key] of beside) {
-      addIssue({ code: 'custom', path: [key], message: 'goes with a url, and this context has a database' });
-    }
-  });
+  .superRefine(
+    ({ url: _url, approval: _, database, cache, token, password, username, ...tls }, { addIssue }) => {
+      if (token !== undefined && password !== undefined)
+        addIssue('has both a token and a password: keep one');
+      if (password !== undefined && username === undefined) addIssue('has a password and no username');
+      if (cache !== undefined && database === undefined) {
+        addIssue({ code: 'custom', path: ['cache'], message: "goes with a gateway's database" });
+      }
+      if (database === undefined) return;
+      const beside = Object.entries({ token, password, username, ...tls }).filter(
+        ([, value]) => value !== undefined,
+      );
+      for (const [key] of beside) {
+        addIssue({
+          code: 'custom',
+          path: [key],
+          message: 'goes with a url, and this context has a database',
+        });
+      }
+    },
+  );
 
 /** The shape of a context. */
 export const contextSchema = settings.transform((context, { addIssue }): ContextSettings => {
   const { url, database, cache, ...rest } = context;
-  if (database !== undefined && url === undefined) return { database, ...(cache && { cache }) };
+  if (database !== undefined && url === undefined) {
+    return { database, ...(cache && { cache }), ...(rest.approval && { approval: rest.approval }) };
+  }
   if (url !== undefined && database === undefined) return { url, ...rest };
   addIssue(
     url === undefined ? 'has neither a url nor a database' : 'has both a url and a database: keep one',
@@ -119,6 +156,7 @@ export interface DatabaseContext {
   readonly database: DatabaseSetting;
   /** Where a platform gateway caches sessions. */
   readonly cache?: z.output<typeof sessionCache>;
+  readonly approval?: z.output<typeof approval>;
 }
 
 /** A context: one way to reach one controller. */
@@ -202,8 +240,23 @@ export const configurationSchema = z
     groups: groupsSchema.prefault({}),
     auditLog: auditLogSchema,
     policy: policySchema,
+    /** The rule of two persons for all contexts, and where the own private key of an approver is. */
+    approval: approval.extend({ key: secretReference.optional() }).optional(),
     jobs: jobsSchema.prefault({}),
     scheduler: schedulerSchema,
+  })
+  .superRefine(({ contexts, approval: forAll }, { addIssue }) => {
+    const own = Object.entries(contexts).map(([name, { approval }]) => ({
+      path: ['contexts', name, 'approval'],
+      approval,
+    }));
+    for (const { path, approval } of [{ path: ['approval'], approval: forAll }, ...own]) {
+      if (approval === undefined) continue;
+      const required = approval.required ?? forAll?.required ?? true;
+      const approvers = approval.approvers ?? forAll?.approvers ?? {};
+      if (!required || Object.keys(approvers).length > 0) continue;
+      addIssue({ code: 'custom', path, message: 'names no approvers' });
+    }
   })
   .superRefine(({ contexts, groups }, { addIssue }) => {
     for (const [name, context] of Object.entries(contexts)) {

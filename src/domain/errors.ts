@@ -28,6 +28,8 @@ export type TokenctlErrorCode =
   | 'plan_too_large'
   /** A saved plan is of another controller, or its tokens are no longer the same. */
   | 'plan_outdated'
+  /** The plan needs the approval of a second person, and has none that is valid. */
+  | 'not_approved'
   /** The confirmation was not given. */
   | 'not_confirmed'
   /** The audit log could not be written before the act: nothing was changed. */

@@ -83,7 +83,12 @@ export function requireMayChange({ identity, credential }: Viewer): void {
   );
 }
 
-const REFUSALS_AHEAD: ReadonlySet<string> = new Set(['permission_refused', 'lockout_refused']);
+const REFUSALS_AHEAD: ReadonlySet<string> = new Set([
+  'permission_refused',
+  'lockout_refused',
+  'not_approved',
+  'plan_outdated',
+]);
 
 /**
  * What a dry run adds to its plan if the account would be refused without `--dry-run`.

@@ -115,9 +115,13 @@ export function runSentence(account: RunAccount, { state = true } = {}): string 
   const { actor, target, began, ended, ticket, reason } = account;
   const where = target['context'] === undefined ? '' : ` at ${target['context']}`;
   const seconds = (Date.parse(ended) - Date.parse(began)) / 1000;
+  const { approvedBy, brokeGlass, operation } = account;
+  const approval = operation === 'plan.approve' ? null : approvedBy;
   const ending = [
     ...(state && account.state !== 'noted' ? [SHORT_STATES[account.state]] : []),
     ...(account.state === 'noted' || account.state === 'refused' ? [] : [`${seconds.toFixed(1)} s`]),
+    ...(approval === null ? [] : [`approved by ${approval}`]),
+    ...(brokeGlass ? ['without approval (--break-glass)'] : []),
     ...[ticket ?? reason].filter((text) => text !== null),
   ];
   return `${orderedBy(actor)} ${actText(account)}${where}${ending.length === 0 ? '' : `: ${ending.join(', ')}`}`;
@@ -155,6 +159,7 @@ const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = 
 function actText(account: RunAccount): string {
   const { operation, counts, selection, subject, changes, state } = account;
   if (operation === 'tokens.revoke') return revokedText(account);
+  if (operation === 'plan.approve') return `approved a plan for ${selection ?? 'a change'}`;
   const set = changes.map(({ name, before, after }) => `${name} from ${json(before)} to ${json(after)}`);
   const acts = [
     ...countActs(counts),
@@ -199,10 +204,11 @@ function countActs(counts: RunCounts): string[] {
 export function runFacts(account: RunAccount): Fact[] {
   const { actor, target, reason, ticket, selection, began, ended, first, last, run } = account;
   const { state, counts, owners, moreOwners, changes, failures, staysAlive, stillAlive } = account;
-  const { closedLater, open } = account;
+  const { closedLater, open, approvedBy, brokeGlass } = account;
   return [
     { name: 'Result', value: states[state] },
     { name: 'Ordered by', value: actorName(actor) },
+    ...fact('Approved by', brokeGlass ? 'nobody: --break-glass' : approvedBy),
     ...fact('Reason', reason),
     ...fact('Ticket', ticket),
     ...fact('Target', target['address'] ?? null),

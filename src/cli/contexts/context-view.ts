@@ -1,10 +1,10 @@
 import type { Configuration } from '../../config/configuration.ts';
-import { jobsIn, type NamedContext } from '../../config/contexts.ts';
+import { approvalRuleOf, jobsIn, type NamedContext } from '../../config/contexts.ts';
 import type { DatabaseContext, RestContext } from '../../config/schema.ts';
 import type { DatabaseSetting, SecretReference } from '../../config/value-schemas.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
-import { printable } from '../../reports/tables/text.ts';
+import { countText, printable } from '../../reports/tables/text.ts';
 
 /** A context as `--json` shows it. */
 export type ContextJson = RestContextJson | DatabaseContextJson;
@@ -134,6 +134,13 @@ function databasesText(named: RestContext['databaseContext']): string | undefine
     .join(', ');
 }
 
+/** The rule of two persons, where it is in force. */
+function approvalText(configuration: Configuration, name: string): string | undefined {
+  const { required, aloneUpTo, approvers } = approvalRuleOf(configuration, name);
+  if (!required) return undefined;
+  return `by ${Object.keys(approvers).join(' or ')}, for more than ${countText(aloneUpTo, 'token')}`;
+}
+
 /** A context of the configuration, as a command's result. */
 export function shownContextResult(configuration: Configuration, context: NamedContext): Report {
   const { name } = context;
@@ -153,6 +160,7 @@ export function shownContextResult(configuration: Configuration, context: NamedC
           ['Database', databasesText(shown.databaseContext)],
         ] satisfies typeof rows)
       : []),
+    ['Approval', approvalText(configuration, name)],
     ['Groups', groups.length === 0 ? undefined : groups.join(', ')],
     ['Jobs', jobs.length === 0 ? undefined : jobs.join(', ')],
   ];

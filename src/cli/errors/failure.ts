@@ -120,6 +120,7 @@ const byErrorCode: Readonly<Record<TokenctlErrorCode, number>> = {
   lockout_refused: exitCodes.usage,
   plan_too_large: exitCodes.usage,
   plan_outdated: exitCodes.usage,
+  not_approved: exitCodes.usage,
   not_confirmed: exitCodes.usage,
   findings: exitCodes.findings,
   credentials_refused: exitCodes.refused,

@@ -15,9 +15,9 @@ import { revocationRefusal, revokeTokens } from '../../operations/revocation/rev
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
-import { type ChangeFlags, requireReadable } from '../flags.ts';
+import { requireReadable } from '../flags.ts';
 import { noteLimit } from '../output/streams.ts';
-import { writePlanFile } from '../revocation/plan-file.ts';
+import { type PlanFlags, writePlanFile } from '../revocation/plan-file.ts';
 import { revocationResult } from '../revocation/revocation-flow.ts';
 import { amountsOf, isNothing, planText, questionFor, savedText } from '../revocation/revocation-plan.ts';
 
@@ -27,10 +27,8 @@ export interface LeakedRequest {
   readonly lines: AsyncIterable<string>;
   /** Null if nothing is revoked. */
   readonly confirmation: Confirmation | null;
-  readonly flags: ChangeFlags & {
+  readonly flags: PlanFlags & {
     readonly 'include-own'?: boolean | undefined;
-    /** Saves the plan to this file instead of carrying it out. */
-    readonly 'plan-out'?: string | undefined;
   };
 }
 
@@ -57,7 +55,7 @@ export async function leakedFlow({ runtime, lines, confirmation, flags }: Leaked
   const text = () => `${foundText(leaked)}\n${planText(plan, description, true)}`;
   const path = flags['plan-out'];
   if (path !== undefined && !isNothing(amounts)) {
-    const { digest } = await writePlanFile(runtime, { path, plan, includeOwn });
+    const { digest } = await writePlanFile(runtime, { path, plan, includeOwn, flags });
     return report({
       json: leakedToJson(leaked, { visibility, plan, file: { path, digest } }),
       text: () => `${text()}\n${savedText({ path, digest })}`,

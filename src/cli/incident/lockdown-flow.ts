@@ -2,27 +2,22 @@ import { join } from 'node:path';
 import type { Runtime } from '../../app/runtime.ts';
 import { stateFolder } from '../../config/paths.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Lock, LockdownScope, Measures, Provider } from '../../domain/incident/incident.ts';
+import type { Lock } from '../../domain/incident/incident.ts';
 import { type IncidentStatus, incidentStatus } from '../../operations/incident/incident-status.ts';
 import { type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
-import { type LockdownPlan, newIncidentId, planLockdown } from '../../operations/incident/plan-lockdown.ts';
+import { type LockdownPlan, planLockdown } from '../../operations/incident/plan-lockdown.ts';
 import type { AccessPath } from '../../operations/incident/verify-access-paths.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import { requireSameController } from '../../operations/revocation/saved-plan.ts';
 import { refuseLockout } from '../../operations/settings/change-setting.ts';
 import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
 import { type NotMade, type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation, Question } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
-import {
-  createRescueToken,
-  type RescueFlags,
-  rescueFileFor,
-  rescueJson,
-  rescuePlanLine,
-  rescueText,
-} from '../rescue-token.ts';
-import { amountsOf, expiredText, isNothing } from '../revocation/revocation-plan.ts';
+import { createRescueToken, rescueFileFor, rescueJson, rescuePlanLine, rescueText } from '../rescue-token.ts';
+import { approvalFor, approvalRefusal, writeLockdownFile } from '../revocation/plan-file.ts';
+import { amountsOf, expiredText, isNothing, savedText } from '../revocation/revocation-plan.ts';
 import {
   accessPathLines,
   hintForPaths,
@@ -32,6 +27,7 @@ import {
   tellOfDue,
   uncheckedText,
 } from './incident-text.ts';
+import { isOfOneUser, type LockdownFlags, type LockdownOrder } from './lockdown-order.ts';
 import { snapshotFiles } from './snapshot-file.ts';
 
 export interface LockdownRequest {
@@ -50,8 +46,9 @@ export interface LockdownRequest {
  */
 export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
   const { runtime, confirmation, flags, several } = request;
-  const { scope, measures, sharedId } = request.order;
+  const { scope, measures, sharedId, lasts, saved } = request.order;
   const description = await runtime.description();
+  if (saved !== null) requireSameController(saved, description);
   const rescueFile = measures.basicAuthentication ? await rescueFileFor(request) : null;
   const planWith = async (working: Runtime, options: { count: boolean; mayLockOut: boolean }) =>
     planLockdown({
@@ -62,7 +59,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
       scope,
       measures,
       ...(several && { sharedId }),
-      lasts: flags.for ?? null,
+      lasts,
       ...options,
     });
   const plan = await planWith(runtime, {
@@ -71,24 +68,43 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
   });
   const first = rescueFile === null ? '' : `${rescuePlanLine(rescueFile, description)}\n`;
   const text = first + lockdownPlanText(plan, description);
-  if (flags['dry-run'] === true) {
-    await tellOfDue(runtime);
+  const approve = () =>
+    approvalFor({
+      ...{ runtime, flags, saved: saved ?? undefined, command: 'incident lockdown' },
+      what: `A lockdown of ${plan.selection}`,
+      alone: () => isOfOneUser(scope),
+    });
+  const { 'plan-out': path } = flags;
+  if (path !== undefined) {
+    const { selection } = plan;
+    const { digest } = await writeLockdownFile(runtime, { path, flags, selection, scope, measures, lasts });
     return report({
-      json: { dryRun: true, plan, ...NOT_LOCKED, rescueToken: null },
-      text: () => `${text}\nDry run. Nothing was changed.\n`,
-      failure: refusalAhead(() => {
-        requireMayChange(description);
-        if (measures.basicAuthentication && rescueFile === null)
-          refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
-      }),
+      json: { dryRun: false, plan, ...NOT_LOCKED, planFile: path, digest, rescueToken: null },
+      text: () => `${text}\n${savedText({ path, digest })}`,
     });
   }
-  const held = flags.for === undefined ? await heldIncident(runtime, plan) : null;
+  if (flags['dry-run'] === true) {
+    const refusal = await approvalRefusal(approve);
+    await tellOfDue(runtime);
+    return report({
+      json: { dryRun: true, plan, ...NOT_LOCKED, ...NO_FILE, rescueToken: null },
+      text: () => `${text}\nDry run. Nothing was changed.\n`,
+      failure:
+        refusal ??
+        refusalAhead(() => {
+          requireMayChange(description);
+          if (measures.basicAuthentication && rescueFile === null)
+            refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
+        }),
+    });
+  }
+  const held = lasts === null ? await heldIncident(runtime, plan) : null;
   if (held !== null) {
     await tellOfDue(runtime);
     return heldResult(plan, held, description);
   }
   requireMayChange(description);
+  const approval = await approve();
   await confirmation.confirm({ plan: text, act: `lock down ${plan.selection}`, ...answerFor(plan) });
   const rescue = rescueFile === null ? null : await createRescueToken({ runtime, flags, file: rescueFile });
   const working = rescue?.runtime ?? runtime;
@@ -98,9 +114,9 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
       rescue === null && !isAgain
         ? plan
         : { ...(await planWith(working, { count: isAgain, mayLockOut: isAgain })), incident: plan.incident };
-    const already = isAgain && flags.for === undefined ? await heldIncident(working, agreed) : null;
+    const already = isAgain && lasts === null ? await heldIncident(working, agreed) : null;
     if (already !== null) return heldResult(agreed, already, description);
-    const change = await working.change(flags);
+    const change = await working.change({ ...flags, approval });
     const progress = runtime.progress('Revoking');
     const files = snapshotFiles(join(stateFolder(runtime.environment), 'incidents'));
     const done = await lockDown({ ...change, plan: agreed, files, onProgress: progress.step }).finally(
@@ -111,7 +127,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
     const saved = await rescueText(rescue);
     return {
       ...result,
-      json: { dryRun: false, plan: agreed, ...done, ...rescueJson(rescue) },
+      json: { dryRun: false, plan: agreed, ...done, ...NO_FILE, ...rescueJson(rescue) },
       text: () => resultText(done, agreed) + saved,
     };
   });
@@ -155,6 +171,9 @@ const NOT_LOCKED: NotMade<LockdownReport> = {
   run: null,
   seconds: null,
 };
+
+/** No plan was saved. */
+const NO_FILE = { planFile: null, digest: null };
 
 /** The incident that the plan continues, if it is complete and still in effect; null otherwise. */
 async function heldIncident(runtime: Runtime, plan: LockdownPlan): Promise<IncidentStatus | null> {
@@ -200,7 +219,7 @@ function heldResult(
   return report({
     json: {
       ...{ dryRun: false, plan, incident, result: 'locked', until, manualSteps, kept, accessPaths },
-      ...{ ...nothing, rescueToken: null },
+      ...{ ...nothing, ...NO_FILE, rescueToken: null },
     },
     amount: stepAmount([]),
     text: () =>
@@ -226,7 +245,7 @@ function lockdownResult(done: LockdownReport, plan: LockdownPlan, description: T
     open: result === 'partly',
   });
   return report({
-    json: { dryRun: false, plan, ...done, rescueToken: null },
+    json: { dryRun: false, plan, ...done, ...NO_FILE, rescueToken: null },
     text: () => resultText(done, plan),
     amount: stepAmount(done.steps),
     failure: unfinished ?? uncheckedFailure(accessPaths, description),
@@ -278,90 +297,6 @@ function untilLine({ incident, until }: Pick<LockdownReport, 'incident' | 'until
   return until === null
     ? `To lift it: tokenctl incident lift ${incident}`
     : `Ends at ${timeText(until)} unless extended. Lift it then with: tokenctl incident lift --due`;
-}
-
-export interface LockdownFlags extends RescueFlags {
-  readonly user?: readonly string[] | undefined;
-  readonly application?: readonly string[] | undefined;
-  readonly 'identity-provider'?: Provider | undefined;
-  readonly all?: boolean | undefined;
-  readonly deactivate?: boolean | undefined;
-  readonly 'keep-active'?: readonly string[] | undefined;
-  readonly 'basic-auth-off'?: boolean | undefined;
-  readonly 'external-tokens-off'?: boolean | undefined;
-  readonly 'shorten-lifetimes'?: boolean | undefined;
-  /** In milliseconds. */
-  readonly for?: number | undefined;
-}
-
-export interface LockdownOrder {
-  readonly scope: LockdownScope;
-  readonly measures: Measures;
-  /** The id for a new incident in several contexts. */
-  readonly sharedId: string;
-  /** The work at each address, for contexts that share one. */
-  readonly turns: Map<string, Promise<unknown>>;
-}
-
-/**
- * The lockdown that the flags describe, the same in all contexts.
- *
- * @throws TokenctlError `usage`
- */
-export function lockdownOrder(flags: LockdownFlags): LockdownOrder {
-  const scope = scopeFrom(flags);
-  return { scope, measures: measuresFrom(flags, scope), sharedId: newIncidentId(), turns: new Map() };
-}
-
-/**
- * The scope of the flags.
- *
- * @throws TokenctlError `usage` without a selection, or with several kinds.
- */
-function scopeFrom(flags: LockdownFlags): LockdownScope {
-  const { user, application, 'identity-provider': provider, all } = flags;
-  const scopes: LockdownScope[] = [
-    ...(user === undefined ? [] : [{ kind: 'users' as const, names: [...new Set(user)].sort() }]),
-    ...(application === undefined
-      ? []
-      : [{ kind: 'applications' as const, names: [...new Set(application)].sort() }]),
-    ...(provider === undefined ? [] : [{ kind: 'identity_provider' as const, provider }]),
-    ...(all === true ? [{ kind: 'all' as const }] : []),
-  ];
-  const [scope] = scopes;
-  if (scope !== undefined && scopes.length === 1) return scope;
-  throw new TokenctlError(
-    'usage',
-    scope === undefined ? 'No selection for the lockdown' : 'Several kinds of selection',
-    { hint: 'Give one of --user, --application, --identity-provider or --all.' },
-  );
-}
-
-/**
- * The default measures of a scope, overridden by flags. Measures that affect all users are on by default only for --all and
- * --identity-provider.
- *
- * @throws TokenctlError `usage`
- */
-function measuresFrom(flags: LockdownFlags, { kind }: LockdownScope): Measures {
-  const isWide = kind === 'all' || kind === 'identity_provider';
-  const keepActive = [...new Set(flags['keep-active'] ?? [])].sort();
-  const deactivate = flags.deactivate === true;
-  if (kind === 'applications' && deactivate) {
-    throw new TokenctlError('usage', '--deactivate cannot be used with --application', {
-      hint: 'Select users with --user.',
-    });
-  }
-  if (keepActive.length > 0 && !deactivate) {
-    throw new TokenctlError('usage', '--keep-active requires --deactivate');
-  }
-  return {
-    basicAuthentication: flags['basic-auth-off'] ?? isWide,
-    externalTokens: flags['external-tokens-off'] ?? isWide,
-    deactivate,
-    keepActive,
-    lifetimes: flags['shorten-lifetimes'] ?? kind === 'all',
-  };
 }
 
 /** User names to list. */

@@ -13,8 +13,7 @@ import { type Amount, type Report, report } from '../../reports/tables/result.ts
 import { countOf, countsText, countText, numberText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
-import type { ChangeFlags } from '../flags.ts';
-import { writePlanFile } from './plan-file.ts';
+import { approvalFor, approvalRefusal, type PlanFlags, revocationGuard, writePlanFile } from './plan-file.ts';
 import {
   amountsOf,
   expiredText,
@@ -37,7 +36,7 @@ export interface RevocationRequest {
   readonly flags: RevocationFlags;
 }
 
-interface RevocationFlags extends ChangeFlags {
+interface RevocationFlags extends PlanFlags {
   readonly 'at-most'?: number | undefined;
   readonly 'include-own'?: boolean | undefined;
   /** Leaves refresh tokens alive. */
@@ -47,8 +46,6 @@ interface RevocationFlags extends ChangeFlags {
   readonly finding?: readonly string[] | undefined;
   /** The policy file to use instead of the configuration's policy. */
   readonly policy?: string | undefined;
-  /** Saves the plan to this file instead of carrying it out. */
-  readonly 'plan-out'?: string | undefined;
 }
 
 /**
@@ -72,13 +69,22 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
   if (plan.notSeen !== null && isEmpty) throw nothingVisible(plan.notSeen, description);
   const { 'plan-out': path, 'include-own': includeOwn = false } = flags;
   if (path !== undefined && !isNothing(amounts)) {
-    const saved = await writePlanFile(runtime, { path, plan, includeOwn });
+    const saved = await writePlanFile(runtime, { path, plan, includeOwn, flags });
     return savedPlanResult(plan, { description, path, digest: saved.digest });
   }
-  if (dryRun || isNothing(amounts)) return planResult(plan, description, dryRun);
+  const saved = isSavedPlan(selected) ? selected : undefined;
+  // What is left of a plan needs the approval that the whole plan needed.
+  const inPlan = (saved?.accessTokens.length ?? 0) + (saved?.refreshTokens.length ?? 0);
+  const tokens = Math.max(amounts.accessTokens + amounts.refreshTokens, inPlan);
+  const approve = () => approvalFor({ runtime, flags, saved, ...revocationGuard(tokens) });
+  if (dryRun || isNothing(amounts)) {
+    const result = planResult(plan, description, dryRun);
+    return { ...result, failure: result.failure ?? (await refusalOf(approve, dryRun)) };
+  }
   requireMayRevoke(plan, description);
+  const approval = await approve();
   await request.confirmation.confirm({ plan: planText(plan, description, true), ...questionFor(amounts) });
-  const change = await runtime.change(flags);
+  const change = await runtime.change({ ...flags, approval });
   const progress = runtime.progress('Revoking');
   // Findings cannot be read again as a selector, so tokens created since the plan are not counted.
   const again = flags.finding === undefined && 'selector' in selected ? { selector: selected.selector } : {};
@@ -86,6 +92,21 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
     progress.end,
   );
   return revocationResult(report, plan);
+}
+
+/** Why a dry run says that the change is refused; with nothing to do, only that the plan was applied before. */
+async function refusalOf(
+  approve: () => Promise<unknown>,
+  dryRun: boolean,
+): Promise<TokenctlError | undefined> {
+  if (dryRun) return await approvalRefusal(approve);
+  try {
+    await approve();
+    return undefined;
+  } catch (error) {
+    if (error instanceof TokenctlError && error.code === 'not_approved') return undefined;
+    throw error;
+  }
 }
 
 function isSavedPlan<Other extends object>(selection: Other | SavedPlan): selection is SavedPlan {

@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import type { Approval } from '../../domain/approval.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { requireMayChange } from '../visibility.ts';
+
+/**
+ * That a second person approved what is done, as the audit log keeps it (`Approval` of the domain); or that the rule of two
+ * persons was set aside, and for which plan.
+ */
+export type RecordedApproval = Approval | { readonly breakGlass: true; readonly plan?: string };
 
 /** Who does what where, and why: what all entries of one run share. */
 export interface JournalOptions {
@@ -13,6 +20,8 @@ export interface JournalOptions {
   readonly operation: string;
   readonly reason?: string | undefined;
   readonly ticket?: string | undefined;
+  /** Where two persons were needed. */
+  readonly approval?: RecordedApproval | undefined;
 }
 
 /** Operations that a user without further rights may carry out: for its own tokens, or with the value of a token. */
@@ -44,7 +53,7 @@ export class Journal {
     return await this.#options.log.append(this.#draft('intent', data));
   }
 
-  /** The intent of the whole operation: with the reason and the ticket, where given. */
+  /** The intent of the whole operation: with the reason, the ticket and the approval, where given. */
   opening(data: EntryDraft['data']): Promise<Entry> {
     return this.intent({ ...data, ...this.#account() });
   }
@@ -72,10 +81,11 @@ export class Journal {
   }
 
   #account(): EntryDraft['data'] {
-    const { reason, ticket } = this.#options;
+    const { reason, ticket, approval } = this.#options;
     return {
       ...(reason === undefined ? {} : { reason }),
       ...(ticket === undefined ? {} : { ticket }),
+      ...(approval === undefined ? {} : { approval }),
     };
   }
 

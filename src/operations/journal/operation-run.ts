@@ -2,7 +2,7 @@ import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import { type Journal, outcomeUnrecorded } from './journal.ts';
+import { type Journal, outcomeUnrecorded, type RecordedApproval } from './journal.ts';
 
 /** The common options of every operation that makes changes in batches. */
 export interface Change {
@@ -14,6 +14,7 @@ export interface Change {
   readonly actor: Readonly<Record<string, string>>;
   readonly reason?: string;
   readonly ticket?: string;
+  readonly approval?: RecordedApproval;
   /** When aborted, what is in flight is finished and recorded, and nothing further is begun. */
   readonly signal?: AbortSignal;
 }

@@ -55,6 +55,10 @@ export interface RunAccount {
   readonly ticket: string | null;
   /** What it was told to act on, where it says so. */
   readonly selection: string | null;
+  /** Who approved it, where two persons were needed: null for nobody, and where none was. */
+  readonly approvedBy: string | null;
+  /** Whether the rule of two persons was set aside. */
+  readonly brokeGlass: boolean;
   /** The incident or the users that it is about, where it names them. */
   readonly subject: string | null;
   /** Of its first and its last entry. */
@@ -127,6 +131,7 @@ export class RunTally {
     const { run, operation, actor, target, at, seq } = this.#first;
     const owners = [...this.#owners].sort(([, a], [, b]) => b - a);
     const { reason, ticket, selection, incident, users } = this.#opening;
+    const approval = objectOf(this.#opening['approval']) ?? {};
     const named = listOf(users).filter((each) => typeof each === 'string');
     const { staysAlive, stillAlive } = this.#closing ?? {};
     return {
@@ -137,6 +142,8 @@ export class RunTally {
       reason: textOf(reason) ?? null,
       ticket: textOf(ticket) ?? null,
       selection: textOf(selection) ?? null,
+      approvedBy: textOf(approval['by']) ?? null,
+      brokeGlass: approval['breakGlass'] === true,
       subject: textOf(incident) ?? (named.length > 0 ? named.join(', ') : null),
       began: at,
       ended: this.#last.at,

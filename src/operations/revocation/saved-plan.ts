@@ -1,11 +1,20 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
+import {
+  type ApprovablePlan,
+  type Approval,
+  type ApprovalRule,
+  openApproval,
+  requireAnother,
+} from '../../domain/approval.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan, SavedPlanReference } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { selectionOf } from '../../domain/remedies.ts';
 import type { Token } from '../../domain/token.ts';
-import { entryTarget, isSameController } from '../journal/journal.ts';
+import { entryTarget, isSameController, objectOf, textOf } from '../journal/journal.ts';
+import type { AuditLog, EntryDraft } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { unseenPart } from '../visibility.ts';
@@ -24,9 +33,8 @@ interface PlannedToken {
   readonly fingerprint: string | null;
 }
 
-/** A plan that was saved, so that it can be reviewed and applied later. Plain JSON without secrets. */
-export interface SavedPlan {
-  readonly format: 'tokenctl-plan';
+/** What every plan in a file has. Plain JSON without secrets. */
+interface PlanFile extends ApprovablePlan {
   readonly version: 1;
   /** When (RFC 3339), and by whom: as the actor of an entry of the audit log. */
   readonly made: { readonly at: string; readonly by: Readonly<Record<string, string>> };
@@ -34,6 +42,27 @@ export interface SavedPlan {
   readonly target: Readonly<Record<string, string>>;
   /** The selection in words. */
   readonly selection: string;
+  /** Present if its maker asked for the approval of a second person, whatever the configuration says. */
+  readonly requiresApproval?: true;
+  /** SHA-256 (hex) of the canonical JSON (RFC 8785) of all the others. */
+  readonly digest: string;
+}
+
+/**
+ * A lockdown that was saved: which ways in are closed for whom, and for how long. What it finds there is not part of it: a
+ * lockdown revokes what there is when it works.
+ */
+export interface SavedLockdown extends PlanFile {
+  readonly format: 'tokenctl-lockdown-plan';
+  readonly scope: LockdownScope;
+  readonly measures: Measures;
+  /** In milliseconds; null for until it is lifted. */
+  readonly lasts: number | null;
+}
+
+/** A revocation that was saved, so that it can be reviewed and applied later. */
+export interface SavedPlan extends PlanFile {
+  readonly format: 'tokenctl-plan';
   /** Whether the refresh tokens of the access tokens are revoked with them. */
   readonly withRefreshTokens: boolean;
   /** Whether the own credential may be revoked. */
@@ -42,8 +71,6 @@ export interface SavedPlan {
   /** Refresh tokens without one of these access tokens. */
   readonly refreshTokens: readonly PlannedToken[];
   readonly authorizationCodes: readonly PlannedToken[];
-  /** SHA-256 (hex) of the canonical JSON (RFC 8785) of all the others. */
-  readonly digest: string;
 }
 
 /** How many tokens a saved plan holds at most: it is meant to be read. */
@@ -57,6 +84,7 @@ const MAX_TOKENS = 100_000;
 export async function savePlan(options: {
   readonly plan: RevocationPlan;
   readonly includeOwn: boolean;
+  readonly requiresApproval?: boolean;
   readonly target: Target;
   readonly description: TargetDescription;
   readonly at: Date;
@@ -71,6 +99,7 @@ export async function savePlan(options: {
     made: { at: options.at.toISOString(), by: options.by },
     target: entryTarget(description),
     selection: plan.selection,
+    ...(options.requiresApproval === true && { requiresApproval: true }),
     withRefreshTokens: plan.reach.refreshTokens,
     includeOwn: options.includeOwn,
     accessTokens: await planned(tokenIds, target.tokens({ ids: tokenIds })),
@@ -102,8 +131,8 @@ function plannedToken({ id, user, application, created, fingerprint }: Identity)
 }
 
 /** The digest that a saved plan must have; a plan that was edited has another. */
-export function digestOf(saved: Omit<SavedPlan, 'digest'>): string {
-  const { digest: _, ...others } = saved as SavedPlan;
+export function digestOf(saved: Omit<SavedPlan, 'digest'> | Omit<SavedLockdown, 'digest'>): string {
+  const { digest: _, ...others } = saved as SavedPlan | SavedLockdown;
   return createHash('sha256')
     .update(canonicalize(others) ?? '')
     .digest('hex');
@@ -232,8 +261,15 @@ function isSame(one: PlannedToken, other: PlannedToken): boolean {
   return one.created === other.created && one.user?.id === other.user?.id && sameValue;
 }
 
-function requireApplicable(saved: SavedPlan, description: TargetDescription): void {
-  const { target } = saved;
+/**
+ * Refuses the plan of another controller.
+ *
+ * @throws TokenctlError `plan_outdated`
+ */
+export function requireSameController(
+  { target }: Pick<PlanFile, 'target'>,
+  description: TargetDescription,
+): void {
   if (!isSameController(target, description)) {
     throw new TokenctlError(
       'plan_outdated',
@@ -241,6 +277,11 @@ function requireApplicable(saved: SavedPlan, description: TargetDescription): vo
       { hint: 'Select the context of the plan with --context.' },
     );
   }
+}
+
+function requireApplicable(saved: SavedPlan, description: TargetDescription): void {
+  const { target } = saved;
+  requireSameController(saved, description);
   const { refreshTokens, authorizationCodes } = description.capabilities;
   const needsDatabase =
     (saved.withRefreshTokens && !refreshTokens) ||
@@ -264,3 +305,86 @@ function changedError(changed: readonly string[]): TokenctlError {
     { hint: 'Make a new plan with --plan-out.', details: { changed } },
   );
 }
+
+/** An approved plan, and what its approval is checked against. */
+interface ApprovedPlan {
+  readonly plan: ApprovablePlan;
+  /** The text of the approval. */
+  readonly note: string;
+  readonly rule: ApprovalRule;
+  /** Who is about to apply it. */
+  readonly actor: Readonly<Record<string, string>>;
+  readonly now: Date;
+  readonly log: Pick<AuditLog, 'entries'>;
+}
+
+/**
+ * Verifies that a plan is approved by another person than the ones who made it and are about to apply it, and that it was
+ * not applied before. One whose run failed in part may be applied again to finish.
+ *
+ * @throws TokenctlError `not_approved`; `plan_outdated` if it was applied; `log_broken`, `audit_unavailable`
+ */
+export async function requireApproved({
+  plan,
+  note,
+  rule,
+  actor,
+  now,
+  log,
+}: ApprovedPlan): Promise<Approval> {
+  const approval = openApproval(note, { plan, rule, now });
+  requireAnother(approval, { who: actor, did: 'applies' });
+  const earlier = await findApplied(log, plan.digest);
+  if (earlier === null || !earlier.isDone) return approval;
+  throw new TokenctlError('plan_outdated', `The plan was applied at ${earlier.at}, by run ${earlier.run}`, {
+    hint: 'An approval counts once. Make a new plan with --plan-out.',
+  });
+}
+
+/** The operations that apply saved plans. */
+const APPLYING = { operations: ['tokens.revoke', 'incident.lockdown'] };
+
+/** The last run that applied a plan, by the audit log in use. */
+interface AppliedPlan {
+  readonly run: string;
+  /** RFC 3339. */
+  readonly at: string;
+  /** Whether nothing was left to try. */
+  readonly isDone: boolean;
+}
+
+/**
+ * Finds the run that applied a plan; null if the audit log has none.
+ *
+ * @throws TokenctlError `log_broken`, `audit_unavailable`
+ */
+export async function findApplied(
+  log: Pick<AuditLog, 'entries'>,
+  digest: string,
+): Promise<AppliedPlan | null> {
+  let found = null as (AppliedPlan & { readonly seq: number }) | null;
+  for await (const { kind, run, at, seq, data, closes } of log.entries(1, APPLYING)) {
+    if (kind === 'intent' && planOf(data) === digest) found = { run, at, seq, isDone: false };
+    else if (found !== null && kind === 'outcome' && closes === found.seq) {
+      found = { ...found, isDone: isDone(data) };
+      if (found.isDone) break;
+    }
+  }
+  return found && { run: found.run, at: found.at, isDone: found.isDone };
+}
+
+/** The digest of the saved plan that an intent applies. */
+function planOf(data: EntryDraft['data']): string | undefined {
+  return textOf(objectOf(data['approval'])?.['plan']) ?? textOf(objectOf(data['plan'])?.['digest']);
+}
+
+/** Whether the outcome of a revocation or a lockdown leaves nothing that was planned and not done. */
+function isDone(data: EntryDraft['data']): boolean {
+  const { result, interrupted, stopped, refreshTokens } = data;
+  if (interrupted === true || (stopped ?? null) !== null || data['reconciled'] === true) return false;
+  if (result !== undefined) return result === 'locked';
+  const counts = [data, objectOf(refreshTokens) ?? {}];
+  return counts.every((each) => LEFT.every((name) => each[name] === undefined || each[name] === 0));
+}
+
+const LEFT = ['failed', 'notTried', 'stillAlive'];

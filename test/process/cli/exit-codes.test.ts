@@ -10,6 +10,7 @@ const promised: Record<TokenctlErrorCode, number> = {
   lockout_refused: 2,
   plan_too_large: 2,
   plan_outdated: 2,
+  not_approved: 2,
   not_confirmed: 2,
   findings: 3,
   credentials_refused: 4,

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { openCheckpoint, openNote, signCheckpoint, signNote } from '../../../src/domain/checkpoint.ts';
-import { generateNoteKey, parseSigner, parseVerifier } from '../../../src/domain/note-key.ts';
+import { openCheckpoint, signCheckpoint } from '../../../src/domain/checkpoint.ts';
+import {
+  generateNoteKey,
+  openNote,
+  parseSigner,
+  parseVerifier,
+  signNote,
+} from '../../../src/domain/note-key.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 
 // The example of Go's golang.org/x/mod/sumdb/note.

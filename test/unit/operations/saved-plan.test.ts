@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { revocationResult } from '../../../src/cli/revocation/revocation-flow.ts';
+import { type ApprovalRule, signApproval } from '../../../src/domain/approval.ts';
+import { generateNoteKey, parseSigner } from '../../../src/domain/note-key.ts';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../../src/operations/revocation/revoke-tokens.ts';
 import {
   digestOf,
   planFromSaved,
+  requireApproved,
   type SavedPlan,
   savePlan,
 } from '../../../src/operations/revocation/saved-plan.ts';
@@ -131,6 +134,44 @@ describe('a saved plan', () => {
     const description = { ...at.common.description, visibility: part };
     expect(await planFromSaved({ ...at.common, description, saved: file })).toMatchObject({
       notSeen: expect.stringContaining('sees only its own tokens'),
+    });
+  });
+
+  test('with an approval may be applied until nothing is left of it, and then no more', async () => {
+    await using at = await incidentFixture('database');
+    const file = await saved(at);
+    const bob = parseSigner(generateNoteKey('bob'));
+    const rule: ApprovalRule = {
+      ...{
+        required: true,
+        approvers: { bob: bob.verifier.text },
+        aloneUpTo: 0,
+        validFor: 60,
+        breakGlass: true,
+      },
+    };
+    const now = at.common.clock.now();
+    const { note } = signApproval({
+      ...{ plan: file, rule, signer: bob, now, validFor: 60, actor: { user: 'bob', host: 'ops2' } },
+    });
+    const approve = () =>
+      requireApproved({ plan: file, note, rule, now, log: at.log, actor: { user: 'alice', host: 'ops1' } });
+    const [stuck = 0] = file.accessTokens.map(({ id }) => id);
+    at.target.onRevoke = (id) => (id === stuck ? 'failed' : undefined);
+    const first = await revokeTokens({
+      ...{ ...at.common, plan: await apply(at, file), approval: await approve() },
+    });
+    expect(first.failed).toHaveLength(1);
+    const [opening] = await at.entries();
+    expect(opening?.data).toMatchObject({ approval: { by: 'bob', plan: file.digest } });
+
+    at.target.onRevoke = () => undefined;
+    const approval = await approve();
+    const rest = await revokeTokens({ ...at.common, plan: await apply(at, file), approval });
+    expect(rest).toMatchObject({ revoked: 1, verified: true });
+    await expect(approve()).rejects.toMatchObject({
+      code: 'plan_outdated',
+      message: expect.stringContaining(rest.run),
     });
   });
 

@@ -1,0 +1,49 @@
+import { string as stringArgument } from '@oclif/core/args';
+import { string } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { age, changeFlags } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+/** Approves a saved plan. */
+export default class PlanApprove extends TokenctlCommand {
+  static override summary = 'Approve a plan of another person';
+
+  static override description =
+    `Signs the digest of a plan with your key, so that it can be applied where the configuration requires two persons \
+(approval in docs/configuration.md). The key must be the one that the configuration has for an approver. The person \
+who made the plan cannot approve it, and the one who approved it cannot apply it. Confirm by typing the first six \
+characters of the digest. The audit log records the approval first. The approval is a text file beside the plan; \
+it expires, and counts for this plan only, once.
+
+With --json, prints what docs/schemas/plan-approve.json describes.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> plan.json --key-file ~/.config/tokenctl/approver.key',
+    '<%= config.bin %> <%= command.id %> plan.json --valid-for 2h --ticket OPS-17',
+  ];
+
+  static override args = {
+    plan: stringArgument({ description: 'The file of the plan.', required: true, ignoreStdin: true }),
+  };
+
+  static override flags = {
+    'key-file': string({
+      summary: 'The file of mode 0600 with your private key. Default: approval.key of the configuration.',
+      helpValue: 'FILE',
+    }),
+    'valid-for': age({ summary: 'For how long the approval is valid. Default: as long as is allowed.' }),
+    output: string({
+      summary: 'The file of the approval. Default: the file of the plan with .approval added.',
+      helpValue: 'FILE',
+    }),
+    ...changeFlags,
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(PlanApprove);
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
+    const { approvePlan } = await import('../../src/cli/plans/plan-flow.ts');
+    const confirmation = confirmationFrom(flags);
+    return await approvePlan({ runtime: await this.runtime(flags), path: args.plan, confirmation }, flags);
+  }
+}

@@ -1,0 +1,34 @@
+import { string as stringArgument } from '@oclif/core/args';
+import { string } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+/** Shows a saved plan. */
+export default class PlanShow extends TokenctlCommand {
+  static override summary = 'Show a saved plan and its approval';
+
+  static override description =
+    `Shows what a plan of tokens revoke, tokens find or incident lockdown (--plan-out) would do, who made it, who \
+approved it, and whether it was applied by the audit log in use. Asks no controller.
+
+With --json, prints what docs/schemas/plan-show.json describes.`;
+
+  static override examples = ['<%= config.bin %> <%= command.id %> plan.json'];
+
+  static override args = {
+    plan: stringArgument({ description: 'The file of the plan.', required: true, ignoreStdin: true }),
+  };
+
+  static override flags = {
+    'approval-file': string({
+      summary: 'The file of the approval. Default: the file of the plan with .approval added.',
+      helpValue: 'FILE',
+    }),
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(PlanShow);
+    const { showPlan } = await import('../../src/cli/plans/plan-flow.ts');
+    return await showPlan({ runtime: await this.runtime(flags), path: args.plan }, flags);
+  }
+}

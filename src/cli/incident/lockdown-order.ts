@@ -1,0 +1,108 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { LockdownScope, Measures, Provider } from '../../domain/incident/incident.ts';
+import { newIncidentId } from '../../operations/incident/plan-lockdown.ts';
+import type { SavedLockdown } from '../../operations/revocation/saved-plan.ts';
+import type { RescueFlags } from '../rescue-token.ts';
+import { type PlanFlags, readAnyPlan } from '../revocation/plan-file.ts';
+
+export interface LockdownFlags extends RescueFlags, PlanFlags {
+  readonly user?: readonly string[] | undefined;
+  readonly application?: readonly string[] | undefined;
+  readonly 'identity-provider'?: Provider | undefined;
+  readonly all?: boolean | undefined;
+  readonly deactivate?: boolean | undefined;
+  readonly 'keep-active'?: readonly string[] | undefined;
+  readonly 'basic-auth-off'?: boolean | undefined;
+  readonly 'external-tokens-off'?: boolean | undefined;
+  readonly 'shorten-lifetimes'?: boolean | undefined;
+  /** In milliseconds. */
+  readonly for?: number | undefined;
+}
+
+export interface LockdownOrder {
+  readonly scope: LockdownScope;
+  readonly measures: Measures;
+  /** The id for a new incident in several contexts. */
+  readonly sharedId: string;
+  /** For how long, in milliseconds; null for until it is lifted. */
+  readonly lasts: number | null;
+  /** The saved plan that it is from. */
+  readonly saved: SavedLockdown | null;
+  /** The work at each address, for contexts that share one. */
+  readonly turns: Map<string, Promise<unknown>>;
+}
+
+/**
+ * The lockdown that the flags describe, the same in all contexts.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function lockdownOrder(flags: LockdownFlags): LockdownOrder {
+  const common = { sharedId: newIncidentId(), turns: new Map<string, Promise<unknown>>() };
+  if (flags.plan !== undefined) {
+    const saved = readAnyPlan(flags.plan);
+    if (saved.format === 'tokenctl-lockdown-plan') return { ...common, ...saved, saved };
+    throw new TokenctlError('usage', `${flags.plan} is the plan of a revocation`, {
+      hint: 'Apply it with `tokenctl tokens revoke --plan FILE`.',
+    });
+  }
+  const scope = scopeFrom(flags);
+  const measures = measuresFrom(flags, scope);
+  return { ...common, scope, measures, lasts: flags.for ?? null, saved: null };
+}
+
+/** What one person may always do alone: everybody else works on. */
+export function isOfOneUser(scope: LockdownScope): boolean {
+  return scope.kind === 'users' && scope.names.length === 1;
+}
+
+/**
+ * The scope of the flags.
+ *
+ * @throws TokenctlError `usage` without a selection, or with several kinds.
+ */
+function scopeFrom(flags: LockdownFlags): LockdownScope {
+  const { user, application, 'identity-provider': provider, all } = flags;
+  const scopes: LockdownScope[] = [
+    ...(user === undefined ? [] : [{ kind: 'users' as const, names: [...new Set(user)].sort() }]),
+    ...(application === undefined
+      ? []
+      : [{ kind: 'applications' as const, names: [...new Set(application)].sort() }]),
+    ...(provider === undefined ? [] : [{ kind: 'identity_provider' as const, provider }]),
+    ...(all === true ? [{ kind: 'all' as const }] : []),
+  ];
+  const [scope] = scopes;
+  if (scope !== undefined && scopes.length === 1) return scope;
+  throw new TokenctlError(
+    'usage',
+    scope === undefined ? 'No selection for the lockdown' : 'Several kinds of selection',
+    { hint: 'Give one of --user, --application, --identity-provider or --all.' },
+  );
+}
+
+/**
+ * The default measures of a scope, overridden by flags. Measures that affect all users are on by default only for --all and
+ * --identity-provider.
+ *
+ * @throws TokenctlError `usage`
+ */
+function measuresFrom(flags: LockdownFlags, { kind }: LockdownScope): Measures {
+  const isWide = kind === 'all' || kind === 'identity_provider';
+  const keepActive = [...new Set(flags['keep-active'] ?? [])].sort();
+  const deactivate = flags.deactivate === true;
+  if (kind === 'applications' && deactivate) {
+    throw new TokenctlError('usage', '--deactivate cannot be used with --application', {
+      hint: 'Select users with --user.',
+    });
+  }
+  if (keepActive.length > 0 && !deactivate) {
+    throw new TokenctlError('usage', '--keep-active requires --deactivate');
+  }
+  return {
+    basicAuthentication: flags['basic-auth-off'] ?? isWide,
+    externalTokens: flags['external-tokens-off'] ?? isWide,
+    deactivate,
+    keepActive,
+    lifetimes: flags['shorten-lifetimes'] ?? kind === 'all',
+  };
+}

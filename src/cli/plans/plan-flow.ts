@@ -1,0 +1,273 @@
+import { existsSync } from 'node:fs';
+import type { Runtime } from '../../app/runtime.ts';
+import { requireNewFile, reserveSecretFile, writeNewFile } from '../../app/secret-file.ts';
+import { approvalRuleOf } from '../../config/contexts.ts';
+import { absolutePath } from '../../config/paths.ts';
+import { readSecret } from '../../config/secrets.ts';
+import { type Approval, type ApprovalRule, openApproval, signApproval } from '../../domain/approval.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { generateNoteKey, parseSigner } from '../../domain/note-key.ts';
+import { noteApproval } from '../../operations/revocation/approve-plan.ts';
+import { findApplied } from '../../operations/revocation/saved-plan.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { countOf, countsText, printable, timeText } from '../../reports/tables/text.ts';
+import type { Confirmation } from '../confirmation.ts';
+import type { ChangeFlags } from '../flags.ts';
+import { type AnyPlan, approvalPath, readAnyPlan, readApproval } from '../revocation/plan-file.ts';
+import { tallyLines } from '../revocation/revocation-plan.ts';
+
+/** A plan in a file, and the file of its approval. */
+interface PlanRequest {
+  readonly runtime: Runtime;
+  readonly path: string;
+}
+
+/** What is known of the approval of a plan. */
+interface ApprovalState {
+  readonly state: 'approved' | 'none' | 'invalid';
+  readonly approval: Approval | null;
+  /** Why it is invalid. */
+  readonly why: string | null;
+}
+
+/**
+ * Shows a plan, whether it is approved, and whether the audit log in use has it as applied. Asks no controller.
+ *
+ * @throws TokenctlError `configuration` for a file that is no plan
+ */
+export async function showPlan(
+  { runtime, path }: PlanRequest,
+  flags: { readonly 'approval-file'?: string | undefined },
+): Promise<Report> {
+  const plan = readAnyPlan(path, 'The plan');
+  const rule = ruleFor(runtime, plan);
+  const approval = approvalState(plan, {
+    rule,
+    now: runtime.clock.now(),
+    path: flags['approval-file'] ?? approvalPath(path),
+  });
+  const applied = await findApplied(await runtime.auditLog(), plan.digest);
+  const needed = plan.requiresApproval === true || rule.required;
+  return report({
+    json: { plan, approvalNeeded: needed, ...approval, approvers: Object.keys(rule.approvers), applied },
+    text: () =>
+      [
+        ...planLines(plan),
+        '',
+        `Approval: ${approvalText(approval, needed)}`,
+        ...(applied === null
+          ? []
+          : [
+              `${applied.isDone ? 'Applied' : 'Begun, and not finished'}: ${timeText(new Date(applied.at))}, run ${applied.run}, by the audit log in use.`,
+            ]),
+        '',
+      ].join('\n'),
+  });
+}
+
+function ruleFor({ configuration }: Runtime, { target }: AnyPlan): ApprovalRule {
+  return approvalRuleOf(configuration, target['context'] ?? '');
+}
+
+function approvalState(
+  plan: AnyPlan,
+  { rule, now, path }: { readonly rule: ApprovalRule; readonly now: Date; readonly path: string },
+): ApprovalState {
+  const note = readApproval(path);
+  if (note === null) return { state: 'none', approval: null, why: null };
+  try {
+    return { state: 'approved', approval: openApproval(note, { plan, rule, now }), why: null };
+  } catch (error) {
+    if (!(error instanceof TokenctlError)) throw error;
+    return { state: 'invalid', approval: null, why: error.message };
+  }
+}
+
+function approvalText({ approval, why }: ApprovalState, needed: boolean): string {
+  if (approval !== null) {
+    const { by, user, host, at, expires } = approval;
+    return `by ${by} (${printable.value(`${user}@${host}`)}) at ${instant(at)}, valid until ${instant(expires)}.`;
+  }
+  if (why !== null) return `invalid. ${printable.value(why)}.`;
+  return needed ? 'not given yet.' : 'none.';
+}
+
+function instant(at: string): string {
+  return timeText(new Date(at));
+}
+
+/** A plan as lines. */
+function planLines(plan: AnyPlan): string[] {
+  const { made, target, selection, digest } = plan;
+  const { user, sudo_user: behind, host, as } = made.by;
+  const maker = `${behind ?? user}@${host}${as === undefined ? '' : ` as ${as}`}`;
+  return [
+    `${plan.format === 'tokenctl-plan' ? 'Revokes' : 'Locks down'}: ${printable.value(selection)}.`,
+    `At ${printable.value(target['address'] ?? '')} (context ${printable.value(target['context'] ?? '')}).`,
+    `Made by ${printable.value(maker)} at ${instant(made.at)}.`,
+    `Digest: ${digest}`,
+    '',
+    ...(plan.format === 'tokenctl-plan' ? tokenLines(plan) : measureLines(plan)),
+  ];
+}
+
+function tokenLines(plan: Extract<AnyPlan, { readonly format: 'tokenctl-plan' }>): string[] {
+  const { accessTokens, refreshTokens, authorizationCodes, withRefreshTokens, includeOwn } = plan;
+  const all = [...accessTokens, ...refreshTokens, ...authorizationCodes];
+  const counted = countsText([
+    countOf(accessTokens.length, 'access token'),
+    countOf(refreshTokens.length, 'refresh token'),
+    countOf(authorizationCodes.length, 'authorization code'),
+  ]);
+  return [
+    `${counted}${withRefreshTokens ? ', and the refresh tokens of the access tokens' : ''}.`,
+    ...(includeOwn ? ['The token of the context may be among them.'] : []),
+    ...tallyLines('user', tallies(all.map(({ user }) => user?.username ?? '(none)'))),
+    ...tallyLines('application', tallies(all.map(({ application }) => application ?? '(personal)'))),
+  ];
+}
+
+function tallies(names: readonly string[]): { readonly name: string; readonly count: number }[] {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return Array.from(counts, ([name, count]) => ({ name, count })).sort((a, b) => b.count - a.count);
+}
+
+function measureLines(plan: Extract<AnyPlan, { readonly format: 'tokenctl-lockdown-plan' }>): string[] {
+  const { measures, lasts } = plan;
+  const { basicAuthentication, externalTokens, deactivate, keepActive, lifetimes } = measures;
+  const but = keepActive.length === 0 ? '' : ` except ${keepActive.map(printable.value).join(', ')}`;
+  return [
+    ...(basicAuthentication ? ['Turns basic authentication off.'] : []),
+    ...(externalTokens ? ['Stops external users from creating tokens.'] : []),
+    ...(deactivate ? [`Deactivates the users${but}.`] : []),
+    'Revokes what there is when it works: refresh tokens, access tokens, sessions.',
+    ...(lifetimes ? ['Shortens the lifetimes of new tokens to one hour.'] : []),
+    lasts === null ? 'No end time.' : `Ends ${lasts / 60_000} minutes after it began.`,
+  ];
+}
+
+/** The flags of `plan approve`. */
+interface ApproveFlags extends ChangeFlags {
+  readonly 'key-file'?: string | undefined;
+  readonly output?: string | undefined;
+  /** In milliseconds. */
+  readonly 'valid-for'?: number | undefined;
+}
+
+/**
+ * Signs the approval of a plan with the key of the caller: shown, confirmed, recorded in the audit log, written to a new
+ * file. Changes no controller. Does nothing if there is a valid approval already.
+ *
+ * @throws TokenctlError `not_approved` for a key or a person that may not approve it, `plan_outdated` for one that was
+ * applied, `audit_unavailable`, `configuration`, `not_confirmed`
+ */
+export async function approvePlan(
+  { runtime, path, confirmation }: PlanRequest & { readonly confirmation: Confirmation },
+  flags: ApproveFlags,
+): Promise<Report> {
+  const plan = readAnyPlan(path, 'The plan');
+  const output = flags.output ?? approvalPath(path);
+  const dryRun = flags['dry-run'] === true;
+  const rule = ruleFor(runtime, plan);
+  const now = runtime.clock.now();
+  const known = approvalState(plan, { rule, now, path: output });
+  const text = `${planLines(plan).join('\n')}\n`;
+  if (known.approval !== null)
+    return approvedResult(plan, { approval: known.approval, output, isNew: false });
+  const signer = parseSigner(ownKey(runtime, flags['key-file']));
+  const validFor = flags['valid-for'] === undefined ? rule.validFor : flags['valid-for'] / 1000;
+  const sign = (at: Date) => signApproval({ plan, rule, signer, validFor, now: at, actor: runtime.operator });
+  const { approval } = sign(now);
+  const log = await runtime.auditLog();
+  const applied = await findApplied(log, plan.digest);
+  if (applied?.isDone === true) {
+    throw new TokenctlError('plan_outdated', `The plan was applied at ${applied.at}, by run ${applied.run}`);
+  }
+  if (known.why !== null && existsSync(output)) {
+    throw new TokenctlError('configuration', `${output} exists: ${known.why}`, {
+      hint: 'Remove it, or name another file with --output.',
+    });
+  }
+  requireNewFile(output);
+  if (dryRun) {
+    return report({
+      json: { dryRun, plan, approval, approvalFile: null, unchanged: false, run: null },
+      text: () => `${text}\nDry run. Nothing was changed.\n`,
+    });
+  }
+  await confirmation.confirm({
+    plan: text,
+    act: `approve this plan as ${approval.by}`,
+    type: plan.digest.slice(0, 6),
+  });
+  const signed = sign(runtime.clock.now());
+  const { operator: actor } = runtime;
+  const { reason, ticket } = flags;
+  const run = await noteApproval({ log, actor, plan, approval: signed.approval, reason, ticket });
+  writeNewFile(output, signed.note);
+  return approvedResult(plan, { approval: signed.approval, output, isNew: true, run });
+}
+
+function ownKey(runtime: Runtime, flag: string | undefined) {
+  const { environment, configuration } = runtime;
+  if (flag !== undefined) {
+    return readSecret({ file: absolutePath(flag, process.cwd(), environment) }, environment);
+  }
+  const key = configuration.approval?.key;
+  if (key !== undefined) return readSecret(key, environment);
+  throw new TokenctlError('usage', 'No key to sign with', {
+    hint: 'Name the file of your key with --key-file, or in approval.key of the configuration. `tokenctl plan key` makes one.',
+  });
+}
+
+function approvedResult(
+  plan: AnyPlan,
+  done: {
+    readonly approval: Approval;
+    readonly output: string;
+    readonly isNew: boolean;
+    readonly run?: string;
+  },
+): Report {
+  const { approval, output, isNew, run = null } = done;
+  const { by, expires } = approval;
+  const command = plan.format === 'tokenctl-plan' ? 'tokens revoke' : 'incident lockdown';
+  const lines = isNew
+    ? [
+        `Approved by ${by}, valid until ${instant(expires)}: ${printable.value(output)}.`,
+        `To apply it, another person runs: tokenctl ${command} --plan FILE`,
+        `Audit log: run ${run}.`,
+      ]
+    : [`Approved before, by ${by}, valid until ${instant(expires)}. Nothing was changed.`];
+  return report({
+    json: { dryRun: false, plan, approval, approvalFile: output, unchanged: !isNew, run },
+    text: () => lines.map((line) => `${line}\n`).join(''),
+  });
+}
+
+/**
+ * Makes the key of an approver.
+ *
+ * @throws TokenctlError `usage` for a file that exists or a name that keys cannot have
+ */
+export function makeApproverKey(flags: { readonly name: string; readonly output: string }): Report {
+  const { name, output } = flags;
+  const key = generateNoteKey(name);
+  const { text } = parseSigner(key).verifier;
+  reserveSecretFile(output).fill(key);
+  return report({
+    json: { name, keyFile: output, publicKey: text },
+    text: () =>
+      [
+        `Wrote the private key to ${printable.value(output)} (mode 0600). Keep it to yourself.`,
+        `Public key: ${text}`,
+        '',
+        'For the configuration, under the name that you log in with:',
+        '  approval:',
+        '    approvers:',
+        `      ${name}: ${text}`,
+        '',
+      ].join('\n'),
+  });
+}

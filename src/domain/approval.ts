@@ -1,0 +1,188 @@
+import { TokenctlError } from './errors.ts';
+import { type NoteSigner, type NoteVerifier, openNote, parseVerifier, signNote } from './note-key.ts';
+
+/** Who may approve plans for a context, and what one person may do there alone. */
+export interface ApprovalRule {
+  /** Whether what goes beyond `aloneUpTo`, and a lockdown of more than one user, needs an approved plan. */
+  readonly required: boolean;
+  /** The public keys of the approvers, by the names that they log in with. */
+  readonly approvers: Readonly<Record<string, string>>;
+  /** How many tokens one person may revoke alone. */
+  readonly aloneUpTo: number;
+  /** For how many seconds an approval is valid at most. */
+  readonly validFor: number;
+  /** Whether one person may go on without an approval, which the audit log records. */
+  readonly breakGlass: boolean;
+}
+
+/** What an approval states. Plain JSON without secrets, as the audit log keeps it. */
+export interface Approval {
+  /** The digest of the plan. */
+  readonly plan: string;
+  /** The approver's name in the configuration. */
+  readonly by: string;
+  /** The name and the id of the key, as `name+id`. */
+  readonly key: string;
+  /** The user and the host that signed it. */
+  readonly user: string;
+  readonly host: string;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly expires: string;
+}
+
+/** What an approval is about: the parts of a saved plan that it depends on. */
+export interface ApprovablePlan {
+  readonly digest: string;
+  readonly made: { readonly at: string; readonly by: Actor };
+}
+
+/** As the actor of an entry of the audit log. */
+type Actor = Readonly<Record<string, string>>;
+
+/** The first line of an approval. The first line of a checkpoint is the name of a key, which holds no space. */
+const HEADING = 'tokenctl plan approval v1';
+
+/** By how much the clocks of two machines may differ, in milliseconds. */
+const CLOCK_MARGIN_MS = 300_000;
+
+/**
+ * Signs the approval of a plan.
+ *
+ * @param options.validFor In seconds.
+ * @returns A signed note (https://c2sp.org/signed-note).
+ * @throws TokenctlError `not_approved` if the key is not an approver's, or the plan is the approver's own; `usage` for
+ * longer than the rule allows.
+ */
+export function signApproval(options: {
+  readonly plan: ApprovablePlan;
+  readonly rule: ApprovalRule;
+  readonly signer: NoteSigner;
+  readonly actor: Actor;
+  readonly now: Date;
+  readonly validFor: number;
+}): { readonly note: string; readonly approval: Approval } {
+  const { plan, rule, signer, actor, now, validFor } = options;
+  const { verifier } = signer;
+  const by = approverOf(verifier, rule);
+  if (validFor > rule.validFor) {
+    throw new TokenctlError('usage', `An approval is valid for at most ${rule.validFor} seconds here`, {
+      hint: 'Shorten --valid-for, or change approval.validFor in the configuration.',
+    });
+  }
+  const approval: Approval = {
+    ...{ plan: plan.digest, by, key: keyText(verifier) },
+    user: actor['sudo_user'] ?? actor['user'] ?? '',
+    host: actor['host'] ?? '',
+    at: now.toISOString(),
+    expires: new Date(now.getTime() + validFor * 1000).toISOString(),
+  };
+  requireAnother(approval, { who: plan.made.by, did: 'made' });
+  return { note: signNote(textOf(approval), [signer]), approval };
+}
+
+/**
+ * Verifies the approval of a plan: its signature by an approver of the rule, that it is of this plan, of another person
+ * than the one who made it, and not expired.
+ *
+ * @throws TokenctlError `not_approved`
+ */
+export function openApproval(
+  note: string,
+  { plan, rule, now }: { readonly plan: ApprovablePlan; readonly rule: ApprovalRule; readonly now: Date },
+): Approval {
+  const { text, signers } = verified(note, Object.values(rule.approvers).map(parseVerifier));
+  const [, digest = '', user = '', host = '', at = '', expires = ''] = FORM.exec(text) ?? [];
+  const [signer] = signers;
+  const [from, until] = [Date.parse(at), Date.parse(expires)];
+  if (digest === '' || signer === undefined || Number.isNaN(from) || Number.isNaN(until)) {
+    throw notApproved('The file is not the approval of a plan');
+  }
+  const approval = {
+    ...{ plan: digest, by: approverOf(signer, rule), key: keyText(signer) },
+    ...{ user, host, at, expires },
+  };
+  if (digest !== plan.digest) {
+    throw notApproved(`The approval of ${approval.by} is of another plan: ${digest.slice(0, 12)}`);
+  }
+  if (from > now.getTime() + CLOCK_MARGIN_MS || from < Date.parse(plan.made.at) - CLOCK_MARGIN_MS) {
+    throw notApproved(`The approval of ${approval.by} has an impossible time: ${at}`);
+  }
+  if (until <= now.getTime() || from + rule.validFor * 1000 <= now.getTime()) {
+    throw notApproved(`The approval of ${approval.by} expired`);
+  }
+  requireAnother(approval, { who: plan.made.by, did: 'made' });
+  return approval;
+}
+
+/**
+ * Refuses an approval by the person who made the plan, or who is about to apply it: under the approver's name or under the
+ * user that signed.
+ *
+ * @throws TokenctlError `not_approved`
+ */
+export function requireAnother(
+  { by, user }: Pick<Approval, 'by' | 'user'>,
+  { who, did }: { readonly who: Actor; readonly did: 'made' | 'applies' },
+): void {
+  const { user: login, sudo_user: behind, as } = who;
+  // Whoever uses sudo is root, which says nothing about the person.
+  const persons = [behind, login === 'root' && behind !== undefined ? undefined : login].map(plain);
+  const same = [plain(by), plain(user)].find((name) => name !== undefined && persons.includes(name));
+  if (same === undefined && plain(by) !== plain(as)) return;
+  const text = did === 'made' ? 'The plan was made by its approver' : 'The plan was approved by you';
+  throw notApproved(
+    `${text}, ${by}${same === undefined || same === plain(by) ? '' : ` (user ${same})`}: two persons are needed`,
+    did === 'made' ? 'Let another person approve it.' : 'Let another person apply it.',
+  );
+}
+
+function plain(name: string | undefined): string | undefined {
+  return name?.normalize('NFKC').toLowerCase();
+}
+
+/** The name that the rule gives to a key. */
+function approverOf({ text }: NoteVerifier, { approvers }: ApprovalRule): string {
+  const found = Object.entries(approvers).find(([, key]) => parseVerifier(key).text === text);
+  if (found !== undefined) return found[0];
+  const known = Object.keys(approvers);
+  throw notApproved(
+    'The key is not the key of an approver',
+    known.length === 0 ? 'Add approval.approvers to the configuration.' : `Approvers: ${known.join(', ')}.`,
+  );
+}
+
+function verified(note: string, verifiers: readonly NoteVerifier[]): ReturnType<typeof openNote> {
+  try {
+    return openNote(note, verifiers);
+  } catch (cause) {
+    if (!(cause instanceof TokenctlError)) throw cause;
+    throw notApproved(
+      cause.code === 'configuration'
+        ? 'The file is not the approval of a plan'
+        : 'No approver of this context signed the approval, or it was changed after it was signed',
+      undefined,
+      cause,
+    );
+  }
+}
+
+function textOf({ plan, user, host, at, expires }: Approval): string {
+  return `${HEADING}\nplan ${plan}\nuser ${user}\nhost ${host}\nat ${at}\nexpires ${expires}\n`;
+}
+
+const FORM = new RegExp(
+  `^${HEADING}\nplan ([0-9a-f]{64})\nuser (.*)\nhost (.*)\nat (\\S{20,30})\nexpires (\\S{20,30})\n$`,
+);
+
+function keyText({ name, id }: NoteVerifier): string {
+  return `${name}+${id.toString('hex')}`;
+}
+
+function notApproved(
+  message: string,
+  hint = 'Let an approver run `tokenctl plan approve FILE` again.',
+  cause?: unknown,
+): TokenctlError {
+  return new TokenctlError('not_approved', message, { hint, cause });
+}
