@@ -1,4 +1,5 @@
 import type { Condition } from './listing/filters.ts';
+import { RESOURCE_ORGANIZATION } from './store/activity.ts';
 import type { TokenRecord } from './store/tokens.ts';
 import type { UserRecord } from './store/users.ts';
 
@@ -37,7 +38,7 @@ export function visibleTokens(user: UserRecord, first = 1): Condition {
 /**
  * The activity entries that a user sees, over ACTIVITY_FROM: those about existing objects that the user sees
  * (own tokens, own account, applications) and, for admins and auditors of an organization, about it, its
- * members and its applications. The user's own changes to deleted objects or to objects of others are not among
+ * members, its applications and its resources. The user's own changes to deleted objects or to objects of others are not among
  * them (the controller's rule).
  */
 export function visibleActivity(user: UserRecord, first = 1): Condition {
@@ -48,6 +49,7 @@ export function visibleActivity(user: UserRecord, first = 1): Condition {
       OR ta.organization_id = ANY(${administered}::integer[])
       OR a.organization_id = ANY(${all}::integer[])
       OR o.id = ANY(${watched}::integer[])
+      OR ${RESOURCE_ORGANIZATION} = ANY(${watched}::integer[])
       OR EXISTS (SELECT FROM service_role r
         WHERE r.user_id = b.id AND r.role = 'member' AND r.organization_id = ANY(${watched}::integer[]))`,
     values: [

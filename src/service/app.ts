@@ -27,6 +27,7 @@ import { setIssuer } from './public-url.ts';
 import { BODY_LIMIT, readJson } from './request.ts';
 import { serveActivity } from './resources/activity.ts';
 import { serveApplications } from './resources/applications.ts';
+import { serveDashboard } from './resources/dashboard.ts';
 import { serveJobTemplates } from './resources/job-templates.ts';
 import { serveJobOutput, serveJobs, serveLaunch } from './resources/jobs.ts';
 import { serveMemberships } from './resources/memberships.ts';
@@ -80,6 +81,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   serveSettings(app, service);
   serveActivity(app, service);
   serveNamedResources(app, service);
+  serveDashboard(app, service);
   serveJobTemplates(app, service);
   serveLaunch(app, service);
   serveJobs(app, service);

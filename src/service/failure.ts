@@ -1,7 +1,12 @@
 /** What went wrong with a request, as the controller words it in JSON: a `detail`, or messages by field. */
 export type FailureBody =
   | { readonly detail: string }
-  | Readonly<Record<string, string | readonly string[] | Readonly<Record<string, readonly string[]>>>>;
+  | Readonly<
+      Record<
+        string,
+        string | readonly string[] | Readonly<Record<string, readonly string[]>> | readonly object[]
+      >
+    >;
 
 /** An error response. Thrown by handlers, rendered by the error handler. */
 export class RequestFailure extends Error {

@@ -15,6 +15,7 @@ import { applications } from './migrations/003-applications.ts';
 import { jobs } from './migrations/004-jobs.ts';
 import { singleSignOn } from './migrations/005-single-sign-on.ts';
 import { providerSessions } from './migrations/006-provider-sessions.ts';
+import { resources } from './migrations/007-resources.ts';
 import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/projects-folder.ts';
 import { insertActivity } from './store/activity.ts';
 import { insertOrganization } from './store/organizations.ts';
@@ -29,6 +30,7 @@ export const migrations: readonly Migration[] = [
   jobs,
   singleSignOn,
   providerSessions,
+  resources,
 ];
 
 const STATEMENT_TIMEOUT_MS = 30_000;

@@ -60,6 +60,11 @@ export class JobRunner {
     this.#repeat(SWEEP_MS, () => this.#endLost(LOST_AFTER_SECONDS));
   }
 
+  /** The folder with the folders of all projects. */
+  get projects(): string {
+    return this.#options.projects;
+  }
+
   /** The number of running and waiting jobs of this process. */
   get load(): { readonly running: number; readonly waiting: number } {
     return { running: this.#running.size, waiting: this.#waiting.length };

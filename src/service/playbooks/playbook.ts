@@ -229,13 +229,27 @@ function hostVariables(name: string, text: string): Record<string, unknown> {
 }
 
 function parsed(name: string, text: string): object {
+  const read = readVariables(text);
+  if (read === null) throw new JobProblem(`The variables of the host ${name} are not YAML.`);
+  if (read === 'other') throw new JobProblem(`The variables of the host ${name} are not a mapping.`);
+  return read;
+}
+
+/** The mapping of variables in YAML or JSON; null if it is not YAML, `other` if it is no mapping. */
+function readVariables(text: string): object | 'other' | null {
   let value: unknown;
   try {
-    value = parse(text, { maxAliasCount: 10 });
-  } catch (cause) {
-    throw new JobProblem(`The variables of the host ${name} are not YAML.`, { cause });
+    value = parse(text, { maxAliasCount: 10, logLevel: 'error' });
+  } catch {
+    return null;
   }
   if (value === null || value === undefined) return {};
-  if (typeof value === 'object' && !Array.isArray(value)) return value;
-  throw new JobProblem(`The variables of the host ${name} are not a mapping.`);
+  return typeof value === 'object' && !Array.isArray(value) ? value : 'other';
+}
+
+/** Why variables are invalid, or null. They are a mapping in YAML or JSON. */
+export function variablesProblem(text: string): string | null {
+  const read = readVariables(text);
+  if (read === null) return 'Cannot parse as JSON or YAML.';
+  return read === 'other' ? 'Must be a mapping in JSON or YAML.' : null;
 }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TokenctlError } from '../../domain/errors.ts';
@@ -61,4 +61,60 @@ export async function openProjects(given: {
     path,
     release: () => (kept === null ? rm(path, { recursive: true, force: true }) : Promise.resolve()),
   };
+}
+
+const MAX_FOLDERS = 1_000;
+
+/** The names of the folders in the projects folder, sorted: one for each project that exists on this machine. */
+export async function projectFolders(projects: string): Promise<readonly string[]> {
+  const entries = await readdir(projects, { withFileTypes: true }).catch(() => []);
+  const folders = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
+  return folders
+    .map(({ name }) => name)
+    .sort()
+    .slice(0, MAX_FOLDERS);
+}
+
+const MAX_FILES = 2_000;
+const MAX_DEPTH = 6;
+const READ_BYTES = 64 * 1024;
+/** A play, or the import of another playbook. */
+const PLAY = /^\s*-?\s*['"]?(?:hosts|(?:ansible\.builtin\.)?import_playbook)['"]?\s*:/m;
+
+/**
+ * The paths of the playbooks in the folder of a project, sorted: files in YAML with a play in their first 64 KiB. Looks at
+ * 2,000 files at most; symbolic links are not followed.
+ *
+ * @param folder The name of the folder; empty for none.
+ */
+export async function playbooksIn(projects: string, folder: string): Promise<readonly string[]> {
+  if (!(await projectFolders(projects)).includes(folder)) return [];
+  const root = join(projects, folder);
+  const found: string[] = [];
+  let left = MAX_FILES;
+  const look = async (path: string, depth: number): Promise<void> => {
+    const entries = await readdir(join(root, path), { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
+      if (left <= 0) return;
+      left -= 1;
+      const inside = path === '' ? entry.name : `${path}/${entry.name}`;
+      if (entry.isDirectory() && depth < MAX_DEPTH && !entry.name.startsWith('.'))
+        await look(inside, depth + 1);
+      else if (entry.isFile() && /\.ya?ml$/.test(entry.name) && PLAY.test(await head(join(root, inside)))) {
+        found.push(inside);
+      }
+    }
+  };
+  await look('', 1);
+  return found.sort();
+}
+
+async function head(path: string): Promise<string> {
+  const file = await open(path, 'r');
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(READ_BYTES), 0, READ_BYTES, 0);
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await file.close();
+  }
 }

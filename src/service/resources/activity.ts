@@ -164,6 +164,11 @@ export const activityFields: FieldSet = {
     organization: { type: 'id', label: 'Organization', column: 'o.id', hidden: true },
     o_auth2_access_token: { type: 'id', label: 'Access token', column: 't.id', hidden: true },
     o_auth2_application: { type: 'id', label: 'Application', column: 'a.id', hidden: true },
+    inventory: { type: 'id', label: 'Inventory', column: 'r_inventory.id', hidden: true },
+    host: { type: 'id', label: 'Host', column: 'r_host.id', hidden: true },
+    credential: { type: 'id', label: 'Credential', column: 'r_credential.id', hidden: true },
+    project: { type: 'id', label: 'Project', column: 'r_project.id', hidden: true },
+    job_template: { type: 'id', label: 'Job template', column: 'r_job_template.id', hidden: true },
     object_relationship_type: {
       type: 'string',
       label: 'Relationship',
@@ -211,6 +216,15 @@ function activityJson(entry: ActivityRecord): Record<string, unknown> {
   };
 }
 
+/** The collections of the resources that entries link to. */
+const COLLECTIONS = {
+  inventory: 'inventories',
+  host: 'hosts',
+  credential: 'credentials',
+  project: 'projects',
+  job_template: 'job_templates',
+} as const;
+
 function related(entry: ActivityRecord): Record<string, unknown> {
   const one = (name: string, collection: string, id: number | null) =>
     id === null ? {} : { [name]: [`/api/v2/${collection}/${id}/`] };
@@ -221,6 +235,8 @@ function related(entry: ActivityRecord): Record<string, unknown> {
     ...one('o_auth2_application', 'applications', entry.application_id),
     ...one('user', 'users', entry.about_user_id),
     ...one('organization', 'organizations', entry.organization_id),
+    ...(entry.resource !== null &&
+      one(entry.resource.type, COLLECTIONS[entry.resource.type], entry.resource.id)),
   };
 }
 
@@ -250,6 +266,8 @@ function summary(entry: ActivityRecord): Record<string, unknown> {
       entry.organization_id,
       named(entry.organization_name, entry.organization_description),
     ),
+    ...(entry.resource !== null &&
+      one(entry.resource.type, entry.resource.id, named(entry.resource.name, entry.resource.description))),
     ...actor(entry),
     ...(Object.keys(entry.setting).length > 0 && { setting: [entry.setting] }),
   };

@@ -8,7 +8,6 @@ import type { FieldSet } from '../listing/fields.ts';
 import { list } from '../listing/listing.ts';
 import { limitProblem, playbookProblem } from '../playbooks/playbook.ts';
 import { jsonObject } from '../request.ts';
-import { findInventory } from '../store/inventory.ts';
 import {
   deleteJobTemplate,
   findJobTemplate,
@@ -20,7 +19,9 @@ import {
   type NewJobTemplate,
   updateJobTemplate,
 } from '../store/job-templates.ts';
+import { findInventory } from '../store/resources.ts';
 import { noSuchId, type Problems, readFields } from './field-values.ts';
+import { requireUnused } from './named-resources.ts';
 import { pathId } from './request-values.ts';
 import { changedValues, leadingFields, logChange } from './resource.ts';
 
@@ -81,6 +82,7 @@ async function create(exchange: Exchange): Promise<unknown> {
       operation: 'create',
       object1: 'job_template',
       changes: { id: made, name, playbook },
+      resource: { type: 'job_template', id: made },
     });
     return made;
   });
@@ -99,7 +101,12 @@ async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
     const names = ['name', 'description', 'playbook', 'limit', 'ask_limit_on_launch'] as const;
     const changes = changedValues(names, before, after);
     if (Object.keys(changes).length > 0) {
-      await logChange(exchange, transaction, { operation: 'update', object1: 'job_template', changes });
+      await logChange(exchange, transaction, {
+        operation: 'update',
+        object1: 'job_template',
+        changes,
+        resource: { type: 'job_template', id: before.id },
+      });
     }
   });
   return jobTemplateJson(await seenJobTemplate(exchange), caller);
@@ -108,6 +115,7 @@ async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
 async function remove(exchange: Exchange): Promise<undefined> {
   const { id, name } = await changeable(exchange);
   await exchange.service.database.transaction(async (transaction) => {
+    await requireUnused(transaction, 'job_template_id', id);
     if (!(await deleteJobTemplate(transaction, id))) throw notFound();
     await logChange(exchange, transaction, {
       operation: 'delete',

@@ -11,6 +11,7 @@ import { jsonObject, parseTarget } from '../request.ts';
 import type { JobTemplateRecord } from '../store/job-templates.ts';
 import {
   cancelJob,
+  deleteJob,
   findJob,
   insertJob,
   JOB_COLUMNS,
@@ -21,7 +22,7 @@ import {
 import { type Problems, readFields } from './field-values.ts';
 import { named, seenJobTemplate } from './job-templates.ts';
 import { pathId } from './request-values.ts';
-import { leadingFields } from './resource.ts';
+import { leadingFields, logChange } from './resource.ts';
 
 /** `/api/v2/jobs/`, `/api/v2/jobs/N/` and its `cancel/`. */
 export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
@@ -35,9 +36,12 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
     path: '/api/v2/jobs/:id(^\\d+$)/',
     name: 'Job',
-    description: 'One job with its status.',
+    description: 'One job with its status. DELETE removes it with its output, once it has finished.',
     fields: jobFields,
-    handlers: { GET: async (exchange) => jobJson(await seenJob(exchange), exchange) },
+    handlers: {
+      GET: async (exchange) => jobJson(await seenJob(exchange), exchange),
+      DELETE: remove,
+    },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/jobs/:id(^\\d+$)/cancel/',
@@ -85,6 +89,20 @@ async function cancel(exchange: Exchange): Promise<unknown> {
   }
   await service.jobs.look();
   return reply.code(202).send({});
+}
+
+async function remove(exchange: Exchange): Promise<undefined> {
+  const { service, caller } = exchange;
+  const job = await seenJob(exchange);
+  if (!administersOrganization(caller.user, job.organization_id)) throw forbidden();
+  await service.database.transaction(async (transaction) => {
+    if (!(await deleteJob(transaction, job.id))) {
+      throw forbidden('Cannot delete running job resource.');
+    }
+    const { id, name, playbook, limit } = job;
+    const changes = { id, name, playbook, limit };
+    await logChange(exchange, transaction, { operation: 'delete', object1: 'job', changes });
+  });
 }
 
 const name = { type: 'string', label: 'Name' } as const;
@@ -179,7 +197,7 @@ function jobJson(job: JobRecord, { service, caller }: Exchange): Record<string, 
           last_name: job.created_by_last_name,
         },
       }),
-      user_capabilities: { start: may, delete: false },
+      user_capabilities: { start: may, delete: may },
     },
     created: job.created,
     modified: job.modified,
@@ -372,13 +390,29 @@ async function launch(exchange: Exchange): Promise<unknown> {
   if (template.inventory_id === null) throw badRequest('The inventory of this job template was deleted.');
   if (template.project_id === null) throw badRequest('The project of this job template was deleted.');
   if (!service.jobs.hasRoom) throw tooManyRequests('Too many jobs are waiting.', WAIT_SECONDS);
-  const id = await insertJob(service.database, {
-    templateId: template.id,
-    limit,
-    createdBy: caller.user.id,
-    runner: service.jobs.id,
-    node: service.node,
-    at: service.now(),
+  const id = await service.database.transaction(async (transaction) => {
+    const made = await insertJob(transaction, {
+      templateId: template.id,
+      limit,
+      createdBy: caller.user.id,
+      runner: service.jobs.id,
+      node: service.node,
+      at: service.now(),
+    });
+    if (made === null) return null;
+    await logChange(exchange, transaction, {
+      operation: 'create',
+      object1: 'job',
+      changes: {
+        id: made,
+        name: template.name,
+        playbook: template.playbook,
+        limit,
+        job_template: `${template.name}-${template.id}`,
+      },
+      resource: { type: 'job_template', id: template.id },
+    });
+    return made;
   });
   const job = id === null ? null : await findJob(service.database, id);
   if (job === null) throw notFound();

@@ -1,193 +1,359 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, visibleByOrganization } from '../access.ts';
+import type { Queryable } from '../../db/database.ts';
+import { administersOrganization, canSeeEverything, visibleByOrganization } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
-import { type Exchange, type Handler, serveEndpoint } from '../endpoint.ts';
-import { forbidden, invalid, notFound } from '../failure.ts';
-import type { FieldSet } from '../listing/fields.ts';
-import { type Listing, list, type Page } from '../listing/listing.ts';
+import { type Exchange, serveEndpoint } from '../endpoint.ts';
+import { forbidden, invalid, notFound, RequestFailure } from '../failure.ts';
+import { allOf, type Condition } from '../listing/filters.ts';
+import { list } from '../listing/listing.ts';
+import { playbooksIn, projectFolders } from '../playbooks/projects-folder.ts';
 import { jsonObject } from '../request.ts';
-import { findHost, findInventory, insertHost, insertNamed, type NamedRecord } from '../store/inventory.ts';
 import { findOrganization } from '../store/organizations.ts';
+import {
+  activeJobs,
+  deleteResource,
+  findInventory,
+  findResource,
+  hasJobTemplates,
+  insertResource,
+  lockProjectFolders,
+  lockResource,
+  type ResourceRecord,
+  resourceColumns,
+  resourceFrom,
+  updateResource,
+} from '../store/resources.ts';
 import { noSuchId, type Problems, readFields } from './field-values.ts';
 import { pathId } from './request-values.ts';
+import { changedValues, logChange } from './resource.ts';
+import { HOST, INVENTORY, KINDS, type Kind, PROJECT } from './resource-kinds.ts';
 
-/** A kind of resource that is listed and shown by name, and belongs to an organization. */
-interface Kind {
-  readonly type: string;
-  readonly path: string;
-  readonly name: string;
-  readonly from: string;
-  /** SQL expression for the id of its organization. */
-  readonly organization: string;
-  /** Further columns by the name in the API. */
-  readonly columns: Readonly<Record<string, string>>;
-  readonly create: Handler;
-}
-
-const HOST: Kind = {
-  type: 'host',
-  path: '/api/v2/hosts/',
-  name: 'Hosts',
-  from: 'main_host x JOIN main_inventory i ON i.id = x.inventory_id',
-  organization: 'i.organization_id',
-  columns: { inventory: 'x.inventory_id', enabled: 'x.enabled', variables: 'x.variables' },
-  create: createHost,
-};
-
-const INVENTORY: Kind = {
-  type: 'inventory',
-  path: '/api/v2/inventories/',
-  name: 'Inventories',
-  from: 'main_inventory x',
-  organization: 'x.organization_id',
-  columns: { organization: 'x.organization_id' },
-  create: (exchange) => createNamed(exchange, 'inventory'),
-};
-
-const CREDENTIAL: Kind = {
-  type: 'credential',
-  path: '/api/v2/credentials/',
-  name: 'Credentials',
-  from: 'main_credential x',
-  organization: 'x.organization_id',
-  columns: { organization: 'x.organization_id' },
-  create: (exchange) => createNamed(exchange, 'credential'),
-};
-
-const KINDS: readonly Kind[] = [HOST, INVENTORY, CREDENTIAL];
-
-/** `/api/v2/hosts/`, `/inventories/` and `/credentials/`, each with its `N/`. */
+/** `/api/v2/inventories/`, `/hosts/`, `/credentials/` and `/projects/`, each with its `N/`. */
 export function serveNamedResources(app: FastifyInstance, service: ServiceContext): void {
   for (const kind of KINDS) {
-    const fields = fieldsOf(kind);
+    const { path, plural, fields } = kind;
     serveEndpoint(app, service, {
-      path: kind.path,
-      name: kind.name,
-      description: `The ${kind.name.toLowerCase()} of the organizations that you administer or audit.`,
+      path,
+      name: plural,
+      description: `The ${plural.toLowerCase()} of the organizations that you administer or audit.`,
+      fields,
+      handlers: { GET: (exchange) => listKind(exchange, kind), POST: (exchange) => create(exchange, kind) },
+    });
+    serveEndpoint(app, service, {
+      path: `${path}:id(^\\d+$)/`,
+      name: kind.label,
+      description: `One of the ${plural.toLowerCase()}.`,
       fields,
       handlers: {
-        GET: (exchange) => listKind(exchange, kind, exchange.request.url),
-        POST: kind.create,
+        GET: async (exchange) => shown(exchange, kind, await seen(exchange, kind)),
+        PUT: (exchange) => change(exchange, kind, 'PUT'),
+        PATCH: (exchange) => change(exchange, kind, 'PATCH'),
+        DELETE: (exchange) => remove(exchange, kind),
       },
-    });
-    serveEndpoint(app, service, {
-      path: `${kind.path}:id(^\\d+$)/`,
-      name: kind.name,
-      description: `One of the ${kind.name.toLowerCase()}.`,
-      fields,
-      handlers: { GET: (exchange) => show(exchange, kind) },
     });
   }
-}
-
-function fieldsOf(kind: Kind): FieldSet {
-  const further = Object.entries(kind.columns).map(([name, column]) => {
-    const type = name === 'enabled' ? 'boolean' : name === 'variables' ? 'string' : 'id';
-    const required = name === 'inventory' || kind.type === 'inventory';
-    return [
-      name,
-      { type, label: name, column, writable: 'create' as const, ...(required && { required }) },
-    ] as const;
-  });
-  return {
-    type: kind.type,
-    fields: {
-      id: { type: 'integer', label: 'ID', column: 'x.id' },
-      type: { type: 'choice', label: 'Type', choices: [[kind.type, kind.name]] },
-      url: { type: 'string', label: 'Url' },
-      name: {
-        type: 'string',
-        label: 'Name',
-        column: 'x.name',
-        writable: 'create',
-        required: true,
-        maxLength: 512,
+  serveEndpoint(app, service, {
+    path: `${INVENTORY.path}:id(^\\d+$)/hosts/`,
+    name: 'Hosts of an inventory',
+    description: 'The hosts of this inventory. POST adds one.',
+    fields: HOST.fields,
+    handlers: {
+      GET: async (exchange) => {
+        const { id } = await seen(exchange, INVENTORY);
+        return listKind(exchange, HOST, (first) => ({ sql: `x.inventory_id = $${first}`, values: [id] }));
       },
-      description: {
-        type: 'string',
-        label: 'Description',
-        column: 'x.description',
-        writable: 'create',
-        defaultValue: '',
-      },
-      created: { type: 'datetime', label: 'Created', column: 'x.created' },
-      modified: { type: 'datetime', label: 'Modified', column: 'x.modified' },
-      ...Object.fromEntries(further),
+      POST: async (exchange) => create(exchange, HOST, { inventory: (await seen(exchange, INVENTORY)).id }),
     },
-    relations: {},
-    searchFields: ['name', 'description'],
-    order: ['name'],
+  });
+  serveEndpoint(app, service, {
+    path: `${PROJECT.path}:id(^\\d+$)/playbooks/`,
+    name: 'Playbooks of a project',
+    description: 'The paths of the playbooks in the folder of this project.',
+    handlers: {
+      GET: async (exchange) => {
+        const { local_path = '' } = await seen(exchange, PROJECT);
+        return playbooksIn(exchange.service.jobs.projects, local_path);
+      },
+    },
+  });
+}
+
+async function listKind(
+  exchange: Exchange,
+  kind: Kind,
+  condition: (first: number) => Condition = () => ({ sql: 'TRUE', values: [] }),
+): Promise<unknown> {
+  const render = await renderer(exchange, kind);
+  return list<ResourceRecord>(exchange, {
+    fields: kind.fields,
+    columns: resourceColumns(kind.type),
+    from: resourceFrom(kind.type),
+    visible: allOf(visibleByOrganization(exchange.caller.user, kind.organization), condition),
+    render,
+  });
+}
+
+/** The resource that the path names. Throws 404, or 403 if the caller may not see it. */
+async function seen({ service, caller, params }: Exchange, kind: Kind): Promise<ResourceRecord> {
+  const resource = await findResource(service.database, kind.type, pathId(params['id']));
+  if (resource === null) throw notFound();
+  const { user } = caller;
+  const roles = [...user.admin_of, ...user.auditor_of];
+  const isSeen = resource.organization !== null && roles.includes(resource.organization);
+  if (!canSeeEverything(user) && !isSeen) throw forbidden();
+  return resource;
+}
+
+async function shown(exchange: Exchange, kind: Kind, resource: ResourceRecord): Promise<unknown> {
+  return (await renderer(exchange, kind))(resource);
+}
+
+type Renderer = (resource: ResourceRecord) => Record<string, unknown>;
+
+/** How the API shows the resources of a kind to a caller. */
+async function renderer({ service, caller }: Exchange, kind: Kind): Promise<Renderer> {
+  const folders = kind === PROJECT ? await projectFolders(service.jobs.projects) : [];
+  return (resource) => {
+    const { organization_name, organization_description, inventory_name, ...row } = resource;
+    const { id, created, modified, name, description, organization, ...further } = row;
+    const may = caller.mayWrite && administersOrganization(caller.user, organization);
+    const { inventory, local_path } = further;
+    return {
+      id,
+      type: kind.type,
+      url: `${kind.path}${id}/`,
+      related: {
+        ...kind.related(resource),
+        ...(inventory !== undefined && { inventory: `${INVENTORY.path}${inventory}/` }),
+        ...(kind !== HOST &&
+          organization !== null && { organization: `/api/v2/organizations/${organization}/` }),
+      },
+      summary_fields: {
+        ...(inventory !== undefined && {
+          inventory: { id: inventory, name: inventory_name, organization_id: organization },
+        }),
+        ...(kind !== HOST &&
+          organization !== null && {
+            organization: {
+              id: organization,
+              name: organization_name,
+              description: organization_description,
+            },
+          }),
+        user_capabilities: { edit: may, delete: may },
+      },
+      created,
+      modified,
+      name,
+      description,
+      ...further,
+      ...(kind !== HOST && { organization }),
+      ...(kind === INVENTORY && { kind: '' }),
+      ...(local_path !== undefined && {
+        scm_type: '',
+        status: folders.includes(local_path) ? 'ok' : 'missing',
+      }),
+    };
   };
 }
 
-function listKind(exchange: Exchange, kind: Kind, url: string): Promise<Page> {
-  const further = Object.entries(kind.columns).map(([name, column]) => `, ${column} AS "${name}"`);
-  const listing: Listing<NamedRecord> = {
-    fields: fieldsOf(kind),
-    columns: `x.id, x.name, x.description, x.created, x.modified${further.join('')}`,
-    from: kind.from,
-    visible: visibleByOrganization(exchange.caller.user, kind.organization),
-    render: ({ id, ...rest }) => ({ id, type: kind.type, url: `${kind.path}${id}/`, ...rest }),
-  };
-  return list(exchange, listing, url);
-}
+/** The values that a request may write, with those before it. */
+type Values = Readonly<Record<string, unknown>> & {
+  readonly name?: unknown;
+  readonly organization?: number | null;
+  readonly inventory?: number | null;
+  readonly local_path?: string;
+};
 
-async function show(exchange: Exchange, kind: Kind): Promise<unknown> {
-  const id = pathId(exchange.params['id']);
-  const { results } = await listKind(exchange, kind, `${kind.path}?id=${id}&count_disabled=1`);
-  if (results[0] === undefined) throw notFound();
-  return results[0];
-}
+const BLANK: Values = {
+  name: '',
+  description: '',
+  variables: '',
+  enabled: true,
+  inventory: null,
+  organization: null,
+  local_path: '',
+};
 
-async function createHost(exchange: Exchange): Promise<unknown> {
-  const { service, caller, request, reply } = exchange;
-  const problems: Problems = {};
-  const current = {
-    name: '',
-    description: '',
-    variables: '',
-    enabled: true,
-    inventory: null as number | null,
-  };
-  const host = readFields(fieldsOf(HOST), jsonObject(request), { current, method: 'POST', problems });
-  const inventory = await findInventory(service.database, host.inventory ?? 0);
-  if (inventory === null) problems['inventory'] ??= [noSuchId(host.inventory ?? 0)];
-  if (inventory === null || Object.keys(problems).length > 0) throw invalid(problems);
-  if (!administersOrganization(caller.user, inventory.organization_id)) throw forbidden();
-  const id = await insertHost(service.database, { ...host, inventory: inventory.id });
-  if (id === null) throw invalid({ __all__: ['Host with this Name and Inventory already exists.'] });
-  reply.code(201).header('Location', `${HOST.path}${id}/`);
-  const made = await findHost(service.database, id);
-  return { id, type: HOST.type, url: `${HOST.path}${id}/`, ...made };
+/** The values of the fields that may be written: on creation all, later those that may change. */
+function writable(kind: Kind, from: Values, isNew: boolean): Values {
+  const names = Object.entries(kind.fields.fields).filter(
+    ([, { writable: when }]) => when === 'change' || (isNew && when === 'create'),
+  );
+  return Object.fromEntries(names.map(([name]) => [name, from[name]]));
 }
-
-/** Resources created with a name and an organization, which is optional for credentials. */
-const NAMED_BY_OWNER = {
-  inventory: { path: '/api/v2/inventories/', table: 'main_inventory', kind: INVENTORY },
-  credential: { path: '/api/v2/credentials/', table: 'main_credential', kind: CREDENTIAL },
-} as const;
 
 /**
- * POST on inventories or credentials: creates one with a name, a description and an organization. Credentials
- * contain no secrets in this service.
+ * POST: adds a resource to an organization that the caller administers.
  *
- * @throws RequestFailure 400 by field, 403 for an organization that the caller does not administer.
+ * @param given What the path says.
+ * @throws RequestFailure 400 by field, 403
  */
-async function createNamed(exchange: Exchange, type: keyof typeof NAMED_BY_OWNER): Promise<unknown> {
-  const { path, table, kind } = NAMED_BY_OWNER[type];
-  const { service, caller, request, reply } = exchange;
+async function create(exchange: Exchange, kind: Kind, given: Values = {}): Promise<unknown> {
+  const { service, request, reply } = exchange;
   const problems: Problems = {};
-  const current = { name: '', description: '', organization: null as number | null };
-  const made = readFields(fieldsOf(kind), jsonObject(request), { current, method: 'POST', problems });
-  if (Object.keys(problems).length > 0) throw invalid(problems);
-  const { organization } = made;
-  if (!administersOrganization(caller.user, organization)) throw forbidden();
-  if (organization !== null && (await findOrganization(service.database, organization)) === null) {
-    throw invalid({ organization: [noSuchId(organization)] });
+  const current = writable(kind, BLANK, true);
+  const body = { ...jsonObject(request), ...given };
+  const values = readFields(kind.fields, body, { current, method: 'POST', problems });
+  await requireOwner(exchange, values, { problems, before: null });
+  const at = service.now();
+  const id = await service.database.transaction(async (transaction) => {
+    await requireFreeFolder(exchange, transaction, { folder: values.local_path, before: '' });
+    const made = await insertResource(transaction, kind.type, { values, at });
+    if (made === null) throw invalid({ __all__: [kind.nameTaken] });
+    const changes = await facts(transaction, kind, made);
+    await log(exchange, transaction, kind, {
+      operation: 'create',
+      id: made,
+      changes: { ...changes, id: made },
+    });
+    return made;
+  });
+  const made = await findResource(service.database, kind.type, id);
+  if (made === null) throw notFound();
+  reply.code(201).header('Location', `${kind.path}${id}/`);
+  return shown(exchange, kind, made);
+}
+
+/** PUT and PATCH. Throws 400 by field, 403, 404. */
+async function change(exchange: Exchange, kind: Kind, method: 'PUT' | 'PATCH'): Promise<unknown> {
+  const { service, request } = exchange;
+  const before = await changeable(exchange, kind);
+  const problems: Problems = {};
+  const body = jsonObject(request);
+  if (kind === HOST && (body['inventory'] ?? before.inventory) !== before.inventory) {
+    throw forbidden('Unable to change inventory on a host.');
   }
-  const row = await insertNamed(service.database, table, made);
-  if (row === null) throw invalid({ __all__: ['The organization has one of this name already.'] });
-  reply.code(201).header('Location', `${path}${row.id}/`);
-  const { id, ...rest } = row;
-  return { id, type, url: `${path}${id}/`, ...rest };
+  const current = writable(kind, before as unknown as Values, false);
+  // The controller keeps the organization of a PUT that does not name one.
+  const named = method === 'PUT' && 'organization' in current ? { organization: before.organization } : {};
+  const values = readFields(kind.fields, { ...named, ...body }, { current, method, problems });
+  await requireOwner(exchange, values, { problems, before });
+  await service.database.transaction(async (transaction) => {
+    const locked = await lockResource(transaction, kind.type, before.id);
+    if (locked === null) throw notFound();
+    if (!administersOrganization(exchange.caller.user, locked.organization)) throw forbidden();
+    await requireFreeFolder(exchange, transaction, {
+      folder: values.local_path,
+      before: locked.local_path ?? '',
+    });
+    const old = await facts(transaction, kind, before.id);
+    const at = service.now();
+    if (!(await updateResource(transaction, kind.type, { id: before.id, values, at }))) {
+      throw invalid({ __all__: [kind.nameTaken] });
+    }
+    const changes = changedValues(Object.keys(old), old, await facts(transaction, kind, before.id));
+    if (Object.keys(changes).length === 0) return;
+    await log(exchange, transaction, kind, { operation: 'update', id: before.id, changes });
+  });
+  return shown(exchange, kind, await seen(exchange, kind));
+}
+
+/** DELETE. The controller answers 202 for an inventory, which it deletes later. Throws 403, 404, 409. */
+async function remove(exchange: Exchange, kind: Kind): Promise<unknown> {
+  const { service, reply } = exchange;
+  const { id } = await changeable(exchange, kind);
+  await service.database.transaction(async (transaction) => {
+    const changes = await facts(transaction, kind, id);
+    if (kind.usedBy !== undefined) await requireUnused(transaction, kind.usedBy, id);
+    if (!(await deleteResource(transaction, kind.type, id))) throw notFound();
+    await log(exchange, transaction, kind, { operation: 'delete', changes: { ...changes, id } });
+  });
+  return kind === INVENTORY ? reply.code(202).send() : undefined;
+}
+
+/** Throws 409 while jobs run with a resource, as the controller does. */
+export async function requireUnused(
+  transaction: Queryable,
+  column: Parameters<typeof activeJobs>[1],
+  id: number,
+): Promise<void> {
+  const active = await activeJobs(transaction, column, id);
+  if (active.length === 0) return;
+  throw new RequestFailure(409, {
+    error: 'Resource is being used by running jobs.',
+    active_jobs: active,
+  });
+}
+
+async function changeable(exchange: Exchange, kind: Kind): Promise<ResourceRecord> {
+  const resource = await seen(exchange, kind);
+  if (!administersOrganization(exchange.caller.user, resource.organization)) throw forbidden();
+  return resource;
+}
+
+/** Checks what the new values say about the owner, and throws what is wrong with them. */
+async function requireOwner(
+  { service, caller }: Exchange,
+  { organization, inventory }: Values,
+  { problems, before }: { readonly problems: Problems; readonly before: ResourceRecord | null },
+): Promise<void> {
+  const { user } = caller;
+  const owners: (number | null)[] = [];
+  if (inventory !== undefined) {
+    const found = await findInventory(service.database, inventory ?? 0);
+    if (found === null) problems['inventory'] ??= [noSuchId(inventory ?? 0)];
+    else owners.push(found.organization_id);
+  }
+  if (organization !== undefined && organization !== before?.organization) {
+    owners.push(organization);
+    // Only superusers learn whether it exists. For others, a missing one is refused like a foreign one.
+    const isUnknown =
+      user.is_superuser &&
+      organization !== null &&
+      (await findOrganization(service.database, organization)) === null;
+    if (isUnknown) problems['organization'] ??= [noSuchId(organization)];
+    const isInUse = before?.local_path !== undefined && (await hasJobTemplates(service.database, before.id));
+    if (isInUse)
+      problems['organization'] ??= ['Organization cannot be changed when in use by job templates.'];
+  }
+  if (Object.keys(problems).length > 0) throw invalid(problems);
+  if (owners.some((owner) => !administersOrganization(user, owner))) throw forbidden();
+}
+
+/** Throws 400 unless the folder of a project exists, and no other project uses it. */
+async function requireFreeFolder(
+  { service }: Exchange,
+  transaction: Queryable,
+  { folder, before }: { readonly folder: string | undefined; readonly before: string },
+): Promise<void> {
+  if (folder === undefined || folder === before) return;
+  const used = await lockProjectFolders(transaction);
+  const folders = await projectFolders(service.jobs.projects);
+  if (folders.includes(folder) && !used.has(folder)) return;
+  throw invalid({
+    local_path: ['This path is already being used by another manual project, or does not exist.'],
+  });
+}
+
+/** What the activity stream records of a resource. */
+async function facts(transaction: Queryable, kind: Kind, id: number): Promise<Record<string, unknown>> {
+  const resource = await findResource(transaction, kind.type, id);
+  if (resource === null) throw notFound();
+  const { organization, organization_name, inventory, inventory_name } = resource;
+  const owners: Values = {
+    ...(kind !== HOST && {
+      organization: organization === null ? null : `${organization_name}-${organization}`,
+    }),
+    ...(kind === HOST && { inventory: `${inventory_name}-${inventory}` }),
+  } as unknown as Values;
+  return { ...writable(kind, resource as unknown as Values, true), ...owners };
+}
+
+function log(
+  exchange: Exchange,
+  transaction: Queryable,
+  { type }: Kind,
+  entry: {
+    readonly operation: 'create' | 'update' | 'delete';
+    readonly changes: Readonly<Record<string, unknown>>;
+    readonly id?: number;
+  },
+): Promise<void> {
+  const { id, ...more } = entry;
+  return logChange(exchange, transaction, {
+    ...more,
+    object1: type,
+    ...(id !== undefined && { resource: { type, id } }),
+  });
 }

@@ -1,9 +1,12 @@
 import type { FastifyInstance } from 'fastify';
+import { canSeeEverything } from '../access.ts';
 import { csrfToken } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { serveEndpoint, servePublic } from '../endpoint.ts';
+import { projectFolders } from '../playbooks/projects-folder.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { loginProviders } from '../sso/configuration.ts';
+import { projectFoldersInUse } from '../store/resources.ts';
 
 /** `/api/`, `/api/v2/`, `/api/v2/ping/`, `/api/v2/auth/`, `/api/v2/config/`, and the collections that are empty. */
 export function serveRoots(app: FastifyInstance, service: ServiceContext): void {
@@ -55,9 +58,16 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
   serveEndpoint(app, service, {
     path: '/api/v2/config/',
     name: 'Configuration',
-    description: 'Version and time zone of the service.',
+    description: 'Version and time zone of the service, and the folders that no project uses yet.',
     handlers: {
-      GET: () => Promise.resolve({ time_zone: 'UTC', version: service.version, eula: '' }),
+      GET: async ({ caller }) => ({
+        time_zone: 'UTC',
+        version: service.version,
+        eula: '',
+        // As at the controller: not for users who could not create a project either.
+        ...((canSeeEverything(caller.user) || caller.user.admin_of.length > 0) &&
+          (await freeFolders(service))),
+      }),
     },
   });
   for (const name of EMPTY) {
@@ -72,15 +82,17 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
 }
 
 /** Collections of the controller that the awx CLI asks for before every command on users, and that are empty here. */
-const EMPTY = ['teams', 'projects', 'workflow_job_templates', 'instance_groups'];
+const EMPTY = ['teams', 'workflow_job_templates', 'instance_groups'];
 
 const COLLECTIONS = [
   'ping',
   'config',
   'settings',
   'me',
+  'dashboard',
   'organizations',
   'users',
+  'projects',
   'credentials',
   'applications',
   'tokens',
@@ -92,6 +104,16 @@ const COLLECTIONS = [
   'activity_stream',
   ...EMPTY,
 ];
+
+/** The projects folder, and the folders in it that a new project can use. */
+async function freeFolders({ database, jobs }: ServiceContext): Promise<Record<string, unknown>> {
+  const used = await projectFoldersInUse(database);
+  const folders = await projectFolders(jobs.projects);
+  return {
+    project_base_dir: jobs.projects,
+    project_local_paths: folders.filter((folder) => !used.has(folder)),
+  };
+}
 
 /** The collections by name. The controller calls its inventories `inventory` here and nowhere else. */
 function addresses(): Record<string, string> {

@@ -16,7 +16,20 @@ export interface Activity {
   readonly applicationId?: number;
   readonly userId?: number;
   readonly organizationId?: number;
+  readonly resource?: { readonly type: LinkedResource; readonly id: number };
 }
+
+/** The kinds of resources that entries link to, with their tables and the columns of the links. */
+const RESOURCES = [
+  ['inventory', 'main_inventory', 'inventory_id'],
+  ['host', 'main_host', 'host_id'],
+  ['credential', 'main_credential', 'credential_id'],
+  ['project', 'service_project', 'project_id'],
+  ['job_template', 'service_job_template', 'jobtemplate_id'],
+] as const;
+
+/** The kind of a resource that an entry links to. */
+type LinkedResource = (typeof RESOURCES)[number][0];
 
 /** The tables that link an entry to its objects. */
 const LINKS = [
@@ -53,6 +66,14 @@ export async function insertActivity(transaction: Queryable, activity: Activity)
       id,
     ]);
   }
+  const { resource } = activity;
+  const link = RESOURCES.find(([type]) => type === resource?.type);
+  if (resource === undefined || link === undefined) return;
+  const [type, , column] = link;
+  await transaction.execute(
+    `INSERT INTO main_activitystream_${type} (activitystream_id, ${column}) VALUES ($1, $2)`,
+    [row.id, resource.id],
+  );
 }
 
 /** An entry as the API shows it. */
@@ -86,11 +107,19 @@ export interface ActivityRecord {
   readonly organization_id: number | null;
   readonly organization_name: string | null;
   readonly organization_description: string | null;
+  /** The inventory, host, credential, project or job template. */
+  readonly resource: {
+    readonly type: LinkedResource;
+    readonly id: number;
+    readonly name: string;
+    readonly description: string;
+  } | null;
 }
 
 /**
  * Rows `s` of main_activitystream with the actor `u` and their objects: the token `t` (of the
- * application `ta`), the application `a`, the user `b`, the organization `o`; at most one of each.
+ * application `ta`), the application `a`, the user `b`, the organization `o`, or a
+ * resource; at most one of each.
  */
 export const ACTIVITY_FROM = `main_activitystream s
   LEFT JOIN auth_user u ON u.id = s.actor_id
@@ -102,7 +131,16 @@ export const ACTIVITY_FROM = `main_activitystream s
   LEFT JOIN main_activitystream_user su ON su.activitystream_id = s.id
   LEFT JOIN auth_user b ON b.id = su.user_id
   LEFT JOIN main_activitystream_organization so ON so.activitystream_id = s.id
-  LEFT JOIN main_organization o ON o.id = so.organization_id`;
+  LEFT JOIN main_organization o ON o.id = so.organization_id${RESOURCES.map(
+    ([type, table, column]) => `
+  LEFT JOIN main_activitystream_${type} l_${type} ON l_${type}.activitystream_id = s.id
+  LEFT JOIN ${table} r_${type} ON r_${type}.id = l_${type}.${column}`,
+  ).join('')}`;
+
+/** The organization of an entry's resource, or null: an SQL expression over {@link ACTIVITY_FROM}. */
+export const RESOURCE_ORGANIZATION = `COALESCE(r_inventory.organization_id, r_credential.organization_id,
+  r_project.organization_id, r_job_template.organization_id,
+  (SELECT i.organization_id FROM main_inventory i WHERE i.id = r_host.inventory_id))`;
 
 /** The columns of an {@link ActivityRecord} over {@link ACTIVITY_FROM}. */
 export const ACTIVITY_COLUMNS = `
@@ -113,7 +151,11 @@ export const ACTIVITY_COLUMNS = `
   a.id AS application_id, a.name AS application_name, a.description AS application_description,
   b.id AS about_user_id, b.username AS about_username, b.first_name AS about_first_name,
   b.last_name AS about_last_name, o.id AS organization_id, o.name AS organization_name,
-  o.description AS organization_description`;
+  o.description AS organization_description,
+  CASE ${RESOURCES.map(
+    ([type]) => `WHEN r_${type}.id IS NOT NULL THEN json_build_object('type', '${type}', 'id', r_${type}.id,
+      'name', r_${type}.name, 'description', r_${type}.description)`,
+  ).join(' ')} END AS resource`;
 
 /** An entry by id, where a condition over {@link ACTIVITY_FROM} holds, or null; its parameters begin at `$2`. */
 export async function findActivity(

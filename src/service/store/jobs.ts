@@ -92,6 +92,15 @@ export async function cancelJob(
   return touched === 1;
 }
 
+/** Deletes a finished job with its output. Returns false if it has not finished. */
+export async function deleteJob(transaction: Queryable, id: number): Promise<boolean> {
+  const deleted = await transaction.execute(
+    "DELETE FROM service_job WHERE id = $1 AND status NOT IN ('pending', 'running')",
+    [id],
+  );
+  return deleted === 1;
+}
+
 /** The stored output of a job. */
 export async function readOutput(database: Queryable, id: number): Promise<string> {
   const rows = await database.query<{ content: string }>(
