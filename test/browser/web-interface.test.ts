@@ -70,6 +70,36 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.waitForURL(`${service.url}/api/login/?next=%2F`);
     }));
 
+  it('creates a token that works, shows its value once, and deletes it', () =>
+    open('/users/1/tokens', async (page) => {
+      await page.getByText('No tokens yet').waitFor();
+      await page.getByRole('link', { name: 'Create token' }).click();
+      await page.getByLabel('Scope').selectOption('write');
+      await page.getByLabel('Description').fill('<img src=x onerror=alert(1)>');
+      await page.getByRole('button', { name: 'Create token' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Token created' });
+      const token = await dialog.getByRole('textbox', { name: 'Token' }).inputValue();
+      expect(token).toMatch(/^\w{30}$/);
+      const use = () =>
+        fetch(`${service.url}/api/v2/me/`, { headers: { authorization: `Bearer ${token}` } }).then(
+          ({ status }) => status,
+        );
+      expect(await use()).toBe(200);
+      await dialog.getByRole('button', { name: 'Close' }).click();
+      await page.getByRole('row', { name: '<img src=x onerror=alert(1)>' }).waitFor();
+      await page.getByText('In the last day').waitFor();
+      const kept = await page.evaluate(() =>
+        [document.documentElement.outerHTML, location.href, ...Object.values(localStorage)].join(' '),
+      );
+      expect(kept).not.toContain(token);
+      await page.getByRole('checkbox', { name: 'Select row 0' }).check();
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('button', { name: 'Delete token' }).click();
+      await page.getByText('Deleted 1 token.').waitFor();
+      await page.getByText('No tokens yet').waitFor();
+      expect(await use()).toBe(401);
+    }));
+
   it.each([375, 1200])('has pages without barriers, that fit %d pixels', (width) =>
     open(
       '/',
@@ -79,6 +109,11 @@ describe.skipIf(chromium === null)('the web interface', () => {
           ['users', '/users'],
           ['user', '/users/1'],
           ['user-edit', '/users/1/edit'],
+          ['tokens', '/users/1/tokens'],
+          ['token-add', '/users/1/tokens/add'],
+          ['organization-members', '/organizations/1/users'],
+          ['applications', '/applications'],
+          ['application-add', '/applications/add'],
         ]) {
           await page.goto(`${service.url}${path}`);
           await page.getByRole('heading', { level: 1 }).waitFor();

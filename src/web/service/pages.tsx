@@ -17,14 +17,33 @@ function page<Name extends string>(
 }
 
 const users = () => import('./users.tsx');
+const user = () => import('./user.tsx');
+const organizations = () => import('./organizations.tsx');
+const applications = () => import('./applications.tsx');
 
 /** All pages. */
 export const PAGES: readonly PageRoute[] = [
   { path: '/', page: page(() => import('./dashboard.tsx'), 'Dashboard') },
   { path: '/users', page: page(users, 'Users') },
   { path: '/users/add', page: page(users, 'AddUser') },
-  { path: '/users/:id', page: page(() => import('./user.tsx'), 'UserDetails') },
+  { path: '/users/:id', page: page(user, 'UserDetails') },
+  { path: '/users/:id/organizations', page: page(user, 'UserOrganizations') },
+  { path: '/users/:id/tokens', page: page(user, 'UserTokens') },
+  { path: '/users/:id/tokens/add', page: page(user, 'CreateUserToken') },
   { path: '/users/:id/edit', page: page(users, 'EditUser') },
+  { path: '/organizations', page: page(organizations, 'Organizations') },
+  { path: '/organizations/add', page: page(organizations, 'AddOrganization') },
+  { path: '/organizations/:id', page: page(organizations, 'OrganizationDetails') },
+  { path: '/organizations/:id/edit', page: page(organizations, 'EditOrganization') },
+  { path: '/organizations/:id/users', page: page(organizations, 'OrganizationMembers') },
+  { path: '/organizations/:id/admins', page: page(organizations, 'OrganizationAdmins') },
+  { path: '/organizations/:id/applications', page: page(organizations, 'OrganizationApplications') },
+  { path: '/applications', page: page(applications, 'Applications') },
+  { path: '/applications/add', page: page(applications, 'AddApplication') },
+  { path: '/applications/:id', page: page(applications, 'ApplicationDetails') },
+  { path: '/applications/:id/edit', page: page(applications, 'EditApplication') },
+  { path: '/applications/:id/tokens', page: page(applications, 'ApplicationTokens') },
+  { path: '/applications/:id/tokens/add', page: page(applications, 'CreateApplicationToken') },
 ];
 
 /** An entry of the navigation. */
@@ -38,5 +57,12 @@ export interface NavigationEntry {
 /** The navigation: groups with their entries. */
 export const NAVIGATION: readonly (readonly [string | null, readonly NavigationEntry[]])[] = [
   [null, [{ path: '/', title: 'Dashboard' }]],
-  ['Access', [{ path: '/users', title: 'Users' }]],
+  [
+    'Access',
+    [
+      { path: '/organizations', title: 'Organizations' },
+      { path: '/users', title: 'Users' },
+      { path: '/applications', title: 'Applications' },
+    ],
+  ],
 ];

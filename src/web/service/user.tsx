@@ -1,18 +1,48 @@
 /** One user: what is known, organizations and tokens. */
 import { Flex, PageSection } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
-import { useNavigate, useParams } from 'react-router';
+import { Link, useNavigate, useParams } from 'react-router';
 import { DeleteButton } from '../shared/deletion.tsx';
 import { Facts, LinkedTabs, PageHeading } from '../shared/detail.tsx';
 import { ButtonLink } from '../shared/links.tsx';
-import { type User, useApi } from '../shared/queries.ts';
+import { ResourceList } from '../shared/list.tsx';
+import { type User, useApi, useMe } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
 import { Time } from '../shared/times.tsx';
+import { CreateToken, EXTERNAL_HINT, TokenList } from './tokens.tsx';
 import { Roles } from './users.tsx';
 
 /** The details of a user. */
 export function UserDetails(): ReactNode {
   return <UserPage>{(user) => <Details user={user} />}</UserPage>;
+}
+
+/** The organizations of a user. */
+export function UserOrganizations(): ReactNode {
+  return <UserPage>{(user) => <Organizations user={user} />}</UserPage>;
+}
+
+/** The tokens of a user. */
+export function UserTokens(): ReactNode {
+  return <UserPage>{(user) => <Tokens user={user} />}</UserPage>;
+}
+
+/** The form for a new token of the user who is logged in. */
+export function CreateUserToken(): ReactNode {
+  const me = useMe();
+  const { id } = useParams();
+  const back = `/users/${me.id}/tokens`;
+  if (id !== String(me.id)) return <PageHeading title="Tokens can be created for yourself only" />;
+  return (
+    <CreateToken
+      above={[
+        ['/users', 'Users'],
+        [`/users/${me.id}`, me.username],
+        [back, 'Tokens'],
+      ]}
+      back={back}
+    />
+  );
 }
 
 /** The heading and the tabs of a user around one of these. */
@@ -29,7 +59,14 @@ function UserPage({ children }: { readonly children: (user: User) => ReactNode }
             above={[['/users', 'Users']]}
             actions={<Actions user={user} />}
           />
-          <LinkedTabs label={`About ${user.username}`} tabs={[[path, 'Details']]} />
+          <LinkedTabs
+            label={`About ${user.username}`}
+            tabs={[
+              [path, 'Details'],
+              [`${path}/organizations`, 'Organizations'],
+              [`${path}/tokens`, 'Tokens'],
+            ]}
+          />
           <PageSection>{children(user)}</PageSection>
         </>
       )}
@@ -72,7 +109,53 @@ function Details({ user }: { readonly user: User }): ReactNode {
         ['Accounts at', user.auth?.map(({ provider, uid }) => `${provider}: ${uid}`).join(', ') || undefined],
         ['Created', <Time key="created" value={user.created} />],
         ['Last login', <Time key="login" value={user.last_login} />],
+        [
+          'Activity',
+          <Link key="activity" to={`/activity?actor=${user.id}`}>
+            What this user changed
+          </Link>,
+        ],
       ]}
+    />
+  );
+}
+
+interface NamedRow {
+  readonly id: number;
+  readonly name: string;
+  readonly description: string;
+}
+
+function Organizations({ user }: { readonly user: User }): ReactNode {
+  return (
+    <ResourceList<NamedRow>
+      name="organizations"
+      path={`/api/v2/users/${user.id}/organizations/`}
+      order="name"
+      columns={[
+        {
+          title: 'Name',
+          orderBy: 'name',
+          show: ({ id, name }) => <Link to={`/organizations/${id}`}>{name}</Link>,
+        },
+        { title: 'Description', show: ({ description }) => description },
+      ]}
+      filters={[{ name: 'name__icontains', label: 'Name' }]}
+      empty={`${user.username} is a member of no organization.`}
+    />
+  );
+}
+
+function Tokens({ user }: { readonly user: User }): ReactNode {
+  const me = useMe();
+  const isOwn = user.id === me.id;
+  return (
+    <TokenList
+      path={`/api/v2/users/${user.id}/tokens/`}
+      about="user"
+      {...(isOwn && { createAt: `/users/${user.id}/tokens/add` })}
+      {...(isOwn && me.external_account !== null && { why: EXTERNAL_HINT })}
+      {...(!isOwn && { why: `Only ${user.username} can create tokens here: users create their own.` })}
     />
   );
 }

@@ -60,6 +60,8 @@ interface ListProps<T> {
   readonly deletion?: Deletion<T>;
   /** Buttons at the end of a row. */
   readonly rowActions?: (row: T) => ReactNode;
+  /** Puts something around the table, such as what was read about its rows. */
+  readonly around?: (rows: readonly T[], table: ReactNode) => ReactNode;
   /** Reads again after this many milliseconds, while the page is shown. */
   readonly every?: number;
 }
@@ -110,7 +112,7 @@ interface RowsProps<T> extends ListProps<T> {
 
 /** The rows, or what is to be said instead. */
 function Rows<T extends { readonly id: number }>(props: RowsProps<T>): ReactNode {
-  const { name, read, address, empty } = props;
+  const { name, read, address, empty, around } = props;
   if (read.data === undefined) {
     if (!read.isError) return <Loading />;
     return (
@@ -120,7 +122,11 @@ function Rows<T extends { readonly id: number }>(props: RowsProps<T>): ReactNode
       </>
     );
   }
-  if (read.data.results.length > 0) return <RowTable {...props} rows={read.data.results} />;
+  const rows = read.data.results;
+  if (rows.length > 0) {
+    const table = <RowTable {...props} rows={rows} />;
+    return around === undefined ? table : around(rows, table);
+  }
   return (
     <Empty name={name} address={address}>
       {empty}
@@ -157,7 +163,11 @@ function RowTable<T extends { readonly id: number }>(
             />
           )}
           {columns.map(({ title, orderBy }, index) => (
-            <Th key={title} {...(orderBy && { sort: sortOf(orderBy, { index, ordered, address }) })}>
+            <Th
+              key={title}
+              modifier="nowrap"
+              {...(orderBy && { sort: sortOf(orderBy, { index, ordered, address }) })}
+            >
               {title}
             </Th>
           ))}

@@ -1,0 +1,360 @@
+/** Organizations: list, details, members, creation, change. */
+import { Button, Flex, Modal, ModalBody, ModalHeader, PageSection } from '@patternfly/react-core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { Link, useNavigate, useParams } from 'react-router';
+import { callApi } from '../shared/api.ts';
+import { DeleteButton, type Deletion } from '../shared/deletion.tsx';
+import { Facts, LinkedTabs, PageHeading } from '../shared/detail.tsx';
+import { ApiForm, type FormField } from '../shared/form.tsx';
+import { ButtonLink } from '../shared/links.tsx';
+import { ResourceList } from '../shared/list.tsx';
+import { useNotify } from '../shared/notices.tsx';
+import { type User, useApi, useMe } from '../shared/queries.ts';
+import { Loaded } from '../shared/states.tsx';
+import { Time } from '../shared/times.tsx';
+
+/** An organization as `/api/v2/organizations/` shows it. */
+interface Organization {
+  readonly id: number;
+  readonly name: string;
+  readonly description: string;
+  readonly max_hosts?: number;
+  readonly created: string;
+  readonly modified: string;
+  readonly summary_fields: {
+    readonly user_capabilities?: { readonly edit: boolean; readonly delete: boolean };
+  };
+}
+
+const DELETION: Deletion<Organization> = {
+  noun: 'organization',
+  path: ({ id }) => `/api/v2/organizations/${id}/`,
+  describe: ({ name }) => name,
+  consequence: 'Their applications are deleted with them, and the tokens of these applications are revoked.',
+  mayDelete: ({ summary_fields }) => summary_fields.user_capabilities?.delete === true,
+};
+
+/** The list of organizations. */
+export function Organizations(): ReactNode {
+  const me = useMe();
+  return (
+    <>
+      <PageHeading title="Organizations" />
+      <PageSection>
+        <ResourceList<Organization>
+          name="organizations"
+          path="/api/v2/organizations/"
+          order="name"
+          columns={[
+            {
+              title: 'Name',
+              orderBy: 'name',
+              show: ({ id, name }) => <Link to={`/organizations/${id}`}>{name}</Link>,
+            },
+            { title: 'Description', orderBy: 'description', show: ({ description }) => description },
+            { title: 'Last changed', orderBy: 'modified', show: ({ modified }) => <Time value={modified} /> },
+          ]}
+          filters={[
+            { name: 'name__icontains', label: 'Name' },
+            { name: 'description__icontains', label: 'Description' },
+          ]}
+          actions={me.is_superuser && <ButtonLink to="/organizations/add">Create organization</ButtonLink>}
+          deletion={DELETION}
+        />
+      </PageSection>
+    </>
+  );
+}
+
+const FIELDS: readonly FormField[] = [
+  { name: 'name', label: 'Name', required: true, maxLength: 512 },
+  { name: 'description', label: 'Description' },
+];
+
+/** The form for a new organization. */
+export function AddOrganization(): ReactNode {
+  const navigate = useNavigate();
+  const notify = useNotify();
+  return (
+    <>
+      <PageHeading title="Create organization" above={[['/organizations', 'Organizations']]} />
+      <PageSection>
+        <ApiForm
+          fields={FIELDS}
+          initial={{ name: '', description: '' }}
+          submitLabel="Create organization"
+          onCancel={() => void navigate('/organizations')}
+          send={async (values) => {
+            const { id } = await callApi<Organization>('/api/v2/organizations/', {
+              method: 'POST',
+              body: values,
+            });
+            notify(`Created the organization ${values['name']}.`);
+            await navigate(`/organizations/${id}`);
+          }}
+        />
+      </PageSection>
+    </>
+  );
+}
+
+/** The form for an organization that exists. */
+export function EditOrganization(): ReactNode {
+  const { id = '' } = useParams();
+  const query = useApi<Organization>(`/api/v2/organizations/${id}/`);
+  return (
+    <Loaded query={query}>
+      {(organization) => <EditForm key={organization.id} organization={organization} />}
+    </Loaded>
+  );
+}
+
+function EditForm({ organization }: { readonly organization: Organization }): ReactNode {
+  const navigate = useNavigate();
+  const notify = useNotify();
+  const { id, name, description } = organization;
+  const back = `/organizations/${id}`;
+  return (
+    <>
+      <PageHeading
+        title={`Edit ${name}`}
+        above={[
+          ['/organizations', 'Organizations'],
+          [back, name],
+        ]}
+      />
+      <PageSection>
+        <ApiForm
+          fields={FIELDS}
+          initial={{ name, description }}
+          submitLabel="Save"
+          onCancel={() => void navigate(back)}
+          send={async (values) => {
+            await callApi(`/api/v2/organizations/${id}/`, { method: 'PATCH', body: values });
+            notify(`Saved ${values['name']}.`);
+            await navigate(back);
+          }}
+        />
+      </PageSection>
+    </>
+  );
+}
+
+function OrganizationPage({
+  children,
+}: {
+  readonly children: (organization: Organization) => ReactNode;
+}): ReactNode {
+  const { id = '' } = useParams();
+  const query = useApi<Organization>(`/api/v2/organizations/${id}/`);
+  const path = `/organizations/${id}`;
+  return (
+    <Loaded query={query}>
+      {(organization) => (
+        <>
+          <PageHeading
+            title={organization.name}
+            above={[['/organizations', 'Organizations']]}
+            actions={<Actions organization={organization} />}
+          />
+          <LinkedTabs
+            label={`About ${organization.name}`}
+            tabs={[
+              [path, 'Details'],
+              [`${path}/users`, 'Members'],
+              [`${path}/admins`, 'Administrators'],
+              [`${path}/applications`, 'Applications'],
+            ]}
+          />
+          <PageSection>{children(organization)}</PageSection>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Actions({ organization }: { readonly organization: Organization }): ReactNode {
+  const navigate = useNavigate();
+  const { edit = false, delete: remove = false } = organization.summary_fields.user_capabilities ?? {};
+  return (
+    <Flex gap={{ default: 'gapSm' }}>
+      {edit && <ButtonLink to={`/organizations/${organization.id}/edit`}>Edit</ButtonLink>}
+      {remove && (
+        <DeleteButton
+          deletion={DELETION}
+          rows={[organization]}
+          onDone={() => void navigate('/organizations')}
+        />
+      )}
+    </Flex>
+  );
+}
+
+/** The details of an organization. */
+export function OrganizationDetails(): ReactNode {
+  return (
+    <OrganizationPage>
+      {({ name, description, max_hosts, created, modified }) => (
+        <Facts
+          facts={[
+            ['Name', name],
+            ['Description', description],
+            ['Maximum number of hosts', max_hosts === 0 ? 'No limit' : max_hosts],
+            ['Created', <Time key="created" value={created} />],
+            ['Last changed', <Time key="modified" value={modified} />],
+          ]}
+        />
+      )}
+    </OrganizationPage>
+  );
+}
+
+/** The members of an organization. */
+export function OrganizationMembers(): ReactNode {
+  return (
+    <OrganizationPage>
+      {(organization) => <People organization={organization} relation="users" />}
+    </OrganizationPage>
+  );
+}
+
+/** The administrators of an organization. */
+export function OrganizationAdmins(): ReactNode {
+  return (
+    <OrganizationPage>
+      {(organization) => <People organization={organization} relation="admins" />}
+    </OrganizationPage>
+  );
+}
+
+const NOUNS = { users: 'member', admins: 'administrator' } as const;
+
+function People({
+  organization,
+  relation,
+}: {
+  readonly organization: Organization;
+  readonly relation: keyof typeof NOUNS;
+}): ReactNode {
+  const path = `/api/v2/organizations/${organization.id}/${relation}/`;
+  const mayEdit = organization.summary_fields.user_capabilities?.edit === true;
+  const noun = NOUNS[relation];
+  return (
+    <ResourceList<User>
+      name={`${noun}s`}
+      path={path}
+      order="username"
+      columns={[
+        {
+          title: 'Username',
+          orderBy: 'username',
+          show: ({ id, username }) => <Link to={`/users/${id}`}>{username}</Link>,
+        },
+        { title: 'First name', orderBy: 'first_name', show: ({ first_name }) => first_name },
+        { title: 'Last name', orderBy: 'last_name', show: ({ last_name }) => last_name },
+      ]}
+      filters={[{ name: 'username__icontains', label: 'Username' }]}
+      actions={mayEdit && <AddPerson path={path} noun={noun} />}
+      {...(mayEdit && {
+        rowActions: (user: User) => <RemovePerson path={path} user={user} noun={noun} />,
+      })}
+    />
+  );
+}
+
+function AddPerson({ path, noun }: { readonly path: string; readonly noun: string }): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const notify = useNotify();
+  const title = `Add ${noun}`;
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>{title}</Button>
+      <Modal isOpen={isOpen} variant="small" onClose={() => setOpen(false)} aria-labelledby="add-title">
+        <ModalHeader title={title} labelId="add-title" />
+        <ModalBody>
+          <ApiForm
+            fields={[
+              {
+                name: 'id',
+                label: 'User',
+                kind: 'lookup',
+                collection: '/api/v2/users/',
+                shows: 'username',
+                required: true,
+              },
+            ]}
+            initial={{ id: '' }}
+            submitLabel={title}
+            onCancel={() => setOpen(false)}
+            send={async ({ id }) => {
+              await callApi(path, { method: 'POST', body: { id: Number(id) } });
+              notify(`Added a ${noun}.`);
+              setOpen(false);
+            }}
+          />
+        </ModalBody>
+      </Modal>
+    </>
+  );
+}
+
+function RemovePerson({
+  path,
+  user,
+  noun,
+}: {
+  readonly path: string;
+  readonly user: User;
+  readonly noun: string;
+}): ReactNode {
+  const queries = useQueryClient();
+  const notify = useNotify();
+  const [isBusy, setBusy] = useState(false);
+  const remove = async () => {
+    setBusy(true);
+    try {
+      await callApi(path, { method: 'POST', body: { id: user.id, disassociate: true } });
+      notify(`${user.username} is no longer ${noun === 'member' ? 'a member' : 'an administrator'}.`);
+    } catch (error) {
+      notify(`${user.username} was not removed: ${error instanceof Error ? error.message : error}`, 'danger');
+    }
+    setBusy(false);
+    await queries.invalidateQueries();
+  };
+  return (
+    <Button
+      variant="link"
+      isInline
+      isDisabled={isBusy}
+      aria-label={`Remove ${user.username}`}
+      onClick={() => void remove()}
+    >
+      Remove
+    </Button>
+  );
+}
+
+/** The applications of an organization. */
+export function OrganizationApplications(): ReactNode {
+  return (
+    <OrganizationPage>
+      {({ id }) => (
+        <ResourceList<Organization>
+          name="applications"
+          path={`/api/v2/organizations/${id}/applications/`}
+          order="name"
+          columns={[
+            {
+              title: 'Name',
+              orderBy: 'name',
+              show: (each) => <Link to={`/applications/${each.id}`}>{each.name}</Link>,
+            },
+            { title: 'Description', show: ({ description }) => description },
+          ]}
+          filters={[{ name: 'name__icontains', label: 'Name' }]}
+        />
+      )}
+    </OrganizationPage>
+  );
+}
