@@ -131,8 +131,10 @@ export interface InvestigationItem {
   readonly object: ObjectReference;
   /** The other object of a role or link: what the role is about, or what was linked. */
   readonly other: ObjectReference | null;
-  /** A granted or removed role: its field (`admin_role`), and its id where that is known. */
-  readonly role: { readonly id: number | null; readonly field: string } | null;
+  /** A granted or removed role: its field (`admin_role`) and its id, where they are known. */
+  readonly role: { readonly id: number | null; readonly field: string | null } | null;
+  /** The name of a link in the REST API (`credentials`, `notification_templates_success`); empty for anything else. */
+  readonly link: string;
   /** What was done, as a phrase: `created the schedule nightly (6)`. */
   readonly summary: string;
   /** Who did it; more than one if several users of the chain did. */

@@ -249,7 +249,7 @@ const apiRoot = z.object({
  * @throws TokenctlError `unsupported` if there is no such component, `target_misbehaved` if neither responds,
  * and as requests do.
  */
-async function recognizeApi(connection: Connection, component?: Component): Promise<Api> {
+export async function recognizeApi(connection: Connection, component?: Component): Promise<Api> {
   const what = 'the list of its APIs';
   const response = await connection.send({ method: 'GET', path: '/api/' });
   if (response.status === 404) throw notAControllerError(connection, what);

@@ -1,0 +1,71 @@
+import { boolean, custom, string } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { count, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
+
+/** Finds out what an intruder did and what remains of it. */
+export default class IncidentInvestigate extends TokenctlCommand {
+  static override summary = 'Find out what an intruder did and left behind';
+
+  static override description =
+    `Reads from the controller's activity stream what a user did in a period, and what users did whom that user made or \
+whose passwords it set. Compares it with what there is now, and lists: ways in that remain, ways to run code later, what \
+ran, what may have been read, and what is not known. Each item says whether it is still there, whether somebody else \
+changed it since, how large the risk is, and how to end it. Changes nothing.
+
+The activity stream names users, not tokens: with --token and --application, everything that their owners did is included.
+
+With --json, prints what docs/schemas/incident-investigate.json describes.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> --user alice --since 2026-11-20T08:00:00Z',
+    '<%= config.bin %> <%= command.id %> --token 4711 --out stolen-token.json',
+    '<%= config.bin %> <%= command.id %> --incident inc-1a2b3c4d --since 7d --all',
+  ];
+
+  static override flags = {
+    user: string({
+      summary: 'Investigate this user; it may be deleted.',
+      helpValue: 'NAME',
+      exclusive: ['token', 'application'],
+    }),
+    token: count({
+      summary: 'Investigate the owner of this access token, from its creation; it may be deleted.',
+      helpValue: 'NUMBER',
+      exclusive: ['application'],
+    }),
+    application: string({
+      summary: 'Investigate the users who have tokens of this application.',
+      helpValue: 'NAME',
+    }),
+    incident: string({
+      summary: 'The incident that it belongs to, by id; selects its user or application.',
+      helpValue: 'ID',
+    }),
+    since: moment({
+      summary:
+        'Start at this date, or this long ago (7d). Default: 30 days ago, or the creation of the token or application.',
+    }),
+    until: moment({ summary: 'End at this date, or this long ago. Default: now.' }),
+    out: string({
+      summary: 'Save the investigation to this new file of mode 0600, for incident clean --from.',
+      helpValue: 'FILE',
+    }),
+    all: boolean({ summary: 'Also list what is gone or undone, and changes that are no risk.' }),
+  };
+
+  async run(): Promise<Result> {
+    const { flags } = await this.input(IncidentInvestigate);
+    const { investigateFlow } = await import('../../src/cli/investigation/investigate-flow.ts');
+    const runtime = await this.runtime(flags);
+    const now = runtime.clock.now();
+    const { user, token, application, incident, since, until, out, all = false } = flags;
+    return await investigateFlow({
+      ...{ runtime, user, token, application, incident, out, all },
+      since: since && instantOf(since, now),
+      until: until && instantOf(until, now),
+    });
+  }
+}

@@ -1,0 +1,73 @@
+import { openEvidence } from '../../app/open-evidence.ts';
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
+import { investigate } from '../../operations/investigation/investigate.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { writeInvestigationFile } from './investigation-file.ts';
+import { investigationText } from './investigation-text.ts';
+
+/** What to investigate. */
+export interface InvestigateRequest {
+  readonly runtime: Runtime;
+  readonly user: string | undefined;
+  readonly token: number | undefined;
+  readonly application: string | undefined;
+  readonly incident: string | undefined;
+  readonly since: Date | undefined;
+  readonly until: Date | undefined;
+  readonly out: string | undefined;
+  readonly all: boolean;
+}
+
+/**
+ * Investigates, saves the result if asked to, and shows it.
+ *
+ * @throws TokenctlError `usage`, `not_found`, and the errors of the operation.
+ */
+export async function investigateFlow(request: InvestigateRequest): Promise<Report> {
+  const { runtime, out, all } = request;
+  const description = await runtime.description();
+  const subject = await subjectOf(request);
+  const evidence = await openEvidence(runtime);
+  try {
+    const investigation = await investigate({
+      ...{ evidence, description, clock: runtime.clock, ...subject },
+      target: await runtime.target(),
+      since: request.since,
+      until: request.until,
+    });
+    if (out !== undefined) writeInvestigationFile(out, investigation);
+    return report({
+      json: investigation,
+      text: () => investigationText(investigation, { all }) + (out === undefined ? '' : `Saved to ${out}.\n`),
+    });
+  } finally {
+    await evidence.close();
+  }
+}
+
+/** Whose deeds: as the flags say, or the one user or application of the incident. */
+async function subjectOf(request: InvestigateRequest): Promise<{
+  readonly user?: string | undefined;
+  readonly token?: number | undefined;
+  readonly application?: string | undefined;
+  readonly incident: string | null;
+}> {
+  const { runtime, user, token, application } = request;
+  const given = { user, token, application };
+  if (request.incident === undefined) return { ...given, incident: null };
+  const histories = (await readIncidentHistories(await runtime.auditLog())).ofController(
+    await runtime.description(),
+  );
+  const { incident } = requireIncident(histories, request.incident);
+  if (Object.values(given).some((each) => each !== undefined)) return { ...given, incident: incident.id };
+  const { scope } = incident;
+  const [name, ...others] = scope.kind === 'users' || scope.kind === 'applications' ? scope.names : [];
+  if (name !== undefined && others.length === 0) {
+    return { ...(scope.kind === 'users' ? { user: name } : { application: name }), incident: incident.id };
+  }
+  throw new TokenctlError('usage', `${incident.id} is not about one user or application`, {
+    hint: 'Add --user NAME, --token NUMBER or --application NAME.',
+  });
+}

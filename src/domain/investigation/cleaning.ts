@@ -1,0 +1,152 @@
+import { shellWord } from '../remedies.ts';
+import type { FieldChange, InvestigationItem, ItemRemedy } from './investigation.ts';
+import { linkPath, objectPath } from './kinds.ts';
+import { isReference, referenceId } from './recorded-values.ts';
+
+/** What ends an item: one request to the controller. */
+export type CleaningAct =
+  | { readonly act: 'delete'; readonly path: string; readonly undoable: false }
+  | {
+      readonly act: 'restore';
+      readonly path: string;
+      /** Each with the entry of the activity stream that has the value before. */
+      readonly fields: readonly { readonly field: string; readonly entry: number }[];
+      /** The path that gives a template a new webhook key; null if its webhook was not changed. */
+      readonly newWebhookKey: string | null;
+      readonly undoable: true;
+    }
+  | {
+      /** Removes a role from its holder, or one object from another. */
+      readonly act: 'disassociate';
+      readonly path: string;
+      readonly id: number;
+      readonly undoable: true;
+    }
+  | { readonly act: 'cancel'; readonly path: string; readonly undoable: false };
+
+/** What to do about an item: an act, or why none is possible. */
+export type Cleaning = CleaningAct | { readonly act: 'manual'; readonly why: string };
+
+/** Kinds that are deleted when the actor made them; anything else that was made is left to a person. */
+const DELETABLE: ReadonlySet<string> = new Set([
+  ...['o_auth2_access_token', 'o_auth2_application', 'user', 'team', 'schedule', 'credential'],
+  ...['job_template', 'workflow_job_template', 'workflow_job_template_node', 'notification_template'],
+  ...[
+    'inventory_source',
+    'inventory',
+    'host',
+    'group',
+    'execution_environment',
+    'project',
+    'credential_type',
+  ],
+]);
+
+/** What ends an item that remains; null for one that does not. Only states what is possible: whether to do it is the plan's. */
+export function cleaningOf(item: InvestigationItem): Cleaning | null {
+  const { object, act, state, role, other } = item;
+  if (state !== 'there' && state !== 'running') return null;
+  const path = object.id === null ? null : objectPath(object.kind, object.id);
+  if (role !== null) return roleCleaning(item);
+  if (other !== null) {
+    const list = object.id === null ? null : linkPath(item.link, { kind: object.kind, id: object.id });
+    if (list === null || other.id === null) return manual('The API has no list of these links.');
+    return { act: 'disassociate', path: list, id: other.id, undoable: true };
+  }
+  if (object.kind === 'setting') return settingCleaning(item);
+  if (path === null) return manual('The API has no such object.');
+  if (act === 'launched') return { act: 'cancel', path: `${path}cancel/`, undoable: false };
+  if (act === 'made') {
+    return DELETABLE.has(object.kind)
+      ? { act: 'delete', path, undoable: false }
+      : manual('Delete it by hand, once nothing needs it.');
+  }
+  return restoring(item, path);
+}
+
+function roleCleaning({ role, object }: InvestigationItem): Cleaning {
+  const holders = object.kind === 'user' ? 'users' : object.kind === 'team' ? 'teams' : null;
+  if (role?.id == null || holders === null || object.id === null)
+    return manual('The entry does not name the role.');
+  return { act: 'disassociate', path: `/api/v2/roles/${role.id}/${holders}/`, id: object.id, undoable: true };
+}
+
+function settingCleaning(item: InvestigationItem): Cleaning {
+  const [change] = item.changes;
+  if (change === undefined) return manual('The entry does not have the value.');
+  if (!('before' in change)) {
+    return manual(
+      change.hidden
+        ? 'Its value is secret: the activity stream does not have the value before.'
+        : 'It had its default before, which the activity stream does not have.',
+    );
+  }
+  return restoring(item, '/api/v2/settings/all/');
+}
+
+/** The fields whose value before is known, and that nobody is known to have changed since. */
+function restoring({ changes, object }: InvestigationItem, path: string): Cleaning {
+  const isLeft = ({ state }: FieldChange) => state === 'as_left' || state === 'unknown';
+  const fields = changes.filter((change) => isLeft(change) && 'before' in change);
+  const webhook = changes.some((change) => change.field.startsWith('webhook_') && isLeft(change));
+  if (fields.length === 0) {
+    return object.kind === 'user' && changes.some(({ field }) => field === 'password')
+      ? manual('Set a new password: the one before is not known.')
+      : manual('The values before are secret, or not recorded: set new ones.');
+  }
+  return {
+    act: 'restore',
+    path,
+    fields: fields.map(({ field, entry }) => ({ field, entry })),
+    newWebhookKey: webhook ? `${path}webhook_key/` : null,
+    undoable: true,
+  };
+}
+
+function manual(why: string): Cleaning {
+  return { act: 'manual', why };
+}
+
+/** A recorded value as the API takes it: references are recorded as `name-id`. */
+export function asWritten(field: string, recorded: unknown): unknown {
+  if (isReference(field)) return referenceId(recorded);
+  return recorded;
+}
+
+/** How to deal with an item by hand: a command of tokenctl where there is one, otherwise the exact request. */
+export function remedyOf(item: InvestigationItem, context: string): ItemRemedy | null {
+  const { object } = item;
+  const cleaning = cleaningOf(item);
+  if (cleaning === null) return null;
+  if (object.kind === 'o_auth2_access_token' && object.id !== null && item.act === 'made') {
+    const text = `tokenctl tokens revoke --context ${shellWord(context)} --id ${object.id}`;
+    return { kind: 'command', text };
+  }
+  switch (cleaning.act) {
+    case 'manual':
+      return { kind: 'manual', text: cleaning.why };
+    case 'delete':
+      return { kind: 'call', text: `DELETE ${cleaning.path}` };
+    case 'cancel':
+      return { kind: 'call', text: `POST ${cleaning.path}` };
+    case 'disassociate':
+      return {
+        kind: 'call',
+        text: `POST ${cleaning.path} ${JSON.stringify({ id: cleaning.id, disassociate: true })}`,
+      };
+    case 'restore':
+      return restoreRemedy(item, cleaning);
+  }
+}
+
+function restoreRemedy(
+  { changes }: InvestigationItem,
+  { path, fields, newWebhookKey }: Extract<CleaningAct, { act: 'restore' }>,
+): ItemRemedy {
+  const printable = fields.flatMap(({ field }) => {
+    const change = changes.find((each) => each.field === field);
+    return change === undefined ? [] : [[field, asWritten(field, change.before)] as const];
+  });
+  const call = `PATCH ${path} ${JSON.stringify(Object.fromEntries(printable))}`;
+  return { kind: 'call', text: newWebhookKey === null ? call : `${call}, then POST ${newWebhookKey}` };
+}

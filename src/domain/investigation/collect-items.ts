@@ -1,0 +1,284 @@
+import { changeOf, type Deed, isSameActor } from './deed.ts';
+import type { Actor, InvestigationItem, ItemGroup, ObjectReference } from './investigation.ts';
+import { isCodeField, isJobKind, kindOf, nounOf } from './kinds.ts';
+
+/** The most entries that one item names. */
+const MAX_ENTRIES = 100;
+
+/** What was recorded of one field: raw values, which may be secrets. */
+export interface RecordedChange {
+  readonly field: string;
+  /** Undefined for a field of an object that was created: there was none before. */
+  readonly before: unknown;
+  readonly after: unknown;
+  /** The first entry that changed it, which has the value before. */
+  readonly entry: number;
+  /** The last one. */
+  readonly lastEntry: number;
+}
+
+/** An item before the controller was asked what became of it. */
+export interface ItemDraft {
+  readonly id: string;
+  readonly group: ItemGroup;
+  readonly act: InvestigationItem['act'];
+  readonly object: ObjectReference;
+  readonly other: ObjectReference | null;
+  readonly role: { readonly id: number | null; readonly field: string | null } | null;
+  readonly link: string;
+  readonly by: readonly Actor[];
+  readonly first: Date;
+  readonly last: Date;
+  readonly entries: readonly number[];
+  readonly entryCount: number;
+  readonly lastEntry: number;
+  /** By field. */
+  readonly changes: ReadonlyMap<string, RecordedChange>;
+}
+
+/**
+ * Collects entries into items: all that was done to one object, one role or one link is one item. Keeps no entry, only what
+ * the items need, and at most as many items as it is told.
+ */
+export class ItemCollector {
+  readonly #items = new Map<string, Building>();
+  /** The names of settings, by the id of their row: the entry of a deleted one has only the id. */
+  readonly #settings = new Map<number, string>();
+  readonly #max: number;
+  #isFull = false;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Whether entries about further objects were left out. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  /**
+   * Adds an entry of an actor.
+   *
+   * @returns The id of its item; null if it was left out.
+   */
+  add(deed: Deed, actor: Actor): string | null {
+    const object = this.#named(deed);
+    const id = itemId(deed, object);
+    let item = this.#items.get(id);
+    if (item === undefined) {
+      if (this.#items.size >= this.#max) {
+        this.#isFull = true;
+        return null;
+      }
+      item = new Building(id, deed, object);
+      this.#items.set(id, item);
+    }
+    item.add(deed, actor, object);
+    return id;
+  }
+
+  /** The items, each as far as it is known from the entries. */
+  drafts(): ItemDraft[] {
+    return [...this.#items.values()].map((item) => item.draft());
+  }
+
+  #named({ object }: Deed): ObjectReference {
+    if (object.kind !== 'setting' || object.id === null) return object;
+    if (object.name !== null) this.#settings.set(object.id, object.name);
+    return { ...object, name: object.name ?? this.#settings.get(object.id) ?? null };
+  }
+}
+
+/** What names an item: the same for every entry about it. */
+function itemId({ id, operation, other, role, link }: Deed, object: ObjectReference): string {
+  const self = object.kind === 'setting' && object.name !== null ? object.name : (object.id ?? `entry-${id}`);
+  if (operation !== 'associate' && operation !== 'disassociate') return `${object.kind}:${self}`;
+  if (role !== null)
+    return `role:${role.id ?? `${other?.kind}:${other?.id}:${role.field}`}:${object.kind}:${self}`;
+  return `link:${link}:${object.kind}:${self}:${other?.kind}:${other?.id}`;
+}
+
+class Building {
+  readonly #id: string;
+  readonly #deed: Deed;
+  #object: ObjectReference;
+  #other: ObjectReference | null;
+  readonly #by: Actor[] = [];
+  readonly #entries: number[] = [];
+  #entryCount = 0;
+  #first: Date;
+  #last: Date;
+  #lastEntry = 0;
+  #made = false;
+  #deleted = false;
+  #lastOperation: Deed['operation'];
+  readonly #changes = new Map<string, RecordedChange>();
+
+  constructor(id: string, deed: Deed, object: ObjectReference) {
+    this.#id = id;
+    this.#deed = deed;
+    this.#object = object;
+    this.#other = deed.other;
+    this.#first = deed.at;
+    this.#last = deed.at;
+    this.#lastOperation = deed.operation;
+  }
+
+  add(deed: Deed, actor: Actor, object: ObjectReference): void {
+    this.#entryCount += 1;
+    if (this.#entries.length < MAX_ENTRIES) this.#entries.push(deed.id);
+    if (!this.#by.some((each) => isSameActor(each, actor))) this.#by.push(actor);
+    if (deed.at < this.#first) this.#first = deed.at;
+    if (deed.at >= this.#last) this.#last = deed.at;
+    if (deed.id > this.#lastEntry) {
+      this.#lastEntry = deed.id;
+      this.#lastOperation = deed.operation;
+    }
+    this.#object = {
+      kind: object.kind,
+      id: object.id ?? this.#object.id,
+      name: object.name ?? this.#object.name,
+    };
+    this.#other = deed.other ?? this.#other;
+    if (deed.operation === 'create') this.#made = true;
+    if (deed.operation === 'delete') this.#deleted = true;
+    this.#addChanges(deed);
+  }
+
+  #addChanges({ id, operation, changes }: Deed): void {
+    const isSetting = this.#object.kind === 'setting';
+    if (operation === 'associate' || operation === 'disassociate' || (operation === 'delete' && !isSetting))
+      return;
+    for (const [name, value] of Object.entries(changes)) {
+      const change = recordedValues(operation, value);
+      if (name === 'id' || change === null) continue;
+      // A setting has one value, which is as secret as the setting's name says.
+      const field = isSetting && name === 'value' ? (this.#object.name ?? name) : name;
+      this.#changes.set(field, merged(this.#changes.get(field), { field, id, change }));
+    }
+  }
+
+  draft(): ItemDraft {
+    const { role, link } = this.#deed;
+    const act = this.#act();
+    return {
+      id: this.#id,
+      group: groupOf({ object: this.#object, other: this.#other, role, link, act, changes: this.#changes }),
+      act,
+      object: this.#object,
+      other: this.#other,
+      role,
+      link,
+      by: this.#by,
+      first: this.#first,
+      last: this.#last,
+      entries: this.#entries,
+      entryCount: this.#entryCount,
+      lastEntry: this.#lastEntry,
+      changes: this.#changes,
+    };
+  }
+
+  #act(): InvestigationItem['act'] {
+    const last = this.#lastOperation;
+    if (last === 'disassociate') return 'removed';
+    if (last === 'associate') return this.#deed.role === null ? 'linked' : 'granted';
+    // A row of a setting is made when it is first set, and deleted when it is reset.
+    if (this.#object.kind === 'setting') return 'changed';
+    if (this.#deleted) return 'deleted';
+    if (!this.#made) return 'changed';
+    return isJobKind(this.#object.kind) ? 'launched' : 'made';
+  }
+}
+
+/** The values before and after by one field of an entry. A deleted setting has its default again, which is written as null. */
+function recordedValues(
+  operation: Deed['operation'],
+  value: unknown,
+): readonly [before: unknown, after: unknown] | null {
+  if (operation === 'update') return changeOf(value);
+  return operation === 'create' ? [undefined, value] : [value, null];
+}
+
+/** Entries of several actors are not added in order: the first one has the value before, the last one the value after. */
+function merged(
+  known: RecordedChange | undefined,
+  {
+    field,
+    id,
+    change,
+  }: { readonly field: string; readonly id: number; readonly change: readonly [unknown, unknown] },
+): RecordedChange {
+  const isFirst = known === undefined || id < known.entry;
+  const isLast = known === undefined || id > known.lastEntry;
+  return {
+    field,
+    before: isFirst ? change[0] : known.before,
+    after: isLast ? change[1] : known.after,
+    entry: isFirst ? id : known.entry,
+    lastEntry: isLast ? id : known.lastEntry,
+  };
+}
+
+/** Links between these kinds decide what code runs, where, or with which credentials. */
+const CODE_LINKS: ReadonlySet<string> = new Set([
+  ...['credential', 'instance_group', 'notification_template', 'inventory', 'host', 'group'],
+  ...['workflow_job_template_node', 'execution_environment'],
+]);
+
+function groupOf(
+  item: Pick<ItemDraft, 'object' | 'other' | 'role' | 'link' | 'act'> & {
+    readonly changes: ItemDraft['changes'];
+  },
+): ItemGroup {
+  const { object, other, role, act, changes } = item;
+  if (act === 'deleted' || act === 'removed') return 'other';
+  if (role !== null) return 'ways_in';
+  if (other !== null)
+    return CODE_LINKS.has(other.kind) || CODE_LINKS.has(object.kind) ? 'code_later' : 'other';
+  const known = kindOf(object.kind)?.group ?? 'other';
+  if (act !== 'changed' || known !== 'code_later') return known;
+  // A new description runs nothing.
+  return kindOf(object.kind)?.code === undefined ||
+    [...changes.keys()].some((field) => isCodeField(object.kind, field))
+    ? known
+    : 'other';
+}
+
+const VERBS: Readonly<Record<InvestigationItem['act'], string>> = {
+  made: 'created',
+  changed: 'changed',
+  granted: 'granted',
+  linked: 'linked',
+  removed: 'removed',
+  deleted: 'deleted',
+  launched: 'launched',
+};
+
+/** An object in a sentence: `job template Demo (7)`. */
+export function objectText({ kind, id, name }: ObjectReference): string {
+  const number = kind === 'setting' || id === null ? '' : `(${id})`;
+  if (name === null && kind === 'setting') return 'setting (its name is not recorded)';
+  if (name === null && id === null) return `${nounOf(kind)} (deleted since)`;
+  return [nounOf(kind), name, number].filter((part) => part !== null && part !== '').join(' ');
+}
+
+/** What was done, as a phrase. */
+export function summaryOf({ act, object, other, role, link }: ItemDraft): string {
+  const subject = objectText(object);
+  const about = other === null ? '' : objectText(other);
+  if (role !== null) {
+    const name = role.field === null ? `a role (${role.id ?? 'unknown'})` : role.field;
+    const on = about === '' ? 'of the system' : `on ${about}`;
+    return act === 'removed'
+      ? `removed ${name} ${on} from ${subject}`
+      : `granted ${name} ${on} to ${subject}`;
+  }
+  if (other !== null) {
+    const how = link === '' ? '' : ` (${link})`;
+    return act === 'removed'
+      ? `removed ${about} from ${subject}${how}`
+      : `added ${about} to ${subject}${how}`;
+  }
+  return `${VERBS[act]} the ${subject}`;
+}

@@ -1,0 +1,165 @@
+import type { ItemGroup } from './investigation.ts';
+
+/** What is known of one kind of object of a controller 24.6.1. */
+interface Kind {
+  /** The noun in sentences. */
+  readonly noun: string;
+  readonly group: ItemGroup;
+  /** The list in the REST API, below `/api/v2/`. */
+  readonly path: string;
+  /** The fields that make it run other code, on other hosts or with other rights, where there are such. */
+  readonly code?: readonly string[];
+}
+
+const TEMPLATE_FIELDS = [
+  ...['playbook', 'project', 'inventory', 'job_type', 'extra_vars', 'limit', 'scm_branch', 'job_tags'],
+  ...[
+    'skip_tags',
+    'start_at_task',
+    'become_enabled',
+    'execution_environment',
+    'survey_spec',
+    'survey_enabled',
+  ],
+  ...['webhook_service', 'webhook_credential', 'host_config_key', 'instance_group', 'credential'],
+  ...[
+    'ask_variables_on_launch',
+    'ask_credential_on_launch',
+    'ask_inventory_on_launch',
+    'ask_limit_on_launch',
+  ],
+  ...['ask_scm_branch_on_launch', 'ask_execution_environment_on_launch', 'ask_instance_groups_on_launch'],
+] as const;
+
+const KINDS = {
+  o_auth2_access_token: { noun: 'access token', group: 'ways_in', path: 'tokens' },
+  o_auth2_application: { noun: 'application', group: 'ways_in', path: 'applications' },
+  user: { noun: 'user', group: 'ways_in', path: 'users' },
+  setting: { noun: 'setting', group: 'ways_in', path: 'settings' },
+  credential: { noun: 'credential', group: 'ways_in', path: 'credentials' },
+  credential_type: { noun: 'credential type', group: 'code_later', path: 'credential_types' },
+  organization: { noun: 'organization', group: 'other', path: 'organizations' },
+  team: { noun: 'team', group: 'ways_in', path: 'teams' },
+  schedule: {
+    ...{ noun: 'schedule', group: 'code_later', path: 'schedules' },
+    code: ['rrule', 'enabled', 'extra_data', 'unified_job_template', 'inventory', 'limit', 'scm_branch'],
+  },
+  job_template: { noun: 'job template', group: 'code_later', path: 'job_templates', code: TEMPLATE_FIELDS },
+  workflow_job_template: {
+    ...{ noun: 'workflow template', group: 'code_later', path: 'workflow_job_templates' },
+    code: TEMPLATE_FIELDS,
+  },
+  workflow_job_template_node: {
+    ...{ noun: 'workflow node', group: 'code_later', path: 'workflow_job_template_nodes' },
+    code: ['unified_job_template', 'extra_data', 'inventory', 'limit', 'scm_branch', 'execution_environment'],
+  },
+  workflow_approval_template: {
+    ...{ noun: 'workflow approval template', group: 'code_later', path: 'workflow_approval_templates' },
+  },
+  notification_template: {
+    ...{ noun: 'notification template', group: 'code_later', path: 'notification_templates' },
+    code: ['notification_configuration', 'notification_type', 'messages'],
+  },
+  inventory_source: {
+    ...{ noun: 'inventory source', group: 'code_later', path: 'inventory_sources' },
+    code: ['source', 'source_path', 'source_vars', 'source_project', 'credential', 'execution_environment'],
+  },
+  inventory: {
+    ...{ noun: 'inventory', group: 'code_later', path: 'inventories' },
+    code: ['variables', 'kind', 'host_filter'],
+  },
+  host: {
+    ...{ noun: 'host', group: 'code_later', path: 'hosts' },
+    code: ['variables', 'name', 'enabled', 'inventory'],
+  },
+  group: { noun: 'group', group: 'code_later', path: 'groups', code: ['variables', 'name'] },
+  execution_environment: {
+    ...{ noun: 'execution environment', group: 'code_later', path: 'execution_environments' },
+    code: ['image', 'credential', 'pull'],
+  },
+  project: {
+    ...{ noun: 'project', group: 'code_later', path: 'projects' },
+    code: [
+      'scm_url',
+      'scm_branch',
+      'scm_type',
+      'scm_refspec',
+      'credential',
+      'local_path',
+      'default_environment',
+    ],
+  },
+  instance_group: {
+    ...{ noun: 'instance group', group: 'code_later', path: 'instance_groups' },
+    code: ['pod_spec_override', 'credential', 'is_container_group'],
+  },
+  instance: { noun: 'instance', group: 'code_later', path: 'instances' },
+  receptor_address: { noun: 'receptor address', group: 'other', path: 'receptor_addresses' },
+  job: { noun: 'job', group: 'ran', path: 'jobs' },
+  ad_hoc_command: { noun: 'ad hoc command', group: 'ran', path: 'ad_hoc_commands' },
+  workflow_job: { noun: 'workflow job', group: 'ran', path: 'workflow_jobs' },
+  project_update: { noun: 'project update', group: 'ran', path: 'project_updates' },
+  inventory_update: { noun: 'inventory update', group: 'ran', path: 'inventory_updates' },
+  system_job: { noun: 'management job', group: 'ran', path: 'system_jobs' },
+  workflow_approval: { noun: 'workflow approval', group: 'other', path: 'workflow_approvals' },
+  label: { noun: 'label', group: 'other', path: 'labels' },
+  notification: { noun: 'notification', group: 'other', path: 'notifications' },
+} as const satisfies Readonly<Record<string, Kind>>;
+
+/** A kind of object that an entry of the activity stream can be about. */
+export type KnownKind = keyof typeof KINDS;
+
+/** What is known of a kind; undefined for one of a later version. */
+export function kindOf(kind: string): Kind | undefined {
+  return isKnownKind(kind) ? KINDS[kind] : undefined;
+}
+
+/** Whether this version of tokenctl knows a kind. */
+export function isKnownKind(kind: string): kind is KnownKind {
+  return Object.hasOwn(KINDS, kind);
+}
+
+/** The kinds that run and end. */
+export function isJobKind(kind: string): boolean {
+  return kindOf(kind)?.group === 'ran';
+}
+
+/** The noun of a kind in sentences: that of the controller for a kind that is not known. */
+export function nounOf(kind: string): string {
+  return kindOf(kind)?.noun ?? kind.replaceAll('_', ' ');
+}
+
+/** Whether a field of a kind decides what code runs, where and with which rights. */
+export function isCodeField(kind: string, field: string): boolean {
+  return kindOf(kind)?.code?.includes(field) ?? false;
+}
+
+/** The path of an object in the REST API of a controller; null where it has none. */
+export function objectPath(kind: string, id: number): string | null {
+  const known = kindOf(kind);
+  return known === undefined || kind === 'setting' ? null : `/api/v2/${known.path}/${id}/`;
+}
+
+/** The links that the REST API lists below an object, by their names there. */
+const LINKS: ReadonlySet<string> = new Set([
+  ...['credentials', 'instance_groups', 'input_inventories', 'hosts', 'children', 'labels'],
+  ...['notification_templates_started', 'notification_templates_success', 'notification_templates_error'],
+  ...['notification_templates_approvals', 'success_nodes', 'failure_nodes', 'always_nodes'],
+]);
+
+/** The name of a link in the REST API, from the relationship that an entry records. */
+export function linkName(relationship: string): string {
+  const last = relationship.split('.').at(-1) ?? '';
+  if (/InstanceGroupMembership$/.test(last)) return 'instance_groups';
+  if (last === 'InventoryConstructedInventoryMembership') return 'input_inventories';
+  return /_(.+)$/.exec(last)?.[1] ?? last;
+}
+
+/** The list of the REST API with the objects that are linked to one; null where there is none. */
+export function linkPath(
+  link: string,
+  { kind, id }: { readonly kind: string; readonly id: number },
+): string | null {
+  const path = objectPath(kind, id);
+  return path === null || !LINKS.has(link) ? null : `${path}${link}/`;
+}

@@ -1,0 +1,136 @@
+import { isDeepStrictEqual } from 'node:util';
+
+/** What stands for a secret within a value. */
+const HIDDEN = '[hidden]';
+/** The longest text of a value that is kept, in characters. */
+const MAX_TEXT = 400;
+/** How deep a value is read. */
+const MAX_DEPTH = 8;
+
+/** Names of fields, settings and variables whose values may be secrets. */
+const SECRET_NAME =
+  /passw(or)?d|passphrase|secret|token|credential_data|private|(^|[^a-z])key(s|_?data)?$|apikey|auth(orization)?$|^inputs$|^injectors$|cookie|cert(ificate)?$|vault|become_pass/i;
+/** Names that match, but hold an amount, a switch or a reference. */
+const NO_SECRET_NAME =
+  /^(ask_|.*_enabled$|.*expire_seconds$|.*_per_|.*allow_)|public_key|^webhook_credential$|^credential$/i;
+
+/** What a controller writes in place of a secret. */
+const MASKS: readonly unknown[] = ['hidden', '************', '$encrypted$'];
+
+/** Whether values of this name may be secrets. */
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name) && !NO_SECRET_NAME.test(name);
+}
+
+/** Whether the controller itself hides a value, or part of it: it cannot be compared or put back. */
+export function isMasked(value: unknown): boolean {
+  if (MASKS.includes(value)) return true;
+  return typeof value === 'string'
+    ? value.includes('$encrypted$')
+    : JSON.stringify(value ?? null).includes('$encrypted$');
+}
+
+/**
+ * A value of an entry as it may be printed: the values of names that may hold secrets and the credentials in addresses
+ * are replaced, and long text is cut.
+ *
+ * @returns Undefined for a value that is hidden as a whole.
+ */
+export function printableValue(field: string, value: unknown): unknown {
+  if (MASKS.includes(value)) return undefined;
+  // A switch, a number or nothing is no secret, and says what changed.
+  if (value === null || value === '' || typeof value === 'boolean') return value;
+  if (isSecretName(field)) return undefined;
+  return withoutSecrets(field, parsed(value), 0);
+}
+
+/** JSON in a text, as variables are recorded; any other value as it is. */
+function parsed(value: unknown): unknown {
+  if (typeof value !== 'string' || !/^\s*[{[]/.test(value)) return value;
+  try {
+    return JSON.parse(value) as unknown;
+  } catch {
+    return value;
+  }
+}
+
+function withoutSecrets(name: string, value: unknown, depth: number): unknown {
+  if (depth > MAX_DEPTH) return HIDDEN;
+  // The database has the ciphertext, the API the mask alone.
+  if (typeof value === 'string' && value.startsWith('$encrypted$')) return HIDDEN;
+  if (typeof value === 'string') return cut(withoutCredentials(name, value));
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.slice(0, 50).map((each) => withoutSecrets(name, each, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value)
+      .slice(0, 50)
+      .map(([key, each]) => {
+        const isEmpty = each === null || each === '' || typeof each === 'boolean';
+        return [key, isSecretName(key) && !isEmpty ? HIDDEN : withoutSecrets(key, each, depth + 1)];
+      }),
+  );
+}
+
+/** Lines of YAML, credentials in URLs and headers, and what looks like a key. */
+function withoutCredentials(name: string, text: string): string {
+  const lines = text
+    .replace(
+      /^(\s*-?\s*)([\w.-]+)(\s*[:=]\s*)(\S.*)$/gm,
+      (line: string, indent, key: string, colon, value: string) =>
+        isSecretName(key) && !/^(true|false|null|''|"")$/i.test(value)
+          ? `${indent}${key}${colon}${HIDDEN}`
+          : line,
+    )
+    .replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi, `$1${HIDDEN}@`)
+    .replace(/\b(bearer|basic|token)\s+[\w.~+/=-]{8,}/gi, `$1 ${HIDDEN}`)
+    .replace(/\b(pass\w*|secret\w*|token|api[-_]?key)(=|:\s?)[^\s&"',}]+/gi, `$1$2${HIDDEN}`)
+    .replace(/-----BEGIN [^-]+-----[\s\S]*?(-----END [^-]+-----|$)/g, HIDDEN);
+  // The path of a webhook's address is often the secret.
+  return /^(url|.*webhook.*|slack.*)$/i.test(name)
+    ? lines.replace(/\b(https?:\/\/[^\s/?#]+)[/?#][^\s]+/gi, '$1/…')
+    : lines;
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`;
+}
+
+/** Fields that hold the id of another object; the activity stream records them as `name-id`. */
+const REFERENCES: ReadonlySet<string> = new Set([
+  ...['inventory', 'project', 'credential', 'organization', 'execution_environment', 'unified_job_template'],
+  ...[
+    'webhook_credential',
+    'default_environment',
+    'source_project',
+    'workflow_job_template',
+    'instance_group',
+  ],
+  ...['job_template', 'credential_type', 'signature_validation_credential'],
+]);
+
+/** Whether a field holds the id of another object. */
+export function isReference(field: string): boolean {
+  return REFERENCES.has(field);
+}
+
+/** The id at the end of a recorded reference (`Demo Project-6`); null if there is none. */
+export function referenceId(value: unknown): number | null {
+  if (typeof value === 'number') return value;
+  const [, digits] = typeof value === 'string' ? (/-(\d{1,15})$/.exec(value) ?? []) : [];
+  return digits === undefined ? null : Number(digits);
+}
+
+/** Whether a recorded value is the one that an object has now, written as the API or as a table does. */
+export function isSameValue(field: string, recorded: unknown, current: unknown): boolean {
+  if (isReference(field)) return referenceId(recorded) === referenceId(current);
+  return isDeepStrictEqual(normalized(recorded), normalized(current));
+}
+
+/** No value is written as null, as an empty text or as an empty object. */
+function normalized(value: unknown): unknown {
+  const plain = parsed(value);
+  if (plain === null || plain === undefined || plain === '' || plain === '---') return null;
+  if (typeof plain === 'string') return plain.trim();
+  if (typeof plain === 'object' && Object.keys(plain).length === 0) return null;
+  return plain;
+}

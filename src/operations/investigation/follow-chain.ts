@@ -1,0 +1,142 @@
+import { ItemCollector } from '../../domain/investigation/collect-items.ts';
+import { type Deed, isSameActor, readDeed } from '../../domain/investigation/deed.ts';
+import type { Actor, ChainLink } from '../../domain/investigation/investigation.ts';
+import type { Evidence, Window } from '../ports/evidence.ts';
+
+/** How far the chain is followed: from the subject to a user that it made, to a user that this one made, … */
+const MAX_DEPTH = 5;
+/** How many users the chain has at most. */
+const MAX_USERS = 200;
+/** How many objects an investigation keeps at most. */
+const MAX_ITEMS = 20_000;
+
+/** A user in the chain, while it is followed. */
+interface Member {
+  readonly user: Actor;
+  readonly how: ChainLink['how'];
+  readonly by: Actor | null;
+  readonly through: string | null;
+  readonly depth: number;
+  since: Date;
+}
+
+/** What following the chain found. */
+export interface FollowedChain {
+  readonly members: readonly Readonly<Member>[];
+  readonly items: ItemCollector;
+  /** How many entries were read. */
+  readonly read: number;
+  /** Which bounds were reached, as the beginnings of sentences. */
+  readonly bounds: readonly string[];
+}
+
+/**
+ * Reads what the subjects did in a period, and what users did whom they made or whose passwords they set, from then on. A user
+ * counts once, from the earliest instant, however many paths lead to it.
+ */
+export async function followChain(
+  evidence: Evidence,
+  options: Window & {
+    readonly subjects: readonly { readonly user: Actor; readonly since: Date }[];
+    /** Tells which users still exist: the entries of deleted ones are read in another way. */
+    readonly existing: (names: readonly string[]) => Promise<ReadonlySet<string>>;
+  },
+): Promise<FollowedChain> {
+  const { until, existing } = options;
+  const items = new ItemCollector(MAX_ITEMS);
+  const chain = new Chain(options.subjects);
+  let read = 0;
+  for (let wave = chain.next(until); wave.length > 0; wave = chain.next(until)) {
+    const present = await existing(wave.map(({ member }) => member.user.username));
+    for (const { member, until: before } of wave) {
+      const isPresent = present.has(member.user.username);
+      for await (const deed of deedsOf(evidence, { member, until: before, isPresent })) {
+        read += 1;
+        const through = items.add(deed, member.user);
+        const joined = newMember(deed, { member, through });
+        if (joined !== null) chain.add(joined);
+      }
+    }
+  }
+  if (items.isFull) chain.bounds.add(`More than ${MAX_ITEMS} objects were changed`);
+  return { members: chain.members, items, read, bounds: [...chain.bounds] };
+}
+
+/** Whose deeds are still to be read, and until when. */
+interface Reading {
+  readonly member: Member;
+  readonly until: Date;
+}
+
+class Chain {
+  readonly members: Member[];
+  readonly bounds = new Set<string>();
+  #waiting: { readonly member: Member; readonly until: Date | null }[];
+
+  constructor(subjects: readonly { readonly user: Actor; readonly since: Date }[]) {
+    this.members = subjects.map(({ user, since }) => ({
+      ...{ user, since, how: 'subject', by: null, through: null, depth: 0 },
+    }));
+    this.#waiting = this.members.map((member) => ({ member, until: null }));
+  }
+
+  /** Those who joined since it was asked last. */
+  next(until: Date): readonly Reading[] {
+    const wave = this.#waiting.map((each) => ({ member: each.member, until: each.until ?? until }));
+    this.#waiting = [];
+    return wave;
+  }
+
+  add(joined: Member): void {
+    const known = this.members.find(({ user }) => isSameActor(user, joined.user));
+    if (known !== undefined) this.#extend(known, joined.since);
+    else if (joined.depth > MAX_DEPTH) this.bounds.add(`The chain is longer than ${MAX_DEPTH} users`);
+    else if (this.members.length >= MAX_USERS) this.bounds.add(`The chain has more than ${MAX_USERS} users`);
+    else {
+      this.members.push(joined);
+      this.#waiting.push({ member: joined, until: null });
+    }
+  }
+
+  /** Somebody who is reached earlier on another path: what was done in between is read as well. */
+  #extend(known: Member, since: Date): void {
+    if (known.how === 'subject' || since >= known.since) return;
+    this.#waiting.push({ member: { ...known, since }, until: known.since });
+    known.since = since;
+  }
+}
+
+async function* deedsOf(
+  evidence: Evidence,
+  {
+    member,
+    until,
+    isPresent,
+  }: { readonly member: Member; readonly until: Date; readonly isPresent: boolean },
+): AsyncIterable<Deed> {
+  const { user, since } = member;
+  const window = { since, until };
+  const streams = [
+    ...(user.id === null || !isPresent ? [] : [evidence.deeds({ ...window, actorIds: [user.id] })]),
+    ...(isPresent ? [] : [evidence.deedsOfDeleted({ ...window, usernames: [user.username] })]),
+  ];
+  for (const stream of streams) {
+    for await (const entry of stream) {
+      const deed = readDeed(entry);
+      if (deed !== null) yield deed;
+    }
+  }
+}
+
+/** The user that an entry brings into the chain: one that was made, or whose password was set by somebody else. */
+function newMember(
+  { operation, object, changes, at }: Deed,
+  { member, through }: { readonly member: Member; readonly through: string | null },
+): Member | null {
+  if (object.kind !== 'user' || object.name === null) return null;
+  const user = { id: object.id, username: object.name };
+  const isPassword = operation === 'update' && Object.hasOwn(changes, 'password');
+  if (isSameActor(user, member.user) || (operation !== 'create' && !isPassword)) return null;
+  const how = operation === 'create' ? 'made' : 'password_set';
+  return { user, how, by: member.user, through, depth: member.depth + 1, since: at };
+}

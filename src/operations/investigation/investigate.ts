@@ -1,0 +1,296 @@
+import { remedyOf } from '../../domain/investigation/cleaning.ts';
+import { type ItemDraft, summaryOf } from '../../domain/investigation/collect-items.ts';
+import { readDeed } from '../../domain/investigation/deed.ts';
+import type {
+  EvidenceLimit,
+  Investigation,
+  InvestigationItem,
+  InvestigationSubject,
+  LaterChange,
+  UnattributedEntry,
+} from '../../domain/investigation/investigation.ts';
+import { itemGroups } from '../../domain/investigation/investigation.ts';
+import { stateOf } from '../../domain/investigation/item-state.ts';
+import { findingsOn } from '../../domain/investigation/risk.ts';
+import { severities } from '../../domain/policy/rule.ts';
+import type { Evidence, Window } from '../ports/evidence.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import { type FollowedChain, followChain } from './follow-chain.ts';
+import { readCircumstances } from './read-circumstances.ts';
+import { jobItems } from './read-jobs.ts';
+import { remainingAccess } from './remaining-access.ts';
+import { resolveSubject, type SubjectRequest } from './resolve-subject.ts';
+
+/** What to investigate, and where. */
+export interface InvestigationOptions extends SubjectRequest {
+  readonly target: Target;
+  readonly evidence: Evidence;
+  readonly description: TargetDescription;
+  readonly clock: Clock;
+  /** From this instant; by default from the creation of the token or application, or 30 days ago. */
+  readonly since?: Date | undefined;
+  /** Before this instant; by default now. */
+  readonly until?: Date | undefined;
+  /** The incident that it belongs to. */
+  readonly incident?: string | null;
+}
+
+/** How far back a user is investigated by default, in milliseconds. */
+const DEFAULT_PERIOD_MS = 30 * 86_400_000;
+/** How many entries without an actor are named. */
+const MAX_UNATTRIBUTED = 50;
+/** Entries about these are named where they have no actor: they are about access. */
+const ACCESS_KINDS: ReadonlySet<string> = new Set([
+  ...['user', 'o_auth2_access_token', 'o_auth2_application', 'setting', 'credential', 'team', 'role'],
+]);
+
+/**
+ * Finds out what a user, or who had a token or an application's tokens, did in a period; what those did whom they made; what
+ * remains of it; and what cannot be known. Reads only.
+ *
+ * @throws TokenctlError `not_found` for an unknown user, token or application, `permission_refused`, and as the target does.
+ */
+export async function investigate(options: InvestigationOptions): Promise<Investigation> {
+  const { target, evidence, description, clock, incident = null } = options;
+  const now = clock.now();
+  const until = options.until ?? now;
+  const searched = { since: options.since ?? new Date(until.getTime() - DEFAULT_PERIOD_MS), until };
+  const found = await resolveSubject({ target, evidence, ...searched }, options);
+  const since = options.since ?? found.since ?? searched.since;
+  const window = { since, until };
+  const chain = await followChain(evidence, {
+    ...window,
+    subjects: found.actors.map((actor) => ({
+      user: actor.user,
+      since: actor.since === null || actor.since < since ? since : actor.since,
+    })),
+    existing: (names) => existingUsers(target, names),
+  });
+  const drafts = await withRoles(evidence, chain.items.drafts());
+  const circumstances = await readCircumstances(evidence, { drafts, chain, description });
+  const context = description.context;
+  const items = drafts
+    .filter((draft) => draft.group !== 'ran')
+    .map((draft) => itemOf(draft, { ...circumstances.of(draft), context }));
+  const ran = await jobItems(evidence, { drafts, chain, window, context });
+  const access = await remainingAccess(target, { chain, items, window, description });
+  const all = [...items, ...ran.items, ...access.items].sort(byGroupAndRisk);
+  const missing = await evidence.withoutActor(window);
+  const extent = await evidence.extent();
+  const unattributed = missing.some.flatMap((entry): UnattributedEntry[] => {
+    const deed = readDeed(entry);
+    return deed === null || !ACCESS_KINDS.has(deed.object.kind)
+      ? []
+      : [
+          {
+            ...{ entry: deed.id, at: deed.at.toISOString(), operation: deed.operation, object: deed.object },
+            fields: deed.operation === 'update' ? Object.keys(deed.changes) : [],
+          },
+        ];
+  });
+  const present = await existingUsers(
+    target,
+    chain.members.map(({ user }) => user.username),
+  );
+  return {
+    format: 'tokenctl-investigation',
+    version: 1,
+    madeAt: now.toISOString(),
+    target: {
+      ...{ context, address: description.address, installUuid: description.installUuid },
+      ...{ dialect: description.dialect, version: description.version },
+    },
+    as: description.identity.username,
+    visibility: description.visibility,
+    incident,
+    subject: found.subject,
+    since: since.toISOString(),
+    until: until.toISOString(),
+    chain: chain.members.map((member) => ({
+      ...member,
+      since: member.since.toISOString(),
+      exists: present.has(member.user.username) ? true : description.visibility.kind === 'all' ? false : null,
+    })),
+    items: all,
+    mayHaveRead: mayHaveRead(all),
+    unattributed: unattributed.slice(0, MAX_UNATTRIBUTED),
+    stream: {
+      enabled: extent.enabled,
+      oldest: extent.oldest?.toISOString() ?? null,
+      read: chain.read,
+      withoutActor: missing.count,
+    },
+    limits: limitsOf({
+      ...{ description, chain, window, extent, access, items: all, subject: found.subject },
+      ...{ withoutActor: missing.count, jobsBound: ran.isBounded, bounded: circumstances.isBounded },
+    }),
+  };
+}
+
+async function existingUsers(target: Target, names: readonly string[]): Promise<ReadonlySet<string>> {
+  const present = new Set<string>();
+  if (names.length === 0) return present;
+  for await (const { username } of target.users({ names: [...new Set(names)] })) present.add(username);
+  return present;
+}
+
+/** Names the roles that entries name by number only. */
+async function withRoles(evidence: Evidence, drafts: readonly ItemDraft[]): Promise<ItemDraft[]> {
+  const ids = drafts.flatMap(({ role }) => (role?.id == null || role.field !== null ? [] : [role.id]));
+  const roles = ids.length === 0 ? null : await evidence.roles([...new Set(ids)]);
+  return drafts.map((draft) => {
+    const found = draft.role?.id == null ? undefined : roles?.get(draft.role.id);
+    if (found === undefined || draft.role === null) return draft;
+    const field = draft.role.field ?? found.field;
+    return {
+      ...draft,
+      role: { ...draft.role, field },
+      other: draft.other?.id == null ? found.about : draft.other,
+    };
+  });
+}
+
+/** An item, with what was found about it. */
+function itemOf(
+  draft: ItemDraft,
+  found: {
+    readonly now: Parameters<typeof stateOf>[1];
+    readonly later: readonly LaterChange[];
+    readonly context: string;
+  },
+): InvestigationItem {
+  const { id, group, act, object, other, role, link, by, first, last, entries, entryCount } = draft;
+  const findings = findingsOn(draft);
+  const item: InvestigationItem = {
+    ...{ id, group, act, object, other, role, link, by, entries, entryCount, findings },
+    summary: summaryOf(draft),
+    first: first.toISOString(),
+    last: last.toISOString(),
+    ...stateOf(draft, found.now, found.later),
+    changedSince: found.later,
+    job: null,
+    risk: findings[0]?.severity ?? null,
+    remedy: null,
+  };
+  return { ...item, remedy: remedyOf(item, found.context) };
+}
+
+function byGroupAndRisk(a: InvestigationItem, b: InvestigationItem): number {
+  const rank = ({ risk }: InvestigationItem) => (risk === null ? -1 : severities.indexOf(risk));
+  return (
+    itemGroups.indexOf(a.group) - itemGroups.indexOf(b.group) ||
+    rank(b) - rank(a) ||
+    a.first.localeCompare(b.first) ||
+    a.id.localeCompare(b.id)
+  );
+}
+
+/** What the log of a controller cannot show. */
+function mayHaveRead(items: readonly InvestigationItem[]): string[] {
+  const credentials = new Set(items.flatMap(({ job }) => job?.credentials ?? []));
+  const ran = items.filter(({ group }) => group === 'ran').length;
+  return [
+    'A controller records no reads: what was read of settings, inventories, variables and job output is not known.',
+    ...(ran === 0
+      ? []
+      : [
+          `Code ran in ${ran} ${ran === 1 ? 'job' : 'jobs'}: it could read what the hosts and the job's files hold.`,
+        ]),
+    ...(credentials.size === 0
+      ? []
+      : [`These jobs used credentials, which their code could read: ${[...credentials].sort().join(', ')}.`]),
+  ];
+}
+
+function limitsOf(found: {
+  readonly description: TargetDescription;
+  readonly chain: FollowedChain;
+  readonly window: Window;
+  readonly extent: { readonly enabled: boolean | null; readonly oldest: Date | null };
+  readonly access: { readonly sessionsListed: boolean };
+  readonly items: readonly InvestigationItem[];
+  readonly subject: InvestigationSubject;
+  readonly withoutActor: number | null;
+  readonly jobsBound: boolean;
+  readonly bounded: boolean;
+}): EvidenceLimit[] {
+  const { description, chain, window, extent, subject, withoutActor, items } = found;
+  const limit = (name: EvidenceLimit['limit'], text: string): EvidenceLimit => ({ limit: name, text });
+  const shared = chain.members.filter(({ how }) => how === 'password_set').map(({ user }) => user.username);
+  const lost = items.filter(({ object }) => object.id === null && object.kind !== 'session').length;
+  return [
+    ...(extent.enabled === false
+      ? [limit('stream_off', 'The activity stream is off now: later deeds are not recorded.')]
+      : []),
+    ...(extent.enabled === null
+      ? [limit('stream_off', 'Not checked: whether the activity stream was on all the time.')]
+      : []),
+    ...(extent.oldest === null || extent.oldest > window.since
+      ? [
+          limit(
+            'stream_pruned',
+            `The activity stream has no entries before ${extent.oldest?.toISOString() ?? 'now'}: what was done earlier is not known.`,
+          ),
+        ]
+      : []),
+    ...(withoutActor === 0
+      ? []
+      : [
+          limit(
+            'no_actor',
+            `${withoutActor === null ? 'More than 2,000' : withoutActor} entries in the period have no actor: management commands, token endpoints and the controller itself write such entries, and changes of is_system_auditor over REST. Direct SQL writes none.`,
+          ),
+        ]),
+    limit('clock', 'Times are those of the controller.'),
+    ...(description.visibility.kind === 'all'
+      ? []
+      : [
+          limit(
+            'visibility',
+            `${description.identity.username} sees only ${description.visibility.users}: the activity stream leaves out what this account may not see.`,
+          ),
+        ]),
+    limit(
+      'not_recorded',
+      'A controller 24.6.1 does not record: logins, uses of tokens, reads, new webhook keys, cancelled jobs, and what was copied together with a template.',
+    ),
+    ...(subject.kind === 'user'
+      ? []
+      : [
+          limit(
+            'token_unknown',
+            'The activity stream names users, not tokens: everything that the owners did in the period is included.',
+          ),
+        ]),
+    ...(shared.length === 0
+      ? []
+      : [
+          limit(
+            'token_unknown',
+            `The password of ${shared.join(', ')} was set: what they did since may be their own work, or the actor's.`,
+          ),
+        ]),
+    ...(lost === 0
+      ? []
+      : [
+          limit(
+            'links_lost',
+            `${lost === 1 ? '1 item is about an object that was' : `${lost} items are about objects that were`} deleted since: the activity stream no longer says which.`,
+          ),
+        ]),
+    ...[
+      ...chain.bounds,
+      ...(found.jobsBound ? ['More jobs ran than are listed'] : []),
+      ...(found.bounded ? ['More was changed since than was read'] : []),
+    ].map((text) => limit('bound_reached', `${text}: the rest was not read.`)),
+    ...(found.access.sessionsListed
+      ? []
+      : [
+          limit(
+            'not_listed',
+            'Not checked: sessions, refresh tokens and authorization codes. The REST API does not list them.',
+          ),
+        ]),
+  ];
+}

@@ -1,0 +1,210 @@
+import type { ItemDraft } from '../../domain/investigation/collect-items.ts';
+import { type Deed, isSameActor, readDeed } from '../../domain/investigation/deed.ts';
+import type { LaterChange } from '../../domain/investigation/investigation.ts';
+import type { Existence } from '../../domain/investigation/item-state.ts';
+import type { CurrentObject, Evidence } from '../ports/evidence.ts';
+import type { TargetDescription } from '../ports/target.ts';
+import type { FollowedChain } from './follow-chain.ts';
+
+/** How many entries by others are read at most. */
+const MAX_LATER = 50_000;
+/** How many questions are asked at the same time. */
+const CONCURRENCY = 6;
+/** How many changes by others an item names. */
+const MAX_LATER_OF_ITEM = 20;
+
+/** What is now of the objects of items, and who changed them since. */
+interface Circumstances {
+  /** A draft with what was found about it. */
+  readonly of: (draft: ItemDraft) => { readonly now: Existence; readonly later: readonly LaterChange[] };
+  /** Whether more was changed since than was read. */
+  readonly isBounded: boolean;
+}
+
+type Objects = ReadonlyMap<string, ReadonlyMap<number, CurrentObject> | null>;
+
+/** Reads, for all items together, what there is now and what others did to it since. */
+export async function readCircumstances(
+  evidence: Evidence,
+  found: {
+    readonly drafts: readonly ItemDraft[];
+    readonly chain: FollowedChain;
+    readonly description: Pick<TargetDescription, 'visibility'>;
+  },
+): Promise<Circumstances> {
+  const { drafts, chain, description } = found;
+  const open = drafts.filter(({ act, group }) => act !== 'deleted' && act !== 'removed' && group !== 'ran');
+  const objects = await readObjects(evidence, open);
+  const settings = await readSettings(evidence, open);
+  const later = await readLater(evidence, { drafts: open, chain });
+  const ties = await readTies(evidence, { drafts: open, objects });
+  const seesAll = description.visibility.kind === 'all';
+  return {
+    isBounded: later.isBounded,
+    of: (draft) => ({
+      now: existenceOf(draft, { objects, settings, ties, seesAll }),
+      later: laterOf(draft, later.deeds).slice(0, MAX_LATER_OF_ITEM),
+    }),
+  };
+}
+
+async function readObjects(evidence: Evidence, drafts: readonly ItemDraft[]): Promise<Objects> {
+  const ids = new Map<string, Set<number>>();
+  for (const { object, other } of drafts) {
+    for (const each of [object, other]) {
+      if (each === null || each.id === null || each.kind === 'setting') continue;
+      ids.set(each.kind, (ids.get(each.kind) ?? new Set()).add(each.id));
+    }
+  }
+  const found = new Map<string, ReadonlyMap<number, CurrentObject> | null>();
+  await eachOf([...ids], async ([kind, some]) => {
+    found.set(kind, await evidence.objects(kind, [...some]));
+  });
+  return found;
+}
+
+async function readSettings(
+  evidence: Evidence,
+  drafts: readonly ItemDraft[],
+): Promise<ReadonlyMap<string, unknown> | null> {
+  const names = drafts.flatMap(({ object }) =>
+    object.kind === 'setting' && object.name !== null ? [object.name] : [],
+  );
+  return names.length === 0 ? new Map() : await evidence.settings([...new Set(names)]);
+}
+
+/** Whether roles are still held and links still there, by item; null where that cannot be read. */
+async function readTies(
+  evidence: Evidence,
+  { drafts, objects }: { readonly drafts: readonly ItemDraft[]; readonly objects: Objects },
+): Promise<ReadonlyMap<string, boolean | null>> {
+  const ties = new Map<string, boolean | null>();
+  await eachOf(drafts, async ({ id, role, object, other, link }) => {
+    const isGone = [object, other].some(
+      (each) => each?.id != null && objects.get(each.kind)?.has(each.id) === false,
+    );
+    if (role === null && other === null) return;
+    if (isGone) ties.set(id, false);
+    else if (role !== null) {
+      const holder = object.id === null ? null : { kind: object.kind, id: object.id };
+      ties.set(id, role.id === null || holder === null ? null : await evidence.hasRole(role.id, holder));
+    } else if (other !== null) ties.set(id, await evidence.hasLink(link, object, other));
+  });
+  return ties;
+}
+
+function existenceOf(
+  { id, object, other, role, act }: ItemDraft,
+  found: {
+    readonly objects: Objects;
+    readonly settings: ReadonlyMap<string, unknown> | null;
+    readonly ties: ReadonlyMap<string, boolean | null>;
+    readonly seesAll: boolean;
+  },
+): Existence {
+  if (act === 'deleted' || act === 'removed') return { kind: 'gone' };
+  if (role !== null || other !== null) {
+    const tie = found.ties.get(id) ?? null;
+    if (tie === null) return { kind: 'unknown', why: 'Not checked: this context cannot list it.' };
+    return tie ? { kind: 'exists', fields: {} } : { kind: 'gone' };
+  }
+  if (object.kind === 'setting') return settingExistence(object.name, found.settings);
+  const all = found.objects.get(object.kind);
+  if (all === null) return { kind: 'unknown', why: 'Not checked: this context cannot list it.' };
+  const current = object.id === null ? undefined : all?.get(object.id);
+  if (current !== undefined) return { kind: 'exists', fields: current.fields };
+  if (found.seesAll) return { kind: 'gone' };
+  return { kind: 'unknown', why: 'Not checked: deleted, or not visible to this account.' };
+}
+
+function settingExistence(name: string | null, settings: ReadonlyMap<string, unknown> | null): Existence {
+  if (settings === null || name === null)
+    return { kind: 'unknown', why: 'Not checked: the settings were not read.' };
+  // A database has no row for a setting at its default.
+  if (!settings.has(name)) return { kind: 'gone' };
+  return { kind: 'exists', fields: { [name]: settings.get(name) } };
+}
+
+/** The entries about the objects of items that are not by anyone in the chain. */
+async function readLater(
+  evidence: Evidence,
+  { drafts, chain }: { readonly drafts: readonly ItemDraft[]; readonly chain: FollowedChain },
+): Promise<{ readonly deeds: ReadonlyMap<string, readonly Deed[]>; readonly isBounded: boolean }> {
+  const byKind = Map.groupBy(drafts, ({ object }) => object.kind);
+  const deeds = new Map<string, Deed[]>();
+  let read = 0;
+  await eachOf([...byKind], async ([kind, items]) => {
+    const ids = [...new Set(items.flatMap(({ object }) => (object.id === null ? [] : [object.id])))];
+    const after = Math.min(...items.map(({ entries }) => entries[0] ?? Number.MAX_SAFE_INTEGER)) - 1;
+    if (ids.length === 0) return;
+    const entries =
+      kind === 'setting' ? evidence.settingEntries(after) : evidence.entriesAbout({ kind, ids, after });
+    for await (const entry of entries) {
+      read += 1;
+      if (read > MAX_LATER) return;
+      const deed = readDeed(entry);
+      if (deed === null || isByChain(deed, chain)) continue;
+      for (const key of keysOf(deed)) deeds.set(key, [...(deeds.get(key) ?? []), deed]);
+    }
+  });
+  return { deeds, isBounded: read > MAX_LATER };
+}
+
+function isByChain({ actor, at }: Deed, { members }: FollowedChain): boolean {
+  return actor !== null && members.some(({ user, since }) => isSameActor(user, actor) && at >= since);
+}
+
+/** Does work for each item, some at a time. */
+async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  const waiting = items.values();
+  const worker = async () => {
+    for (const item of waiting) await work(item);
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+}
+
+/** The objects that an entry is about. */
+function keysOf({ object, other }: Deed): string[] {
+  return [object, other].flatMap((each) => (each === null ? [] : [keyOf(each)]));
+}
+
+function keyOf({ kind, id, name }: Deed['object']): string {
+  return kind === 'setting' ? `setting:${name}` : `${kind}:${id}`;
+}
+
+function laterOf(draft: ItemDraft, deeds: ReadonlyMap<string, readonly Deed[]>): LaterChange[] {
+  const about = deeds.get(keyOf(draft.object)) ?? [];
+  return about.filter((deed) => concerns(draft, deed)).map(laterChange);
+}
+
+/** Whether an entry by somebody else changed what the item is, after a change of the actor. */
+function concerns(
+  { object, other, role, link, act, entries, lastEntry, changes }: ItemDraft,
+  deed: Deed,
+): boolean {
+  const isTie = deed.operation === 'associate' || deed.operation === 'disassociate';
+  if (role !== null) {
+    return (
+      isTie &&
+      deed.id > lastEntry &&
+      deed.role !== null &&
+      deed.role.id === role.id &&
+      deed.object.id === object.id
+    );
+  }
+  if (other !== null)
+    return isTie && deed.id > lastEntry && deed.link === link && deed.other?.id === other.id;
+  if (isTie) return act === 'made' && deed.id > (entries[0] ?? 0) && deed.role === null;
+  if (act === 'made') return deed.operation === 'update' && deed.id > (entries[0] ?? 0);
+  if (object.kind === 'setting') return deed.id > lastEntry;
+  return Object.keys(deed.changes).some((field) => deed.id > (changes.get(field)?.lastEntry ?? deed.id));
+}
+
+function laterChange({ id, at, actor, operation, object, changes }: Deed): LaterChange {
+  const names = Object.keys(changes).filter((name) => name !== 'id');
+  const fields = object.kind === 'setting' && object.name !== null ? [object.name] : names;
+  return {
+    ...{ entry: id, at: at.toISOString(), by: actor, operation },
+    fields: operation === 'update' || object.kind === 'setting' ? fields : [],
+  };
+}

@@ -1,0 +1,198 @@
+import { remedyOf } from '../../domain/investigation/cleaning.ts';
+import { type ItemDraft, objectText } from '../../domain/investigation/collect-items.ts';
+import type { Actor, InvestigationItem, JobFacts } from '../../domain/investigation/investigation.ts';
+import { isCodeField } from '../../domain/investigation/kinds.ts';
+import { findingsOn } from '../../domain/investigation/risk.ts';
+import type { Evidence, JobRecord, Window } from '../ports/evidence.ts';
+import type { FollowedChain } from './follow-chain.ts';
+
+/** How many jobs are listed at most. */
+const MAX_JOBS = 5000;
+
+/** The states in which a job has not ended. */
+const RUNNING: ReadonlySet<string> = new Set(['new', 'pending', 'waiting', 'running']);
+
+/** Kinds from which jobs run. */
+const TEMPLATES: ReadonlySet<string> = new Set([
+  ...['job_template', 'workflow_job_template', 'project', 'inventory_source'],
+]);
+
+/** What ran, as items. */
+interface RanItems {
+  readonly items: readonly InvestigationItem[];
+  /** Whether more jobs ran than are listed. */
+  readonly isBounded: boolean;
+}
+
+/**
+ * The jobs that the chain launched, and those that ran what it made or changed, from then on: by the list of jobs, which also
+ * has what the activity stream does not record (updates of projects and inventories, scheduled jobs), and by the entries.
+ */
+export async function jobItems(
+  evidence: Evidence,
+  found: {
+    readonly drafts: readonly ItemDraft[];
+    readonly chain: FollowedChain;
+    readonly window: Window;
+    readonly context: string;
+  },
+): Promise<RanItems> {
+  const { drafts, chain, window } = found;
+  const recorded = new Map(drafts.filter(({ group }) => group === 'ran').map((draft) => [draft.id, draft]));
+  const sources = sourcesOf(drafts);
+  const items = new Map<string, InvestigationItem>();
+  let isBounded = false;
+  const jobs = evidence.jobs({
+    ...window,
+    createdBy: chain.members.flatMap(({ user }) => (user.id === null ? [] : [user.id])),
+    templateIds: [...sources.values()].flatMap(({ object }) =>
+      object.kind === 'schedule' || object.id === null ? [] : [object.id],
+    ),
+    scheduleIds: [...sources.values()].flatMap(({ object }) =>
+      object.kind === 'schedule' && object.id !== null ? [object.id] : [],
+    ),
+  });
+  for await (const job of jobs) {
+    const id = `${job.kind}:${job.id}`;
+    if (items.has(id)) continue;
+    const because = reasonOf(job, { chain, sources });
+    if (because === null) continue;
+    if (items.size >= MAX_JOBS) {
+      isBounded = true;
+      break;
+    }
+    items.set(id, jobItem(job, { because, draft: recorded.get(id), context: found.context }));
+  }
+  for (const [id, draft] of recorded) {
+    if (items.has(id) || draft.act !== 'launched') continue;
+    items.set(id, deletedJob(draft));
+  }
+  return { items: [...items.values()], isBounded };
+}
+
+/** What the chain made or changed so that other code runs, by the id that jobs name it with. */
+function sourcesOf(drafts: readonly ItemDraft[]): ReadonlyMap<string, ItemDraft> {
+  const sources = new Map<string, ItemDraft>();
+  for (const draft of drafts) {
+    const { object, act, changes, other, role, group } = draft;
+    if (object.id === null || other !== null || role !== null || group !== 'code_later') continue;
+    if (act !== 'made' && ![...changes.keys()].some((field) => isCodeField(object.kind, field))) continue;
+    if (TEMPLATES.has(object.kind)) sources.set(`template:${object.id}`, draft);
+    if (object.kind === 'schedule') sources.set(`schedule:${object.id}`, draft);
+  }
+  return sources;
+}
+
+function reasonOf(
+  { createdBy, created, template, scheduleId }: JobRecord,
+  { chain, sources }: { readonly chain: FollowedChain; readonly sources: ReadonlyMap<string, ItemDraft> },
+): JobFacts['because'] | null {
+  const member = chain.members.find(({ user }) => createdBy !== null && user.id === createdBy.id);
+  if (member !== undefined && created >= member.since) return 'launched';
+  for (const key of [`schedule:${scheduleId}`, `template:${template?.id}`]) {
+    const source = sources.get(key);
+    if (source !== undefined && created >= source.first) return source.act === 'made' ? 'made' : 'changed';
+  }
+  return null;
+}
+
+const REASONS: Readonly<Record<JobFacts['because'], string>> = {
+  launched: 'launched',
+  made: 'ran from what the actor made:',
+  changed: 'ran from what the actor changed:',
+};
+
+function jobItem(
+  job: JobRecord,
+  options: {
+    readonly because: JobFacts['because'];
+    readonly draft: ItemDraft | undefined;
+    readonly context: string;
+  },
+): InvestigationItem {
+  const { because, draft, context } = options;
+  const object = { kind: job.kind, id: job.id, name: job.name };
+  const by: readonly Actor[] = draft?.by ?? (job.createdBy === null ? [] : [job.createdBy]);
+  const item: InvestigationItem = {
+    ...{
+      id: `${job.kind}:${job.id}`,
+      group: 'ran',
+      act: 'launched',
+      object,
+      other: null,
+      role: null,
+      link: '',
+      by,
+    },
+    summary: `${REASONS[because]} ${because === 'launched' ? 'the ' : ''}${objectText(object)}`,
+    first: job.created.toISOString(),
+    last: (job.finished ?? job.created).toISOString(),
+    entries: draft?.entries ?? [],
+    entryCount: draft?.entryCount ?? 0,
+    state: RUNNING.has(job.status) ? 'running' : 'finished',
+    ...{ stateReason: null, changes: [], changedSince: [] },
+    job: {
+      ...{
+        status: job.status,
+        launchType: job.launchType,
+        credentials: job.credentials,
+        hosts: job.hosts,
+        because,
+      },
+      started: job.started?.toISOString() ?? null,
+      finished: job.finished?.toISOString() ?? null,
+      template: job.template && { kind: templateKind(job.kind), ...job.template },
+    },
+    findings: [],
+    risk: null,
+    remedy: null,
+  };
+  return withRisk(item, context);
+}
+
+function templateKind(kind: string): string {
+  return (
+    {
+      job: 'job_template',
+      workflow_job: 'workflow_job_template',
+      project_update: 'project',
+      inventory_update: 'inventory_source',
+    }[kind] ?? 'unified_job_template'
+  );
+}
+
+/** A job of which only the entries are left. */
+function deletedJob(draft: ItemDraft): InvestigationItem {
+  const item: InvestigationItem = {
+    ...{
+      id: draft.id,
+      group: 'ran',
+      act: 'launched',
+      object: draft.object,
+      other: null,
+      role: null,
+      link: '',
+    },
+    ...{ by: draft.by, summary: `launched the ${objectText(draft.object)}` },
+    first: draft.first.toISOString(),
+    last: draft.last.toISOString(),
+    entries: draft.entries,
+    entryCount: draft.entryCount,
+    ...{
+      state: 'gone',
+      stateReason: null,
+      changes: [],
+      changedSince: [],
+      job: null,
+      findings: [],
+      risk: null,
+      remedy: null,
+    },
+  };
+  return withRisk(item, '');
+}
+
+function withRisk(item: InvestigationItem, context: string): InvestigationItem {
+  const findings = findingsOn({ ...item, changes: new Map() });
+  return { ...item, findings, risk: findings[0]?.severity ?? null, remedy: remedyOf(item, context) };
+}

@@ -1,0 +1,124 @@
+import { isSameActor } from '../../domain/investigation/deed.ts';
+import type { InvestigationItem } from '../../domain/investigation/investigation.ts';
+import { shellWord } from '../../domain/remedies.ts';
+import type { Token } from '../../domain/token.ts';
+import type { Window } from '../ports/evidence.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import type { FollowedChain } from './follow-chain.ts';
+
+/** Ways in that the activity stream does not name. */
+interface RemainingAccess {
+  readonly items: readonly InvestigationItem[];
+  /** Whether sessions were listed. */
+  readonly sessionsListed: boolean;
+}
+
+/**
+ * The tokens that the token endpoint issued in the period to users of the chain or to applications that they made: their
+ * entries have no actor. And the sessions of users of the chain, where they can be listed.
+ */
+export async function remainingAccess(
+  target: Target,
+  found: {
+    readonly chain: FollowedChain;
+    readonly items: readonly InvestigationItem[];
+    readonly window: Window;
+    readonly description: TargetDescription;
+  },
+): Promise<RemainingAccess> {
+  const { chain, items, window, description } = found;
+  const known = new Set(items.map(({ id }) => id));
+  const tokens = new Map<number, InvestigationItem>();
+  const add = (token: Token, why: string) => {
+    const id = `o_auth2_access_token:${token.id}`;
+    if (!known.has(id)) tokens.set(token.id, tokenItem(token, { id, why, context: description.context }));
+  };
+  const names = chain.members.map(({ user }) => user.username);
+  for await (const token of names.length === 0 ? [] : target.tokens({ users: names })) {
+    const member = chain.members.find(({ user }) => token.user !== null && isSameActor(user, token.user));
+    if (member !== undefined && token.created >= member.since && token.created < window.until) {
+      add(token, 'issued by the token endpoint');
+    }
+  }
+  const applications = items.flatMap(({ object, act, state }) =>
+    object.kind === 'o_auth2_application' && act === 'made' && state === 'there' && object.name !== null
+      ? [object.name]
+      : [],
+  );
+  for await (const token of applications.length === 0 ? [] : target.tokens({ applications })) {
+    add(token, 'issued to an application that the actor made');
+  }
+  const sessionsListed = description.capabilities.sessions;
+  const sessions = sessionsListed ? await sessionItems(target, found) : [];
+  return { items: [...tokens.values(), ...sessions], sessionsListed };
+}
+
+function tokenItem(
+  { id: tokenId, user, application, created, description }: Token,
+  { id, why, context }: { readonly id: string; readonly why: string; readonly context: string },
+): InvestigationItem {
+  const of = user === null ? '' : ` of ${user.username}`;
+  const through = application === null ? '' : ` through ${application.name}`;
+  return {
+    ...{ id, group: 'ways_in', act: 'made', other: null, role: null, link: '' },
+    object: { kind: 'o_auth2_access_token', id: tokenId, name: description || null },
+    summary: `access token ${tokenId}${of}${through}, ${why}`,
+    by: user === null ? [] : [user],
+    first: created.toISOString(),
+    last: created.toISOString(),
+    ...{
+      entries: [],
+      entryCount: 0,
+      state: 'there',
+      stateReason: null,
+      changes: [],
+      changedSince: [],
+      job: null,
+    },
+    findings: [{ rule: 'new-token', severity: 'high', message: 'Whoever obtained it has the token.' }],
+    risk: 'high',
+    remedy: {
+      kind: 'command',
+      text: `tokenctl tokens revoke --context ${shellWord(context)} --id ${tokenId}`,
+    },
+  };
+}
+
+async function sessionItems(
+  target: Target,
+  { chain, window, description }: Parameters<typeof remainingAccess>[1],
+): Promise<InvestigationItem[]> {
+  const userIds = chain.members.flatMap(({ user }) => (user.id === null ? [] : [user.id]));
+  const counts = new Map<number, { count: number; first: Date }>();
+  if (userIds.length === 0) return [];
+  for await (const { user, created } of target.sessions({ userIds })) {
+    if (user === null) continue;
+    const member = chain.members.find((each) => each.user.id === user.id);
+    const at = created ?? window.since;
+    if (member === undefined || at < member.since || at >= window.until) continue;
+    const known = counts.get(user.id);
+    counts.set(user.id, {
+      count: (known?.count ?? 0) + 1,
+      first: known && known.first < at ? known.first : at,
+    });
+  }
+  return [...counts].flatMap(([userId, { count, first }]) => {
+    const user = chain.members.find((each) => each.user.id === userId)?.user;
+    if (user === undefined) return [];
+    const item: InvestigationItem = {
+      ...{ id: `session:${userId}`, group: 'ways_in', act: 'made', other: null, role: null, link: '' },
+      object: { kind: 'session', id: null, name: user.username },
+      summary: `${count} ${count === 1 ? 'session' : 'sessions'} of ${user.username}`,
+      by: [user],
+      ...{ first: first.toISOString(), last: first.toISOString(), entries: [], entryCount: 0 },
+      ...{ state: 'there', stateReason: null, changes: [], changedSince: [], job: null },
+      findings: [{ rule: 'session', severity: 'high', message: 'Who has the cookie is logged in.' }],
+      risk: 'high',
+      remedy: {
+        kind: 'command',
+        text: `tokenctl sessions expire --context ${shellWord(description.context)} --user ${shellWord(user.username)}`,
+      },
+    };
+    return [item];
+  });
+}

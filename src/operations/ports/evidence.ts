@@ -1,0 +1,88 @@
+import type { StreamEntry } from '../../domain/investigation/deed.ts';
+import type { Actor, ObjectReference } from '../../domain/investigation/investigation.ts';
+
+/** An object as it is now. */
+export interface CurrentObject {
+  readonly id: number;
+  readonly name: string | null;
+  /** Its fields in the names of the activity stream. Raw: some may be secrets. Fields that hold nothing but secrets are missing. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A job, an ad hoc command or an update of a project or inventory. */
+export interface JobRecord {
+  readonly kind: string;
+  readonly id: number;
+  readonly name: string;
+  readonly status: string;
+  readonly launchType: string | null;
+  readonly created: Date;
+  readonly started: Date | null;
+  readonly finished: Date | null;
+  readonly createdBy: Actor | null;
+  readonly template: { readonly id: number; readonly name: string | null } | null;
+  readonly scheduleId: number | null;
+  readonly credentials: readonly string[];
+  /** How many hosts it reached; null where that was not read. */
+  readonly hosts: number | null;
+}
+
+/** Which jobs are meant: those that any of the lists names. */
+export interface JobSelector {
+  readonly createdBy: readonly number[];
+  /** Job templates, workflow templates, projects and inventory sources. */
+  readonly templateIds: readonly number[];
+  readonly scheduleIds: readonly number[];
+  readonly since: Date;
+  readonly until: Date;
+}
+
+/** A role of the controller. */
+export interface RoleRecord {
+  readonly id: number;
+  /** `admin_role`; null for one without a name. */
+  readonly field: string | null;
+  readonly about: ObjectReference | null;
+}
+
+/** A period: from `since`, before `until`. */
+export interface Window {
+  readonly since: Date;
+  readonly until: Date;
+}
+
+/**
+ * What a controller keeps of what was done, and the objects that it was done to. Reads only. Every method throws
+ * `TokenctlError` as a target does.
+ */
+export interface Evidence {
+  /** Streams what these users did, ascending by id, in pages. Nothing that is written meanwhile. */
+  deeds(selector: Window & { readonly actorIds: readonly number[] }): AsyncIterable<StreamEntry>;
+  /** Streams the entries of users of these names who were deleted since. */
+  deedsOfDeleted(selector: Window & { readonly usernames: readonly string[] }): AsyncIterable<StreamEntry>;
+  /** Streams the entries about any of these objects of one kind with a greater id. None for a kind without links. */
+  entriesAbout(selector: {
+    readonly kind: string;
+    readonly ids: readonly number[];
+    readonly after: number;
+  }): AsyncIterable<StreamEntry>;
+  /** Streams the entries about settings with a greater id. */
+  settingEntries(after: number): AsyncIterable<StreamEntry>;
+  /** The objects of one kind that exist and that the caller may see; null for a kind that cannot be read here. */
+  objects(kind: string, ids: readonly number[]): Promise<ReadonlyMap<number, CurrentObject> | null>;
+  /** The values of settings, by name; those that are not set are missing where the target tells. */
+  settings(names: readonly string[]): Promise<ReadonlyMap<string, unknown> | null>;
+  roles(ids: readonly number[]): Promise<ReadonlyMap<number, RoleRecord>>;
+  /** Whether a user or team has a role by itself; null where that cannot be read. */
+  hasRole(role: number, holder: { readonly kind: string; readonly id: number }): Promise<boolean | null>;
+  /** Whether two objects are linked, such as a template and a credential; null where that cannot be read. */
+  hasLink(link: string, object: ObjectReference, other: ObjectReference): Promise<boolean | null>;
+  /** Streams jobs, each list of the selector ascending by id. */
+  jobs(selector: JobSelector): AsyncIterable<JobRecord>;
+  /** Whether activity is recorded now (null where that cannot be read), and since when there are entries. */
+  extent(): Promise<{ readonly enabled: boolean | null; readonly oldest: Date | null }>;
+  /** Entries without an actor in a period that are about users, tokens, applications or settings: some, and how many of all kinds. */
+  withoutActor(
+    window: Window,
+  ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }>;
+}

@@ -1,0 +1,127 @@
+import type { Queryable } from '../../db/database.ts';
+import type { KnownKind } from '../../domain/investigation/kinds.ts';
+
+/** Where a controller 24.6.1 keeps one kind of object. All values are constants: no SQL is built from anything else. */
+interface Store {
+  readonly table: string;
+  /** The column with the name. */
+  readonly name: string;
+  /** The table of the fields that all templates, or all jobs, have; their ids are its ids. */
+  readonly parent?: 'main_unifiedjobtemplate' | 'main_unifiedjob';
+  /** The table and the column that link entries of the activity stream to these objects. */
+  readonly link: readonly [table: string, column: string];
+}
+
+const LINKED = 'main_activitystream_';
+
+function store(kind: string, table: string, more: Partial<Pick<Store, 'name' | 'parent'>> = {}): Store {
+  return {
+    table,
+    name: 'name',
+    link: [LINKED + kind, `${kind.replaceAll('_', '')}_id`],
+    ...more,
+  };
+}
+
+const TEMPLATE = { parent: 'main_unifiedjobtemplate' } as const;
+const JOB = { parent: 'main_unifiedjob' } as const;
+
+/** Kinds without a table of links, and without one of their own, are missing. */
+export const STORES: Partial<Readonly<Record<KnownKind, Store>>> = {
+  o_auth2_access_token: store('o_auth2_access_token', 'main_oauth2accesstoken', { name: 'description' }),
+  o_auth2_application: store('o_auth2_application', 'main_oauth2application'),
+  user: store('user', 'auth_user', { name: 'username' }),
+  credential: store('credential', 'main_credential'),
+  credential_type: store('credential_type', 'main_credentialtype'),
+  organization: store('organization', 'main_organization'),
+  team: store('team', 'main_team'),
+  schedule: store('schedule', 'main_schedule'),
+  job_template: store('job_template', 'main_jobtemplate', TEMPLATE),
+  workflow_job_template: store('workflow_job_template', 'main_workflowjobtemplate', TEMPLATE),
+  workflow_job_template_node: store('workflow_job_template_node', 'main_workflowjobtemplatenode', {
+    name: 'identifier',
+  }),
+  workflow_approval_template: store('workflow_approval_template', 'main_workflowapprovaltemplate', TEMPLATE),
+  notification_template: store('notification_template', 'main_notificationtemplate'),
+  inventory_source: store('inventory_source', 'main_inventorysource', TEMPLATE),
+  inventory: store('inventory', 'main_inventory'),
+  host: store('host', 'main_host'),
+  group: store('group', 'main_group'),
+  execution_environment: store('execution_environment', 'main_executionenvironment'),
+  project: store('project', 'main_project', TEMPLATE),
+  instance_group: store('instance_group', 'main_instancegroup'),
+  instance: store('instance', 'main_instance', { name: 'hostname' }),
+  label: store('label', 'main_label'),
+  job: store('job', 'main_job', JOB),
+  ad_hoc_command: store('ad_hoc_command', 'main_adhoccommand', JOB),
+  workflow_job: store('workflow_job', 'main_workflowjob', JOB),
+  project_update: store('project_update', 'main_projectupdate', JOB),
+  inventory_update: store('inventory_update', 'main_inventoryupdate', JOB),
+};
+
+/** The link of a role has no object that is read. */
+export const ROLE_LINK = ['main_activitystream_role', 'role_id'] as const;
+
+/** The tables that are read besides those of {@link STORES}. */
+const OTHER_TABLES = [
+  ...['main_activitystream', 'auth_user', 'conf_setting', 'django_content_type', ROLE_LINK[0]],
+  ...['main_rbac_roles', 'main_rbac_roles_members', 'main_rbac_roles_parents'],
+  ...['main_unifiedjob', 'main_unifiedjobtemplate', 'main_unifiedjob_credentials', 'main_jobhostsummary'],
+] as const;
+
+const TEMPLATE_ID = 'unifiedjobtemplate_id';
+const NOTIFIES = 'main_unifiedjobtemplate_notification_templates_';
+
+/** The tables of links between objects, by the link's name in an entry: table, column of the first object, of the second. */
+export const LINK_TABLES: Readonly<Record<string, readonly [table: string, first: string, second: string]>> =
+  {
+    credentials: ['main_unifiedjobtemplate_credentials', TEMPLATE_ID, 'credential_id'],
+    notification_templates_started: [`${NOTIFIES}started`, TEMPLATE_ID, 'notificationtemplate_id'],
+    notification_templates_success: [`${NOTIFIES}success`, TEMPLATE_ID, 'notificationtemplate_id'],
+    notification_templates_error: [`${NOTIFIES}error`, TEMPLATE_ID, 'notificationtemplate_id'],
+    instance_groups: ['main_unifiedjobtemplateinstancegroupmembership', TEMPLATE_ID, 'instancegroup_id'],
+    input_inventories: [
+      'main_inventoryconstructedinventorymembership',
+      'constructed_inventory_id',
+      'input_inventory_id',
+    ],
+    hosts: ['main_group_hosts', 'group_id', 'host_id'],
+  };
+
+/** Columns that hold secrets, or nothing that an actor changes: they never leave the database. */
+export const WITHHELD = [
+  ...['password', 'token', 'inputs', 'client_secret', 'webhook_key', 'host_config_key', 'survey_passwords'],
+  ...[
+    'injectors',
+    'ansible_facts',
+    'logo_data',
+    'artifacts',
+    'start_args',
+    'job_args',
+    'job_env',
+    'job_env_old',
+  ],
+  ...['result_stdout_text', 'result_traceback', 'playbook_files', 'inventory_files', 'installed_collections'],
+];
+
+/** The tables of an investigation that a database has, and those of them that the current role may not read. */
+export async function readTables(database: Queryable): Promise<{
+  readonly present: ReadonlySet<string>;
+  readonly refused: readonly string[];
+  readonly role: string;
+}> {
+  const names = new Set<string>([...OTHER_TABLES, ...Object.values(LINK_TABLES).map(([table]) => table)]);
+  for (const { table, parent, link } of Object.values(STORES)) {
+    for (const each of [table, parent, link[0]]) if (each !== undefined) names.add(each);
+  }
+  const rows = await database.query<{ name: string; readable: boolean; role: string }>(
+    `SELECT w.name, has_table_privilege(to_regclass(w.name), 'SELECT') AS readable, quote_ident(current_user) AS role
+     FROM unnest($1::text[]) AS w(name) WHERE to_regclass(w.name) IS NOT NULL ORDER BY w.name`,
+    [[...names]],
+  );
+  return {
+    present: new Set(rows.map(({ name }) => name)),
+    refused: rows.filter(({ readable }) => !readable).map(({ name }) => name),
+    role: rows[0]?.role ?? 'CURRENT_USER',
+  };
+}

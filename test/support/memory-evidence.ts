@@ -1,0 +1,116 @@
+import type { StreamEntry } from '../../src/domain/investigation/deed.ts';
+import type { ObjectReference } from '../../src/domain/investigation/investigation.ts';
+import type { CurrentObject, Evidence, JobRecord, JobSelector } from '../../src/operations/ports/evidence.ts';
+
+const START = Date.UTC(2026, 10, 20, 8);
+
+/** A stream of entries and the objects that they are about, in memory. */
+export class MemoryEvidence implements Evidence {
+  readonly entries: StreamEntry[] = [];
+  /** The fields of what there is now, by kind and id: `job_template:7`. */
+  readonly now = new Map<string, Readonly<Record<string, unknown>>>();
+  readonly values = new Map<string, unknown>();
+  /** Held roles and present links, as `role:9:user:12` or `credentials:7:3`. */
+  readonly ties = new Set<string>();
+  readonly ran: JobRecord[] = [];
+  /** Users that were deleted since. */
+  readonly deletedUsers = new Set<string>();
+
+  /** Writes an entry, a minute after the last one. */
+  write(
+    actor: string | null,
+    operation: string,
+    object: string,
+    changes: Readonly<Record<string, unknown>> = {},
+    more: Partial<StreamEntry> = {},
+  ): StreamEntry {
+    const [kind = '', id = ''] = object.split(':');
+    const number = this.entries.length + 1;
+    const [name, actorId] = actor?.split(':') ?? [];
+    const entry: StreamEntry = {
+      id: number,
+      at: new Date(START + number * 60_000),
+      operation,
+      actor:
+        name === undefined ? null : { id: actorId === undefined ? null : Number(actorId), username: name },
+      object1: kind,
+      object2: '',
+      relationship: '',
+      changes,
+      setting: kind === 'setting' ? id : null,
+      links: new Map(id === '' || kind === 'setting' ? [] : [[kind, [{ id: Number(id), name: null }]]]),
+      ...more,
+    };
+    this.entries.push(entry);
+    return entry;
+  }
+
+  deeds({ actorIds, since, until }: { actorIds: readonly number[]; since: Date; until: Date }) {
+    return this.#among(
+      ({ actor, at }) =>
+        actor?.id != null &&
+        !this.deletedUsers.has(actor.username) &&
+        actorIds.includes(actor.id) &&
+        at >= since &&
+        at < until,
+    );
+  }
+
+  deedsOfDeleted({ usernames, since, until }: { usernames: readonly string[]; since: Date; until: Date }) {
+    return this.#among(
+      ({ actor, at }) =>
+        actor !== null &&
+        this.deletedUsers.has(actor.username) &&
+        usernames.includes(actor.username) &&
+        at >= since &&
+        at < until,
+    );
+  }
+
+  entriesAbout({ kind, ids, after }: { kind: string; ids: readonly number[]; after: number }) {
+    return this.#among(
+      ({ id, links }) => id > after && (links.get(kind) ?? []).some((each) => ids.includes(each.id)),
+    );
+  }
+
+  settingEntries(after: number) {
+    return this.#among(({ id, object1 }) => id > after && object1 === 'setting');
+  }
+
+  async objects(kind: string, ids: readonly number[]) {
+    const found = new Map<number, CurrentObject>();
+    for (const id of ids) {
+      const fields = this.now.get(`${kind}:${id}`);
+      if (fields !== undefined) found.set(id, { id, name: null, fields });
+    }
+    return found;
+  }
+
+  settings = () => Promise.resolve(this.values);
+  roles = () => Promise.resolve(new Map());
+  hasRole = (role: number, { kind, id }: { kind: string; id: number }) =>
+    Promise.resolve(this.ties.has(`role:${role}:${kind}:${id}`));
+  hasLink = (link: string, object: ObjectReference, other: ObjectReference) =>
+    Promise.resolve(this.ties.has(`${link}:${object.id}:${other.id}`));
+
+  async *jobs({ createdBy, templateIds, scheduleIds }: JobSelector) {
+    for (const job of this.ran) {
+      const isMeant =
+        createdBy.includes(job.createdBy?.id ?? 0) ||
+        templateIds.includes(job.template?.id ?? 0) ||
+        scheduleIds.includes(job.scheduleId ?? 0);
+      if (isMeant) yield job;
+    }
+  }
+
+  extent = () => Promise.resolve({ enabled: true, oldest: new Date(START) });
+
+  async withoutActor() {
+    const some = await Array.fromAsync(this.#among(({ actor }) => actor === null));
+    return { count: some.length, some };
+  }
+
+  async *#among(isMeant: (entry: StreamEntry) => boolean): AsyncGenerator<StreamEntry, void> {
+    for (const entry of this.entries) if (isMeant(entry)) yield entry;
+  }
+}

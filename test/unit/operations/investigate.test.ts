@@ -1,0 +1,236 @@
+import { expect, test } from 'vitest';
+import { remains } from '../../../src/domain/investigation/investigation.ts';
+import { investigate } from '../../../src/operations/investigation/investigate.ts';
+import { fixture } from '../../support/fixture.ts';
+import { MemoryEvidence } from '../../support/memory-evidence.ts';
+import { user } from '../../support/memory-target.ts';
+
+const NOW = new Date('2026-11-21T00:00:00Z');
+const IVY = 'ivy:11';
+const BOB = 'bob:3';
+
+/** An intruder (ivy), who made eve; bob works beside them. */
+async function estate(present: readonly string[] = ['ivy', 'bob', 'eve']) {
+  const at = await fixture(0);
+  const ids: Readonly<Record<string, number>> = { ivy: 11, bob: 3, eve: 12, amy: 14 };
+  for (const name of present) at.target.people.push(user(ids[name] ?? 99, name));
+  const evidence = new MemoryEvidence();
+  for (const name of ['ivy', 'eve', 'amy']) if (!present.includes(name)) evidence.deletedUsers.add(name);
+  const run = (asked: Partial<Parameters<typeof investigate>[0]> = {}) =>
+    investigate({
+      target: at.target,
+      description: at.common.description,
+      evidence,
+      clock: { now: () => NOW },
+      user: 'ivy',
+      since: new Date('2026-11-20T00:00:00Z'),
+      ...asked,
+    });
+  return { ...at, evidence, run };
+}
+
+test('what was planted is found with what became of it, and nothing of others', async () => {
+  const { evidence, run } = await estate();
+  const template = { playbook: 'evil.yml', limit: 'db', description: 'by ivy' };
+  evidence.now.set('job_template:7', { ...template, limit: 'web' });
+  evidence.now.set('schedule:6', { enabled: true });
+  evidence.now.set('user:12', {});
+  evidence.now.set('organization:1', {});
+  evidence.write(BOB, 'update', 'job_template:7', { job_tags: ['', 'bob'] });
+  evidence.write(IVY, 'update', 'job_template:7', {
+    playbook: ['site.yml', 'evil.yml'],
+    limit: ['all', 'db'],
+  });
+  evidence.write(IVY, 'create', 'schedule:6', { id: 6, name: 'nightly' });
+  evidence.write(IVY, 'create', 'schedule:8', { id: 8, name: 'gone' });
+  evidence.write(IVY, 'create', 'user:12', { id: 12, username: 'eve', password: 'hidden' });
+  const grant = { object1_pk: 12, object2_pk: 9, relationship: 'awx.main.models.rbac.Role_members' };
+  evidence.write(IVY, 'associate', 'user:12', grant, {
+    object2: 'organization',
+    relationship: 'awx.main.models.organization.Organization.admin_role',
+    links: new Map([
+      ['user', [{ id: 12, name: 'eve' }]],
+      ['organization', [{ id: 1, name: 'Default' }]],
+    ]),
+  });
+  evidence.ties.add('role:9:user:12');
+  evidence.write('eve:12', 'create', 'o_auth2_access_token:50', {
+    id: 50,
+    description: 't',
+    token: '************',
+  });
+  evidence.now.set('o_auth2_access_token:50', {});
+  evidence.write(BOB, 'create', 'schedule:9', { id: 9, name: 'of bob' });
+  evidence.write(BOB, 'update', 'job_template:7', { limit: ['db', 'web'] });
+  const { items, chain } = await run();
+
+  expect(chain.map(({ user: who, how, by }) => [who.username, how, by?.username])).toEqual([
+    ['ivy', 'subject', undefined],
+    ['eve', 'made', 'ivy'],
+  ]);
+  expect(items.map(({ id, act, state, risk }) => [id, act, state, risk])).toEqual([
+    ['role:9:user:12', 'granted', 'there', 'critical'],
+    ['user:12', 'made', 'there', 'high'],
+    ['o_auth2_access_token:50', 'made', 'there', 'high'],
+    ['job_template:7', 'changed', 'there', 'high'],
+    ['schedule:6', 'made', 'there', 'high'],
+    ['schedule:8', 'made', 'gone', 'high'],
+  ]);
+  const changed = items.find(({ id }) => id === 'job_template:7');
+  expect(changed?.changes).toMatchObject([
+    { field: 'playbook', before: 'site.yml', after: 'evil.yml', now: 'evil.yml', state: 'as_left' },
+    { field: 'limit', before: 'all', after: 'db', now: 'web', state: 'changed' },
+  ]);
+  expect(changed?.changedSince).toMatchObject([{ by: { username: 'bob' }, fields: ['limit'] }]);
+  expect(changed?.remedy).toEqual({
+    kind: 'call',
+    text: 'PATCH /api/v2/job_templates/7/ {"playbook":"site.yml"}',
+  });
+  expect(items.find(({ id }) => id === 'role:9:user:12')?.summary).toBe(
+    'granted admin_role on organization Default (1) to user eve (12)',
+  );
+});
+
+test('a chain with a cycle ends, and each user counts from the earliest time', async () => {
+  const { evidence, run } = await estate(['ivy', 'eve', 'amy', 'bob']);
+  evidence.write('amy:14', 'create', 'schedule:1', { id: 1, name: 'before' });
+  evidence.write(IVY, 'create', 'user:12', { id: 12, username: 'eve' });
+  evidence.write(
+    'eve:12',
+    'update',
+    'user:14',
+    { password: ['hidden', 'hidden'] },
+    {
+      links: new Map([['user', [{ id: 14, name: 'amy' }]]]),
+    },
+  );
+  evidence.write(
+    'amy:14',
+    'update',
+    'user:11',
+    { password: ['hidden', 'hidden'] },
+    {
+      links: new Map([['user', [{ id: 11, name: 'ivy' }]]]),
+    },
+  );
+  evidence.write(
+    'amy:14',
+    'update',
+    'user:12',
+    { password: ['hidden', 'hidden'] },
+    {
+      links: new Map([['user', [{ id: 12, name: 'eve' }]]]),
+    },
+  );
+  evidence.write('amy:14', 'create', 'schedule:2', { id: 2, name: 'after' });
+  const { chain, items, limits } = await run();
+  expect(chain.map(({ user: { username }, depth, through }) => [username, depth, through])).toEqual([
+    ['ivy', 0, null],
+    ['eve', 1, 'user:12'],
+    ['amy', 2, 'user:14'],
+  ]);
+  expect(items.map(({ id }) => id)).toContain('schedule:2');
+  expect(items.map(({ id }) => id)).not.toContain('schedule:1');
+  expect(limits.find(({ text }) => text.includes('The password of'))?.text).toContain('amy');
+});
+
+test('what a user did who was deleted since counts as well', async () => {
+  const { evidence, run } = await estate(['ivy', 'bob']);
+  evidence.write(IVY, 'create', 'user', { id: 12, username: 'eve' });
+  evidence.write('eve', 'create', 'schedule:2', { id: 2, name: 'left' });
+  evidence.now.set('schedule:2', { enabled: true });
+  const { chain, items } = await run();
+  expect(chain.map(({ user: { username }, exists }) => [username, exists])).toEqual([
+    ['ivy', true],
+    ['eve', false],
+  ]);
+  expect(items.filter(remains).map(({ id }) => id)).toEqual(['schedule:2']);
+  expect((await run({ user: 'eve' })).items.map(({ id }) => id)).toEqual(['schedule:2']);
+});
+
+test('jobs by the actor, by a schedule of the actor and of changed templates are what ran', async () => {
+  const { evidence, run } = await estate();
+  const job = {
+    ...{
+      kind: 'job',
+      name: 'Demo',
+      launchType: 'manual',
+      started: null,
+      finished: null,
+      credentials: ['Demo Credential'],
+    },
+    ...{ created: new Date('2026-11-20T12:00:00Z'), createdBy: null, scheduleId: null, hosts: 3 },
+  };
+  evidence.write(IVY, 'update', 'job_template:7', { playbook: ['site.yml', 'evil.yml'] });
+  evidence.write(IVY, 'update', 'job_template:8', { description: ['', 'harmless'] });
+  evidence.write(IVY, 'create', 'schedule:6', { id: 6, name: 'nightly' });
+  const bob = { id: 3, username: 'bob' };
+  evidence.ran.push(
+    { ...job, id: 1, status: 'successful', template: { id: 7, name: 'Demo' }, createdBy: bob },
+    { ...job, id: 2, status: 'running', template: { id: 9, name: 'x' }, scheduleId: 6 },
+    {
+      ...job,
+      id: 3,
+      status: 'pending',
+      template: { id: 9, name: 'x' },
+      createdBy: { id: 11, username: 'ivy' },
+    },
+    { ...job, id: 4, status: 'pending', template: { id: 8, name: 'x' }, createdBy: bob },
+    {
+      ...job,
+      id: 5,
+      status: 'successful',
+      template: { id: 7, name: 'x' },
+      createdBy: bob,
+      created: new Date('2026-11-20T08:00:30Z'),
+    },
+  );
+  const { items, mayHaveRead } = await run();
+  expect(
+    items
+      .filter(({ group }) => group === 'ran')
+      .map(({ id, state, job: facts }) => [id, state, facts?.because]),
+  ).toEqual([
+    ['job:1', 'finished', 'changed'],
+    ['job:2', 'running', 'made'],
+    ['job:3', 'running', 'launched'],
+  ]);
+  expect(mayHaveRead.join(' ')).toContain('Demo Credential');
+});
+
+test('what is not known is said: pruned entries, entries without an actor, what the account does not see', async () => {
+  const { evidence, run, common } = await estate();
+  evidence.write(null, 'update', 'user:3', { is_system_auditor: [false, true] });
+  const visibility = {
+    kind: 'part',
+    ...{ tokens: 'its own', users: 'itself', applications: 'none', organizations: [] },
+  } as const;
+  const { limits, unattributed } = await run({ description: { ...common.description, visibility } });
+  expect(limits.map(({ limit }) => limit)).toEqual([
+    ...['stream_pruned', 'no_actor', 'clock', 'visibility', 'not_recorded', 'not_listed'],
+  ]);
+  expect(unattributed).toMatchObject([{ object: { kind: 'user', id: 3 }, fields: ['is_system_auditor'] }]);
+});
+
+test('secrets of entries reach no result', async () => {
+  const { evidence, run } = await estate();
+  evidence.write(IVY, 'update', 'job_template:7', {
+    host_config_key: ['', 'hunter2hunter2'],
+    extra_vars: ['', '{"password": "hunter2hunter2"}'],
+  });
+  evidence.write(IVY, 'create', 'setting:SOCIAL_AUTH_X_SECRET', { id: 4, value: 'hunter2hunter2' });
+  evidence.now.set('job_template:7', {
+    host_config_key: 'hunter2hunter2',
+    extra_vars: '{"password": "hunter2hunter2"}',
+  });
+  evidence.values.set('SOCIAL_AUTH_X_SECRET', 'hunter2hunter2');
+  expect(JSON.stringify(await run())).not.toContain('hunter2');
+});
+
+test.each([{ user: 'nobody' }, { user: undefined, token: 4 }, { user: undefined }])(
+  'an unknown subject is refused: %j',
+  async (asked) => {
+    const { run } = await estate();
+    await expect(run(asked)).rejects.toMatchObject({ name: 'TokenctlError' });
+  },
+);
