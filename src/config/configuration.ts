@@ -99,7 +99,7 @@ function defaultsLayer(environment: Environment): Layer {
   const folder = stateFolderIfKnown(environment);
   const auditLog = folder === null ? {} : { file: join(folder, 'audit.jsonl') };
   return {
-    values: { contexts: {}, auditLog, policy: {} },
+    values: { contexts: {}, auditLog },
     locate: () => 'the defaults',
   };
 }

@@ -14,77 +14,94 @@ const percent = z.number().min(0, 'must be from 0 to 100').max(100, 'must be fro
 const rule = z.enum(ruleNames as readonly [RuleName, ...RuleName[]]);
 
 /** What a sweep is told, by its names in the configuration. */
-const revocationSweep = z.strictObject({
-  rules: z.array(rule).min(1),
-  policy: policySchema.optional(),
-  keepIfYounger: duration({ max: MAX_AGE }).default(7 * 86_400),
-  atMost: whole('tokens').default(500),
-  stopAbovePercent: percent.default(20),
-  accessOnly: z.boolean().default(false),
-});
+const revocationSweep = z.lazy(() =>
+  z.strictObject({
+    rules: z.array(rule).min(1),
+    policy: policySchema.optional(),
+    keepIfYounger: duration({ max: MAX_AGE }).default(7 * 86_400),
+    atMost: whole('tokens').default(500),
+    stopAbovePercent: percent.default(20),
+    accessOnly: z.boolean().default(false),
+  }),
+);
 
-const tokenAudit = z.strictObject({
-  rules: z.array(rule).min(1).optional(),
-  policy: policySchema.optional(),
-  baseline: file.optional(),
-  report: file
-    .refine((path) => /\.(html|sarif|json|csv)$/.test(path), 'must end in .html, .sarif, .json or .csv')
-    .optional(),
-  notifyAt: z.enum(severities).default('high'),
-});
-
-const tokenCleanup = z.strictObject({
-  keepRevokedFor: duration({ max: MAX_AGE }).default(30 * 86_400),
-  atMost: whole('rows').default(100_000),
-});
-
-const settingsGuard = z.strictObject({
-  settings: z
-    .strictObject({
-      AUTH_BASIC_ENABLED: z.boolean(),
-      ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
-      SESSION_COOKIE_AGE: z.number().int().positive(),
-      SESSIONS_PER_USER: z.number().int(),
-      DISABLE_LOCAL_AUTH: z.boolean(),
-      OAUTH2_PROVIDER: z
-        .strictObject({
-          ACCESS_TOKEN_EXPIRE_SECONDS: z.number().int().positive(),
-          REFRESH_TOKEN_EXPIRE_SECONDS: z.number().int().positive(),
-          AUTHORIZATION_CODE_EXPIRE_SECONDS: z.number().int().positive(),
-        })
-        .partial(),
-      LOGIN_REDIRECT_OVERRIDE: z.string(),
-      ALLOW_METRICS_FOR_ANONYMOUS_USERS: z.boolean(),
-    })
-    .partial()
-    .refine((settings) => Object.keys(settings).length > 0, 'must name a setting'),
-  enforce: z.boolean().default(false),
-});
-
-const offboarding = z
-  .strictObject({
-    inactive: z.boolean().default(true),
-    present: z
-      .union([
-        z.strictObject({ file: z.string().min(1) }),
-        z.strictObject({ command: z.array(z.string().min(1)).min(1) }),
-      ])
+const tokenAudit = z.lazy(() =>
+  z.strictObject({
+    rules: z.array(rule).min(1).optional(),
+    policy: policySchema.optional(),
+    baseline: file.optional(),
+    report: file
+      .refine((path) => /\.(html|sarif|json|csv)$/.test(path), 'must end in .html, .sarif, .json or .csv')
       .optional(),
-    except: z.array(z.string().min(1)).default([]),
-    stopAbovePercent: percent.default(10),
-  })
-  .refine(({ inactive, present }) => inactive || present !== undefined, 'must name `inactive` or `present`');
+    notifyAt: z.enum(severities).default('high'),
+  }),
+);
 
-const expiryNotices = z.strictObject({
-  /** Days before the expiry. */
-  thresholds: z.array(days).min(1).default([30, 7, 1]),
-  /** Names of `scheduler.notify`; all of them where not given. */
-  to: z.array(z.string().min(1)).min(1).optional(),
-});
+const tokenCleanup = z.lazy(() =>
+  z.strictObject({
+    keepRevokedFor: duration({ max: MAX_AGE }).default(30 * 86_400),
+    atMost: whole('rows').default(100_000),
+  }),
+);
 
-const logCheckpoint = z
-  .strictObject({ key: file, keepIn: file.optional(), notify: z.boolean().default(false) })
-  .refine(({ keepIn, notify }) => notify || keepIn !== undefined, 'must name `keepIn` or `notify`');
+const settingsGuard = z.lazy(() =>
+  z.strictObject({
+    settings: z
+      .strictObject({
+        AUTH_BASIC_ENABLED: z.boolean(),
+        ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
+        SESSION_COOKIE_AGE: z.number().int().positive(),
+        SESSIONS_PER_USER: z.number().int(),
+        DISABLE_LOCAL_AUTH: z.boolean(),
+        OAUTH2_PROVIDER: z
+          .strictObject({
+            ACCESS_TOKEN_EXPIRE_SECONDS: z.number().int().positive(),
+            REFRESH_TOKEN_EXPIRE_SECONDS: z.number().int().positive(),
+            AUTHORIZATION_CODE_EXPIRE_SECONDS: z.number().int().positive(),
+          })
+          .partial(),
+        LOGIN_REDIRECT_OVERRIDE: z.string(),
+        ALLOW_METRICS_FOR_ANONYMOUS_USERS: z.boolean(),
+      })
+      .partial()
+      .refine((settings) => Object.keys(settings).length > 0, 'must name a setting'),
+    enforce: z.boolean().default(false),
+  }),
+);
+
+const offboarding = z.lazy(() =>
+  z
+    .strictObject({
+      inactive: z.boolean().default(true),
+      present: z
+        .union([
+          z.strictObject({ file: z.string().min(1) }),
+          z.strictObject({ command: z.array(z.string().min(1)).min(1) }),
+        ])
+        .optional(),
+      except: z.array(z.string().min(1)).default([]),
+      stopAbovePercent: percent.default(10),
+    })
+    .refine(
+      ({ inactive, present }) => inactive || present !== undefined,
+      'must name `inactive` or `present`',
+    ),
+);
+
+const expiryNotices = z.lazy(() =>
+  z.strictObject({
+    /** Days before the expiry. */
+    thresholds: z.array(days).min(1).default([30, 7, 1]),
+    /** Names of `scheduler.notify`; all of them where not given. */
+    to: z.array(z.string().min(1)).min(1).optional(),
+  }),
+);
+
+const logCheckpoint = z.lazy(() =>
+  z
+    .strictObject({ key: file, keepIn: file.optional(), notify: z.boolean().default(false) })
+    .refine(({ keepIn, notify }) => notify || keepIn !== undefined, 'must name `keepIn` or `notify`'),
+);
 
 const incidentLift = z.strictObject({});
 
@@ -107,7 +124,7 @@ export type JobKind = keyof typeof jobParameters;
 const jobNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 /** The settings that all jobs share. */
-const common = {
+const common = () => ({
   /** A cron expression; that of the kind of job where not given. */
   schedule: z.string().min(1).optional(),
   /** As in the IANA database. */
@@ -130,121 +147,138 @@ const common = {
       notify: z.boolean().default(true),
     })
     .default({ retries: 3, retryAfter: 60, notify: true }),
-};
-
-const dryRunUntilTrusted = { ...common, dryRun: z.boolean().default(true) };
-const nothingToTrust = { ...common, dryRun: z.boolean().default(false) };
+});
 
 /** One job. Jobs that change a controller are dry runs by default. */
-const jobSchema = z.discriminatedUnion(
-  'job',
-  [
-    z.strictObject({
-      job: z.literal('revocation-sweep'),
-      ...dryRunUntilTrusted,
-      parameters: jobParameters['revocation-sweep'],
-    }),
-    z.strictObject({
-      job: z.literal('token-audit'),
-      ...nothingToTrust,
-      parameters: jobParameters['token-audit'].prefault({}),
-    }),
-    z.strictObject({
-      job: z.literal('expiry-notices'),
-      ...dryRunUntilTrusted,
-      parameters: jobParameters['expiry-notices'].prefault({}),
-    }),
-    z.strictObject({
-      job: z.literal('token-cleanup'),
-      ...dryRunUntilTrusted,
-      parameters: jobParameters['token-cleanup'].prefault({}),
-    }),
-    z.strictObject({
-      job: z.literal('settings-guard'),
-      ...dryRunUntilTrusted,
-      parameters: jobParameters['settings-guard'],
-    }),
-    z.strictObject({
-      job: z.literal('offboarding'),
-      ...dryRunUntilTrusted,
-      parameters: jobParameters.offboarding.prefault({}),
-    }),
-    z.strictObject({
-      job: z.literal('incident-lift'),
-      ...dryRunUntilTrusted,
-      parameters: jobParameters['incident-lift'].prefault({}),
-    }),
-    z.strictObject({
-      job: z.literal('log-checkpoint'),
-      ...nothingToTrust,
-      parameters: jobParameters['log-checkpoint'],
-    }),
-  ],
-  { error: ({ code }) => (code === 'invalid_union' ? unknownKind() : undefined) },
-);
+function jobSchema() {
+  const dryRunUntilTrusted = { ...common(), dryRun: z.boolean().default(true) };
+  const nothingToTrust = { ...common(), dryRun: z.boolean().default(false) };
+  return z.discriminatedUnion(
+    'job',
+    [
+      z.strictObject({
+        job: z.literal('revocation-sweep'),
+        ...dryRunUntilTrusted,
+        parameters: jobParameters['revocation-sweep'],
+      }),
+      z.strictObject({
+        job: z.literal('token-audit'),
+        ...nothingToTrust,
+        parameters: jobParameters['token-audit'].prefault({}),
+      }),
+      z.strictObject({
+        job: z.literal('expiry-notices'),
+        ...dryRunUntilTrusted,
+        parameters: jobParameters['expiry-notices'].prefault({}),
+      }),
+      z.strictObject({
+        job: z.literal('token-cleanup'),
+        ...dryRunUntilTrusted,
+        parameters: jobParameters['token-cleanup'].prefault({}),
+      }),
+      z.strictObject({
+        job: z.literal('settings-guard'),
+        ...dryRunUntilTrusted,
+        parameters: jobParameters['settings-guard'],
+      }),
+      z.strictObject({
+        job: z.literal('offboarding'),
+        ...dryRunUntilTrusted,
+        parameters: jobParameters.offboarding.prefault({}),
+      }),
+      z.strictObject({
+        job: z.literal('incident-lift'),
+        ...dryRunUntilTrusted,
+        parameters: jobParameters['incident-lift'].prefault({}),
+      }),
+      z.strictObject({
+        job: z.literal('log-checkpoint'),
+        ...nothingToTrust,
+        parameters: jobParameters['log-checkpoint'],
+      }),
+    ],
+    { error: ({ code }) => (code === 'invalid_union' ? unknownKind() : undefined) },
+  );
+}
 
 /** A kind is a word of ours, so that the message can list all. */
 function unknownKind(): string {
   return `must be one of: ${Object.keys(jobParameters).join(', ')}`;
 }
 
-/** The `jobs` section: jobs by name. */
-export const jobsSchema = z.record(
-  z.string().regex(jobNamePattern, 'cannot name a job: use lower-case letters, digits and dashes'),
-  jobSchema,
+/** The `jobs` section: jobs by name. Its schema is built when a configuration has one, as that of the policy is. */
+export const jobsSchema = z.lazy(() =>
+  z.record(
+    z.string().regex(jobNamePattern, 'cannot name a job: use lower-case letters, digits and dashes'),
+    jobSchema(),
+  ),
 );
 
 /** A job of the configuration, defaults filled in. */
-export type JobSettings = z.output<typeof jobSchema>;
+export type JobSettings = z.output<ReturnType<typeof jobSchema>>;
 
 /** Where the ledger of ticks is kept: in a file for one machine, in PostgreSQL for several. */
-const ledger = z
-  .strictObject({ file: z.string().min(1).optional(), database: databaseSetting.optional() })
-  .refine(
-    ({ file, database }) => file === undefined || database === undefined,
-    'has both a file and a database: keep one',
-  );
-
-const at = z.enum(['info', 'warning', 'error']).default('warning');
-const webhook = { url: secretReference, signingSecret: secretReference.optional(), at };
+const ledger = () =>
+  z
+    .strictObject({ file: z.string().min(1).optional(), database: databaseSetting.optional() })
+    .refine(
+      ({ file, database }) => file === undefined || database === undefined,
+      'has both a file and a database: keep one',
+    );
 
 /** A recipient of notices: a webhook, generic or for Slack, or e-mail addresses. */
-const recipient = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('webhook'), ...webhook }),
-  z.strictObject({ kind: z.literal('slack'), ...webhook }),
-  z.strictObject({
-    kind: z.literal('email'),
-    /** Holds the `smtps://` or `smtp://` URL of the server, its credentials in it. */
-    server: secretReference,
-    from: z.string().min(3),
-    to: z.array(z.string().min(3)).min(1),
-    /** Sends in clear text where the server offers nothing else. */
-    allowPlain: z.boolean().default(false),
-    at,
-  }),
-]);
+function recipientSchema() {
+  const at = z.enum(['info', 'warning', 'error']).default('warning');
+  const webhook = { url: secretReference, signingSecret: secretReference.optional(), at };
+  return z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('webhook'), ...webhook }),
+    z.strictObject({ kind: z.literal('slack'), ...webhook }),
+    z.strictObject({
+      kind: z.literal('email'),
+      /** Holds the `smtps://` or `smtp://` URL of the server, its credentials in it. */
+      server: secretReference,
+      from: z.string().min(3),
+      to: z.array(z.string().min(3)).min(1),
+      /** Sends in clear text where the server offers nothing else. */
+      allowPlain: z.boolean().default(false),
+      at,
+    }),
+  ]);
+}
 
 /** A recipient of notices, by its kind. */
-export type RecipientSettings = z.output<typeof recipient>;
+export type RecipientSettings = z.output<ReturnType<typeof recipientSchema>>;
 
-/** The `scheduler` section: how `jobs start` works. */
+/** The `scheduler` section where nothing is configured; durations in seconds. */
+const SCHEDULER = {
+  healthPort: 9464,
+  healthAddress: '127.0.0.1',
+  lease: 60,
+  grace: 60,
+  notify: {},
+  keepDays: 400,
+};
+
+/** The `scheduler` section: how `jobs start` works. Its schema is built when a configuration has one. */
 export const schedulerSchema = z
-  .strictObject({
-    ledger: ledger.optional(),
-    /** The port of the health and metrics pages, on the loopback address. */
-    healthPort: z.number().int().min(0).max(65_535).default(9464),
-    /** The address they are on; anything but loopback is for a container whose network is its own. */
-    healthAddress: z.string().min(1).default('127.0.0.1'),
-    /** For how long a claim holds without being renewed. */
-    lease: duration({ min: '1s', max: '1d' }).default(60),
-    /** How long runs in progress may take to end when the scheduler stops. */
-    grace: duration({ max: '1d' }).default(60),
-    /** Who is told what happened, by a name. `at` is how grave it must be. */
-    notify: z.record(z.string().min(1), recipient).default({}),
-    /** For how many days the history is kept. */
-    keepDays: z.number().int().positive().max(36_500, 'must be at most 36500').default(400),
-  })
-  .prefault({});
+  .lazy(() =>
+    z.strictObject({
+      ledger: ledger().optional(),
+      /** The port of the health and metrics pages, on the loopback address. */
+      healthPort: z.number().int().min(0).max(65_535).default(SCHEDULER.healthPort),
+      /** The address they are on; anything but loopback is for a container whose network is its own. */
+      healthAddress: z.string().min(1).default(SCHEDULER.healthAddress),
+      /** For how long a claim holds without being renewed. */
+      lease: duration({ min: '1s', max: '1d' }).default(SCHEDULER.lease),
+      /** How long runs in progress may take to end when the scheduler stops. */
+      grace: duration({ max: '1d' }).default(SCHEDULER.grace),
+      /** Who is told what happened, by a name. `at` is how grave it must be. */
+      notify: z.record(z.string().min(1), recipientSchema()).default(SCHEDULER.notify),
+      /** For how many days the history is kept. */
+      keepDays: z.number().int().positive().max(36_500, 'must be at most 36500').default(SCHEDULER.keepDays),
+    }),
+  )
+  .default(SCHEDULER);
 
 /** The `scheduler` section, defaults filled in. */
 export type SchedulerSettings = z.output<typeof schedulerSchema>;

@@ -32,20 +32,6 @@ const day = z
   .string({ error: 'must be a day: "2026-12-31"' })
   .refine(isCalendarDay, { error: 'must be a day: "2026-12-31"' });
 
-const exception = z.strictObject({
-  user: pattern.optional(),
-  application: pattern.optional(),
-  description: pattern.optional(),
-  until: day.optional(),
-  reason: z.string({ error: 'is missing: say why this is an exception' }).min(1),
-});
-
-const rule = z.strictObject({
-  enabled: z.boolean().optional(),
-  severity: z.enum(severities).optional(),
-  exceptions: z.array(exception).optional(),
-});
-
 /** A thousand years of days: dates end long before the largest number. */
 const MAX_AGE = 365_000;
 const positive = (what: string) =>
@@ -57,45 +43,69 @@ const positive = (what: string) =>
 const whole = (what: string) =>
   z.number().int().positive(`must be a whole number of ${what} above 0`).optional();
 
-const withDays = rule.extend({ days: positive('days') });
-const withHours = rule.extend({ hours: positive('hours') });
-const withTokens = rule.extend({ tokens: whole('tokens') });
-const withShare = withTokens.extend({
-  percent: z.number().min(0, 'must be from 0 to 100').max(100, 'must be from 0 to 100').optional(),
-});
-const withUsers = rule.extend({ users: z.array(pattern).optional() });
+/** The settings that all rules share. */
+function ruleSchema() {
+  const exception = z.strictObject({
+    user: pattern.optional(),
+    application: pattern.optional(),
+    description: pattern.optional(),
+    until: day.optional(),
+    reason: z.string({ error: 'is missing: say why this is an exception' }).min(1),
+  });
+  return z.strictObject({
+    enabled: z.boolean().optional(),
+    severity: z.enum(severities).optional(),
+    exceptions: z.array(exception).optional(),
+  });
+}
 
 /** Every rule of the policy, so that a new one cannot be forgotten here. */
-export const policySchema = z.strictObject({
-  'owner-inactive': rule.optional(),
-  'never-expires': rule.optional(),
-  'lifetime-over': withDays.optional(),
-  'never-used': withDays.optional(),
-  'unused-for': withDays.optional(),
-  'owner-external': rule.optional(),
-  'owner-superuser': rule.optional(),
-  'write-scope': rule.optional(),
-  'write-unneeded': withDays.optional(),
-  'no-description': rule.optional(),
-  'personal-token-of-service-account': withUsers.optional(),
-  'application-token-of-person': withUsers.optional(),
-  'expired-present': rule.optional(),
-  'refresh-outlives-access': rule.optional(),
-  'refresh-orphaned': rule.optional(),
-  'too-many-per-user': withTokens.optional(),
-  'duplicate-purpose': rule.optional(),
-  'expiry-cliff': withShare.optional(),
-  'application-implicit': rule.optional(),
-  'application-public-without-pkce': rule.optional(),
-  'application-secret-older-than': withDays.optional(),
-  'basic-auth-on': rule.optional(),
-  'external-tokens-allowed': rule.optional(),
-  'lifetime-default': rule.optional(),
-  'session-age-long': withHours.optional(),
-  'sessions-unlimited': rule.optional(),
-  'tokens-in-clear': rule.optional(),
-  'exception-expired': rule.optional(),
-} satisfies { [Name in RuleName]: z.ZodType<PartOf<Policy[Name]> | undefined> });
+function rulesSchema() {
+  const rule = ruleSchema();
+  const plain = rule.optional();
+  const withDays = rule.extend({ days: positive('days') }).optional();
+  const withHours = rule.extend({ hours: positive('hours') }).optional();
+  const withTokens = rule.extend({ tokens: whole('tokens') });
+  const withShare = withTokens
+    .extend({
+      percent: z.number().min(0, 'must be from 0 to 100').max(100, 'must be from 0 to 100').optional(),
+    })
+    .optional();
+  const withUsers = rule.extend({ users: z.array(pattern).optional() }).optional();
+  return z.strictObject({
+    'owner-inactive': plain,
+    'never-expires': plain,
+    'lifetime-over': withDays,
+    'never-used': withDays,
+    'unused-for': withDays,
+    'owner-external': plain,
+    'owner-superuser': plain,
+    'write-scope': plain,
+    'write-unneeded': withDays,
+    'no-description': plain,
+    'personal-token-of-service-account': withUsers,
+    'application-token-of-person': withUsers,
+    'expired-present': plain,
+    'refresh-outlives-access': plain,
+    'refresh-orphaned': plain,
+    'too-many-per-user': withTokens.optional(),
+    'duplicate-purpose': plain,
+    'expiry-cliff': withShare,
+    'application-implicit': plain,
+    'application-public-without-pkce': plain,
+    'application-secret-older-than': withDays,
+    'basic-auth-on': plain,
+    'external-tokens-allowed': plain,
+    'lifetime-default': plain,
+    'session-age-long': withHours,
+    'sessions-unlimited': plain,
+    'tokens-in-clear': plain,
+    'exception-expired': plain,
+  } satisfies { [Name in RuleName]: z.ZodType<PartOf<Policy[Name]> | undefined> });
+}
+
+/** The `policy` section. Its schema is built when a configuration has one: that takes longer than to read most configurations. */
+export const policySchema = z.lazy(rulesSchema);
 
 /** A rule's setting with everything left out that keeps its default. */
 type PartOf<Setting> = { readonly [Key in keyof Setting]?: Setting[Key] | undefined };

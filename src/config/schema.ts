@@ -239,10 +239,10 @@ export const configurationSchema = z
     ),
     groups: groupsSchema.prefault({}),
     auditLog: auditLogSchema,
-    policy: policySchema,
+    policy: policySchema.default({}),
     /** The rule of two persons for all contexts, and where the own private key of an approver is. */
     approval: approval.extend({ key: secretReference.optional() }).optional(),
-    jobs: jobsSchema.prefault({}),
+    jobs: jobsSchema.default({}),
     scheduler: schedulerSchema,
   })
   .superRefine(({ contexts, approval: forAll }, { addIssue }) => {

@@ -54,9 +54,12 @@ function gives(values: unknown, path: readonly PropertyKey[]): boolean {
 
 /** A schema without what makes it optional, and without what turns its output into a type. */
 function withoutWrapping(schema: unknown): unknown {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
-    return withoutWrapping(schema.unwrap());
-  }
+  const isWrapped =
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault ||
+    schema instanceof z.ZodLazy;
+  if (isWrapped) return withoutWrapping(schema.unwrap());
   return schema instanceof z.ZodPipe ? withoutWrapping(schema.in) : schema;
 }
 

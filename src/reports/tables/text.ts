@@ -27,11 +27,12 @@ function escaped(character: string): string {
   ).join('');
 }
 
-const numbers = new Intl.NumberFormat('en-US');
+/** Where a comma goes in a whole number. */
+const THOUSANDS = /\B(?=(?:\d{3})+$)/g;
 
-/** A number for people: thousands apart. */
+/** A whole number for people: thousands apart. `Intl.NumberFormat` would take 10 ms at the start of every command. */
 export function numberText(value: number): string {
-  return numbers.format(value);
+  return String(value).replace(THOUSANDS, ',');
 }
 
 /** A number and what it counts, in its plural where it is not one. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { csvLine } from '../../../src/reports/tables/result.ts';
-import { printable } from '../../../src/reports/tables/text.ts';
+import { numberText, printable } from '../../../src/reports/tables/text.ts';
 
 describe('what others wrote, on a terminal', () => {
   test.each([
@@ -21,6 +21,16 @@ describe('what others wrote, on a terminal', () => {
     const value = { description: 'a\u009b\u2028\u{e0041}\u001b' };
     expect(JSON.parse(printable.lines(JSON.stringify(value, null, 2)))).toEqual(value);
   });
+});
+
+test.each([
+  [0, '0'],
+  [999, '999'],
+  [1000, '1,000'],
+  [-12_345, '-12,345'],
+  [1_234_567, '1,234,567'],
+])('the number %d is printed as %s', (number, text) => {
+  expect(numberText(number)).toBe(text);
 });
 
 describe('a line of CSV', () => {

@@ -85,6 +85,7 @@ describe('the scheduler section', () => {
       notify: {},
       keepDays: 400,
     });
+    expect(schedulerSchema.parse({})).toEqual(schedulerSchema.parse(undefined));
   });
 
   it('refuses a ledger in two places, and a secret in plain text', () => {
