@@ -1,7 +1,7 @@
 // Tokens audited a second straight at the database, as a whole process, against psql that copies what the same
 // query gives, turn by turn; and the memory that it takes, which does not grow with the number of tokens.
 // Run: npm run build && node bench/database-audit.ts [largest number of tokens]
-import { readTokenPage } from '../src/targets/database/tokens.ts';
+import { readTokenPage, TOKEN_COLUMNS } from '../src/targets/database/tokens.ts';
 import { startPostgres } from '../test/support/embedded-postgres.ts';
 import { Estates, psql } from './support/database-estate.ts';
 import { judge, median } from './support/ratio.ts';
@@ -20,8 +20,15 @@ async function wholeQuery(): Promise<string> {
     },
     execute: () => Promise.resolve(0),
   };
-  await readTokenPage(recorder, { layout: Estates.layout, criteria: {}, range: { after: 0, last: null } });
-  return text.replaceAll('$1', '0').replace(/LIMIT \d+$/, '');
+  await readTokenPage(recorder, {
+    layout: Estates.layout,
+    criteria: {},
+    range: { after: 0, last: null },
+    columns: TOKEN_COLUMNS(Estates.layout),
+  });
+  // Without what puts each column of a page into one array.
+  const [, rows = ''] = /^SELECT .*? FROM \((SELECT .*)LIMIT \d+\) p$/s.exec(text) ?? [];
+  return rows.replaceAll('$1', '0');
 }
 
 interface Summary {

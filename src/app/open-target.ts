@@ -114,6 +114,7 @@ export function dryRun(target: Target): Target {
   return {
     describe: () => target.describe(),
     tokens: (selector) => target.tokens(selector),
+    ...(target.tokensToPlan && { tokensToPlan: target.tokensToPlan.bind(target) }),
     users: (selector) => target.users(selector),
     applications: (names) => target.applications(names),
     activity: (selector) => target.activity(selector),

@@ -4,10 +4,9 @@ import type { Kept, PlannedSessions, Reach, RevocationPlan, StaysAlive, Tally } 
 import { ownTokenRemedy } from './remedies.ts';
 import {
   type AuthorizationCode,
-  besideExpiry,
+  type PlannedToken,
   type RefreshToken,
   refreshTokenExpiry,
-  type Token,
   type UserReference,
 } from './token.ts';
 
@@ -69,7 +68,7 @@ export class PlanBuilder {
     this.#candidates = new Set(options.ownTokenIds);
   }
 
-  add(token: Token): void {
+  add(token: PlannedToken): void {
     const isOwn = this.#candidates.has(token.id);
     if (isOwn && !this.#options.includeOwn) {
       this.#kept.push({ tokenId: token.id, reason: OWN_KEPT });
@@ -84,8 +83,9 @@ export class PlanBuilder {
     if (!token.hasRefreshToken) return;
     this.#withRefreshToken += 1;
     const { refreshExpiry: expiry } = this.#options;
-    if (expiry !== undefined && besideExpiry(token, expiry.lifetime) < expiry.now)
-      this.#expiredRefreshTokens += 1;
+    const created = token.refreshTokenCreated ?? token.created;
+    if (expiry === undefined || created === undefined) return;
+    if (refreshTokenExpiry({ created }, expiry.lifetime) < expiry.now) this.#expiredRefreshTokens += 1;
   }
 
   /**

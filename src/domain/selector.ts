@@ -64,7 +64,10 @@ export function patternOf(name: string): string {
 }
 
 /** Whether a selector's negations leave out a token; for targets, which have no filter for patterns. */
-export function isLeftOut({ notUsers, notApplications }: Selector, { user, application }: Token): boolean {
+export function isLeftOut(
+  { notUsers, notApplications }: Selector,
+  { user, application }: Pick<Token, 'user' | 'application'>,
+): boolean {
   return (
     (notUsers !== undefined && user !== null && matchesAny(user.username, notUsers)) ||
     (notApplications !== undefined && application !== null && matchesAny(application.name, notApplications))
@@ -77,6 +80,16 @@ export async function* withoutLeftOut(
   selector: Selector,
 ): AsyncGenerator<Token, void> {
   for await (const token of tokens) if (!isLeftOut(selector, token)) yield token;
+}
+
+/** Of a page of tokens, those that a selector's negations keep. */
+export function keptOf<Kept extends Pick<Token, 'user' | 'application'>>(
+  page: readonly Kept[],
+  selector: Selector,
+): readonly Kept[] {
+  const { notUsers, notApplications } = selector;
+  if (notUsers === undefined && notApplications === undefined) return page;
+  return page.filter((token) => !isLeftOut(selector, token));
 }
 
 /**

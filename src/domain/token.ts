@@ -63,6 +63,10 @@ export interface Token {
   readonly fingerprint: string | null;
 }
 
+/** What a revocation plan counts of an access token. Without either creation, the expiry of its refresh token is not counted. */
+export type PlannedToken = Pick<Token, 'id' | 'user' | 'application' | 'scope' | 'hasRefreshToken'> &
+  Partial<Pick<Token, 'created' | 'refreshTokenCreated'>>;
+
 /**
  * An OAuth2 refresh token as an administrator sees it: everything but its value (RFC 6749 §1.5).
  * Times are UTC.

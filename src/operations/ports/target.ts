@@ -7,6 +7,7 @@ import type {
   Activity,
   Application,
   AuthorizationCode,
+  PlannedToken,
   RefreshToken,
   Session,
   StoredRefreshTokenState,
@@ -101,6 +102,13 @@ export interface Target {
    * @throws TokenctlError `unsupported` where the target refuses one of the criteria.
    */
   tokens(selector: Selector): AsyncIterable<Token>;
+  /**
+   * The same tokens as `tokens`, page by page, with only what a plan counts; absent where that is no cheaper. The
+   * creation of a refresh token is told, that of the access token is not.
+   *
+   * @throws TokenctlError as `tokens` does.
+   */
+  tokensToPlan?(selector: Selector): AsyncIterable<readonly PlannedToken[]>;
   /**
    * Streams the users that the caller may see, ordered as `tokens` are.
    *

@@ -4,7 +4,7 @@ import { PlanBuilder } from '../../domain/plan-builder.ts';
 import type { RuleName } from '../../domain/policy/policy.ts';
 import { selectionOf } from '../../domain/remedies.ts';
 import { describeSelector, type Selector, validateSelector, wholeSelection } from '../../domain/selector.ts';
-import type { Token, User } from '../../domain/token.ts';
+import type { PlannedToken, User } from '../../domain/token.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { RefreshTokenSelector, Target, TargetDescription } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
@@ -63,9 +63,11 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
     reach,
   });
   const absent = new Set(selector.ids);
-  for await (const token of meant(target, selector, findings?.ids)) {
-    builder.add(token);
-    if (absent.size > 0) absent.delete(token.id);
+  for await (const page of meant(target, selector, findings?.ids)) {
+    for (const token of page) {
+      builder.add(token);
+      absent.delete(token.id);
+    }
   }
   const alone = reach.refreshTokens && !findings ? refreshTokensAlone(selector) : null;
   if (alone !== null) for await (const token of target.refreshTokens(alone)) builder.addRefreshToken(token);
@@ -114,16 +116,16 @@ function namesOf({ users, applications }: RefreshTokenSelector) {
 }
 
 /** The selected access tokens; where there are findings, those that they name. */
-function meant(
+async function* meant(
   target: Target,
   selector: Selector,
   found: readonly number[] | undefined,
-): AsyncIterable<Token> {
-  if (found === undefined) return target.tokens(selector);
-  return found.length === 0 ? none() : target.tokens({ ids: found });
+): AsyncIterable<readonly PlannedToken[]> {
+  if (found?.length === 0) return;
+  const meant = found === undefined ? selector : { ids: found };
+  if (target.tokensToPlan === undefined) for await (const token of target.tokens(meant)) yield [token];
+  else yield* target.tokensToPlan(meant);
 }
-
-async function* none(): AsyncIterable<never> {}
 
 function reachOf(options: PlanRevocationOptions, description: TargetDescription): Reach {
   const { capabilities } = description;

@@ -42,11 +42,12 @@ const MAX_PAUSE_MS = 1500;
  * pauses and ever smaller batches, so that one row that cannot be processed does not hold up others. When the time
  * for retries is over, they are returned as unprocessed.
  *
- * @returns What was not processed. It throws nothing: everything yielded before a failure is done.
+ * @returns What was not processed, after yielding what was done, batch by batch. It throws nothing: everything yielded before a
+ *   failure is done.
  */
 export async function* processInBatches<Item, Done>(
   work: BatchWork<Item, Done>,
-): AsyncGenerator<Done, BatchResult<Item>> {
+): AsyncGenerator<readonly Done[], BatchResult<Item>> {
   let unprocessed: readonly Unprocessed<Item>[] = [...new Set(work.items)].map(locked);
   let { batchSize } = work;
   let pauseMs = FIRST_PAUSE_MS;
@@ -78,17 +79,17 @@ export async function* processInBatches<Item, Done>(
 async function* processBatch<Item, Done>(
   work: BatchWork<Item, Done>,
   items: readonly Item[],
-): AsyncGenerator<Done, BatchResult<Item>> {
+): AsyncGenerator<readonly Done[], BatchResult<Item>> {
   const { connection, purpose, missing, signal } = work;
   let inFlight = items;
   try {
     const done = await answerOf(work.process(connection.database, items), signal);
     inFlight = items.filter((item) => !done.has(item));
-    yield* done.values();
+    yield [...done.values()];
     const remaining = new Set(
       inFlight.length === 0 ? [] : await work.findRemaining(connection.database, inFlight),
     );
-    if (missing !== undefined) yield* inFlight.filter((item) => !remaining.has(item)).map(missing);
+    if (missing !== undefined) yield inFlight.filter((item) => !remaining.has(item)).map(missing);
     return { unprocessed: [...remaining].map(locked), failure: null };
   } catch (error) {
     if (isTransient(error)) {
@@ -96,6 +97,17 @@ async function* processBatch<Item, Done>(
       return { unprocessed: inFlight.map((item) => ({ item, reason })), failure: null };
     }
     return { unprocessed: [], failure: { error: await connection.explain(purpose, error), inFlight } };
+  }
+}
+
+/** Yields one by one what batches did. @returns What was not processed. */
+export async function* eachOf<Item, Done>(
+  batches: AsyncGenerator<readonly Done[], BatchResult<Item>>,
+): AsyncGenerator<Done, BatchResult<Item>> {
+  for (;;) {
+    const { done, value } = await batches.next();
+    if (done === true) return value;
+    for (const each of value) yield each;
   }
 }
 

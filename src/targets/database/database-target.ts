@@ -8,6 +8,7 @@ import type {
   Activity,
   Application,
   AuthorizationCode,
+  PlannedToken,
   RefreshToken,
   Session,
   Token,
@@ -40,7 +41,7 @@ import { missingRights } from './rights.ts';
 import { SessionCache, type SessionCacheOptions } from './session-cache.ts';
 import { cacheProblem, endSessions, listSessions, type SessionStore } from './sessions.ts';
 import { readSettings, writeSettings } from './settings.ts';
-import { identifyByHash, listRefreshTokens, listTokens } from './tokens.ts';
+import { identifyByHash, listRefreshTokens, listTokens, listTokensToPlan } from './tokens.ts';
 import { listUsers, setUserActive } from './users.ts';
 
 /** Which database, and how to reach it. */
@@ -147,6 +148,10 @@ class DatabaseTarget implements Target {
 
   tokens(selector: Selector): AsyncIterable<Token> {
     return listTokens(this.#connection, selector);
+  }
+
+  tokensToPlan(selector: Selector): AsyncIterable<readonly PlannedToken[]> {
+    return listTokensToPlan(this.#connection, selector);
   }
 
   users(selector: UserSelector = {}): AsyncIterable<User> {

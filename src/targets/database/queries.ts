@@ -52,17 +52,63 @@ export function milliseconds(column: string): string {
 }
 
 /**
- * The date of {@link milliseconds}, truncated to milliseconds as a REST client does. Dates outside JavaScript's range
+ * The date of {@link milliseconds}, as a number or the text `Infinity`, truncated to milliseconds as a REST client does. Dates outside JavaScript's range
  * (`infinity`, years beyond 275760) become its limit.
  */
-export function dateOf(value: number): Date {
+export function dateOf(value: number | string): Date {
   // Half a microsecond more: a float8 may be slightly below the intended millisecond.
-  return new Date(Math.min(Math.max(Math.floor(value + 0.0005), -MAX_DATE_MS), MAX_DATE_MS));
+  return new Date(Math.min(Math.max(Math.floor(Number(value) + 0.0005), -MAX_DATE_MS), MAX_DATE_MS));
 }
 
 /** As {@link dateOf}; null for null. */
-export function dateOrNull(value: number | null): Date | null {
+export function dateOrNull(value: number | string | null): Date | null {
   return value === null ? null : dateOf(value);
+}
+
+/** SQL for each column of a row, by the name that the row has for it. */
+export type ColumnSql<Row> = { readonly [Name in keyof Row & string]: string };
+
+/** The one row of a result of arrays: each is null if nothing was found. */
+export type ArraysOf<Row> = { readonly [Name in keyof Row]: readonly Row[Name][] | null };
+
+/**
+ * Reads many rows, each column of which travels as one JSON array: that takes a third of the time that the driver takes for
+ * as many rows. What JSON has no number for (`infinity`) arrives as text.
+ *
+ * @param from What follows the columns, constant SQL: FROM, WHERE, ORDER BY, LIMIT.
+ */
+export async function readArrays<Row extends object>(
+  database: Queryable,
+  query: { readonly columns: ColumnSql<Row>; readonly from: string; readonly values: readonly unknown[] },
+): Promise<Row[]> {
+  const columns = Object.entries<string>(query.columns).map(([name, sql]) => `${sql} AS ${name}`);
+  const page = Object.fromEntries(Object.keys(query.columns).map((name) => [name, `p.${name}`]));
+  return rowsOf(
+    await database.query<ArraysOf<Row>>(
+      `SELECT ${arraysSql(page)} FROM (SELECT ${columns.join(', ')} ${query.from}) p`,
+      query.values,
+    ),
+  );
+}
+
+/** The columns of a statement that returns arrays, to read with {@link rowsOf}. */
+export function arraysSql(columns: Readonly<Record<string, string>>): string {
+  return Object.entries(columns)
+    .map(([name, sql]) => `json_agg(${sql}) AS ${name}`)
+    .join(', ');
+}
+
+/** The rows of a result with the columns of {@link arraysSql}. */
+export function rowsOf<Row extends object>([arrays]: readonly ArraysOf<Row>[]): Row[] {
+  if (arrays === undefined) return [];
+  const rows: Row[] = [];
+  for (const name of Object.keys(arrays) as (keyof Row)[]) {
+    arrays[name]?.forEach((value, index) => {
+      rows[index] ??= {} as Row;
+      rows[index][name] = value;
+    });
+  }
+  return rows;
 }
 
 /** How many rows one query reads. */

@@ -3,8 +3,9 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { RightsPurpose } from '../../operations/ports/target.ts';
 import { insertTokensDeleted, refreshTokensDeletedCte, refreshTokensRevokedCte } from './activity-entries.ts';
-import { processInBatches } from './batches.ts';
+import { eachOf, processInBatches } from './batches.ts';
 import type { Connection } from './connection.ts';
+import { type ArraysOf, arraysSql, type ColumnSql, rowsOf } from './queries.ts';
 import { type Layout, TABLES, type Tables, tokenFingerprint } from './tables.ts';
 
 /** How many tokens one transaction revokes: some 50 ms of work, so that other transactions do not wait long. */
@@ -72,14 +73,16 @@ export async function* processRows(
   },
 ): AsyncGenerator<Outcome, void> {
   const { ids, lockRetryMs, signal, purpose, process, findRemaining } = options;
-  const { unprocessed, failure } = yield* processInBatches<number, Outcome>({
-    ...{ connection, purpose, lockRetryMs, signal, findRemaining },
-    items: ids,
-    batchSize: BATCH_SIZE,
-    process: async (database, batch) =>
-      new Map((await process(database, batch)).map((outcome) => [outcome.tokenId, outcome])),
-    missing: (tokenId) => ({ tokenId, result: 'unchanged' }),
-  });
+  const { unprocessed, failure } = yield* eachOf(
+    processInBatches<number, Outcome>({
+      ...{ connection, purpose, lockRetryMs, signal, findRemaining },
+      items: ids,
+      batchSize: BATCH_SIZE,
+      process: async (database, batch) =>
+        new Map((await process(database, batch)).map((outcome) => [outcome.tokenId, outcome])),
+      missing: (tokenId) => ({ tokenId, result: 'unchanged' }),
+    }),
+  );
   for (const { item, reason } of unprocessed) yield { tokenId: item, result: 'failed', reason };
   if (failure === null) return;
   const { error, inFlight } = failure;
@@ -99,6 +102,14 @@ function isUnanswered(error: unknown): error is TokenctlError {
 const REVOKED_REFRESH_TOKENS = `SELECT s.refresh_id AS id FROM selected s
       WHERE $2::boolean AND s.refresh_id IS NOT NULL AND s.refresh_revoked IS NULL`;
 
+/** A revoked access token, and the refresh token that was revoked with it. */
+interface RevokedPair {
+  readonly id: number;
+  readonly fingerprint: string;
+  readonly refresh_id: number | null;
+  readonly refresh_fingerprint: string | null;
+}
+
 /**
  * Revokes access tokens in one statement, in the controller's order: their live refresh tokens are revoked (if requested)
  * and detached, then the access tokens are deleted. A token is skipped while another transaction locks it or its
@@ -114,12 +125,13 @@ export async function deleteAccessTokens(
 ): Promise<Outcome[]> {
   const { layout, ids, withRefreshTokens } = options;
   const { accessTokens, refreshTokens, applications, refreshTokenUpdatedAt } = TABLES[layout];
-  const rows = await database.query<{
-    id: number;
-    fingerprint: string;
-    refresh_id: number | null;
-    refresh_fingerprint: string | null;
-  }>(
+  const columns: ColumnSql<RevokedPair> = {
+    id: 's.id',
+    fingerprint: tokenFingerprint(layout, 's.token'),
+    refresh_id: 'CASE WHEN $2::boolean AND s.refresh_revoked IS NULL THEN s.refresh_id END',
+    refresh_fingerprint: tokenFingerprint(layout, 's.refresh_token'),
+  };
+  const result = await database.query<ArraysOf<RevokedPair>>(
     `WITH locked AS MATERIALIZED (
        SELECT t.id, t.token, t.description, t.scope, t.application_id FROM ${accessTokens} t
        WHERE t.id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED
@@ -144,14 +156,11 @@ export async function deleteAccessTokens(
            ELSE r.${refreshTokenUpdatedAt} END
        WHERE r.id = ANY(ARRAY(SELECT s.refresh_id FROM selected s WHERE s.refresh_id IS NOT NULL))
      ), ${deleteSelectedCtes(layout)}${refreshTokensRevokedCte(layout, REVOKED_REFRESH_TOKENS)}
-     SELECT s.id, ${tokenFingerprint(layout, 's.token')} AS fingerprint,
-       CASE WHEN $2::boolean AND s.refresh_revoked IS NULL THEN s.refresh_id END AS refresh_id,
-       ${tokenFingerprint(layout, 's.refresh_token')} AS refresh_fingerprint
-     FROM selected s JOIN deleted d ON d.id = s.id`,
+     SELECT ${arraysSql(columns)} FROM selected s JOIN deleted d ON d.id = s.id`,
     [ids, withRefreshTokens],
     'revoke tokens',
   );
-  return rows.map(({ id, fingerprint, refresh_id, refresh_fingerprint }) => ({
+  return rowsOf(result).map(({ id, fingerprint, refresh_id, refresh_fingerprint }) => ({
     tokenId: id,
     fingerprint,
     result: 'revoked',

@@ -3,7 +3,7 @@ import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Session } from '../../domain/token.ts';
 import type { SessionSelector } from '../../operations/ports/target.ts';
-import { processInBatches } from './batches.ts';
+import { eachOf, processInBatches } from './batches.ts';
 import type { Connection } from './connection.ts';
 import { Conditions, dateOf, dateOrNull, keysetPages, milliseconds, PAGE_SIZE } from './queries.ts';
 import type { CachedSession, SessionCache } from './session-cache.ts';
@@ -93,19 +93,21 @@ async function* endRows(
 ): AsyncGenerator<Session, number> {
   const { rows, lockRetryMs, endedRows } = options;
   const { layout } = connection;
-  const { unprocessed, failure } = yield* processInBatches<string, Session>({
-    connection,
-    purpose: 'sessions',
-    items: rows.map(({ key }) => key),
-    batchSize: BATCH_SIZE,
-    lockRetryMs,
-    process: async (database, keys) => {
-      const ended = new Set(await deleteSessions(database, { layout, keys }));
-      for (const key of ended) endedRows.add(key);
-      return new Map(rows.filter(({ key }) => ended.has(key)).map((row) => [row.key, sessionOf(row)]));
-    },
-    findRemaining: readExistingKeys,
-  });
+  const { unprocessed, failure } = yield* eachOf(
+    processInBatches<string, Session>({
+      connection,
+      purpose: 'sessions',
+      items: rows.map(({ key }) => key),
+      batchSize: BATCH_SIZE,
+      lockRetryMs,
+      process: async (database, keys) => {
+        const ended = new Set(await deleteSessions(database, { layout, keys }));
+        for (const key of ended) endedRows.add(key);
+        return new Map(rows.filter(({ key }) => ended.has(key)).map((row) => [row.key, sessionOf(row)]));
+      },
+      findRemaining: readExistingKeys,
+    }),
+  );
   if (failure !== null) throw failure.error;
   return unprocessed.length;
 }

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
 import type { Secret } from '../../domain/secret.ts';
-import { type Selector, withoutLeftOut } from '../../domain/selector.ts';
-import type { RefreshToken, StoredRefreshTokenState, Token } from '../../domain/token.ts';
+import { keptOf, type Selector } from '../../domain/selector.ts';
+import type { PlannedToken, RefreshToken, StoredRefreshTokenState, Token } from '../../domain/token.ts';
 import type { Identified, RefreshTokenSelector, TargetDescription } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import {
+  type ColumnSql,
   Conditions,
   dateOf,
   dateOrNull,
@@ -15,36 +16,18 @@ import {
   inRange,
   milliseconds,
   PAGE_SIZE,
+  readArrays,
 } from './queries.ts';
 import { resolveNames, TokenReferences } from './references.ts';
 import { isInClear, type Layout, TABLES, tokenFingerprint, tokenHash } from './tables.ts';
 
 /** Streams the access tokens of a selector, ascending by id. */
-export function listTokens(connection: Connection, selector: Selector): AsyncGenerator<Token, void> {
-  return withoutLeftOut(listKept(connection, selector), selector);
-}
-
-/** With those that the negations leave out, for which there is no SQL. */
-async function* listKept(connection: Connection, selector: Selector): AsyncGenerator<Token, void> {
-  const {
-    all: _,
-    ids,
-    users,
-    applications,
-    notUsers: _users,
-    notApplications: _applications,
-    ...rest
-  } = selector;
-  const criteria = { ...rest, ...(await resolveNames(connection, { users, applications })) };
-  const { layout } = connection;
-  const pages = idPages(connection.table('accessTokens'), ids, (database, range) =>
-    readTokenPage(database, { layout, range, criteria }),
-  );
-  const references = new TokenReferences(layout);
-  for await (const rows of pages) {
+export async function* listTokens(connection: Connection, selector: Selector): AsyncGenerator<Token, void> {
+  const references = new TokenReferences(connection.layout);
+  for await (const rows of tokenPages<TokenRow>(connection, selector, TOKEN_COLUMNS)) {
     await references.load(connection, rows);
-    for (const row of rows) {
-      yield {
+    const tokens = rows.map(
+      (row): Token => ({
         id: row.id,
         user: references.user(row),
         application: references.application(row),
@@ -56,9 +39,54 @@ async function* listKept(connection: Connection, selector: Selector): AsyncGener
         hasRefreshToken: row.has_refresh_token,
         ...(row.refresh_created !== null && { refreshTokenCreated: dateOf(row.refresh_created) }),
         fingerprint: row.fingerprint,
-      };
-    }
+      }),
+    );
+    yield* keptOf(tokens, selector);
   }
+}
+
+/** The same tokens in pages, with what a plan counts: that is read in a third of the time. */
+export async function* listTokensToPlan(
+  connection: Connection,
+  selector: Selector,
+): AsyncGenerator<readonly PlannedToken[], void> {
+  const references = new TokenReferences(connection.layout);
+  for await (const rows of tokenPages<PlannedRow>(connection, selector, PLANNED_COLUMNS)) {
+    await references.load(connection, rows);
+    const tokens = rows.map(
+      (row): PlannedToken => ({
+        id: row.id,
+        user: references.user(row),
+        application: references.application(row),
+        scope: row.scope,
+        hasRefreshToken: row.has_refresh_token,
+        ...(row.refresh_created !== null && { refreshTokenCreated: dateOf(row.refresh_created) }),
+      }),
+    );
+    yield keptOf(tokens, selector);
+  }
+}
+
+/** Pages of the rows of a selector, without its negations, for which there is no SQL. */
+async function* tokenPages<Row extends PlannedRow>(
+  connection: Connection,
+  selector: Selector,
+  columns: (layout: Layout) => ColumnSql<Row>,
+): AsyncGenerator<readonly Row[], void> {
+  const {
+    all: _,
+    ids,
+    users,
+    applications,
+    notUsers: _users,
+    notApplications: _applications,
+    ...rest
+  } = selector;
+  const criteria = { ...rest, ...(await resolveNames(connection, { users, applications })) };
+  const { layout } = connection;
+  yield* idPages(connection.table('accessTokens'), ids, (database, range) =>
+    readTokenPage<Row>(database, { layout, range, criteria, columns: columns(layout) }),
+  );
 }
 
 /** The criteria of a selector other than its list of ids, with ids for names. All that are present must match. */
@@ -84,30 +112,58 @@ const CRITERIA: { readonly [Name in keyof Required<TokenCriteria>]: (parameter: 
   none: (none) => `NOT ${none}::boolean`,
 };
 
-/** An access token's row; instants in milliseconds. */
-interface TokenRow {
+/** What a plan counts of an access token's row; instants in milliseconds. */
+interface PlannedRow {
   readonly id: number;
   readonly user_id: number | null;
   readonly application_id: number | null;
   readonly scope: string;
+  readonly has_refresh_token: boolean;
+  readonly refresh_created: number | null;
+}
+
+/** An access token's row; instants in milliseconds. */
+interface TokenRow extends PlannedRow {
   readonly description: string;
   readonly created: number;
   readonly expires: number;
   readonly last_used: number | null;
-  readonly has_refresh_token: boolean;
-  readonly refresh_created: number | null;
   readonly fingerprint: string;
 }
+
+const PLANNED_COLUMNS = (): ColumnSql<PlannedRow> => ({
+  id: 't.id',
+  user_id: 't.user_id',
+  application_id: 't.application_id',
+  scope: 't.scope',
+  has_refresh_token: 'r.id IS NOT NULL',
+  refresh_created: milliseconds('r.created'),
+});
+
+/** The columns of an access token. */
+export const TOKEN_COLUMNS = (layout: Layout): ColumnSql<TokenRow> => ({
+  ...PLANNED_COLUMNS(),
+  description: 't.description',
+  created: milliseconds('t.created'),
+  expires: milliseconds('t.expires'),
+  last_used: milliseconds('t.last_used'),
+  fingerprint: tokenFingerprint(layout, 't.token'),
+});
 
 /**
  * A page of access tokens after an id, ascending by id. Both indexes are read in parallel from that id on: the
  * condition on `r.access_token_id` follows from the join, and is repeated for the planner.
  */
-export function readTokenPage(
+export function readTokenPage<Row extends PlannedRow = TokenRow>(
   database: Queryable,
-  options: { readonly layout: Layout; readonly criteria: TokenCriteria; readonly range: IdRange },
-): Promise<TokenRow[]> {
-  const { layout, criteria, range } = options;
+  options: {
+    readonly layout: Layout;
+    readonly criteria: TokenCriteria;
+    readonly range: IdRange;
+    readonly columns: ColumnSql<Row>;
+  },
+): Promise<Row[]> {
+  const { layout, criteria, range, columns } = options;
   const { accessTokens, refreshTokens } = TABLES[layout];
   const where = new Conditions();
   const after = where.parameter(range.after);
@@ -117,18 +173,14 @@ export function readTokenPage(
   for (const name of Object.keys(CRITERIA) as (keyof TokenCriteria)[]) {
     where.add(criteria[name], CRITERIA[name]);
   }
-  return database.query<TokenRow>(
-    `SELECT t.id, t.user_id, t.application_id, t.scope, t.description,
-       ${milliseconds('t.created')} AS created, ${milliseconds('t.expires')} AS expires,
-       ${milliseconds('t.last_used')} AS last_used, r.id IS NOT NULL AS has_refresh_token,
-       ${milliseconds('r.created')} AS refresh_created,
-       ${tokenFingerprint(layout, 't.token')} AS fingerprint
-     FROM ${accessTokens} t
-     LEFT JOIN ${refreshTokens} r
-       ON r.access_token_id = t.id AND r.access_token_id > ${after}::bigint AND r.revoked IS NULL
-     WHERE ${where.sql} ORDER BY t.id LIMIT ${PAGE_SIZE}`,
-    where.values,
-  );
+  return readArrays(database, {
+    columns,
+    from: `FROM ${accessTokens} t
+      LEFT JOIN ${refreshTokens} r
+        ON r.access_token_id = t.id AND r.access_token_id > ${after}::bigint AND r.revoked IS NULL
+      WHERE ${where.sql} ORDER BY t.id LIMIT ${PAGE_SIZE}`,
+    values: where.values,
+  });
 }
 
 /** Streams the refresh tokens of a selector, ascending by id. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Selector } from '../../../../src/domain/selector.ts';
 import {
   ALICE,
   all,
@@ -107,6 +108,21 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
       true,
     );
     expect(await idsOf(place.target.tokens({ ids: made.toReversed() }))).toEqual(made);
+    // A plan reads the same tokens, with less about each.
+    const planned = async (selector: Selector) => {
+      const pages = place.target.tokensToPlan?.(selector);
+      return pages === undefined ? [] : (await all(pages)).flat();
+    };
+    expect(await planned({ all: true })).toEqual(
+      every.map(({ id, user, application, scope, hasRefreshToken, refreshTokenCreated }) => ({
+        ...{ id, user, application, scope, hasRefreshToken },
+        ...(refreshTokenCreated && { refreshTokenCreated }),
+      })),
+    );
+    const others = { notUsers: ['alice'] };
+    const kept = await idsOf(place.target.tokens(others));
+    expect((await planned(others)).map(({ id }) => id)).toEqual(kept);
+    expect(kept.length).toBeLessThan(every.length);
     const beside = (await all(place.target.refreshTokens({ states: ['live'] }))).map(
       ({ accessTokenId }) => accessTokenId,
     );
