@@ -34,7 +34,7 @@ With --json, prints what docs/schemas/revoke_oauth2_tokens.json describes.`;
     const { flags } = await this.input(RevokeOauth2Tokens);
     const early = await this.before(flags);
     if (early !== null) return early;
-    const runtime = await this.runtime(flags);
+    const runtime = await this.openingRuntime(flags);
     const { managementRevocation } = await import('../src/cli/awx-manage.ts');
     return await managementRevocation({ runtime, flags, json: this.jsonEnabled() });
   }

@@ -94,8 +94,6 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
   async run(): Promise<Result> {
     const { flags } = await this.input(TokensRevoke);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
-    const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
-    const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
     const { readPlanFile } = await import('../../src/cli/revocation/plan-file.ts');
     const select = flags.finding === undefined ? selectionFrom : selectionOrAllFrom;
     const selection =
@@ -103,6 +101,9 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
         ? select(flags, (await this.runtime(flags)).clock.now())
         : readPlanFile(flags.plan);
     const confirmation = confirmationFrom(flags);
+    if (flags['all-contexts'] !== true) await this.openingRuntime(flags);
+    const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
+    const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
     return await this.inContexts(flags, confirmation, (member) => {
       if (flags.id !== undefined) requireOneContext(member, '--id');
       if (flags.plan !== undefined) requireOneContext(member, '--plan');

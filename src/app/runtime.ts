@@ -2,6 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import { type Configuration, loadConfiguration, type SettingFlags } from '../config/configuration.ts';
 import { contextOf, withTokenFile } from '../config/contexts.ts';
 import { absolutePath, type Environment } from '../config/paths.ts';
+import { readSecret } from '../config/secrets.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { RecordedApproval } from '../operations/journal/journal.ts';
 import type { AuditLog, LogKeys } from '../operations/ports/audit-log.ts';
@@ -282,7 +283,6 @@ function runResources(options: RuntimeOptions, awaited: () => string): RunResour
       return await log;
     },
     async webhooks(files) {
-      const { readSecret } = await import('../config/secrets.ts');
       const { openWebhook } = await import('../notify/webhook.ts');
       const secret = (file: string) =>
         readSecret({ file: absolutePath(file, process.cwd(), environment) }, environment);

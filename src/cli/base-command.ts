@@ -108,6 +108,16 @@ export abstract class TokenctlCommand extends Command {
   }
 
   /**
+   * As {@link TokenctlCommand.runtime}, for a change of one context: connects to its database while the rest of the program is
+   * loaded. What fails there fails again when the target is used.
+   */
+  protected async openingRuntime(flags: Input<typeof TokenctlCommand>['flags']): Promise<Runtime> {
+    const runtime = await this.runtime(flags);
+    for (const opening of [runtime.target(), runtime.auditLog()]) opening.catch(() => undefined);
+    return runtime;
+  }
+
+  /**
    * Runs `work` in the selected context. With several contexts (a list, a group, `--all-contexts`) it runs in all of them
    * at once, with one confirmation and one joint result. The gateway and the controller of a platform count as several.
    *

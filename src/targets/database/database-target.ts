@@ -21,6 +21,7 @@ import type {
   AuthorizationCodeSelector,
   CreatedToken,
   Identified,
+  MissingRight,
   RefreshTokenSelector,
   RevocationFacts,
   SessionSelector,
@@ -122,6 +123,8 @@ class DatabaseTarget implements Target {
   readonly #connection: Connection;
   readonly #cache: SessionCache | null;
   #cacheProblem: Promise<string | null> | undefined;
+  /** As of the last description. */
+  #missingRights: readonly MissingRight[] | undefined;
   readonly #context: string;
   readonly #lockRetryMs: number;
 
@@ -135,15 +138,17 @@ class DatabaseTarget implements Target {
     this.#lockRetryMs = options.lockRetryMs;
   }
 
-  describe(): Promise<TargetDescription> {
+  async describe(): Promise<TargetDescription> {
     const cache = this.#cache;
-    return describeDatabase(this.#connection, {
+    const description = await describeDatabase(this.#connection, {
       context: this.#context,
       cache: cache && {
         addresses: cache.addresses,
         problem: (maySeeSessions) => (maySeeSessions ? this.#problemOf(cache) : cache.problem()),
       },
     });
+    this.#missingRights = description.missingRights;
+    return description;
   }
 
   tokens(selector: Selector): AsyncIterable<Token> {
@@ -194,7 +199,8 @@ class DatabaseTarget implements Target {
       { ...facts, recognized, context: this.#context },
       {
         settings: () => readSettings(this.#connection),
-        missingRights: () => this.#connection.read((database) => missingRights(database, layout)),
+        missingRights: async () =>
+          this.#missingRights ?? (await this.#connection.read((database) => missingRights(database, layout))),
       },
     );
   }

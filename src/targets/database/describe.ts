@@ -49,9 +49,8 @@ export async function describeDatabase(
   const { refreshTokens, authorizationCodes, sessionMemberships, settings } = TABLES[layout];
   const { role, version, missing, filtered } = await connection.read(async (queryable) => ({
     version: layout === 'controller' ? await readVersion(queryable) : null,
-    role: await readRole(queryable),
     missing: await missingRights(queryable, layout),
-    filtered: await readFilteredTables(queryable, [...requiredColumns(layout).keys()]),
+    ...(await readRole(queryable, [...requiredColumns(layout).keys()])),
   }));
   const { accessTokens } = TABLES[layout];
   const storage =
@@ -96,19 +95,19 @@ export async function describeDatabase(
   };
 }
 
-async function readRole(database: Queryable): Promise<string> {
-  const [row] = await database.query<{ role: string }>('SELECT current_user::text AS role');
-  return row?.role ?? '';
-}
-
-/** The tables of which row-level security may hide rows from the current role. */
-async function readFilteredTables(database: Queryable, tables: readonly string[]): Promise<string[]> {
-  const rows = await database.query<{ name: string }>(
-    `SELECT w.name FROM unnest($1::text[]) AS w(name)
-     WHERE to_regclass(w.name) IS NOT NULL AND row_security_active(to_regclass(w.name))`,
+/** The current role, and the tables of which row-level security may hide rows from it. */
+async function readRole(
+  database: Queryable,
+  tables: readonly string[],
+): Promise<{ readonly role: string; readonly filtered: readonly string[] }> {
+  const [row] = await database.query<{ role: string; filtered: string[] }>(
+    `SELECT current_user::text AS role, ARRAY(
+       SELECT w.name FROM unnest($1::text[]) AS w(name)
+       WHERE to_regclass(w.name) IS NOT NULL AND row_security_active(to_regclass(w.name))
+     ) AS filtered`,
     [tables],
   );
-  return rows.map(({ name }) => name);
+  return row ?? { role: '', filtered: [] };
 }
 
 /**
