@@ -1,6 +1,13 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { age, allContextsFlag, approvalFlags, changeFlags, rescueFlag } from '../../src/cli/flags.ts';
+import {
+  age,
+  allContextsFlag,
+  approvalFlags,
+  changeFlags,
+  localFlags,
+  rescueFlag,
+} from '../../src/cli/flags.ts';
 import { providers } from '../../src/domain/incident/incident.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
@@ -33,6 +40,11 @@ kept. The audit log records the previous values for incident lift. If interrupte
 With --all or --identity-provider, basic authentication and external tokens are turned off by default, and with \
 --all token lifetimes are set to one hour; the --no- flags prevent this. With --user or --application these \
 steps need their flags, because they affect all users.
+
+A controller does not deactivate users over its REST API. There, with --user, --reset-password ends what the \
+password of a local user opens: the new password is tried at once and again at the end. --strip-roles takes all roles, \
+superuser included, and incident lift gives them back. --end-applications deletes the applications that the users made. \
+What stays possible, as logging in at an identity provider, is listed under "Needs manual action".
 
 Turning basic authentication off is refused if this context uses a password, unless --rescue-token names a new \
 file: a token of scope write is created in it first, tried, used for the lockdown, and kept.
@@ -68,6 +80,7 @@ API. Exit code 130: interrupted.`;
       summary: 'Do not deactivate this user.',
       helpValue: 'NAME',
     }),
+    ...localFlags,
     'basic-auth-off': boolean({
       summary: 'Turn basic authentication off.',
       allowNo: true,

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import { allContextsFlag, changeFlags, localFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Ends all access of a user. */
@@ -13,6 +13,9 @@ sessions. Over a database connection it revokes refresh tokens and deletes autho
 reads again which ways in are closed, and says which ones this context cannot check. It shows what the user has \
 first; confirm by typing the user's name. It refuses to offboard the user that it logs in as. Running it again \
 is safe.
+
+A controller does not deactivate users over its REST API: there, --reset-password, --strip-roles and \
+--end-applications end the access of a local user. What stays possible is listed.
 
 With --json, prints what docs/schemas/users-offboard.json describes.
 
@@ -27,7 +30,7 @@ Exit code 5: some access is left, or was not checked. Exit code 130: interrupted
     user: string({ description: 'The name of the user.', required: true, ignoreStdin: true }),
   };
 
-  static override flags = { ...changeFlags, ...allContextsFlag };
+  static override flags = { ...localFlags, ...changeFlags, ...allContextsFlag };
 
   async run(): Promise<Result> {
     const { args, flags } = await this.input(UsersOffboard);

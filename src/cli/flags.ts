@@ -57,6 +57,19 @@ export const rescueFlag = {
   }),
 };
 
+/** The flags that end the access of users where they cannot be deactivated. */
+export const localFlags = {
+  'reset-password': boolean({
+    summary: 'Give the users a random password, which is not kept. Ends their sessions on controller 24.6.1.',
+    helpGroup: 'MEASURES',
+  }),
+  'strip-roles': boolean({ summary: 'Take all roles of the users.', helpGroup: 'MEASURES' }),
+  'end-applications': boolean({
+    summary: 'Delete the applications, or those that the users made and only they have tokens of.',
+    helpGroup: 'MEASURES',
+  }),
+};
+
 /** What {@link accountFlags} parse to. */
 export interface AccountFlags {
   readonly reason?: string | undefined;

@@ -31,6 +31,9 @@ const PATHS: Readonly<Record<AccessPath['path'], string>> = {
   basic_authentication: 'Basic authentication',
   external_tokens: 'External tokens',
   users: 'Users',
+  passwords: 'Passwords',
+  roles: 'Roles',
+  applications: 'Applications',
 };
 
 /** The name of an access path. */

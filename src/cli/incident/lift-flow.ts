@@ -106,10 +106,21 @@ function plansText(plans: readonly LiftPlan[], { address, context }: TargetDescr
       `Would lift ${id}: ${printable.value(selection)}, locked down since ${incident.since}.`,
       ...items.map((item) => `  ${itemText(item)}`),
       '  Revoked tokens stay revoked.',
+      ...staysLines(incident),
       ...revivedLines(revived, context),
     ];
   });
   return `${[...lines, `At ${address} (context ${context}).`].join('\n')}\n`;
+}
+
+/** What a lift does not give back. */
+function staysLines({ measures }: LiftPlan['incident']): string[] {
+  return [
+    ...(measures.resetPasswords === true
+      ? ['  Passwords stay reset: set new ones for the users who are to log in.']
+      : []),
+    ...(measures.endApplications === true ? ['  Deleted applications stay deleted.'] : []),
+  ];
 }
 
 /** The refresh tokens that expired because of the shorter lifetime, and no longer are expired. */
@@ -127,6 +138,7 @@ function revivedLines(revived: number | null, context: string): string[] {
 function itemText({ what, name, before, found, action, others, endedBy }: LiftItem): string {
   const shown = printable.value(name);
   const isUser = what === 'user';
+  if (what === 'role') return roleText(shown, { action, others, endedBy });
   switch (action) {
     case 'restore':
       return isUser ? `Activate ${shown}.` : `Set ${shown} back to ${valueText(before)}.`;
@@ -142,6 +154,25 @@ function itemText({ what, name, before, found, action, others, endedBy }: LiftIt
         : `Keep ${shown}${found === null ? '' : ` at ${valueText(found)}`}: ${endedText('set', endedBy)}.`;
     case 'gone':
       return `${shown} no longer exists.`;
+  }
+}
+
+function roleText(
+  shown: string,
+  { action, others, endedBy }: Pick<LiftItem, 'action' | 'others' | 'endedBy'>,
+): string {
+  switch (action) {
+    case 'restore':
+      return `Give back ${shown}.`;
+    case 'as_before':
+      return `${shown} is held already.`;
+    case 'kept':
+      return `Do not give back ${shown}: also taken by ${others.join(' and ')}.`;
+    case 'ended_since':
+      return `Do not give back ${shown}: ${endedText('offboarded', endedBy)}.`;
+    case 'changed':
+    case 'gone':
+      return `${shown}: the user no longer exists, or this context cannot list roles.`;
   }
 }
 

@@ -27,6 +27,7 @@ import {
   tellOfDue,
   uncheckedText,
 } from './incident-text.ts';
+import { localSteps } from './local-access.ts';
 import { isOfOneUser, type LockdownFlags, type LockdownOrder } from './lockdown-order.ts';
 import { snapshotFiles } from './snapshot-file.ts';
 
@@ -323,8 +324,10 @@ function stepsOf(plan: LockdownPlan): string[] {
   return [
     ...switches.map(settingText),
     ...(users.length > 0 ? [`Deactivate ${countText(users.length, 'user')}: ${namesText(users)}.`] : []),
+    ...localSteps(plan.local).before,
     'Save a snapshot: tokens, settings, activity of the last hour.',
     ...revocationSteps(plan),
+    ...localSteps(plan.local).after,
     ...lifetimes.map(settingText),
     'Check that every way in is closed.',
   ];

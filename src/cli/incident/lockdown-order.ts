@@ -4,8 +4,9 @@ import { newIncidentId } from '../../operations/incident/plan-lockdown.ts';
 import type { SavedLockdown } from '../../operations/revocation/saved-plan.ts';
 import type { RescueFlags } from '../rescue-token.ts';
 import { type PlanFlags, readAnyPlan } from '../revocation/plan-file.ts';
+import { type LocalFlags, localMeasures } from './local-access.ts';
 
-export interface LockdownFlags extends RescueFlags, PlanFlags {
+export interface LockdownFlags extends RescueFlags, PlanFlags, LocalFlags {
   readonly user?: readonly string[] | undefined;
   readonly application?: readonly string[] | undefined;
   readonly 'identity-provider'?: Provider | undefined;
@@ -104,5 +105,6 @@ function measuresFrom(flags: LockdownFlags, { kind }: LockdownScope): Measures {
     deactivate,
     keepActive,
     lifetimes: flags['shorten-lifetimes'] ?? kind === 'all',
+    ...localMeasures(flags, kind),
   };
 }

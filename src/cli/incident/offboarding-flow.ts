@@ -1,5 +1,9 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { type ManualStep, otherComponents } from '../../operations/incident/manual-steps.ts';
+import {
+  localSteps as localManualSteps,
+  type ManualStep,
+  otherComponents,
+} from '../../operations/incident/manual-steps.ts';
 import {
   accessPathsOf,
   noteOffboarding,
@@ -26,12 +30,13 @@ import {
   stepLines,
   uncheckedText,
 } from './incident-text.ts';
+import { type LocalFlags, localMeasures, localSteps } from './local-access.ts';
 
 export interface OffboardingRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
   readonly users: readonly string[];
-  readonly flags: ChangeFlags;
+  readonly flags: ChangeFlags & LocalFlags;
 }
 
 /**
@@ -44,9 +49,13 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
   const users = [...new Set(request.users)];
   const description = await runtime.description();
   const target = await runtime.target();
-  const plan = await planUserOffboarding({ target, description, clock: runtime.clock, users });
+  const measures = localMeasures(flags, 'users');
+  const plan = await planUserOffboarding({ target, description, clock: runtime.clock, users, measures });
   const dryRun = flags['dry-run'] === true;
-  const nothing = isNothing(amountsOf(plan.revocation)) && plan.deactivate.length === 0;
+  const local = localSteps(plan.local);
+  const nothing =
+    isNothing(amountsOf(plan.revocation)) &&
+    plan.deactivate.length + local.before.length + local.after.length === 0;
   if (dryRun || nothing) {
     if (!dryRun) await noteOffboarding({ ...(await runtime.change(flags)), users });
     const accessPaths = await accessPathsOf(users, { target, description, clock: runtime.clock });
@@ -74,15 +83,15 @@ function offboardingPlanResult(
 ): Report {
   const { description, dryRun, accessPaths } = options;
   const text = offboardingText(plan, description);
+  const manualSteps = [...otherComponents(description), ...localManualSteps(plan.local, description)];
   if (dryRun) {
     return report({
-      json: { dryRun, plan, ...NOT_OFFBOARDED, accessPaths, manualSteps: otherComponents(description) },
+      json: { dryRun, plan, ...NOT_OFFBOARDED, accessPaths, manualSteps },
       text: () => `${text}\nDry run. Nothing was changed.\n`,
       failure: refusalAhead(() => requireMayChange(description)),
     });
   }
   const { users, revocation } = plan;
-  const manualSteps = otherComponents(description);
   const lines = [
     closingText(users, accessPaths, manualSteps),
     'Nothing was changed.',
@@ -117,6 +126,8 @@ function offboardingText(plan: UserOffboardingPlan, description: TargetDescripti
   const lines = [
     ...(names === '' ? [] : [`Would deactivate ${names}.`]),
     ...(plan.staysActive ? [STAYS_ACTIVE] : []),
+    ...localSteps(plan.local).before,
+    ...localSteps(plan.local).after,
     planText(plan.revocation, description),
   ];
   return lines.join('\n');
@@ -145,7 +156,7 @@ function offboardingResult(
   const { interrupted, stopped, result, users, steps, accessPaths, staysActive } = done;
   const isWhole = steps.every((step) => step.result === 'done' || step.result === 'unchanged');
   const hint = hintForPaths(accessPaths, { description, staysActive, listedUnder: STAYS_ALIVE });
-  const manualSteps = otherComponents(description);
+  const manualSteps = [...otherComponents(description), ...localManualSteps(plan.local, description)];
   return report({
     json: { dryRun: false, plan, ...done, manualSteps },
     text: () => resultText(done, manualSteps),

@@ -61,6 +61,7 @@ function incidentLines(incident: IncidentStatus, here: string): string[] {
     ...(snapshot === null ? [] : [`  snapshot ${printable.value(snapshot.file)}`]),
     ...settingLines(values),
     ...userLines(values),
+    ...roleLines(values),
     ...tokenLines(incident),
     ...openPathLines(incident),
     ...lifetimeLines(incident),
@@ -135,6 +136,20 @@ function userLines(values: readonly HeldValue[]): string[] {
     `  ${countText(users.length - gone.length - back.length, 'user')} deactivated`,
     ...(back.length > 0 ? [`  ACTIVE: ${names(back)}`] : []),
     ...(gone.length > 0 ? [`  Deleted: ${names(gone)}`] : []),
+  ];
+}
+
+function roleLines(values: readonly HeldValue[]): string[] {
+  const roles = values.filter(({ what }) => what === 'role');
+  if (roles.length === 0) return [];
+  const back = roles.filter(({ found }) => found === true);
+  const unseen = roles.filter(({ found }) => found === null);
+  return [
+    `  ${countText(roles.length - back.length - unseen.length, 'role')} taken`,
+    ...(back.length > 0 ? [`  HELD AGAIN: ${back.map(({ name }) => printable.value(name)).join(', ')}`] : []),
+    ...(unseen.length > 0
+      ? [`  Not listed here: ${unseen.map(({ name }) => printable.value(name)).join(', ')}`]
+      : []),
   ];
 }
 

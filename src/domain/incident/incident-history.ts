@@ -143,7 +143,8 @@ export class IncidentHistory {
     }
     const claimed = this.#claimed.get(closes ?? 0) ?? [];
     const users = Array.isArray(data['refused']) ? data['refused'] : [];
-    const given = data['result'] === 'refused' ? claimed : users.map((id) => `user:${id}`);
+    const roles = Array.isArray(data['refusedKeys']) ? data['refusedKeys'].map(String) : [];
+    const given = data['result'] === 'refused' ? claimed : [...users.map((id) => `user:${id}`), ...roles];
     for (const key of given) if (claimed.includes(key)) this.#release(incident.id, key);
     const { file, sha256 } = data;
     if (typeof file === 'string' && typeof sha256 === 'string') {

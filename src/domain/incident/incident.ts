@@ -97,18 +97,24 @@ export type LockValue = boolean | number;
 
 /** One thing that a lockdown sets, with the value that was there before. */
 export interface Lock {
-  readonly what: 'setting' | 'user';
-  /** The setting, in the controller's name (`OAUTH2_PROVIDER.` before those in there); or the user's name. */
+  readonly what: 'setting' | 'user' | 'role';
+  /**
+   * The setting, in the controller's name (`OAUTH2_PROVIDER.` before those in there); the user's name; or the user's name and
+   * the role (`alice: Admin of organization Eng`).
+   */
   readonly name: string;
-  /** Of a user. */
+  /** Of a user, or of a role that a user holds. */
   readonly userId?: number;
-  /** Of a user whether active. */
+  /** Of a role: its id, or the flag of the user. */
+  readonly role?: number | 'superuser' | 'system_auditor';
+  /** Of a user whether active, of a role whether held. */
   readonly before: LockValue;
   readonly locked: LockValue;
 }
 
 /** Names what a lock sets: the same for every incident that sets it. */
-export function lockKey({ what, name, userId }: Omit<Lock, 'before' | 'locked'>): string {
+export function lockKey({ what, name, userId, role }: Omit<Lock, 'before' | 'locked'>): string {
+  if (what === 'role') return `role:${userId}:${role}`;
   return what === 'user' ? `user:${userId}` : `setting:${name}`;
 }
 
@@ -120,9 +126,11 @@ export function locksIn(data: Readonly<Record<string, unknown>>): Lock[] {
 
 function isLock(value: unknown): value is Lock {
   if (typeof value !== 'object' || value === null) return false;
-  const { what, name, userId, before, locked } = value as Readonly<Record<string, unknown>>;
+  const { what, name, userId, role, before, locked } = value as Readonly<Record<string, unknown>>;
+  const isRole = Number.isSafeInteger(role) || role === 'superuser' || role === 'system_auditor';
   return (
-    (what === 'setting' || (what === 'user' && Number.isSafeInteger(userId))) &&
+    (what === 'setting' ||
+      (Number.isSafeInteger(userId) && (what === 'user' || (what === 'role' && isRole)))) &&
     typeof name === 'string' &&
     isLockValue(before) &&
     isLockValue(locked)
@@ -146,8 +154,18 @@ export type LockdownScope =
   | { readonly kind: 'identity_provider'; readonly provider: Provider }
   | { readonly kind: 'all' };
 
+/** What ends the access of users where they cannot be deactivated. Absent where it was not asked for, as in old entries. */
+export interface LocalMeasures {
+  /** Gives local users a random password, which is not kept. */
+  readonly resetPasswords?: true;
+  /** Takes the roles and flags of users. */
+  readonly stripRoles?: true;
+  /** Deletes the applications that are meant, or that the users made. */
+  readonly endApplications?: true;
+}
+
 /** What a lockdown changes in addition to revoking tokens and ending sessions. */
-export interface Measures {
+export interface Measures extends LocalMeasures {
   /** Turns basic authentication off. */
   readonly basicAuthentication: boolean;
   /** Stops external users from creating tokens. */

@@ -132,7 +132,7 @@ export async function deleteApplication(
  *
  * @throws TokenctlError as `takeStep`.
  */
-function endApplication(
+export function endApplication(
   work: OperationRun,
   application: { readonly id: number; readonly name: string },
   common: Readonly<Record<string, unknown>>,
@@ -156,7 +156,7 @@ function endApplication(
 }
 
 /** What is listed of an application after its deletion. */
-async function leftOf(
+export async function leftOf(
   target: Target,
   application: { readonly id: number; readonly name: string },
 ): Promise<NonNullable<DeletionReport['left']>> {

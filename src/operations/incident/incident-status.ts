@@ -1,5 +1,6 @@
 import { limitText } from '../../domain/claims.ts';
 import { orphanUse } from '../../domain/dialect.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { type Incident, type LockValue, lockKey } from '../../domain/incident/incident.ts';
 import type { Hold, IncidentHistory } from '../../domain/incident/incident-history.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
@@ -12,7 +13,7 @@ import { type AccessPath, appliedAt, checkOtherCredentials, setSwitches } from '
 
 /** Something that an incident set, and what it is now. */
 export interface HeldValue {
-  readonly what: 'setting' | 'user';
+  readonly what: Hold['lock']['what'];
   readonly name: string;
   readonly userId?: number;
   /** What it was before the first incident. */
@@ -192,10 +193,9 @@ async function heldValues(target: Target, history: IncidentHistory): Promise<rea
   const found = history.open.flatMap(({ id }) => history.heldBy(id));
   const holds = [...new Map(found.map((hold) => [lockKey(hold.lock), hold])).values()];
   const settings = holds.some(({ lock }) => lock.what === 'setting') ? await target.settings.read() : null;
-  const names = holds.flatMap(({ lock }) => (lock.what === 'user' ? [lock.name] : []));
-  const active = await activeUsers(target, names);
+  const now = { settings, ...(await usersNow(target, holds)) };
   return holds.map(({ lock, before, locked, holders }) => {
-    const found = foundOf(lock, { settings, active });
+    const found = foundOf(lock, now);
     return { ...lock, before, locked, found, holds: found === locked, incidents: holders };
   });
 }
@@ -203,19 +203,49 @@ async function heldValues(target: Target, history: IncidentHistory): Promise<rea
 /** What a held value is now; null where it is gone. */
 export function foundOf(
   lock: Hold['lock'],
-  now: { readonly settings: AuthenticationSettings | null; readonly active: ReadonlyMap<number, boolean> },
+  now: UsersNow & { readonly settings: AuthenticationSettings | null },
 ): LockValue | null {
   if (lock.what === 'user') return now.active.get(lock.userId ?? 0) ?? null;
+  if (lock.what === 'role') return now.roles.get(lock.userId ?? 0)?.has(lockKey(lock)) ?? null;
   return now.settings === null ? null : (settingNamed(now.settings, lock.name) ?? null);
 }
 
-/** Which of these users are active, by id; those that are gone are left out. */
-export async function activeUsers(
-  target: Target,
-  names: readonly string[],
-): Promise<ReadonlyMap<number, boolean>> {
+/** What is read of the users that incidents hold. */
+interface UsersNow {
+  /** Whether each user is active, by id; those that are gone are left out. */
+  readonly active: ReadonlyMap<number, boolean>;
+  /** The keys of the roles that each user holds, by id; users that are gone are left out. */
+  readonly roles: ReadonlyMap<number, ReadonlySet<string>>;
+}
+
+/**
+ * Reads the users whose state or roles incidents hold.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function usersNow(target: Target, holds: readonly Hold[]): Promise<UsersNow> {
+  const names = holds.flatMap(({ lock }) => (lock.what === 'user' ? [lock.name] : []));
   const users = names.length === 0 ? [] : await readUsers(target, { names });
-  return new Map(users.map(({ id, isActive }) => [id, isActive]));
+  const withRoles = holds.flatMap(({ lock }) => (lock.what === 'role' ? [lock.userId ?? 0] : []));
+  const roles = new Map<number, ReadonlySet<string>>();
+  for (const userId of new Set(withRoles)) {
+    const held = await rolesIfThere(target, userId);
+    if (held !== null)
+      roles.set(userId, new Set(held.map(({ role }) => lockKey({ what: 'role', name: '', userId, role }))));
+  }
+  return { active: new Map(users.map(({ id, isActive }) => [id, isActive])), roles };
+}
+
+/** Null for a user that was deleted, and where the target does not list roles. */
+async function rolesIfThere(target: Target, userId: number) {
+  try {
+    return await target.access.roles(userId);
+  } catch (error) {
+    const isMissing =
+      error instanceof TokenctlError && (error.code === 'not_found' || error.code === 'unsupported');
+    if (!isMissing) throw error;
+    return null;
+  }
 }
 
 async function aliveTokens(

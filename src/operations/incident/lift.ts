@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Incident, LockValue } from '../../domain/incident/incident.ts';
+import type { Incident, Lock, LockValue } from '../../domain/incident/incident.ts';
 import type { Hold } from '../../domain/incident/incident-history.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { numberSince } from '../audit-log/list-log.ts';
@@ -11,7 +11,8 @@ import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { countRevived } from '../tokens/list-refresh-tokens.ts';
 import { requireFullView } from '../visibility.ts';
-import { activeUsers, foundOf, isDue } from './incident-status.ts';
+import { giveRoles } from './end-local-access.ts';
+import { foundOf, isDue, usersNow } from './incident-status.ts';
 import { changeTo, settingNamed } from './lock-settings.ts';
 import {
   incidentReference,
@@ -62,11 +63,8 @@ export async function liftIncident(options: Change & { readonly incident: string
   const restored = items.filter(({ action }) => action === 'restore');
   const steps: StepReport[] = [];
   for (const group of inOrder(restored)) {
-    const title =
-      group.what === 'user'
-        ? 'Activating users'
-        : `Restoring ${group.items.map(({ name }) => name).join(', ')}`;
-    const name = group.what === 'user' ? 'users' : 'settings';
+    const title = TITLES[group.what] ?? `Restoring ${group.items.map(({ name }) => name).join(', ')}`;
+    const name = `${group.what}s`;
     steps.push(
       ...(await stage(work, { name, title }, () => restore(work, { ...group, title, incident: id }))),
     );
@@ -104,9 +102,14 @@ function openingOf({ items }: LiftPlan) {
   };
 }
 
+const TITLES: Readonly<Partial<Record<Lock['what'], string>>> = {
+  user: 'Activating users',
+  role: 'Giving roles back',
+};
+
 /** Items of a kind that are restored in one step. */
 interface Group {
-  readonly what: 'setting' | 'user';
+  readonly what: Lock['what'];
   readonly items: readonly LiftItem[];
 }
 
@@ -136,6 +139,7 @@ async function restore(
     const step = await setUsers(work, { users: items.map(userOf), active: true, common, key: 'users' });
     return step === null ? [] : [step];
   }
+  if (group.what === 'role') return [await giveRoles(work, items, common)];
   const settings = items.map(({ name, before, found }) => ({ name, from: found, to: before }));
   const act = async () => {
     const before = await work.target.settings.read();
@@ -165,9 +169,11 @@ function valueText(value: boolean | number): string {
 
 /** What becomes of one thing that an incident set. */
 export interface LiftItem {
-  readonly what: 'setting' | 'user';
+  readonly what: Lock['what'];
   readonly name: string;
   readonly userId?: number;
+  /** Of a role. */
+  readonly role?: NonNullable<Lock['role']>;
   /** What it was before the first incident. */
   readonly before: LockValue;
   readonly locked: LockValue;
@@ -236,11 +242,19 @@ function requireUsers(
   items: readonly LiftItem[],
   { incident, description }: { readonly incident: Incident; readonly description: TargetDescription },
 ): void {
-  const users = items.filter(({ what, action }) => what === 'user' && action === 'restore');
-  if (users.length === 0 || description.capabilities.deactivateUsers) return;
+  const namesOf = (kind: Lock['what']) =>
+    items.filter(({ what, action }) => what === kind && action === 'restore').map(({ name }) => name);
+  const { deactivateUsers, roles } = description.capabilities;
+  const users = deactivateUsers ? [] : namesOf('user');
+  const held = roles === true ? [] : namesOf('role');
+  if (users.length + held.length === 0) return;
+  const what = [
+    ...(users.length > 0 ? [`activate ${users.join(', ')}`] : []),
+    ...(held.length > 0 ? [`give back ${held.join(', ')}`] : []),
+  ];
   throw new TokenctlError(
     'unsupported',
-    `This target cannot activate ${users.map(({ name }) => name).join(', ')}, as lifting ${incident.id} would`,
+    `This target cannot ${what.join(' and ')}, as lifting ${incident.id} would`,
     {
       hint: `Run \`tokenctl incident lift ${incident.id} --context ${shellWord(incident.context)}\`, or use a context whose rights suffice.`,
     },
@@ -292,12 +306,11 @@ async function itemsOf(options: {
 }): Promise<LiftItem[]> {
   const { target, holds, incident } = options;
   const settings = holds.some(({ lock }) => lock.what === 'setting') ? await target.settings.read() : null;
-  const names = holds.flatMap(({ lock }) => (lock.what === 'user' ? [lock.name] : []));
-  const active = await activeUsers(target, names);
+  const now = { settings, ...(await usersNow(target, holds)) };
   const later = await laterRuns(options);
   return holds.map((hold) => {
     const { lock, before, locked, holders } = hold;
-    const found = foundOf(lock, { settings, active });
+    const found = foundOf(lock, now);
     const others = holders.filter((id) => id !== incident);
     const endedBy = later.get(hold) ?? null;
     const item = { ...lock, before, locked, found, others, endedBy };
@@ -336,11 +349,10 @@ async function laterRuns(options: {
 
 /** Whether an intent, or the note of an offboarding that found nothing to do, ends what an incident holds. */
 function ends({ operation, data }: Entry, { lock }: Hold): boolean {
-  if (lock.what === 'user') {
+  if (lock.what !== 'setting') {
+    const user = lock.what === 'user' ? lock.name : lock.name.split(': ', 1)[0];
     return (
-      operation === 'users.offboard' &&
-      data['step'] === 'operation' &&
-      listOf(data['users']).includes(lock.name)
+      operation === 'users.offboard' && data['step'] === 'operation' && listOf(data['users']).includes(user)
     );
   }
   if (!operation.startsWith('settings.')) return false;

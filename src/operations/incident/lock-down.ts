@@ -1,10 +1,23 @@
 import { orphanUse } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { Secret } from '../../domain/secret.ts';
 import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
 import type { AuthenticationSettings, Target } from '../ports/target.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
+import {
+  endApplications,
+  knownOfPasswords,
+  type LocalAccessPlan,
+  localPaths,
+  localPlanned,
+  NO_LOCAL_ACCESS,
+  planLocalAccess,
+  resetPasswords,
+  stillOpen,
+  stripRoles,
+} from './end-local-access.ts';
 import { lifetimeLocks, lockSettings, switchLocks } from './lock-settings.ts';
 import type { ManualStep } from './manual-steps.ts';
 import { type LockdownPlan, userLocks } from './plan-lockdown.ts';
@@ -90,6 +103,26 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
     const { locks: users } = await userLocks({ ...options, scope, measures, history });
     return [await setUsers(work, { users, active: false, common: { incident }, key: 'locks' })];
   });
+  const set = new Map<number, Secret>();
+  let local: LocalAccessPlan = NO_LOCAL_ACCESS;
+  const isLocal = measures.resetPasswords || measures.stripRoles || measures.endApplications;
+  const takeLocal = isLocal ? take : async () => undefined;
+  await takeLocal('local', 'Ending local access', async () => {
+    local = await planLocalAccess({
+      ...options,
+      scope,
+      measures,
+      history: await readIncidentHistory(options),
+    });
+    return [
+      local.passwords.length === 0
+        ? null
+        : await resetPasswords(work, local.passwords, { common: { incident }, set }),
+      local.roles.length === 0
+        ? null
+        : await stripRoles(work, local.roles, { common: { incident }, key: 'locks' }),
+    ];
+  });
   await take('snapshot', 'The snapshot', async () => {
     const selector = await selectorOf(scope, target);
     return [await takeSnapshot(work, { ...options, incident, selector, settings })];
@@ -101,6 +134,9 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
       await revokeAllAccess(work, { ...options, change: options, selector, sessions, common: { incident } })
     ).steps;
   });
+  await takeLocal('applications', 'Deleting applications', () =>
+    endApplications(work, local.applications, { incident }),
+  );
   await take('lifetimes', 'Shortening lifetimes', async () => {
     if (plan.lifetimes.length === 0) return [];
     const title = 'Shortening lifetimes';
@@ -123,7 +159,11 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
       now: clock.now(),
       ...(await lockedBefore(options)),
     });
-    accessPaths = [...found, ...missingUsersPath(plan.usersGone)];
+    accessPaths = [
+      ...knownOfPasswords(found, { description: options.description, plan: local, set }),
+      ...(await localPaths(target, local, set)),
+      ...missingUsersPath(plan.usersGone),
+    ];
     return [];
   });
 
@@ -135,7 +175,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
     until: plan.until,
     steps,
     accessPaths,
-    manualSteps: plan.manualSteps,
+    manualSteps: stillOpen(plan.manualSteps, accessPaths),
     kept,
     interrupted: work.interrupted && !whole,
     stopped: work.stopReason,
@@ -187,6 +227,7 @@ function openingOf(plan: LockdownPlan, kept: readonly number[]) {
     planned: {
       settings: [...switches, ...lifetimes].map(({ name, before, locked }) => ({ name, before, locked })),
       users: users.length,
+      ...localPlanned(plan.local),
       ...(counted && {
         tokens: revocation?.tokenIds.length ?? 0,
         refreshTokens: (revocation?.refreshTokensBeside ?? 0) + (revocation?.refreshTokenIds.length ?? 0),

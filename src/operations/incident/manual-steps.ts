@@ -1,7 +1,9 @@
 import { basicAuthCaution, lifetimeCaution } from '../../domain/dialect.ts';
 import type { Lock, LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
+import { shellWord } from '../../domain/remedies.ts';
 import type { TargetDescription } from '../ports/target.ts';
+import type { LocalAccessPlan } from './end-local-access.ts';
 
 /** Something that stays open because this target cannot close it or because it was not requested. */
 export interface ManualStep {
@@ -24,12 +26,15 @@ export function manualSteps(options: {
   readonly usersGone: readonly string[];
   /** Names of users that are meant and stay active. */
   readonly usersKept: readonly string[];
+  readonly local: LocalAccessPlan;
 }): readonly ManualStep[] {
   const { scope, measures, description, revocation } = options;
   const { capabilities } = description;
   // A controller refuses the password of a user who is deactivated.
+  const isReset = measures.resetPasswords === true && options.local.external.length === 0;
   const noPasswords =
     measures.basicAuthentication ||
+    isReset ||
     (measures.deactivate && scope.kind !== 'applications' && options.usersKept.length === 0);
   const left = (revocation?.staysAlive ?? [])
     .filter(({ what }) => !(what === 'basic_authentication' && noPasswords))
@@ -37,8 +42,9 @@ export function manualSteps(options: {
   return [
     ...left,
     ...options.usersGone.map(missingUser),
-    ...(scope.kind === 'applications' ? [application(description)] : []),
-    ...(scope.kind !== 'applications' && !measures.deactivate ? [passwords(description)] : []),
+    ...(scope.kind === 'applications' && !measures.endApplications ? [application(description)] : []),
+    ...(scope.kind !== 'applications' && !measures.deactivate && !isReset ? [passwords(description)] : []),
+    ...localSteps(options.local, description),
     ...(options.usersKept.length > 0 ? [usersKept(options.usersKept)] : []),
     ...(scope.kind !== 'applications' ? otherComponents(description) : []),
     ...(measures.lifetimes && options.lifetimes.length === 0 ? [lifetimes()] : []),
@@ -69,7 +75,7 @@ function application({ address, dialect }: TargetDescription): ManualStep {
   return {
     what: 'the application itself',
     why: 'An application cannot be disabled. Its client secret can still be used to obtain tokens.',
-    remedy: `Delete it or replace its secret on its page${/^https?:/.test(address) ? ` at ${page}` : ` of the web interface of the ${dialect}`}.`,
+    remedy: `Run \`tokenctl applications delete\`, add --end-applications, or replace its secret with \`tokenctl applications rotate-secret\` in a database context. Its page is ${/^https?:/.test(address) ? `at ${page}` : `in the web interface of the ${dialect}`}.`,
   };
 }
 
@@ -82,6 +88,47 @@ function passwords({ capabilities, credential, context }: TargetDescription): Ma
       ? 'Add --deactivate, or change the passwords.'
       : `${isRole ? `Grant the rights to deactivate users that \`tokenctl context check --context ${context}\` lists and add --deactivate` : 'Use --deactivate with a database context'}, or change the passwords (at the identity provider for external accounts).`,
   };
+}
+
+/** What stays possible after passwords were reset, roles taken and applications deleted. */
+export function localSteps(local: LocalAccessPlan, { context }: TargetDescription): readonly ManualStep[] {
+  const { passwords: reset, external, applicationsKept } = local;
+  return [
+    ...(reset.length > 0
+      ? [
+          {
+            what: 'single sign-on',
+            why: `${names(reset)} ${reset.length === 1 ? 'stays' : 'stay'} active. An identity provider that asserts such a name may still log the user in. This was not tried.`,
+            remedy: 'Deactivate the users with a database context, or check the identity providers.',
+          },
+        ]
+      : []),
+    ...(external.length > 0
+      ? [
+          {
+            what: 'external accounts',
+            why: `From an identity provider, which may give roles again at the next login: ${names(external)}. A controller 24.6.1 does not change the password of such an account over its REST API, and accepts one that it has.`,
+            remedy:
+              'Disable the accounts at the identity provider, and deactivate the users with a database context.',
+          },
+        ]
+      : []),
+    ...applicationsKept.map(({ id, name, othersTokens }) => ({
+      what: `the application ${name}`,
+      why: `It was made by a user of this selection, and others have ${othersTokens} of its access tokens. It was kept.`,
+      remedy: `To delete it with all its tokens: tokenctl applications delete ${shellWord(name)} --id ${id} --context ${shellWord(context)}`,
+    })),
+  ];
+}
+
+function names(users: readonly { readonly username: string }[]): string {
+  const more = users.length - SHOWN;
+  return (
+    users
+      .slice(0, SHOWN)
+      .map(({ username }) => username)
+      .join(', ') + (more > 0 ? ` and ${more} more` : '')
+  );
 }
 
 /** Names to list. */

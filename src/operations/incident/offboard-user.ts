@@ -1,6 +1,8 @@
 import { orphanUse } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { LocalMeasures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
+import type { Secret } from '../../domain/secret.ts';
 import { formatAlternatives } from '../../domain/selector.ts';
 import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
@@ -10,6 +12,17 @@ import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { datedFrom, type RevocationListeners } from '../revocation/revocation-report.ts';
 import { requireFullView, requireRights } from '../visibility.ts';
+import {
+  endApplications,
+  knownOfPasswords,
+  type LocalAccessPlan,
+  localPaths,
+  localPlanned,
+  planLocalAccess,
+  resetPasswords,
+  stillOpen,
+  stripRoles,
+} from './end-local-access.ts';
 import { revokeAllAccess } from './revoke-all-access.ts';
 import { readUsers } from './scope-selection.ts';
 import { setUsers, type UsersStep } from './set-users.ts';
@@ -23,6 +36,8 @@ export interface UserOffboardingPlan {
   readonly deactivate: UsersStep['users'];
   /** Whether active users stay active because the target cannot deactivate users. */
   readonly staysActive: boolean;
+  /** Passwords, roles and applications that end with it. */
+  readonly local: LocalAccessPlan;
   readonly revocation: RevocationPlan;
 }
 
@@ -68,13 +83,18 @@ export async function planUserOffboarding(options: {
   readonly description: TargetDescription;
   readonly clock: Clock;
   readonly users: readonly string[];
+  readonly measures?: LocalMeasures;
 }): Promise<UserOffboardingPlan> {
-  const { target, description, users } = options;
+  const { target, description, users, measures = {} } = options;
   const { capabilities, identity } = description;
   requireFullView(description, 'An offboarding');
   requireRights(description, {
     what: 'An offboarding',
-    purposes: ['revoke', ...(capabilities.sessions ? (['sessions'] as const) : [])],
+    purposes: [
+      'revoke',
+      ...(capabilities.sessions ? (['sessions'] as const) : []),
+      ...(measures.endApplications ? (['applications'] as const) : []),
+    ],
   });
   if (identity.id !== null && users.includes(identity.username)) {
     throw new TokenctlError('lockout_refused', `tokenctl signs in as ${identity.username}`, {
@@ -85,13 +105,27 @@ export async function planUserOffboarding(options: {
   const active = (await readUsers(target, { names: users }))
     .filter(({ isActive }) => isActive)
     .map(({ id, username }) => ({ name: username, userId: id, before: true, locked: false }));
+  const local = await planLocalAccess({
+    target,
+    description,
+    scope: { kind: 'users', names: users },
+    measures,
+  });
   const may = capabilities.deactivateUsers;
   const staysActive = !may && active.length > 0;
   // The password of a user who is deactivated is refused.
   const staysAlive = revocation.staysAlive.filter(
-    ({ what }) => staysActive || what !== 'basic_authentication',
+    ({ what }) =>
+      what !== 'basic_authentication' ||
+      (staysActive && (local.passwords.length === 0 || local.external.length > 0)),
   );
-  return { users, deactivate: may ? active : [], staysActive, revocation: { ...revocation, staysAlive } };
+  return {
+    users,
+    deactivate: may ? active : [],
+    staysActive,
+    local,
+    revocation: { ...revocation, staysAlive },
+  };
 }
 
 /**
@@ -124,7 +158,11 @@ export async function offboardUsers(
   using _lock = await journal.lock();
   const work = new OperationRun({ target, journal, signal });
   const common = { users };
-  const planned = { deactivate: plan.deactivate.length, tokens: plan.revocation.tokenIds.length };
+  const planned = {
+    deactivate: plan.deactivate.length,
+    tokens: plan.revocation.tokenIds.length,
+    ...localPlanned(plan.local),
+  };
   const opening = await journal.opening({ step: 'operation', ...common, planned });
   const steps: StepReport[] = [];
   const take = async (name: string, title: string, act: () => Promise<readonly StepReport[]>) =>
@@ -134,14 +172,42 @@ export async function offboardUsers(
     const step = await setUsers(work, { users: plan.deactivate, active: false, common: {}, key: 'users' });
     return step === null ? [] : [step];
   });
+  const { local } = plan;
+  const set = new Map<number, Secret>();
+  if (local.passwords.length > 0) {
+    await take('passwords', 'Resetting passwords', async () => [
+      await resetPasswords(work, local.passwords, { common, set }),
+    ]);
+  }
+  if (local.roles.length > 0) {
+    await take('roles', 'Taking roles', async () => [
+      await stripRoles(work, local.roles, { common, key: 'roles' }),
+    ]);
+  }
   await take('tokens', 'Revoking tokens', async () => {
     const { sessions } = description.capabilities;
     const selector = () => Promise.resolve({ users });
     return (await revokeAllAccess(work, { ...options, change: options, selector, sessions, common })).steps;
   });
+  if (local.applications.length > 0) {
+    await take('applications', 'Deleting applications', () =>
+      endApplications(work, local.applications, common),
+    );
+  }
   let accessPaths: readonly AccessPath[] = [];
   await take('verify', 'Verifying that no access is left', async () => {
-    accessPaths = await accessPathsOf(users, options);
+    const found = await accessPathsOf(users, options);
+    const others = await localPaths(target, local, set);
+    // The new password of a user who stays active is what the path of the users rests on.
+    const isShut =
+      plan.staysActive && others.some(({ path, state }) => path === 'passwords' && state === 'closed');
+    accessPaths = [
+      ...knownOfPasswords(
+        found.filter(({ path }) => path !== 'users' || !isShut),
+        { description, plan: local, set },
+      ),
+      ...others,
+    ];
     return [];
   });
 
@@ -153,7 +219,7 @@ export async function offboardUsers(
     steps,
     accessPaths,
     staysActive: plan.staysActive,
-    staysAlive: datedFrom(plan.revocation.staysAlive, options.clock.now()),
+    staysAlive: datedFrom(stillOpen(plan.revocation.staysAlive, accessPaths), options.clock.now()),
     interrupted: work.interrupted && !whole,
     stopped: work.stopReason,
     run: journal.run,

@@ -20,6 +20,7 @@ import { resolveNames } from '../resolve-names.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { refuseLockout } from '../settings/change-setting.ts';
 import { requireFullView, requireMayChange, requireRights } from '../visibility.ts';
+import { type LocalAccessPlan, planLocalAccess } from './end-local-access.ts';
 import { lifetimeLocks, switchLocks } from './lock-settings.ts';
 import { type ManualStep, manualSteps } from './manual-steps.ts';
 import { readIncidentHistories } from './recorded-incidents.ts';
@@ -67,6 +68,8 @@ export interface LockdownPlan {
   readonly users: readonly Lock[];
   /** Names of users that are meant and stay active. */
   readonly usersKept: readonly string[];
+  /** Passwords, roles and applications that end with it. */
+  readonly local: LocalAccessPlan;
   /** Names of users of an open incident that do not exist any more. */
   readonly usersGone: readonly string[];
   /** What is set last. */
@@ -110,6 +113,7 @@ export async function planLockdown(options: PlanLockdownOptions): Promise<Lockdo
     measures,
     history,
   });
+  const local = await planLocalAccess({ target, description, scope, measures, history });
   const selector = await selectorOf(scope, target);
   const counted = options.count !== false || same?.state === 'locked';
   const revocation = selector === null ? null : await (counted ? counting : notCounting)(options, selector);
@@ -123,11 +127,14 @@ export async function planLockdown(options: PlanLockdownOptions): Promise<Lockdo
     switches,
     users,
     usersKept,
+    local,
     usersGone,
     lifetimes,
     counted,
     revocation,
-    manualSteps: manualSteps({ scope, measures, description, lifetimes, revocation, usersGone, usersKept }),
+    manualSteps: manualSteps({
+      ...{ scope, measures, description, lifetimes, revocation, usersGone, usersKept, local },
+    }),
   };
 }
 
@@ -139,6 +146,7 @@ function purposesOf({ description, scope, measures }: PlanLockdownOptions): read
     'revoke',
     ...(sessions ? (['sessions'] as const) : []),
     ...(settings ? (['settings'] as const) : []),
+    ...(measures.endApplications ? (['applications'] as const) : []),
   ];
 }
 

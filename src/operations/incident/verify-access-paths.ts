@@ -22,7 +22,10 @@ type PathName =
   | 'sessions'
   | 'basic_authentication'
   | 'external_tokens'
-  | 'users';
+  | 'users'
+  | 'passwords'
+  | 'roles'
+  | 'applications';
 
 /** Whether one way in is closed, and what that rests on. */
 export type AccessPath = Claim<'closed' | 'open'> & {

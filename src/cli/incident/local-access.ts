@@ -1,0 +1,73 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { LocalMeasures, LockdownScope } from '../../domain/incident/incident.ts';
+import type { LocalAccessPlan } from '../../operations/incident/end-local-access.ts';
+import { countText, printable } from '../../reports/tables/text.ts';
+
+/** The flags that end the access of users where they cannot be deactivated. */
+export interface LocalFlags {
+  readonly 'reset-password'?: boolean | undefined;
+  readonly 'strip-roles'?: boolean | undefined;
+  readonly 'end-applications'?: boolean | undefined;
+}
+
+/**
+ * The measures of the flags.
+ *
+ * @throws TokenctlError `usage` for a selection that they are not for.
+ */
+export function localMeasures(flags: LocalFlags, kind: LockdownScope['kind']): LocalMeasures {
+  const asked = (['reset-password', 'strip-roles', 'end-applications'] as const).filter(
+    (name) => flags[name] === true,
+  );
+  const wrong = asked.find(
+    (name) => kind !== 'users' && !(kind === 'applications' && name === 'end-applications'),
+  );
+  if (wrong !== undefined) {
+    throw new TokenctlError('usage', `--${wrong} cannot be used with this selection`, {
+      hint:
+        wrong === 'end-applications' ? 'Select with --user or --application.' : 'Select users with --user.',
+    });
+  }
+  return {
+    ...(flags['reset-password'] === true && { resetPasswords: true }),
+    ...(flags['strip-roles'] === true && { stripRoles: true }),
+    ...(flags['end-applications'] === true && { endApplications: true }),
+  };
+}
+
+/** How many roles or applications are named. */
+const SHOWN = 12;
+
+/** What would be done, as steps of a plan: before tokens are revoked, and after. */
+export function localSteps(plan: LocalAccessPlan): {
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+} {
+  const { passwords, roles, applications, applicationsKept } = plan;
+  const held = roles.filter(({ before }) => before === true);
+  return {
+    before: [
+      ...(passwords.length > 0
+        ? [`Give ${namesText(passwords.map(({ username }) => username))} a random password that is not kept.`]
+        : []),
+      ...(held.length > 0
+        ? [`Take ${countText(held.length, 'role')}: ${namesText(held.map(({ name }) => name))}.`]
+        : []),
+    ],
+    after: [
+      ...applications.map(
+        ({ id, name, accessTokens }) =>
+          `Delete the application ${printable.value(name)} (id ${id}) with ${countText(accessTokens, 'access token')}. This cannot be undone.`,
+      ),
+      ...applicationsKept.map(
+        ({ id, name, othersTokens }) =>
+          `Keep the application ${printable.value(name)} (id ${id}): others have ${countText(othersTokens, 'access token')} of it.`,
+      ),
+    ],
+  };
+}
+
+function namesText(names: readonly string[]): string {
+  const more = names.length - SHOWN;
+  return names.slice(0, SHOWN).map(printable.value).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}

@@ -1,0 +1,444 @@
+import { randomBytes } from 'node:crypto';
+import { TokenctlError } from '../../domain/errors.ts';
+import {
+  type LocalMeasures,
+  type Lock,
+  type LockdownScope,
+  lockKey,
+} from '../../domain/incident/incident.ts';
+import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
+import { Secret } from '../../domain/secret.ts';
+import type { UserReference } from '../../domain/token.ts';
+import { endApplication, leftOf } from '../applications/change-application.ts';
+import { tokensOf } from '../applications/show-application.ts';
+import type { OperationRun } from '../journal/operation-run.ts';
+import type { HeldRole } from '../ports/access-changes.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import { type KnownUser, usersOf } from './scope-selection.ts';
+import { endsRun, isRefusal, type StepReport, type StepResult, takeStep } from './step.ts';
+import type { AccessPath } from './verify-access-paths.ts';
+
+/** An application that is to be deleted. */
+export interface PlannedApplication {
+  readonly id: number;
+  readonly name: string;
+  /** How many access tokens it has. */
+  readonly accessTokens: number;
+}
+
+/** What ends the access of users where they cannot be deactivated. */
+export interface LocalAccessPlan {
+  /** The users who get a random password. */
+  readonly passwords: readonly UserReference[];
+  /** Users of an identity provider, whose password the target does not change. */
+  readonly external: readonly UserReference[];
+  /** The roles and flags to take. */
+  readonly roles: readonly Lock[];
+  /** The applications to delete. */
+  readonly applications: readonly PlannedApplication[];
+  /** Applications that these users made and that others have tokens of: they stay. */
+  readonly applicationsKept: readonly (PlannedApplication & { readonly othersTokens: number })[];
+}
+
+/** Nothing of it. */
+export const NO_LOCAL_ACCESS: LocalAccessPlan = {
+  passwords: [],
+  external: [],
+  roles: [],
+  applications: [],
+  applicationsKept: [],
+};
+
+/** What is planned of local access; nothing where it was not asked for. */
+export function localPlanned({ passwords, roles, applications }: LocalAccessPlan) {
+  return {
+    ...(passwords.length > 0 && { passwords: passwords.length }),
+    ...(roles.length > 0 && { roles: roles.length }),
+    ...(applications.length > 0 && { applications: applications.map(({ id, name }) => ({ id, name })) }),
+  };
+}
+
+/** What {@link planLocalAccess} works on. */
+interface Planning {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly scope: LockdownScope;
+  readonly measures: LocalMeasures;
+  /** What open incidents hold: a role that one took is taken along. */
+  readonly history?: IncidentHistory | undefined;
+}
+
+/**
+ * Plans the end of local access: passwords, roles and applications. The caller is never included. Reads only.
+ *
+ * @throws TokenctlError `unsupported` for what the target cannot do, and whatever the target throws.
+ */
+export async function planLocalAccess(planning: Planning): Promise<LocalAccessPlan> {
+  const { target, description, scope, measures } = planning;
+  const { resetPasswords, stripRoles, endApplications } = measures;
+  if (!resetPasswords && !stripRoles && !endApplications) return NO_LOCAL_ACCESS;
+  const { capabilities, identity } = description;
+  if (resetPasswords && !capabilities.setPasswords) throw cannot('reset passwords', description);
+  if (stripRoles && !capabilities.roles) throw cannot('take the roles of users', description);
+  const users = (await usersOf(scope, target)).filter(({ id }) => id !== identity.id);
+  const [local, external] = [
+    users.filter(({ externalAccount }) => externalAccount === null),
+    users.filter(({ externalAccount }) => externalAccount !== null),
+  ];
+  return {
+    passwords: resetPasswords ? local.map(referenceOf) : [],
+    external: resetPasswords ? external.map(referenceOf) : [],
+    roles: stripRoles ? await roleLocks(planning, users) : [],
+    ...(endApplications ? await applicationsOf(planning, users) : { applications: [], applicationsKept: [] }),
+  };
+}
+
+function referenceOf({ id, username }: KnownUser): UserReference {
+  return { id, username };
+}
+
+function cannot(what: string, { credential }: TargetDescription): TokenctlError {
+  return new TokenctlError('unsupported', `This context cannot ${what}`, {
+    hint:
+      credential === 'database_role'
+        ? 'Deactivate the users with --deactivate (`users offboard` does so by itself), which ends both.'
+        : 'Use the account of a superuser with a token of the scope write, or a database context.',
+  });
+}
+
+/** The roles that users hold now, and those that an open incident took from them. */
+async function roleLocks({ target, history }: Planning, users: readonly KnownUser[]): Promise<Lock[]> {
+  const locks: Lock[] = [];
+  for (const { id, username } of users) {
+    for (const held of await target.access.roles(id)) locks.push(lockOf({ id, username }, held));
+  }
+  const ids = new Set(users.map(({ id }) => id));
+  const found = new Set(locks.map(lockKey));
+  const taken = (history?.open ?? [])
+    .flatMap((incident) => history?.heldBy(incident.id) ?? [])
+    .filter(({ lock }) => lock.what === 'role' && ids.has(lock.userId ?? 0) && !found.has(lockKey(lock)))
+    .map(({ lock }) => ({ ...lock, before: false, locked: false }));
+  return [...locks, ...new Map(taken.map((lock) => [lockKey(lock), lock])).values()];
+}
+
+function lockOf({ id, username }: UserReference, { role, name }: HeldRole): Lock {
+  return { what: 'role', name: `${username}: ${name}`, userId: id, role, before: true, locked: false };
+}
+
+/**
+ * The applications of a scope: those that it names, or those that its users made by the activity stream, unless others have
+ * tokens of them.
+ */
+async function applicationsOf(
+  { target, scope }: Planning,
+  users: readonly KnownUser[],
+): Promise<Pick<LocalAccessPlan, 'applications' | 'applicationsKept'>> {
+  const mine = new Set(users.map(({ id }) => id));
+  const meant =
+    scope.kind === 'applications' ? await target.applications(scope.names) : await madeBy(target, [...mine]);
+  const counted = await Promise.all(
+    meant.map(async ({ id, name }) => {
+      let [accessTokens, othersTokens] = [0, 0];
+      for await (const { user } of tokensOf(target, { id, name })) {
+        accessTokens += 1;
+        if (scope.kind !== 'applications' && !mine.has(user?.id ?? 0)) othersTokens += 1;
+      }
+      return { id, name, accessTokens, othersTokens };
+    }),
+  );
+  return {
+    applications: counted
+      .filter(({ othersTokens }) => othersTokens === 0)
+      .map(({ id, name, accessTokens }) => ({ id, name, accessTokens })),
+    applicationsKept: counted.filter(({ othersTokens }) => othersTokens > 0),
+  };
+}
+
+async function madeBy(target: Target, userIds: readonly number[]) {
+  if (userIds.length === 0) return [];
+  const made = new Set<unknown>();
+  for await (const { operation, object, changes } of target.activity({ actorIds: userIds })) {
+    const isApplication = object === 'o_auth2_application' || object === 'oauth2application';
+    if (operation === 'create' && isApplication) made.add(Number(changes['id']));
+  }
+  return (await target.applications()).filter(({ id }) => made.has(id));
+}
+
+/** Passwords that were set, by user id: held until they were tried again, and nowhere else. */
+export type SetPasswords = ReadonlyMap<number, Secret>;
+
+/**
+ * Gives each user a random password, and tries it at once. The log has the users only.
+ *
+ * @param set Gets the passwords that were accepted when tried, for {@link localPaths}.
+ * @throws TokenctlError as {@link takeStep}.
+ */
+export function resetPasswords(
+  work: OperationRun,
+  users: readonly UserReference[],
+  { common, set }: { readonly common: Readonly<Record<string, unknown>>; readonly set: Map<number, Secret> },
+): Promise<StepReport> {
+  const { access } = work.target;
+  return takeStep(work, {
+    name: 'passwords',
+    title: 'Resetting passwords',
+    common,
+    intent: { users },
+    act: async () => {
+      const untried: number[] = [];
+      const { done, failed } = await each(users, async (user) => {
+        // Letters of both cases, digits and others: a controller may ask for some of each.
+        const password = new Secret(`${randomBytes(36).toString('base64url')}aA1!aA1!`);
+        await access.setPassword(user.id, password);
+        if (await access.acceptsPassword(user, password)) set.set(user.id, password);
+        else untried.push(user.id);
+      });
+      const tried = done.length - untried.length;
+      return stepResult({
+        done: done.length,
+        failed,
+        of: users.length,
+        message: `Reset the password of ${done.length} of ${users.length} users; ${tried} accepted when tried.`,
+        data: { reset: done.map(({ id }) => id), untried },
+      });
+    },
+  });
+}
+
+/**
+ * Takes roles and flags. The intent has them as locks, so that a lift gives them back.
+ *
+ * @throws TokenctlError as {@link takeStep}.
+ */
+export function stripRoles(
+  work: OperationRun,
+  locks: readonly Lock[],
+  { common, key }: { readonly common: Readonly<Record<string, unknown>>; readonly key: 'locks' | 'roles' },
+): Promise<StepReport> {
+  const present = locks.filter(({ before }) => before === true);
+  return takeStep(work, {
+    name: 'roles',
+    title: 'Taking roles',
+    common,
+    intent: { [key]: locks },
+    act: async () => {
+      const { done, failed, refused } = await each(present, (lock) => setRole(work.target, lock, false));
+      return stepResult({
+        done: done.length,
+        failed,
+        of: present.length,
+        message: `Took ${done.length} of ${present.length} roles.`,
+        data: { refusedKeys: refused.map(lockKey) },
+      });
+    },
+  });
+}
+
+/**
+ * Gives roles and flags back.
+ *
+ * @throws TokenctlError as {@link takeStep}.
+ */
+export function giveRoles(
+  work: OperationRun,
+  locks: readonly Omit<Lock, 'before' | 'locked'>[],
+  common: Readonly<Record<string, unknown>>,
+): Promise<StepReport> {
+  return takeStep(work, {
+    name: 'roles',
+    title: 'Giving roles back',
+    common,
+    intent: { roles: locks.map(({ name, userId, role }) => ({ name, userId, role })) },
+    act: async () => {
+      const { done, failed } = await each(locks, (lock) => setRole(work.target, lock, true));
+      return stepResult({
+        done: done.length,
+        failed,
+        of: locks.length,
+        message: `Gave back ${done.length} of ${locks.length} roles.`,
+        data: {},
+      });
+    },
+  });
+}
+
+function setRole(target: Target, { userId = 0, role = 0 }: Omit<Lock, 'before' | 'locked'>, held: boolean) {
+  return target.access.setRole(userId, role, held);
+}
+
+/** Does one thing after the other. What fails keeps no other from it, unless nothing further can be tried. */
+async function each<Item extends { readonly name: string } | { readonly username: string }>(
+  items: readonly Item[],
+  act: (item: Item) => Promise<void>,
+): Promise<{ readonly done: Item[]; readonly failed: string[]; readonly refused: Item[] }> {
+  const [done, refused]: [Item[], Item[]] = [[], []];
+  const failed: string[] = [];
+  for (const item of items) {
+    try {
+      await act(item);
+      done.push(item);
+    } catch (error) {
+      if (!(error instanceof TokenctlError) || endsRun(error)) throw error;
+      failed.push(`${'name' in item ? item.name : item.username}: ${error.message}`);
+      if (isRefusal(error)) refused.push(item);
+    }
+  }
+  return { done, failed, refused };
+}
+
+function stepResult(made: {
+  readonly done: number;
+  readonly failed: readonly string[];
+  readonly of: number;
+  readonly message: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}): StepResult {
+  const { done, failed, of, message, data } = made;
+  const left = failed.length === 0 ? '' : ` ${failed.length} failed, first error: ${failed[0]}.`;
+  const whole = done > 0 || of === 0 ? ('done' as const) : ('unchanged' as const);
+  return {
+    result: failed.length > 0 ? 'partly' : whole,
+    message: message + left,
+    data: { ...data, done, failed },
+  };
+}
+
+/**
+ * Deletes applications, one after the other.
+ *
+ * @throws TokenctlError as {@link takeStep}.
+ */
+export async function endApplications(
+  work: OperationRun,
+  applications: readonly PlannedApplication[],
+  common: Readonly<Record<string, unknown>>,
+): Promise<readonly StepReport[]> {
+  const steps: StepReport[] = [];
+  for (const { id, name } of applications) steps.push(await endApplication(work, { id, name }, common));
+  return steps;
+}
+
+/**
+ * Reads and tries again what {@link planLocalAccess} named: whether the new passwords are still the ones that are accepted, no role
+ * is held, and no application is left.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function localPaths(
+  target: Target,
+  plan: LocalAccessPlan,
+  set: SetPasswords,
+): Promise<readonly AccessPath[]> {
+  return [
+    ...(plan.passwords.length + plan.external.length === 0 ? [] : [await passwordsPath(target, plan, set)]),
+    ...(plan.roles.length === 0 ? [] : [await rolesPath(target, plan)]),
+    ...(plan.applications.length === 0 ? [] : [await applicationsPath(target, plan)]),
+  ];
+}
+
+/** A user has one password: where the new one is accepted, the old one is not. */
+async function passwordsPath(
+  target: Target,
+  { passwords, external }: LocalAccessPlan,
+  set: SetPasswords,
+): Promise<AccessPath> {
+  const changed: string[] = [];
+  for (const user of passwords) {
+    const password = set.get(user.id);
+    if (password !== undefined && !(await target.access.acceptsPassword(user, password)))
+      changed.push(user.username);
+  }
+  if (changed.length > 0) {
+    const how = `The new password of ${changed.join(', ')} is no longer accepted: it was changed again.`;
+    return { path: 'passwords', state: 'open', basis: 'checked', how };
+  }
+  const untried = passwords.filter(({ id }) => !set.has(id)).map(({ username }) => username);
+  const reasons = [
+    ...(untried.length === 0
+      ? []
+      : [
+          `The new password of ${untried.join(', ')} was not accepted when tried, as without basic authentication.`,
+        ]),
+    ...(external.length === 0
+      ? []
+      : [
+          `Not changed, because the account comes from an identity provider: ${external.map(({ username }) => username).join(', ')}.`,
+        ]),
+  ];
+  if (reasons.length > 0)
+    return { path: 'passwords', state: 'not_checked', basis: 'not_checked', how: reasons.join(' ') };
+  const how = `Verified: the random password of ${passwords.length} of ${passwords.length} is accepted, so the one before is not.`;
+  return { path: 'passwords', state: 'closed', basis: 'checked', how };
+}
+
+async function rolesPath(target: Target, { roles }: LocalAccessPlan): Promise<AccessPath> {
+  const held: string[] = [];
+  for (const userId of new Set(roles.map((lock) => lock.userId ?? 0))) {
+    const user = roles.find((lock) => lock.userId === userId)?.name.split(': ', 1)[0] ?? '';
+    for (const { name } of await target.access.roles(userId)) held.push(`${user}: ${name}`);
+  }
+  return held.length === 0
+    ? { path: 'roles', state: 'closed', basis: 'checked', how: 'Verified: none is held.' }
+    : { path: 'roles', state: 'open', basis: 'checked', how: `Still held: ${held.join(', ')}.` };
+}
+
+async function applicationsPath(target: Target, { applications }: LocalAccessPlan): Promise<AccessPath> {
+  const left: string[] = [];
+  for (const application of applications) {
+    const found = await leftOf(target, application);
+    if (found.application || found.accessTokens > 0) left.push(application.name);
+  }
+  return left.length === 0
+    ? { path: 'applications', state: 'closed', basis: 'checked', how: 'Verified: none is left.' }
+    : { path: 'applications', state: 'open', basis: 'checked', how: `Still there: ${left.join(', ')}.` };
+}
+
+/** Which of these stay, of what a plan could not end: a path that is known to be closed does not. */
+export function stillOpen<Item extends { readonly what: string }>(
+  items: readonly Item[],
+  paths: readonly AccessPath[],
+): readonly Item[] {
+  const closed = new Set(
+    paths.filter(({ basis }) => basis === 'known').map(({ path }) => path.replaceAll('_', ' ')),
+  );
+  return items.filter(({ what }) => !closed.has(what.replaceAll('_', ' ')));
+}
+
+/**
+ * What a new password ends besides, and what the end of all access tokens does: known of controller 24.6.1, which was tried. A user
+ * whose password was not tried is not among it.
+ */
+export function knownOfPasswords(
+  paths: readonly AccessPath[],
+  options: {
+    readonly description: TargetDescription;
+    readonly plan: LocalAccessPlan;
+    readonly set: SetPasswords;
+  },
+): readonly AccessPath[] {
+  const { description, plan, set } = options;
+  const { passwords, external } = plan;
+  const isWhole = passwords.length > 0 && external.length === 0 && passwords.every(({ id }) => set.has(id));
+  const isKnown = description.dialect === 'controller' && description.version === '24.6.1';
+  const hasNoTokens = paths.some(({ path, state }) => path === 'access_tokens' && state === 'closed');
+  if (!isWhole || !isKnown) return paths;
+  return paths.map((each) => {
+    if (each.state !== 'not_checked') return each;
+    const known = { state: 'closed', basis: 'known', version: 'controller 24.6.1' } as const;
+    if (each.path === 'sessions') {
+      return {
+        ...known,
+        path: each.path,
+        how: 'Known of controller 24.6.1: once a password is changed, the sessions of its user are ended.',
+      };
+    }
+    if (each.path === 'refresh_tokens' && hasNoTokens) {
+      return {
+        ...known,
+        path: each.path,
+        how: 'Known of controller 24.6.1: a refresh token is refused once its access token is revoked.',
+      };
+    }
+    return each;
+  });
+}
