@@ -1,5 +1,6 @@
+import type { CleanupJson } from '../src/cli/cleanup.ts';
 import { accountFlags } from '../src/cli/flags.ts';
-import { djangoFlags, ManagementCommand } from '../src/cli/management-command.ts';
+import { djangoFlags, ManagementCommand, type VersionJson } from '../src/cli/management-command.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
 /** Replaces `awx-manage cleanup_tokens`. */
@@ -16,7 +17,7 @@ With --json, prints what docs/schemas/cleanup_tokens.json describes.`;
 
   static override flags = { ...accountFlags, ...djangoFlags };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<CleanupJson | VersionJson>> {
     const { flags } = await this.input(CleanupTokens);
     // This one never complains of both.
     const early = await this.before({ ...flags, 'no-color': false });

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { outputFlags, TokenctlCommand } from '../src/cli/base-command.ts';
-import type { DescribedCommand } from '../src/cli/shell-completion.ts';
+import type { DescribedCommand, Shell } from '../src/cli/shell-completion.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
 /** Prints a completion script. */
@@ -33,7 +33,7 @@ With --json, prints what docs/schemas/completion.json describes.`;
     }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<{ readonly shell: Shell; readonly script: string }>> {
     const { args } = await this.input(Completion);
     const { completionScript, shells } = await import('../src/cli/shell-completion.ts');
     const { report } = await import('../src/reports/tables/result.ts');

@@ -1,6 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { accountFlags } from '../src/cli/flags.ts';
-import { djangoFlags, ManagementCommand } from '../src/cli/management-command.ts';
+import { djangoFlags, ManagementCommand, type VersionJson } from '../src/cli/management-command.ts';
+import type { CreatedJson } from '../src/cli/tokens/creation-flow.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
 /** Replaces `awx-manage create_oauth2_token`. */
@@ -12,7 +13,7 @@ export default class CreateOauth2Token extends ManagementCommand {
 goes into a new file that only you can read; stderr names the file. Instead of the token, stdout has its \
 fingerprint, or over REST its id.
 
-With --json, prints token (as in tokens list) and output, the file.`;
+With --json, prints what docs/schemas/create_oauth2_token.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user robot',
@@ -29,7 +30,7 @@ With --json, prints token (as in tokens list) and output, the file.`;
     ...djangoFlags,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<CreatedJson | VersionJson>> {
     const { flags } = await this.input(CreateOauth2Token);
     const early = await this.before(flags);
     if (early !== null) return early;

@@ -1,6 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { accountFlags, breakGlassFlag } from '../src/cli/flags.ts';
-import { djangoFlags, ManagementCommand } from '../src/cli/management-command.ts';
+import { djangoFlags, ManagementCommand, type VersionJson } from '../src/cli/management-command.ts';
+import type { SessionExpiryJson } from '../src/cli/sessions.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
 /** Replaces `awx-manage expire_sessions`. */
@@ -11,7 +12,7 @@ export default class ExpireSessions extends ManagementCommand {
     `Replaces awx-manage expire_sessions: same options, same exit codes, no output, no prompt. Without --user it ends \
 all sessions. An unknown user gives exit code 1.
 
-With --json, prints the report of sessions expire.`;
+With --json, prints what docs/schemas/expire_sessions.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice',
@@ -25,7 +26,7 @@ With --json, prints the report of sessions expire.`;
     ...djangoFlags,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<SessionExpiryJson | VersionJson>> {
     const { flags } = await this.input(ExpireSessions);
     const early = await this.before(flags);
     if (early !== null) return early;

@@ -1,6 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { accountFlags, breakGlassFlag } from '../src/cli/flags.ts';
-import { djangoFlags, ManagementCommand } from '../src/cli/management-command.ts';
+import { djangoFlags, ManagementCommand, type VersionJson } from '../src/cli/management-command.ts';
+import type { RevocationJson } from '../src/cli/revocation/revocation-plan.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
 /** Replaces `awx-manage revoke_oauth2_tokens`. */
@@ -30,7 +31,7 @@ With --json, prints what docs/schemas/revoke_oauth2_tokens.json describes.`;
     ...djangoFlags,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<RevocationJson | VersionJson>> {
     const { flags } = await this.input(RevokeOauth2Tokens);
     const early = await this.before(flags);
     if (early !== null) return early;

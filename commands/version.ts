@@ -14,7 +14,15 @@ version, node and platform.';
   /** The version needs no configuration. */
   static override baseFlags = outputFlags;
 
-  async run(): Promise<Result> {
+  async run(): Promise<
+    Result<{
+      readonly name: string;
+      readonly version: string;
+      /** The version of Node.js. */
+      readonly node: string;
+      readonly platform: string;
+    }>
+  > {
     await this.input(Version);
     const { report } = await import('../src/reports/tables/result.ts');
     const { name, version, platform, arch } = this.config;

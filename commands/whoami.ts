@@ -1,4 +1,5 @@
 import { TokenctlCommand } from '../src/cli/base-command.ts';
+import type { IdentityJson } from '../src/cli/contexts/check-result.ts';
 import { allContextsFlag } from '../src/cli/flags.ts';
 import type { Result } from '../src/reports/tables/result.ts';
 
@@ -15,7 +16,7 @@ With --json, prints what docs/schemas/whoami.json describes.`;
 
   static override flags = { ...allContextsFlag };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<IdentityJson>> {
     const { flags } = await this.input(WhoAmI);
     const { ownToken } = await import('../src/operations/contexts/own-token.ts');
     const { identityResult } = await import('../src/cli/contexts/check-result.ts');

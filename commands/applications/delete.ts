@@ -1,3 +1,4 @@
+import type { DeletionJson } from '../../src/cli/applications/application-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { applicationArgument, applicationIdFlag, changeFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
@@ -25,7 +26,7 @@ Exit code 5: the application or a token of it is left. Exit code 130: interrupte
 
   static override flags = { ...applicationIdFlag, ...changeFlags };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<DeletionJson>> {
     const { args, flags } = await this.input(ApplicationsDelete);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { deletionFlow } = await import('../../src/cli/applications/application-flow.ts');

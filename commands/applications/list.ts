@@ -1,6 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
+import type { ApplicationJson } from '../../src/cli/users/user-view.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists applications. */
@@ -27,7 +28,7 @@ With --json, prints what docs/schemas/applications-list.json describes.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<readonly ApplicationJson[]>> {
     const { flags } = await this.input(ApplicationsList);
     const { listApplications } = await import('../../src/operations/users/users.ts');
     const { noteLimit } = await import('../../src/cli/output/streams.ts');

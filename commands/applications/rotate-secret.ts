@@ -1,4 +1,5 @@
 import { string } from '@oclif/core/flags';
+import type { ReplacedSecretJson } from '../../src/cli/applications/application-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { applicationArgument, applicationIdFlag, changeFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
@@ -32,7 +33,7 @@ With --json, prints what docs/schemas/applications-rotate-secret.json describes.
     ...changeFlags,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ReplacedSecretJson>> {
     const { args, flags } = await this.input(ApplicationsRotateSecret);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { secretFlow } = await import('../../src/cli/applications/application-flow.ts');

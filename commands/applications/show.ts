@@ -1,3 +1,4 @@
+import type { ShownApplicationJson } from '../../src/cli/applications/application-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { applicationArgument, applicationIdFlag } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
@@ -18,7 +19,7 @@ With --json, prints what docs/schemas/applications-show.json describes.`;
 
   static override flags = { ...applicationIdFlag };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ShownApplicationJson>> {
     const { args, flags } = await this.input(ApplicationsShow);
     const { shownApplicationFlow } = await import('../../src/cli/applications/application-flow.ts');
     return await shownApplicationFlow(await this.runtime(flags), { name: args.name, id: flags.id });

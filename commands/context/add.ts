@@ -1,6 +1,7 @@
 import { string as stringArgument } from '@oclif/core/args';
 import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { AddedContextJson } from '../../src/cli/contexts/add-context.ts';
 import { credentialFlags, databaseFlags } from '../../src/cli/contexts/context-flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
@@ -60,7 +61,7 @@ With --json, prints what docs/schemas/context-add.json describes.`;
     ...databaseFlags,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<AddedContextJson>> {
     const { args, flags } = await this.input(ContextAdd);
     const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
     const { contextFlow } = await import('../../src/cli/contexts/add-context.ts');

@@ -2,6 +2,7 @@ import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag } from '../../src/cli/flags.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
+import type { CheckedTarget } from '../../src/operations/contexts/check-target.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Rejects a name together with a flag that selects other contexts. */
@@ -36,7 +37,7 @@ With --json, prints what docs/schemas/context-check.json describes.`;
 
   static override flags = { ...allContextsFlag };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<CheckedTarget>> {
     const { args, flags } = await this.input(ContextCheck);
     const { checkTarget } = await import('../../src/operations/contexts/check-target.ts');
     const { checkResult } = await import('../../src/cli/contexts/check-result.ts');

@@ -1,4 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { CurrentContextJson } from '../../src/cli/contexts/context-view.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Prints the name of the current context. */
@@ -12,7 +13,7 @@ With --json, prints what docs/schemas/context-current.json describes.`;
 
   static override examples = ['<%= config.bin %> <%= command.id %>'];
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<CurrentContextJson>> {
     const { flags } = await this.input(ContextCurrent);
     const runtime = await this.runtime(flags);
     const { currentResult } = await import('../../src/cli/contexts/context-view.ts');

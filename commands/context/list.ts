@@ -1,4 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { ListedContext } from '../../src/cli/contexts/context-view.ts';
 import { csvFlag } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
@@ -12,7 +13,7 @@ export default class ContextList extends TokenctlCommand {
 
   static override flags = { ...csvFlag };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<readonly ListedContext[]>> {
     const { flags } = await this.input(ContextList);
     const runtime = await this.runtime(flags);
     const { contextListing } = await import('../../src/cli/contexts/context-view.ts');

@@ -1,6 +1,7 @@
 import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { RemovedContextJson } from '../../src/cli/contexts/edit-context.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Removes a context from the configuration. */
@@ -24,7 +25,7 @@ With --json, prints what docs/schemas/context-remove.json describes.`;
     'keep-credential': boolean({ summary: 'Keep the file with the stored credential.' }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<RemovedContextJson>> {
     const { args, flags } = await this.input(ContextRemove);
     const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
     const { removalFlow } = await import('../../src/cli/contexts/edit-context.ts');

@@ -1,5 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { RenamedContextJson } from '../../src/cli/contexts/edit-context.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Renames a context. */
@@ -19,7 +20,7 @@ With --json, prints what docs/schemas/context-rename.json describes.`;
     to: string({ description: 'Its new name.', required: true, ignoreStdin: true }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<RenamedContextJson>> {
     const { args, flags } = await this.input(ContextRename);
     const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
     const { renamingFlow } = await import('../../src/cli/contexts/edit-context.ts');

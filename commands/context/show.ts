@@ -1,5 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { ShownContextJson } from '../../src/cli/contexts/context-view.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows the settings of a context. */
@@ -20,7 +21,7 @@ With --json, prints what docs/schemas/context-show.json describes.`;
     name: string({ description: 'The context to show. Default: the current one.', ignoreStdin: true }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ShownContextJson>> {
     const { args, flags } = await this.input(ContextShow);
     const { configuration } = await this.runtime({ ...flags, context: undefined });
     const { contextOf } = await import('../../src/config/contexts.ts');

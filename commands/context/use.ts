@@ -1,5 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { ChosenContextJson } from '../../src/cli/contexts/context-view.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Makes a context the current one. */
@@ -14,7 +15,7 @@ export default class ContextUse extends TokenctlCommand {
     name: string({ description: 'The name of the context.', required: true, ignoreStdin: true }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ChosenContextJson>> {
     const { args, flags } = await this.input(ContextUse);
     const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
     const { useContext } = await import('../../src/config/contexts.ts');

@@ -2,6 +2,7 @@ import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { accountFlags, age, allContextsFlag } from '../../src/cli/flags.ts';
+import type { ExtensionJson } from '../../src/cli/incident/lift-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Sets when a lockdown ends. */
@@ -36,7 +37,7 @@ With --json, prints what docs/schemas/incident-extend.json describes.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ExtensionJson>> {
     const { args, flags } = await this.input(IncidentExtend);
     const { extendFlow } = await import('../../src/cli/incident/lift-flow.ts');
     const { incident } = args;

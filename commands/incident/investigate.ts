@@ -1,6 +1,7 @@
 import { boolean, custom, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { count, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
+import type { Investigation } from '../../src/domain/investigation/investigation.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
@@ -56,7 +57,7 @@ With --json, prints what docs/schemas/incident-investigate.json describes.`;
     all: boolean({ summary: 'Also list what is gone or undone, and changes that are no risk.' }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<Investigation>> {
     const { flags } = await this.input(IncidentInvestigate);
     const { investigateFlow } = await import('../../src/cli/investigation/investigate-flow.ts');
     const runtime = await this.runtime(flags);

@@ -2,6 +2,7 @@ import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import type { LiftJson } from '../../src/cli/incident/lift-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lifts a lockdown. */
@@ -35,7 +36,7 @@ Exit code 5: not everything was restored.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<LiftJson>> {
     const { args, flags } = await this.input(IncidentLift);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { liftFlow, requireOneIncident } = await import('../../src/cli/incident/lift-flow.ts');

@@ -8,6 +8,7 @@ import {
   localFlags,
   rescueFlag,
 } from '../../src/cli/flags.ts';
+import type { LockdownJson } from '../../src/cli/incident/lockdown-flow.ts';
 import { providers } from '../../src/domain/incident/incident.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
@@ -118,7 +119,7 @@ API. Exit code 130: interrupted.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<LockdownJson>> {
     const { flags } = await this.input(IncidentLockdown);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { lockdownFlow } = await import('../../src/cli/incident/lockdown-flow.ts');

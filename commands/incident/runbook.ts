@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { runbookResult, runbooks } from '../../src/cli/incident/runbook.ts';
+import { type RunbookJson, runbookResult, runbooks } from '../../src/cli/incident/runbook.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Prints a runbook. */
@@ -17,7 +17,7 @@ With --json, prints what docs/schemas/incident-runbook.json describes.`;
     name: string({ description: 'The name of the runbook.', options: [...runbooks], ignoreStdin: true }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<RunbookJson>> {
     const { args } = await this.input(IncidentRunbook);
     return await runbookResult(this.config.root, args.name);
   }

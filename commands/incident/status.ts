@@ -1,6 +1,7 @@
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag } from '../../src/cli/flags.ts';
+import type { Incidents } from '../../src/operations/incident/incident-status.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows what is locked down. */
@@ -28,7 +29,7 @@ With --check, exit code 3 means that an open incident is not in effect, overdue 
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<Incidents>> {
     const { flags } = await this.input(IncidentStatus);
     const { incidentStatus } = await import('../../src/operations/incident/incident-status.ts');
     const { statusResult } = await import('../../src/cli/incident/status-result.ts');

@@ -1,6 +1,7 @@
 import { custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, count, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
+import type { TimelineJson } from '../../src/cli/incident/timeline-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
@@ -32,7 +33,7 @@ With --json, prints what docs/schemas/incident-timeline.json describes.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<TimelineJson>> {
     const { flags } = await this.input(IncidentTimeline);
     const { requireMergeable, timelineFlow } = await import('../../src/cli/incident/timeline-flow.ts');
     const { user, token, format = 'text' } = flags;

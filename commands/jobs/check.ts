@@ -1,4 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { CheckedJobJson } from '../../src/cli/output/job-view.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Validates the configured jobs. */
@@ -16,7 +17,7 @@ With --json, prints what docs/schemas/jobs-check.json describes.`;
     '<%= config.bin %> <%= command.id %> --config ./tokenctl.yaml',
   ];
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<readonly CheckedJobJson[]>> {
     const { flags } = await this.input(JobsCheck);
     const runtime = await this.runtime(flags);
     const { checkedJobs } = await import('../../src/app/jobs/scheduled-jobs.ts');

@@ -1,6 +1,7 @@
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { count, csvFlag } from '../../src/cli/flags.ts';
+import type { JobRunJson } from '../../src/cli/output/job-view.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** The default number of runs. */
@@ -32,7 +33,7 @@ With --json, prints what docs/schemas/jobs-history.json describes.`;
     ...csvFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<readonly JobRunJson[]>> {
     const { flags } = await this.input(JobsHistory);
     const runtime = await this.runtime(flags);
     const { jobHistory } = await import('../../src/app/jobs/inspect.ts');

@@ -1,5 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { csvFlag } from '../../src/cli/flags.ts';
+import type { JobJson } from '../../src/cli/output/job-view.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists the jobs of the configuration. */
@@ -18,7 +19,7 @@ With --json, prints what docs/schemas/jobs-list.json describes.`;
 
   static override flags = { ...csvFlag };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<readonly JobJson[]>> {
     const { flags } = await this.input(JobsList);
     const runtime = await this.runtime(flags);
     const { jobStates } = await import('../../src/app/jobs/inspect.ts');

@@ -1,6 +1,7 @@
 import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { RanJobJson } from '../../src/cli/output/job-view.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Runs a job now. */
@@ -33,7 +34,7 @@ If a run fails, exits with the code of its error.`;
     'dry-run': boolean({ summary: 'Show what would be done, and change nothing.' }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<readonly RanJobJson[]>> {
     const { args, flags } = await this.input(JobsRun);
     const runtime = await this.runtime(flags);
     const { writeNotice: notify } = await import('../../src/cli/output/streams.ts');

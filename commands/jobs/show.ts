@@ -1,5 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { ShownRunJson } from '../../src/cli/output/job-view.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows a run of a job. */
@@ -21,7 +22,7 @@ export default class JobsShow extends TokenctlCommand {
     }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ShownRunJson>> {
     const { args, flags } = await this.input(JobsShow);
     const runtime = await this.runtime(flags);
     const { shownRun } = await import('../../src/app/jobs/inspect.ts');

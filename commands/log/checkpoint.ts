@@ -1,4 +1,5 @@
 import { string } from '@oclif/core/flags';
+import type { CheckpointJson } from '../../src/cli/audit-log/checkpoint-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
@@ -27,7 +28,7 @@ Exits with 6 if the log is broken, or does not match the checkpoint that the --o
     }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<CheckpointJson>> {
     const { flags } = await this.input(LogCheckpoint);
     const { checkpointFlow } = await import('../../src/cli/audit-log/checkpoint-flow.ts');
     return await checkpointFlow(await this.runtime(flags), flags);

@@ -2,6 +2,7 @@ import { boolean, custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { type Moment, parseMoment } from '../../src/cli/flags.ts';
 import { exportFormats } from '../../src/config/schema.ts';
+import type { ExportReport } from '../../src/operations/audit-log/export-log.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Exports the audit log. */
@@ -47,7 +48,7 @@ cannot be reached, and with 6 if the cursor belongs to another log.`;
     follow: boolean({ summary: 'Keep exporting new entries until a signal.' }),
   };
 
-  async run(): Promise<Result | undefined> {
+  async run(): Promise<Result<ExportReport> | undefined> {
     const { flags } = await this.input(LogExport);
     const { exportFlow } = await import('../../src/cli/audit-log/export-flow.ts');
     return await exportFlow(await this.runtime(flags), flags);

@@ -1,4 +1,5 @@
 import { boolean, string } from '@oclif/core/flags';
+import type { LogKeyJson } from '../../src/cli/audit-log/checkpoint-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
@@ -32,7 +33,7 @@ With --json, prints what docs/schemas/log-init.json describes.`;
     }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<LogKeyJson>> {
     const { flags } = await this.input(LogInit);
     const { keyFlow } = await import('../../src/cli/audit-log/checkpoint-flow.ts');
     return await keyFlow(await this.runtime(flags), flags);

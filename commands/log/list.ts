@@ -1,6 +1,8 @@
 import { boolean, custom, option, string } from '@oclif/core/flags';
+import type { RunJson } from '../../src/cli/audit-log/entry-listing.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { count, csvFlag, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
+import type { Entry } from '../../src/operations/ports/audit-log.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists entries of the audit log. */
@@ -37,7 +39,7 @@ With --json, prints what docs/schemas/log-list.json describes.`;
     ...csvFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<readonly RunJson[] | readonly Entry[]>> {
     const { flags } = await this.input(LogList);
     const runtime = await this.runtime(flags);
     const { listLog, listRuns } = await import('../../src/operations/audit-log/list-log.ts');

@@ -1,4 +1,5 @@
 import { string } from '@oclif/core/flags';
+import type { ProofJson } from '../../src/cli/audit-log/checkpoint-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { countArgument } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
@@ -31,7 +32,7 @@ With --json, prints what docs/schemas/log-prove.json describes.`;
     output: string({ summary: 'Write the proof to this file. Default: stdout.', helpValue: 'FILE' }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ProofJson>> {
     const { flags, args } = await this.input(LogProve);
     const { proofFlow } = await import('../../src/cli/audit-log/checkpoint-flow.ts');
     return await proofFlow(await this.runtime(flags), args.seq, flags);

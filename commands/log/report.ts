@@ -1,4 +1,5 @@
 import { custom, option, string } from '@oclif/core/flags';
+import type { LogReportJson } from '../../src/cli/audit-log/report-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { type Moment, parseMoment } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
@@ -32,7 +33,7 @@ Exits with 6, after the report, if the log is broken.`;
     output: string({ summary: 'Write the report to this file. Default: stdout.', helpValue: 'FILE' }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<LogReportJson>> {
     const { flags } = await this.input(LogReport);
     const { reportFlow } = await import('../../src/cli/audit-log/report-flow.ts');
     const runtime = await this.runtime(flags);

@@ -1,3 +1,4 @@
+import type { RotationJson } from '../../src/cli/audit-log/maintenance-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
@@ -22,7 +23,7 @@ With --json, prints what docs/schemas/log-rotate.json describes.`;
     'remove-older-than': age({ summary: 'Remove closed files whose entries are all older.' }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<RotationJson>> {
     const { flags } = await this.input(LogRotate);
     const { rotationFlow } = await import('../../src/cli/audit-log/maintenance-flow.ts');
     return await rotationFlow(await this.runtime(flags), flags['remove-older-than']);

@@ -1,4 +1,5 @@
 import { string } from '@oclif/core/args';
+import type { ShownLogRunJson } from '../../src/cli/audit-log/entry-listing.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
@@ -24,7 +25,7 @@ With --json, prints what docs/schemas/log-show.json describes.`;
     }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ShownLogRunJson>> {
     const { args, flags } = await this.input(LogShow);
     const runtime = await this.runtime(flags);
     const { readRun } = await import('../../src/operations/audit-log/list-log.ts');

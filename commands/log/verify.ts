@@ -1,4 +1,5 @@
 import { string } from '@oclif/core/flags';
+import type { VerificationJson } from '../../src/cli/audit-log/maintenance-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
@@ -35,7 +36,7 @@ a variable or the configuration file does not exist.`;
     }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<VerificationJson>> {
     const { flags } = await this.input(LogVerify);
     const runtime = await this.runtime(flags);
     const { verificationFlow } = await import('../../src/cli/audit-log/maintenance-flow.ts');

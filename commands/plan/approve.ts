@@ -2,6 +2,7 @@ import { string as stringArgument } from '@oclif/core/args';
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age, changeFlags } from '../../src/cli/flags.ts';
+import type { ApprovedPlanJson } from '../../src/cli/plans/plan-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Approves a saved plan. */
@@ -39,7 +40,7 @@ With --json, prints what docs/schemas/plan-approve.json describes.`;
     ...changeFlags,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ApprovedPlanJson>> {
     const { args, flags } = await this.input(PlanApprove);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { approvePlan } = await import('../../src/cli/plans/plan-flow.ts');

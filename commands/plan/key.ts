@@ -1,5 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { ApproverKeyJson } from '../../src/cli/plans/plan-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Makes the key of an approver. */
@@ -23,7 +24,7 @@ With --json, prints what docs/schemas/plan-key.json describes.`;
     output: string({ summary: 'The new file of the private key.', helpValue: 'FILE', required: true }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ApproverKeyJson>> {
     const { flags } = await this.input(PlanKey);
     const { makeApproverKey } = await import('../../src/cli/plans/plan-flow.ts');
     return makeApproverKey(flags);

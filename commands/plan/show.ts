@@ -1,6 +1,7 @@
 import { string as stringArgument } from '@oclif/core/args';
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { ShownPlanJson } from '../../src/cli/plans/plan-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows a saved plan. */
@@ -26,7 +27,7 @@ With --json, prints what docs/schemas/plan-show.json describes.`;
     }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ShownPlanJson>> {
     const { args, flags } = await this.input(PlanShow);
     const { showPlan } = await import('../../src/cli/plans/plan-flow.ts');
     return await showPlan({ runtime: await this.runtime(flags), path: args.plan }, flags);

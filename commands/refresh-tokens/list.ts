@@ -1,6 +1,7 @@
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
+import type { RefreshTokenJson } from '../../src/cli/tokens/refresh-token-view.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
@@ -36,7 +37,7 @@ With --json, prints what docs/schemas/refresh-tokens-list.json describes.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<readonly RefreshTokenJson[]>> {
     const { flags } = await this.input(RefreshTokensList);
     const { listRefreshTokens } = await import('../../src/operations/tokens/list-refresh-tokens.ts');
     const { refreshLifetime, refreshTokenListing } = await import(

@@ -12,7 +12,7 @@ service's database, so it needs read and write access to it. With PostgreSQL the
 applies the change at once; with the embedded database, stop the service first. The change is recorded in the \
 activity stream. Sessions and tokens that have ended stay ended.
 
-With --json, prints changed: whether local logins were off.`;
+With --json, prints what docs/schemas/service-enable-local-auth.json describes.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
@@ -42,7 +42,12 @@ With --json, prints changed: whether local logins were off.`;
     }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<
+    Result<{
+      /** Whether local logins were off. */
+      readonly changed: boolean;
+    }>
+  > {
     const { flags } = await this.input(ServiceEnableLocalAuth);
     const { enableLocalAuth } = await import('../../src/app/run-service.ts');
     const request = { data: flags.data, database: flags.database, databaseFile: flags['database-file'] };

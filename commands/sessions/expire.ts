@@ -1,6 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, breakGlassFlag, changeFlags } from '../../src/cli/flags.ts';
+import type { SessionExpiryJson } from '../../src/cli/sessions.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Ends browser sessions. */
@@ -35,7 +36,7 @@ Exit code 5: some sessions are left, or may be. Exit code 130: interrupted.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<SessionExpiryJson>> {
     const { flags } = await this.input(SessionsExpire);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { requireSessions, sessionExpiryFlow } = await import('../../src/cli/sessions.ts');

@@ -1,6 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
+import type { SessionJson } from '../../src/cli/sessions.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists browser sessions. */
@@ -30,7 +31,7 @@ With --json, prints what docs/schemas/sessions-list.json describes.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<readonly SessionJson[]>> {
     const { flags } = await this.input(SessionsList);
     const { listSessions } = await import('../../src/operations/sessions/sessions.ts');
     const { sessionListing } = await import('../../src/cli/sessions.ts');

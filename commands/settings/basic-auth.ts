@@ -1,6 +1,7 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags, rescueFlag } from '../../src/cli/flags.ts';
+import type { SwitchJson } from '../../src/cli/settings/switch-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Turns basic authentication on or off. */
@@ -31,7 +32,7 @@ With --json, prints what docs/schemas/settings-basic-auth.json describes.`;
 
   static override flags = { ...rescueFlag, ...changeFlags, ...allContextsFlag };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<SwitchJson>> {
     const { args, flags } = await this.input(SettingsBasicAuth);
     const { switchFlow, switchStatus } = await import('../../src/cli/settings/switch-flow.ts');
     const { basicAuthentication: setting } = await import('../../src/cli/settings/switch-flow.ts');

@@ -2,6 +2,7 @@ import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import type { ExternalTokensJson } from '../../src/cli/settings/switch-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Allows or denies tokens for external users. */
@@ -34,7 +35,7 @@ With --json, prints what docs/schemas/settings-external-tokens.json describes.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ExternalTokensJson>> {
     const { args, flags } = await this.input(SettingsExternalTokens);
     const { switchFlow, switchStatus } = await import('../../src/cli/settings/switch-flow.ts');
     const { denyExternalTokens, requireDeny } = await import('../../src/cli/settings/switch-flow.ts');

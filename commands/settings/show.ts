@@ -1,5 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag } from '../../src/cli/flags.ts';
+import type { AuthenticationSettings } from '../../src/operations/ports/target.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows the authentication settings. */
@@ -15,7 +16,7 @@ export default class SettingsShow extends TokenctlCommand {
 
   static override flags = { ...allContextsFlag };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<AuthenticationSettings>> {
     const { flags } = await this.input(SettingsShow);
     const { readSettings } = await import('../../src/operations/settings/change-setting.ts');
     const { settingsResult } = await import('../../src/cli/settings/settings-result.ts');

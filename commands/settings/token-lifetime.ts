@@ -1,5 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags, seconds } from '../../src/cli/flags.ts';
+import type { LifetimeJson } from '../../src/cli/settings/lifetime-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows or sets the lifetimes of tokens. */
@@ -25,7 +26,7 @@ With --json, prints what docs/schemas/settings-token-lifetime.json describes.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<LifetimeJson>> {
     const { flags } = await this.input(SettingsTokenLifetime);
     const { givesLifetime, lifetimeFlow, lifetimeStatus } = await import(
       '../../src/cli/settings/lifetime-flow.ts'

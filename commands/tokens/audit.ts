@@ -8,6 +8,9 @@ import {
   selectionOrAllFrom,
   selectorFlags,
 } from '../../src/cli/flags.ts';
+import type { ExplanationJson } from '../../src/cli/token-audit/policy-flags.ts';
+import type { AuditGroupsJson, AuditSummaryJson } from '../../src/reports/audit/audit-result.ts';
+import type { AuditJson } from '../../src/reports/audit/json-report.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Audits tokens against the policy. */
@@ -85,7 +88,7 @@ Exit code 3: there are findings at or above --fail-on.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<AuditJson | AuditSummaryJson | AuditGroupsJson | ExplanationJson>> {
     const { flags } = await this.input(TokensAudit);
     const { auditFlow } = await import('../../src/cli/token-audit/audit-flow.ts');
     if (flags.explain !== undefined) {

@@ -1,4 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { CleanupJson } from '../../src/cli/cleanup.ts';
 import { age, allContextsFlag, changeFlags, count } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
@@ -30,7 +31,7 @@ Exit code 5: some tokens are left, or this account does not see all of them. Exi
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<CleanupJson>> {
     const { flags } = await this.input(TokensCleanup);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { cleanupFlow } = await import('../../src/cli/cleanup.ts');

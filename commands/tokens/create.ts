@@ -1,6 +1,7 @@
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age, changeFlags } from '../../src/cli/flags.ts';
+import type { CreatedJson, WouldCreateJson } from '../../src/cli/tokens/creation-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Creates a personal access token. */
@@ -36,7 +37,7 @@ With --json, prints what docs/schemas/tokens-create.json describes.`;
     ...changeFlags,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<CreatedJson | WouldCreateJson>> {
     const { flags } = await this.input(TokensCreate);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { creationFlow } = await import('../../src/cli/tokens/creation-flow.ts');

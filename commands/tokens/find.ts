@@ -1,6 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import type { LeakedJson } from '../../src/cli/incident/leaked-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Finds leaked tokens. */
@@ -53,7 +54,7 @@ Exit code 5: with --revoke, a live token is left.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<LeakedJson>> {
     const { flags } = await this.input(TokensFind);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { leakedFlow } = await import('../../src/cli/incident/leaked-flow.ts');

@@ -8,7 +8,9 @@ import {
   selectionOrAllFrom,
   selectorFlags,
 } from '../../src/cli/flags.ts';
+import type { Counted } from '../../src/cli/tokens/list-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
+import type { TokenJson } from '../../src/reports/tables/token-view.ts';
 
 /** Lists tokens. */
 export default class TokensList extends TokenctlCommand {
@@ -57,7 +59,7 @@ With --json, prints what docs/schemas/tokens-list.json describes.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<readonly TokenJson[] | readonly Counted[]>> {
     const { flags } = await this.input(TokensList);
     const { tokenListFlow } = await import('../../src/cli/tokens/list-flow.ts');
     const selection = selectionOrAllFrom(flags, (await this.runtime(flags)).clock.now());

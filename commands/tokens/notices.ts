@@ -1,6 +1,8 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag, days } from '../../src/cli/flags.ts';
+import type { NoticeJson } from '../../src/cli/token-audit/notices.ts';
+import type { NoticeReport } from '../../src/operations/token-audit/expiry-notices.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists tokens that expire soon, or notifies a webhook. */
@@ -45,7 +47,7 @@ Exit code 5: some notices could not be sent.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<readonly NoticeJson[] | NoticeReport>> {
     const { flags } = await this.input(TokensNotices);
     const { noticeFlow } = await import('../../src/cli/token-audit/notices.ts');
     return await this.inContexts(flags, null, ({ runtime }) => noticeFlow(runtime, flags));

@@ -10,6 +10,7 @@ import {
   selectionOrAllFrom,
   selectorFlags,
 } from '../../src/cli/flags.ts';
+import type { RevocationJson } from '../../src/cli/revocation/revocation-plan.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Revokes tokens. */
@@ -91,7 +92,7 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<RevocationJson>> {
     const { flags } = await this.input(TokensRevoke);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { readPlanFile } = await import('../../src/cli/revocation/plan-file.ts');

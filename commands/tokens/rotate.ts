@@ -1,6 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age, changeFlags, countArgument } from '../../src/cli/flags.ts';
+import type { RotatedJson, WouldRotateJson } from '../../src/cli/tokens/rotation-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Replaces a personal access token. */
@@ -35,7 +36,7 @@ Exit code 5: the old token is still valid. Exit code 130: interrupted while it w
     ...changeFlags,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<RotatedJson | WouldRotateJson>> {
     const { args, flags } = await this.input(TokensRotate);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { rotationFlow } = await import('../../src/cli/tokens/rotation-flow.ts');

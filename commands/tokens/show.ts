@@ -1,6 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { countArgument } from '../../src/cli/flags.ts';
+import type { ShownTokenJson } from '../../src/cli/tokens/show-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows a token, its owner and what the policy finds about it. */
@@ -25,7 +26,7 @@ With --json, prints what docs/schemas/tokens-show.json describes.`;
     }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ShownTokenJson>> {
     const { args, flags } = await this.input(TokensShow);
     const { shownTokenFlow } = await import('../../src/cli/tokens/show-flow.ts');
     return await shownTokenFlow(await this.runtime(flags), args.id, flags);

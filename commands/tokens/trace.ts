@@ -6,6 +6,7 @@ import {
   selectionOrAllFrom,
   selectorFlags,
 } from '../../src/cli/flags.ts';
+import type { TraceJson } from '../../src/cli/token-audit/trace-result.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 const { id: _id, ...selection } = selectorFlags;
@@ -33,7 +34,7 @@ With --json, prints what docs/schemas/tokens-trace.json describes.`;
 
   static override flags = { ...selection, ...findingPolicyFlag };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<TraceJson | readonly TraceJson[]>> {
     const { flags, args } = await this.input(TokensTrace);
     const { requireOneSelection, traceFlow, traceSelectedFlow } = await import(
       '../../src/cli/token-audit/trace-flow.ts'

@@ -1,6 +1,7 @@
 import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
+import type { ListedUserJson } from '../../src/cli/users/user-view.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Lists users. */
@@ -32,7 +33,7 @@ With --json, prints what docs/schemas/users-list.json describes.`;
     ...allContextsFlag,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<readonly ListedUserJson[]>> {
     const { flags } = await this.input(UsersList);
     const { listUsers } = await import('../../src/operations/users/users.ts');
     const { notingLimit } = await import('../../src/cli/output/streams.ts');

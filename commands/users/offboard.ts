@@ -1,6 +1,7 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags, localFlags } from '../../src/cli/flags.ts';
+import type { OffboardingJson } from '../../src/cli/incident/offboarding-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Ends all access of a user. */
@@ -32,7 +33,7 @@ Exit code 5: some access is left, or was not checked. Exit code 130: interrupted
 
   static override flags = { ...localFlags, ...changeFlags, ...allContextsFlag };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<OffboardingJson>> {
     const { args, flags } = await this.input(UsersOffboard);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { offboardingFlow } = await import('../../src/cli/incident/offboarding-flow.ts');

@@ -1,5 +1,6 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { ShownUserJson } from '../../src/cli/users/user-view.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Shows what a user is and has. */
@@ -18,7 +19,7 @@ With --json, prints what docs/schemas/users-show.json describes.`;
     name: string({ description: 'The name of the user.', required: true, ignoreStdin: true }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<ShownUserJson>> {
     const { args, flags } = await this.input(UsersShow);
     const runtime = await this.runtime(flags);
     const { showUser } = await import('../../src/operations/users/users.ts');

@@ -12,15 +12,21 @@ import { expireSessions, planSessionExpiry } from '../operations/sessions/expire
 import { type Report, report } from '../reports/tables/result.ts';
 import { printable } from '../reports/tables/text.ts';
 import { tokenToJson } from '../reports/tables/token-view.ts';
-import { cleanupPlanResult, cleanupResult, KEEP_REVOKED_FOR } from './cleanup.ts';
+import { type CleanupJson, cleanupPlanResult, cleanupResult, KEEP_REVOKED_FOR } from './cleanup.ts';
 import { ManagementError } from './errors/failure.ts';
 import type { AccountFlags } from './flags.ts';
 import { writeNotice, writeTo } from './output/streams.ts';
 import { approvalFor, revocationGuard } from './revocation/plan-file.ts';
 import { revocationResult } from './revocation/revocation-flow.ts';
-import { amountsOf, isNothing, planResult } from './revocation/revocation-plan.ts';
-import { sessionApproval, sessionExpiryResult, sessionPlanResult, unseenOf } from './sessions.ts';
-import { createIntoFile } from './tokens/creation-flow.ts';
+import { amountsOf, isNothing, planResult, type RevocationJson } from './revocation/revocation-plan.ts';
+import {
+  type SessionExpiryJson,
+  sessionApproval,
+  sessionExpiryResult,
+  sessionPlanResult,
+  unseenOf,
+} from './sessions.ts';
+import { type CreatedJson, createIntoFile } from './tokens/creation-flow.ts';
 
 type TokenKind = 'access_token' | 'refresh_token';
 
@@ -44,7 +50,7 @@ export interface ManagementRevocation {
  * @throws ManagementError for an unknown user, `unsupported` if the target
  * cannot revoke refresh tokens, and the errors of the operations
  */
-export async function managementRevocation(request: ManagementRevocation): Promise<Report> {
+export async function managementRevocation(request: ManagementRevocation): Promise<Report<RevocationJson>> {
   const { runtime, flags, json } = request;
   const description = await runtime.description();
   const plan = await planFor(request);
@@ -122,7 +128,7 @@ function lineOf(
 }
 
 /** What is to be printed is printed already. */
-function quietly(report: Report): Report {
+function quietly<Json>(report: Report<Json>): Report<Json> {
   return { ...report, text: () => '' };
 }
 
@@ -192,7 +198,11 @@ export function requireUserName(user: string | undefined): string {
  *
  * @throws ManagementError for an unknown user, `usage` for the file, and the errors of the operations
  */
-export async function managementCreation({ runtime, flags, user }: ManagementCreation): Promise<Report> {
+export async function managementCreation({
+  runtime,
+  flags,
+  user,
+}: ManagementCreation): Promise<Report<CreatedJson>> {
   const output = flags.output ?? fileFor(user);
   requireNewFile(output);
   const request = { scope: 'write', description: '', user } as const;
@@ -254,7 +264,11 @@ export interface ManagementCleanup {
  *
  * @throws the errors of the operations
  */
-export async function managementCleanup({ runtime, flags, json }: ManagementCleanup): Promise<Report> {
+export async function managementCleanup({
+  runtime,
+  flags,
+  json,
+}: ManagementCleanup): Promise<Report<CleanupJson>> {
   const description = await runtime.description();
   const plan = await planCleanup({
     target: await runtime.target(),
@@ -297,7 +311,10 @@ export interface ManagementExpiry {
  *
  * @throws ManagementError for an unknown user, and the errors of the operations
  */
-export async function managementExpiry({ runtime, flags }: ManagementExpiry): Promise<Report> {
+export async function managementExpiry({
+  runtime,
+  flags,
+}: ManagementExpiry): Promise<Report<SessionExpiryJson>> {
   const description = await runtime.description();
   const { user } = flags;
   const target = await runtime.target();

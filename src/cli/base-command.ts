@@ -123,11 +123,11 @@ export abstract class TokenctlCommand extends Command {
    *
    * @param confirmation Null for a command that changes nothing.
    */
-  protected async inContexts<Asking extends Confirmation | null>(
+  protected async inContexts<Asking extends Confirmation | null, Of extends Result>(
     flags: Input<typeof TokenctlCommand>['flags'] & MultiContextFlags,
     confirmation: Asking,
-    work: (member: ContextRun<Asking>) => Promise<Result>,
-  ): Promise<Result> {
+    work: (member: ContextRun<Asking>) => Promise<Of>,
+  ): Promise<Of> {
     const runtime = await this.runtime(flags);
     const { resolveContexts } = await import('../config/contexts.ts');
     const contexts = resolveContexts(runtime.configuration, flags['all-contexts'] === true);
@@ -136,7 +136,7 @@ export abstract class TokenctlCommand extends Command {
       return await work({ runtime, confirmation, context: current, several: false });
     }
     const { multiContextFlow } = await import('./multi-context/multi-context-flow.ts');
-    return await multiContextFlow({
+    const joined = await multiContextFlow({
       runtime,
       contexts: contexts ?? [current],
       confirmation,
@@ -144,6 +144,8 @@ export abstract class TokenctlCommand extends Command {
       includeOwn: flags['include-own'] === true,
       work,
     });
+    // What several contexts print has a schema of its own.
+    return joined as Of;
   }
 
   override jsonEnabled(): boolean {

@@ -8,7 +8,7 @@ import {
   planCleanup,
 } from '../operations/cleanup/plan-cleanup.ts';
 import type { TargetDescription } from '../operations/ports/target.ts';
-import { type NotMade, type Report, report } from '../reports/tables/result.ts';
+import { type MaybeMade, type NotMade, type Report, report } from '../reports/tables/result.ts';
 import { countText, numberText, printable } from '../reports/tables/text.ts';
 import type { Confirmation } from './confirmation.ts';
 import { unfinishedWork } from './errors/failure.ts';
@@ -16,6 +16,12 @@ import type { ChangeFlags } from './flags.ts';
 
 /** The default time to keep revoked refresh tokens. */
 export const KEEP_REVOKED_FOR = 30 * 86_400_000;
+
+/** What `tokens cleanup` prints with `--json`. Without a change, the members of the report are null. */
+export interface CleanupJson extends MaybeMade<CleanupReport> {
+  readonly dryRun: boolean;
+  readonly plan: Omit<CleanupPlan, 'ids'>;
+}
 
 export interface CleanupRequest {
   readonly runtime: Runtime;
@@ -32,7 +38,11 @@ export interface CleanupRequest {
  *
  * @throws TokenctlError `not_confirmed`, and the errors of the operations
  */
-export async function cleanupFlow({ runtime, confirmation, flags }: CleanupRequest): Promise<Report> {
+export async function cleanupFlow({
+  runtime,
+  confirmation,
+  flags,
+}: CleanupRequest): Promise<Report<CleanupJson>> {
   const plan = await planFor(runtime, flags);
   const description = await runtime.description();
   const dryRun = flags['dry-run'] === true;
@@ -85,7 +95,7 @@ function cleanupPlanText(plan: CleanupPlan, { address, context, identity }: Targ
 export function cleanupPlanResult(
   plan: CleanupPlan,
   { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
-): Report {
+): Report<CleanupJson> {
   return report({
     json: { dryRun, plan: planToJson(plan), ...NOT_CLEANED },
     amount: { what: 'row', planned: plan.total, done: 0, dryRun },
@@ -102,7 +112,7 @@ function incomplete({ notSeen }: Pick<CleanupPlan, 'notSeen'>): TokenctlError | 
   });
 }
 
-function planToJson({ ids: _ids, ...counted }: CleanupPlan): object {
+function planToJson({ ids: _ids, ...counted }: CleanupPlan): CleanupJson['plan'] {
   return counted;
 }
 
@@ -121,7 +131,7 @@ const NOT_CLEANED: NotMade<CleanupReport> = {
 };
 
 /** The result of a cleanup, with its plan. */
-export function cleanupResult(cleanup: CleanupReport, plan: CleanupPlan): Report {
+export function cleanupResult(cleanup: CleanupReport, plan: CleanupPlan): Report<CleanupJson> {
   const { planned, deleted, interrupted, stopped } = cleanup;
   const kinds = cleanupKinds.map((kind) => cleanup.byKind[kind]);
   return report({

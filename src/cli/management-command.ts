@@ -1,5 +1,5 @@
 import { boolean, option, string } from '@oclif/core/flags';
-import type { Result } from '../reports/tables/result.ts';
+import type { Report } from '../reports/tables/result.ts';
 import { TokenctlCommand } from './base-command.ts';
 
 const GROUP = { helpGroup: 'DJANGO' } as const;
@@ -21,6 +21,11 @@ export const djangoFlags = {
   pythonpath: string({ ...NO_EFFECT, helpValue: 'PATH' }),
 };
 
+/** What a management command prints with `--version --json`. */
+export interface VersionJson {
+  readonly version: string;
+}
+
 /** The base of the commands that replace a management command. */
 export abstract class ManagementCommand extends TokenctlCommand {
   // The framework's manifest reads it from the class above a command only.
@@ -36,7 +41,7 @@ export abstract class ManagementCommand extends TokenctlCommand {
     readonly version?: boolean;
     readonly 'no-color'?: boolean;
     readonly 'force-color'?: boolean;
-  }): Promise<Result | null> {
+  }): Promise<Report<VersionJson> | null> {
     const { version } = this.config;
     if (flags.version === true) {
       const { report } = await import('../reports/tables/result.ts');

@@ -86,8 +86,14 @@ export async function createRescueToken(options: {
   });
 }
 
+/** What a change that may create a rescue token adds to its JSON. */
+export interface RescueJson {
+  /** The rescue token that was created first; null without one. */
+  readonly rescueToken: { readonly tokenId: number; readonly file: string } | null;
+}
+
 /** The created token as JSON; null without one. */
-export function rescueJson(rescue: Rescue | null): { readonly rescueToken: object | null } {
+export function rescueJson(rescue: Rescue | null): RescueJson {
   return { rescueToken: rescue === null ? null : { tokenId: rescue.tokenId, file: rescue.file } };
 }
 

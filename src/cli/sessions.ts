@@ -1,6 +1,6 @@
 import type { Runtime } from '../app/runtime.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import type { Session } from '../domain/token.ts';
+import type { Session, UserReference } from '../domain/token.ts';
 import type { Change } from '../operations/journal/operation-run.ts';
 import type { TargetDescription } from '../operations/ports/target.ts';
 import {
@@ -10,12 +10,25 @@ import {
   type SessionExpiryReport,
 } from '../operations/sessions/expire-sessions.ts';
 import { type UnseenSessions, unseenSessions } from '../operations/sessions/sessions.ts';
-import { type Listing, listing, type NotMade, type Report, report } from '../reports/tables/result.ts';
+import {
+  type Listing,
+  listing,
+  type MaybeMade,
+  type NotMade,
+  type Report,
+  report,
+} from '../reports/tables/result.ts';
 import { countText, dayText, numberText, printable, timeText } from '../reports/tables/text.ts';
 import type { Confirmation } from './confirmation.ts';
 import { unfinishedWork } from './errors/failure.ts';
 import { approvalFor, type PlanFlags, usersGuard } from './revocation/plan-file.ts';
 import { tallyLines } from './revocation/revocation-plan.ts';
+
+/** What `sessions expire` prints with `--json`. Without a change, the members of the report are null; `unseen` is not. */
+export interface SessionExpiryJson extends MaybeMade<SessionExpiryReport> {
+  readonly dryRun: boolean;
+  readonly plan: SessionExpiryPlan;
+}
 
 export interface SessionFlags {
   readonly user?: readonly string[] | undefined;
@@ -45,7 +58,7 @@ export function requireSessions({ user, all }: SessionFlags): void {
  *
  * @throws TokenctlError `not_confirmed`, and the errors of the operations
  */
-export async function sessionExpiryFlow(request: SessionExpiryRequest): Promise<Report> {
+export async function sessionExpiryFlow(request: SessionExpiryRequest): Promise<Report<SessionExpiryJson>> {
   const { runtime, confirmation, flags } = request;
   const plan = await planFor(runtime, flags.user);
   const description = await runtime.description();
@@ -113,7 +126,7 @@ export function sessionPlanResult(
     /** Why there may be others, if so. */
     readonly unseen: UnseenSessions | null;
   },
-): Report {
+): Report<SessionExpiryJson> {
   const { description, dryRun, unseen } = options;
   const others = unseen === null ? '' : `Not checked. ${unseenText(unseen.why)}\n`;
   const failure =
@@ -153,7 +166,10 @@ const NOT_ENDED: NotMade<SessionExpiryReport> = {
 };
 
 /** The result of ending sessions, with its plan. */
-export function sessionExpiryResult(expiry: SessionExpiryReport, plan: SessionExpiryPlan): Report {
+export function sessionExpiryResult(
+  expiry: SessionExpiryReport,
+  plan: SessionExpiryPlan,
+): Report<SessionExpiryJson> {
   const { planned, stillAlive, interrupted, stopped, verified, unseen } = expiry;
   return report({
     json: { dryRun: false, plan, ...expiry },
@@ -202,18 +218,28 @@ function unseenText(why: string): string {
   return `${why}. To end them at once, deactivate the users, or add \`cache\` to the context.`;
 }
 
+/** A session as `--json` shows it. */
+export interface SessionJson {
+  /** Null if it is not known. */
+  readonly user: UserReference | null;
+  readonly created: Date | null;
+  readonly expires: Date;
+  /** First 12 hex digits of the SHA-256 of its key. */
+  readonly fingerprint: string;
+}
+
 /** The JSON form of a session, with times in ISO 8601 UTC and without its key, which is a secret. */
-function sessionToJson({ user, created, expires, fingerprint }: Session): object {
+function sessionToJson({ user, created, expires, fingerprint }: Session): SessionJson {
   return {
     user: user === null ? null : { id: user.id, username: user.username },
-    created: created?.toISOString() ?? null,
-    expires: expires.toISOString(),
+    created,
+    expires,
     fingerprint,
   };
 }
 
 /** The result of `sessions list`. */
-export function sessionListing(rows: AsyncIterable<Session>): Listing<Session> {
+export function sessionListing(rows: AsyncIterable<Session>): Listing<Session, SessionJson> {
   return listing({
     rows,
     columns: [

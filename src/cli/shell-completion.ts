@@ -37,13 +37,16 @@ export interface DescribedFlag {
 /** The shells that can complete. */
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
+/** A shell that can complete. */
+export type Shell = (typeof shells)[number];
+
 /**
  * The script that completes tokenctl in a shell: commands, flags, their values, and the contexts of the configuration.
  *
  * @param version The version of tokenctl, which the script names.
  */
 export function completionScript(
-  shell: (typeof shells)[number],
+  shell: Shell,
   { commands, version }: { readonly commands: readonly DescribedCommand[]; readonly version: string },
 ): string {
   const nodes = completionNodes(commands);

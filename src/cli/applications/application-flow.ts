@@ -2,6 +2,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { requireNewFile, reserveSecretFile } from '../../app/secret-file.ts';
 import { absolutePath } from '../../config/paths.ts';
 import { readSecret } from '../../config/secrets.ts';
+import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import type { Secret } from '../../domain/secret.ts';
@@ -13,12 +14,13 @@ import {
 } from '../../operations/applications/change-application.ts';
 import {
   type ApplicationName,
+  type NamedApplication,
   type ShownApplication,
   showApplication,
 } from '../../operations/applications/show-application.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { refusalAhead, requireMayChange, requireRights } from '../../operations/visibility.ts';
-import { type NotMade, type Report, report } from '../../reports/tables/result.ts';
+import { type MaybeMade, type NotMade, type Report, report } from '../../reports/tables/result.ts';
 import { countText, numberText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
@@ -26,8 +28,41 @@ import type { ChangeFlags } from '../flags.ts';
 import { stepAmount, stepLines } from '../incident/incident-text.ts';
 import { noteLimit } from '../output/streams.ts';
 
+/** An application and its tokens as `--json` shows them. The client secret is not read. */
+interface ApplicationFactsJson {
+  readonly application: Omit<NamedApplication, 'isOnlyOne'>;
+  readonly accessTokens: Omit<ShownApplication['accessTokens'], 'lastUsed'> & {
+    /** Null for never, and where the target does not tell. */
+    readonly lastUsed: Date | null;
+  };
+  /** Refresh tokens that are not revoked; null where the target does not list them. */
+  readonly refreshTokens: number | null;
+}
+
+/** What `applications show` prints with `--json`. */
+export interface ShownApplicationJson extends ApplicationFactsJson {
+  readonly visibility: Visibility;
+}
+
+/** What `applications delete` prints with `--json`. After a dry run, the members of the report are null. */
+export interface DeletionJson extends MaybeMade<Omit<DeletionReport, 'application'>> {
+  readonly dryRun: boolean;
+  readonly plan: ApplicationFactsJson;
+}
+
+/** What `applications rotate-secret` prints with `--json`. The tokens are those before the change. */
+export interface ReplacedSecretJson extends ApplicationFactsJson {
+  readonly dryRun: boolean;
+  /** The file of the new secret. */
+  readonly output: string;
+  readonly replaced: boolean;
+}
+
 /** Shows an application. Throws as the operation does. */
-export async function shownApplicationFlow(runtime: Runtime, name: ApplicationName): Promise<Report> {
+export async function shownApplicationFlow(
+  runtime: Runtime,
+  name: ApplicationName,
+): Promise<Report<ShownApplicationJson>> {
   const description = await runtime.description();
   const target = await runtime.target();
   const shown = await showApplication({ target, description, clock: runtime.clock, name });
@@ -36,11 +71,11 @@ export async function shownApplicationFlow(runtime: Runtime, name: ApplicationNa
   return report({ json: { ...shownJson(shown), visibility }, text: () => shownText(shown) });
 }
 
-function shownJson({ application, accessTokens, refreshTokens }: ShownApplication) {
+function shownJson({ application, accessTokens, refreshTokens }: ShownApplication): ApplicationFactsJson {
   const { isOnlyOne: _, ...rest } = application;
   return {
-    application: { ...rest, created: rest.created.toISOString() },
-    accessTokens: { ...accessTokens, lastUsed: accessTokens.lastUsed?.toISOString() ?? null },
+    application: rest,
+    accessTokens: { ...accessTokens, lastUsed: accessTokens.lastUsed ?? null },
     refreshTokens,
   };
 }
@@ -117,7 +152,7 @@ const NOT_DELETED: NotMade<Omit<DeletionReport, 'application'>> = {
  *
  * @throws TokenctlError `not_confirmed`, and as the operation.
  */
-export async function deletionFlow(request: ApplicationRequest): Promise<Report> {
+export async function deletionFlow(request: ApplicationRequest): Promise<Report<DeletionJson>> {
   const { runtime, confirmation, name, flags } = request;
   const description = await runtime.description();
   const target = await runtime.target();
@@ -199,7 +234,7 @@ export async function secretFlow(
   request: ApplicationRequest & {
     readonly flags: { readonly output: string; readonly 'secret-key'?: string | undefined };
   },
-): Promise<Report> {
+): Promise<Report<ReplacedSecretJson>> {
   const { runtime, confirmation, name, flags } = request;
   const output = absolutePath(flags.output, process.cwd(), runtime.environment);
   requireNewFile(output);

@@ -11,6 +11,40 @@ import { pendingFile, writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText } from '../../reports/tables/text.ts';
 
+/** What `log checkpoint` prints with `--json`. */
+export interface CheckpointJson {
+  /** The signed note. */
+  readonly checkpoint: string;
+  /** The name of the log. */
+  readonly origin: string;
+  /** Its number of entries. */
+  readonly size: number;
+  /** The root hash of its Merkle tree, in hex. */
+  readonly root: string;
+}
+
+/** What `log prove` prints with `--json`. */
+export interface ProofJson {
+  readonly seq: number;
+  /** The line of the entry, as the log has it. */
+  readonly entry: string;
+  readonly proof: string;
+  readonly origin: string;
+  readonly size: number;
+}
+
+/** What `log init` prints with `--json`. */
+export interface LogKeyJson {
+  /** The public key. */
+  readonly verifier: string;
+  /** With --rotate: the public key that it replaces. */
+  readonly replaced?: string;
+  /** The entry that records it. */
+  readonly seq: number;
+  /** With --rotate: a checkpoint that both keys signed. */
+  readonly checkpoint?: string;
+}
+
 /**
  * Signs the log, and writes the checkpoint to a file or prints it. A checkpoint that the file already has must match the
  * log.
@@ -20,7 +54,7 @@ import { countText } from '../../reports/tables/text.ts';
 export async function checkpointFlow(
   runtime: Runtime,
   { output }: { readonly output?: string | undefined },
-): Promise<Report> {
+): Promise<Report<CheckpointJson>> {
   const previous = output === undefined ? undefined : textFileIfExists(output, 'checkpoint');
   const { note, origin, size, root } = await makeCheckpoint({
     log: await runtime.auditLog(),
@@ -50,7 +84,7 @@ export async function proofFlow(
   runtime: Runtime,
   seq: number,
   { checkpoint, output }: ProofFlags,
-): Promise<Report> {
+): Promise<Report<ProofJson>> {
   const proved = await proveInclusion({
     log: await runtime.auditLog(),
     keys: await runtime.logKeys(),
@@ -85,7 +119,10 @@ interface KeyFlags {
  *
  * @throws TokenctlError as the operations
  */
-export async function keyFlow(runtime: Runtime, { name, rotate, output }: KeyFlags): Promise<Report> {
+export async function keyFlow(
+  runtime: Runtime,
+  { name, rotate, output }: KeyFlags,
+): Promise<Report<LogKeyJson>> {
   const options = { log: await runtime.auditLog(), keys: await runtime.logKeys(), actor: runtime.operator };
   if (rotate !== true) {
     const { verifier, entry } = await initLogKey({

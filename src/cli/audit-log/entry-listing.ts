@@ -5,7 +5,7 @@ import { type Listing, listing, type Report, report } from '../../reports/tables
 import { countText, printable, type Tone } from '../../reports/tables/text.ts';
 
 /** Entries of the audit log as the result of a command. In JSON they are unchanged. */
-export function entryListing(rows: AsyncIterable<Entry>): Listing<Entry> {
+export function entryListing(rows: AsyncIterable<Entry>): Listing<Entry, Entry> {
   return listing({
     rows,
     columns: [
@@ -24,7 +24,7 @@ export function entryListing(rows: AsyncIterable<Entry>): Listing<Entry> {
 }
 
 /** Runs of the audit log as the result of a command: a sentence each. */
-export function runListing(rows: AsyncIterable<RunAccount>): Listing<RunAccount> {
+export function runListing(rows: AsyncIterable<RunAccount>): Listing<RunAccount, RunJson> {
   return listing({
     rows,
     columns: [
@@ -51,7 +51,18 @@ const TONES: Readonly<Record<RunAccount['state'], Tone>> = {
   noted: 'faint',
 };
 
-function runToJson(account: RunAccount): object {
+/** A run as `--json` shows it. */
+export interface RunJson extends RunAccount {
+  /** What it did, in a sentence. */
+  readonly sentence: string;
+}
+
+/** What `log show` prints with `--json`. */
+export interface ShownLogRunJson extends RunJson {
+  readonly entries: readonly Entry[];
+}
+
+function runToJson(account: RunAccount): RunJson {
   return { ...account, sentence: runSentence(account) };
 }
 
@@ -62,7 +73,7 @@ export function runResult({
 }: {
   readonly account: RunAccount;
   readonly entries: readonly Entry[];
-}): Report {
+}): Report<ShownLogRunJson> {
   const lines = [
     `${printable.value(runSentence(account))}.`,
     '',

@@ -25,7 +25,10 @@ interface ExportFlags {
  * @throws TokenctlError as `exportLog`, `configuration`, `unsupported`; `interrupted` if a signal stopped it before the end
  * of the log
  */
-export async function exportFlow(runtime: Runtime, flags: ExportFlags): Promise<Report | undefined> {
+export async function exportFlow(
+  runtime: Runtime,
+  flags: ExportFlags,
+): Promise<Report<ExportReport> | undefined> {
   const { format, since, follow } = flags;
   const parts = await runtime.logExport({
     format,
@@ -83,7 +86,7 @@ const outputSink: LogSink = {
   close: () => Promise.resolve(),
 };
 
-function exportResult({ entries, records, last }: ExportReport, { name }: LogSink): Report {
+function exportResult({ entries, records, last }: ExportReport, { name }: LogSink): Report<ExportReport> {
   const what = `${countText(entries, 'entry', 'entries')} as ${countText(records, 'record')}`;
   return report({
     json: { entries, records, last },

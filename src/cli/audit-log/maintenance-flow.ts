@@ -9,6 +9,26 @@ import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import { textFile } from './checkpoint-flow.ts';
 
+/** What `log verify` prints with `--json`. */
+export interface VerificationJson extends Pick<VerifiedLog, 'entries' | 'head' | 'tornBytes'> {
+  /** The last entry that retention removed. */
+  readonly removed?: VerifiedLog['removed'] | undefined;
+  /** With --checkpoint. */
+  readonly checkpoint?: VerifiedLog['checkpoint'] | undefined;
+  /** The file of the log; absent for a log in a database. */
+  readonly file?: string;
+  /** The database of the log; absent for a log in a file. */
+  readonly database?: string;
+}
+
+/** What `log rotate` prints with `--json`. */
+export interface RotationJson {
+  /** The file that was closed; null if there was nothing to rotate. */
+  readonly archive: string | null;
+  /** Files that were removed. */
+  readonly removed: readonly string[];
+}
+
 /** The flags of `log verify`. */
 interface VerificationFlags {
   readonly checkpoint?: string | undefined;
@@ -22,7 +42,10 @@ interface VerificationFlags {
  *
  * @throws TokenctlError `audit_unavailable` for a named log that does not exist, and as {@link verifyLog}
  */
-export async function verificationFlow(runtime: Runtime, flags: VerificationFlags): Promise<Report> {
+export async function verificationFlow(
+  runtime: Runtime,
+  flags: VerificationFlags,
+): Promise<Report<VerificationJson>> {
   const place = placeOf(runtime);
   const checkpoint =
     flags.checkpoint === undefined
@@ -78,12 +101,15 @@ type LogPlace =
   | { readonly kind: 'database'; readonly name: string };
 
 /** The result for an intact log. */
-function verificationResult(verified: VerifiedLog, place: LogPlace): Report {
+function verificationResult(verified: VerifiedLog, place: LogPlace): Report<VerificationJson> {
   const { entries, head, tornBytes, removed, checkpoint } = verified;
   const torn = `Ignored an unfinished last line of ${countText(tornBytes, 'byte')}, left by an interrupted append.`;
   const lines = [...summaryLines(verified, place), ...(tornBytes > 0 ? [torn] : [])];
   return report({
-    json: { [place.kind]: place.name, entries, head, tornBytes, removed, checkpoint },
+    json: {
+      ...(place.kind === 'file' ? { file: place.name } : { database: place.name }),
+      ...{ entries, head, tornBytes, removed, checkpoint },
+    },
     text: () => `${lines.join('\n')}\n`,
   });
 }
@@ -112,7 +138,10 @@ function summaryLines({ entries, head, removed, checkpoint }: VerifiedLog, place
  * @param removeOlderThan Milliseconds. Nothing is removed without it.
  * @throws TokenctlError as the operations
  */
-export async function rotationFlow(runtime: Runtime, removeOlderThan: number | undefined): Promise<Report> {
+export async function rotationFlow(
+  runtime: Runtime,
+  removeOlderThan: number | undefined,
+): Promise<Report<RotationJson>> {
   const options = { log: await runtime.auditLog(), actor: runtime.operator };
   const rotation = await rotateLog(options);
   const before = new Date(runtime.clock.now().getTime() - (removeOlderThan ?? 0));

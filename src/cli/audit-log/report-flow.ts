@@ -4,12 +4,30 @@ import { databaseName } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type LogReport, reportLog } from '../../operations/audit-log/report-log.ts';
 import { requireIntact } from '../../operations/audit-log/verify-log.ts';
+import type { RunAccount } from '../../operations/journal/run-account.ts';
 import { type ReportFrame, reportBlocks } from '../../reports/log-report.ts';
 import { htmlOf, markdownOf } from '../../reports/log-report-formats.ts';
 import { writeReport } from '../../reports/report-file.ts';
 import { IncompleteListing, type Result, report, type Streamed } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import { instantOf, type Moment } from '../flags.ts';
+
+/** What `log report` prints with `--json`: the report, or what was written with `--output`. */
+export type LogReportJson = PrintedReportJson | WrittenReportJson;
+
+interface PrintedReportJson {
+  readonly since: Date | null;
+  readonly until: Date | null;
+  readonly verification: LogReport['verification'];
+  readonly totals: LogReport['totals'];
+  readonly runs: readonly RunAccount[];
+}
+
+interface WrittenReportJson {
+  readonly output: string;
+  readonly runs: number;
+  readonly entries: number;
+}
 
 /** The flags of `log report`. */
 interface ReportFlags {
@@ -33,7 +51,12 @@ export interface ReportRequest {
  *
  * @throws TokenctlError `usage` for a period that ends before it starts, and as `reportLog`
  */
-export async function reportFlow({ runtime, flags, json, version }: ReportRequest): Promise<Result> {
+export async function reportFlow({
+  runtime,
+  flags,
+  json,
+  version,
+}: ReportRequest): Promise<Result<LogReportJson>> {
   const now = runtime.clock.now();
   const since = flags.since && instantOf(flags.since, now);
   const until = flags.until && instantOf(flags.until, now);
@@ -59,7 +82,7 @@ export async function reportFlow({ runtime, flags, json, version }: ReportReques
   });
 }
 
-function streamed(made: LogReport, document: AsyncIterable<string>): Streamed {
+function streamed(made: LogReport, document: AsyncIterable<string>): Streamed<LogReportJson> {
   return { kind: 'streamed', makes: 'text', chunks: () => document, failure: () => brokenLog(made) };
 }
 

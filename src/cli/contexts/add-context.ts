@@ -15,7 +15,10 @@ import { type Report, report } from '../../reports/tables/result.ts';
 import { ask, canAsk } from '../confirmation.ts';
 import { requireReadable } from '../flags.ts';
 import type { CredentialFlags, DatabaseFlags } from './context-flags.ts';
-import { contextToJson } from './context-view.ts';
+import { type ContextJson, contextToJson } from './context-view.ts';
+
+/** What `context add` prints with `--json`: the context, and the file that it is in. */
+export type AddedContextJson = ContextJson & { readonly file: string };
 
 /** A context to be added. */
 export interface ContextRequest {
@@ -41,7 +44,7 @@ export interface ContextRequest {
  *
  * @throws TokenctlError `usage`, `configuration`
  */
-export async function contextFlow(request: ContextRequest): Promise<Report> {
+export async function contextFlow(request: ContextRequest): Promise<Report<AddedContextJson>> {
   const { configuration, name, flags } = request;
   const file = writableFile(configuration);
   const groups = flags.group ?? [];

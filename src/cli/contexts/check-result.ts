@@ -4,8 +4,14 @@ import { RIGHTS_TEXT } from '../../operations/visibility.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { expiryText, printable } from '../../reports/tables/text.ts';
 
+/** What `whoami` prints with `--json`. */
+export type IdentityJson = Pick<
+  CheckedTarget,
+  'context' | 'address' | 'identity' | 'credential' | 'ownToken'
+>;
+
 /** The result of `context check`. */
-export function checkResult(checked: CheckedTarget): Report {
+export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
   return report({ json: checked, text: () => checkText(checked) });
 }
 
@@ -31,7 +37,7 @@ function checkText(checked: CheckedTarget): string {
 }
 
 /** The result of `whoami`. */
-export function identityResult(checked: Omit<CheckedTarget, 'warnings'>): Report {
+export function identityResult(checked: Omit<CheckedTarget, 'warnings'>): Report<IdentityJson> {
   const { context, address, identity, credential, ownToken } = checked;
   return report({
     json: { context, address, identity, credential, ownToken },

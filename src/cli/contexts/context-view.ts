@@ -10,7 +10,23 @@ import { countText, printable } from '../../reports/tables/text.ts';
 export type ContextJson = RestContextJson | DatabaseContextJson;
 
 /** A listed context with its groups. */
-type ListedContext = ContextJson & { readonly groups: readonly string[] };
+export type ListedContext = ContextJson & { readonly groups: readonly string[] };
+
+/** What `context show` prints with `--json`. */
+export type ShownContextJson = ListedContext & { readonly jobs: readonly string[] };
+
+/** What `context use` prints with `--json`. */
+export interface ChosenContextJson {
+  readonly currentContext: string;
+  /** The context that an environment variable selects instead; null without one. */
+  readonly overriddenBy: string | null;
+}
+
+/** What `context current` prints with `--json`. */
+export interface CurrentContextJson {
+  /** Null if no context is selected. */
+  readonly currentContext: string | null;
+}
 
 /** A context over REST as `--json` shows it. */
 interface RestContextJson {
@@ -41,9 +57,9 @@ interface DatabaseContextJson {
 }
 
 /** The result of `context list`. */
-export function contextListing(configuration: Configuration): Listing<ListedContext> {
+export function contextListing(configuration: Configuration): Listing<ListedContext, ListedContext> {
   const { contexts, currentContext } = configuration;
-  return listing<ListedContext>({
+  return listing<ListedContext, ListedContext>({
     rows: Object.entries(contexts).map(([name, settings]) => ({
       ...contextToJson({ ...settings, name }, name === currentContext),
       groups: groupsOf(configuration, name),
@@ -116,13 +132,13 @@ function placeText(reference: SecretReference): string {
 }
 
 /** The result of `context use`, with a note if the environment selects another context. */
-export function chosenResult(name: string, overriddenBy: string | undefined): Report {
+export function chosenResult(name: string, overriddenBy: string | undefined): Report<ChosenContextJson> {
   const override =
     overriddenBy === undefined || overriddenBy === name
       ? ''
       : `In this shell, an environment variable selects "${overriddenBy}" instead (TOKENCTL_CONTEXT, CONTROLLER_HOST or TOKENCTL_DATABASE).\n`;
   return report({
-    json: { currentContext: name, overriddenBy: override === '' ? null : overriddenBy },
+    json: { currentContext: name, overriddenBy: override === '' ? null : (overriddenBy ?? null) },
     text: () => `The current context is "${name}".\n${override}`,
   });
 }
@@ -142,7 +158,10 @@ function approvalText(configuration: Configuration, name: string): string | unde
 }
 
 /** A context of the configuration, as a command's result. */
-export function shownContextResult(configuration: Configuration, context: NamedContext): Report {
+export function shownContextResult(
+  configuration: Configuration,
+  context: NamedContext,
+): Report<ShownContextJson> {
   const { name } = context;
   const isCurrent = name === configuration.currentContext;
   const shown = contextToJson(context, isCurrent);
@@ -183,7 +202,7 @@ export function shownContextResult(configuration: Configuration, context: NamedC
  *
  * Without one, the command fails with `configuration`, so that scripts notice.
  */
-export function currentResult(currentContext: string | undefined): Report {
+export function currentResult(currentContext: string | undefined): Report<CurrentContextJson> {
   return report({
     json: { currentContext: currentContext ?? null },
     text: () => (currentContext === undefined ? '' : `${currentContext}\n`),

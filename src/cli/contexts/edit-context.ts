@@ -5,12 +5,36 @@ import { storedSecretPath } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 
+/** What `context remove` prints with `--json`. */
+export interface RemovedContextJson {
+  readonly name: string;
+  /** The configuration file. */
+  readonly file: string;
+  /** The groups that it was in. */
+  readonly groups: readonly string[];
+  readonly wasCurrent: boolean;
+  /** The file of the stored credential that was deleted; null if none was. */
+  readonly deletedCredential: string | null;
+}
+
+/** What `context rename` prints with `--json`. */
+export interface RenamedContextJson {
+  readonly name: string;
+  readonly renamedFrom: string;
+  /** The configuration file. */
+  readonly file: string;
+}
+
 /**
  * Removes a context from the configuration file, and the credential that `context add` stored for it.
  *
  * @throws TokenctlError as `removeContext` does; `partly_done` if the credential cannot be deleted.
  */
-export function removalFlow(configuration: Configuration, name: string, keepCredential: boolean): Report {
+export function removalFlow(
+  configuration: Configuration,
+  name: string,
+  keepCredential: boolean,
+): Report<RemovedContextJson> {
   const file = writableFile(configuration);
   const { context, groups, wasCurrent } = removeContext(configuration, name);
   const { token, password } = { token: undefined, password: undefined, ...context };
@@ -54,7 +78,11 @@ function deleteFile(path: string): void {
 }
 
 /** Renames a context in the configuration file. Throws as `renameContext` does. */
-export function renamingFlow(configuration: Configuration, name: string, to: string): Report {
+export function renamingFlow(
+  configuration: Configuration,
+  name: string,
+  to: string,
+): Report<RenamedContextJson> {
   const file = writableFile(configuration);
   renameContext(configuration, name, to);
   return report({

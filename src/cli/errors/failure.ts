@@ -59,8 +59,22 @@ export function quietExit(error: unknown): number | undefined {
   return error instanceof ExitError ? (error.oclif.exit ?? exitCodes.done) : undefined;
 }
 
+/** A failure as `--json` prints it on stdout, instead of a result. The exit code says which kind of failure it is. */
+export interface FailureJson {
+  readonly error: {
+    /** For scripts. */
+    readonly code: Failure['code'];
+    /** What failed, as a sentence. */
+    readonly message: string;
+    /** What to do. */
+    readonly hint?: string | undefined;
+    /** More, by code. */
+    readonly details?: Readonly<Record<string, unknown>> | undefined;
+  };
+}
+
 /** The stable JSON form of a failure. */
-export function failureToJson({ code, message, hint, details }: Failure): object {
+export function failureToJson({ code, message, hint, details }: Failure): FailureJson {
   return { error: { code, message, hint, details } };
 }
 

@@ -21,6 +21,20 @@ import { type PlanFlags, writePlanFile } from '../revocation/plan-file.ts';
 import { revocationResult } from '../revocation/revocation-flow.ts';
 import { amountsOf, isNothing, planText, questionFor, savedText } from '../revocation/revocation-plan.ts';
 
+/** What `tokens find` prints with `--json`. */
+export interface LeakedJson extends LeakedTokens {
+  readonly visibility: Visibility;
+  readonly dryRun: boolean;
+  /** Null without --revoke and --plan-out. */
+  readonly plan: RevocationPlan | null;
+  /** The file of --plan-out; null without it. */
+  readonly planFile: string | null;
+  /** The digest of the saved plan; null without --plan-out. */
+  readonly digest: string | null;
+  /** Null if nothing was revoked. */
+  readonly revocation: RevocationReport | null;
+}
+
 export interface LeakedRequest {
   readonly runtime: Runtime;
   /** The lines to search. */
@@ -37,7 +51,12 @@ export interface LeakedRequest {
  *
  * @throws TokenctlError `not_confirmed`, and the errors of the operations.
  */
-export async function leakedFlow({ runtime, lines, confirmation, flags }: LeakedRequest): Promise<Report> {
+export async function leakedFlow({
+  runtime,
+  lines,
+  confirmation,
+  flags,
+}: LeakedRequest): Promise<Report<LeakedJson>> {
   const dryRun = flags['dry-run'] === true;
   const target = await runtime.target();
   const description = await runtime.description();
@@ -93,7 +112,7 @@ function leakedToJson(
     readonly file?: { readonly path: string; readonly digest: string };
     readonly revocation?: RevocationReport | null;
   },
-): object {
+): LeakedJson {
   const saved = { planFile: file?.path ?? null, digest: file?.digest ?? null };
   return { ...leaked, visibility, dryRun, plan, ...saved, revocation };
 }
@@ -109,7 +128,7 @@ function foundResult(
     readonly plan: RevocationPlan | null;
     readonly revocation: RevocationReport | null;
   },
-): Report {
+): Report<LeakedJson> {
   const revoked = revocation === null ? null : revocationResult(revocation, plan);
   return report({
     json: leakedToJson(leaked, { visibility, plan, revocation }),

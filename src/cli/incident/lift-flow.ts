@@ -21,6 +21,21 @@ import type { AccountFlags, ChangeFlags } from '../flags.ts';
 import { stepAmount, stepLines, tellOfDue } from './incident-text.ts';
 import { valueText } from './lockdown-flow.ts';
 
+/** What `incident lift` prints with `--json`. */
+export interface LiftJson {
+  readonly dryRun: boolean;
+  readonly plans: readonly LiftPlan[];
+  /** Empty if nothing was lifted. */
+  readonly reports: readonly LiftReport[];
+}
+
+/** What `incident extend` prints with `--json`. */
+export interface ExtensionJson {
+  readonly incident: string;
+  /** Null without an end. */
+  readonly until: Date | null;
+}
+
 export interface LiftRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
@@ -55,7 +70,12 @@ function onlyOne(open: readonly string[]): readonly string[] {
  *
  * @throws TokenctlError `usage`, `not_confirmed`, and the errors of the operations.
  */
-export async function liftFlow({ runtime, confirmation, incident, flags }: LiftRequest): Promise<Report> {
+export async function liftFlow({
+  runtime,
+  confirmation,
+  incident,
+  flags,
+}: LiftRequest): Promise<Report<LiftJson>> {
   const description = await runtime.description();
   const { clock } = runtime;
   const reading = { target: await runtime.target(), description, log: await runtime.auditLog(), clock };
@@ -88,7 +108,7 @@ export async function liftFlow({ runtime, confirmation, incident, flags }: LiftR
 function plansResult(
   plans: readonly LiftPlan[],
   { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
-): Report {
+): Report<LiftJson> {
   return report({
     json: { dryRun, plans, reports: [] },
     text: () => plansText(plans, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
@@ -181,7 +201,7 @@ function endedText(what: string, later: LaterRun | null): string {
   return `${what} by ${printable.value(later.by['user'] ?? 'an unknown user')} at ${timeText(new Date(later.at))}, run ${later.run}`;
 }
 
-function liftResult(reports: readonly LiftReport[], plans: readonly LiftPlan[]): Report {
+function liftResult(reports: readonly LiftReport[], plans: readonly LiftPlan[]): Report<LiftJson> {
   const partly = reports.filter(({ result }) => result === 'partly');
   const stopped = reports.find((each) => each.stopped !== null)?.stopped ?? null;
   return report({
@@ -220,7 +240,7 @@ export async function extendFlow(request: {
   readonly incident: string;
   /** `for` is in milliseconds; without it the incident has no end time. */
   readonly flags: AccountFlags & { readonly for?: number | undefined };
-}): Promise<Report> {
+}): Promise<Report<ExtensionJson>> {
   const { runtime, flags } = request;
   const lasts = flags.for;
   const until = lasts === undefined ? null : new Date(runtime.clock.now().getTime() + lasts);

@@ -11,11 +11,18 @@ import type { TargetDescription } from '../../operations/ports/target.ts';
 import { requireSameController } from '../../operations/revocation/saved-plan.ts';
 import { refuseLockout } from '../../operations/settings/change-setting.ts';
 import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
-import { type NotMade, type Report, report } from '../../reports/tables/result.ts';
+import { type MaybeMade, type NotMade, type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation, Question } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
-import { createRescueToken, rescueFileFor, rescueJson, rescuePlanLine, rescueText } from '../rescue-token.ts';
+import {
+  createRescueToken,
+  type RescueJson,
+  rescueFileFor,
+  rescueJson,
+  rescuePlanLine,
+  rescueText,
+} from '../rescue-token.ts';
 import { approvalFor, approvalRefusal, writeLockdownFile } from '../revocation/plan-file.ts';
 import { amountsOf, expiredText, isNothing, savedText } from '../revocation/revocation-plan.ts';
 import {
@@ -31,6 +38,16 @@ import { localSteps } from './local-access.ts';
 import { isOfOneUser, type LockdownFlags, type LockdownOrder } from './lockdown-order.ts';
 import { snapshotFiles } from './snapshot-file.ts';
 
+/** What `incident lockdown` prints with `--json`. After a dry run, the members of the report are null. */
+export interface LockdownJson extends MaybeMade<LockdownReport>, RescueJson {
+  readonly dryRun: boolean;
+  readonly plan: LockdownPlan;
+  /** The file of --plan-out; null without it. */
+  readonly planFile: string | null;
+  /** The digest of the saved plan; null without --plan-out. */
+  readonly digest: string | null;
+}
+
 export interface LockdownRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
@@ -45,7 +62,7 @@ export interface LockdownRequest {
  *
  * @throws TokenctlError `not_confirmed`, and the errors of the operations.
  */
-export async function lockdownFlow(request: LockdownRequest): Promise<Report> {
+export async function lockdownFlow(request: LockdownRequest): Promise<Report<LockdownJson>> {
   const { runtime, confirmation, flags, several } = request;
   const { scope, measures, sharedId, lasts, saved } = request.order;
   const description = await runtime.description();
@@ -203,7 +220,7 @@ function heldResult(
   plan: LockdownPlan,
   { notChecked }: IncidentStatus,
   description: TargetDescription,
-): Report {
+): Report<LockdownJson> {
   const { incident, selection, until, manualSteps, revocation } = plan;
   const kept = revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
   const nothing = { steps: [], interrupted: false, stopped: null, run: null, seconds: 0 };
@@ -237,7 +254,11 @@ function heldResult(
   });
 }
 
-function lockdownResult(done: LockdownReport, plan: LockdownPlan, description: TargetDescription): Report {
+function lockdownResult(
+  done: LockdownReport,
+  plan: LockdownPlan,
+  description: TargetDescription,
+): Report<LockdownJson> {
   const { interrupted, stopped, result, incident, accessPaths } = done;
   const unfinished = unfinishedWork({
     interrupted,

@@ -15,7 +15,7 @@ import {
 import type { AccessPath } from '../../operations/incident/verify-access-paths.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
-import { type NotMade, type Report, report } from '../../reports/tables/result.ts';
+import { type MaybeMade, type NotMade, type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
@@ -32,6 +32,13 @@ import {
 } from './incident-text.ts';
 import { type LocalFlags, localMeasures, localSteps } from './local-access.ts';
 
+/** What `users offboard` prints with `--json`. Without a change, most members of the report are null. */
+export interface OffboardingJson extends MaybeMade<UserOffboardingReport> {
+  readonly dryRun: boolean;
+  readonly plan: UserOffboardingPlan;
+  readonly manualSteps: readonly ManualStep[];
+}
+
 export interface OffboardingRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
@@ -44,7 +51,7 @@ export interface OffboardingRequest {
  *
  * @throws TokenctlError `not_confirmed`, and the errors of the operations.
  */
-export async function offboardingFlow(request: OffboardingRequest): Promise<Report> {
+export async function offboardingFlow(request: OffboardingRequest): Promise<Report<OffboardingJson>> {
   const { runtime, confirmation, flags } = request;
   const users = [...new Set(request.users)];
   const description = await runtime.description();
@@ -80,7 +87,7 @@ function offboardingPlanResult(
     readonly dryRun: boolean;
     readonly accessPaths: readonly AccessPath[];
   },
-): Report {
+): Report<OffboardingJson> {
   const { description, dryRun, accessPaths } = options;
   const text = offboardingText(plan, description);
   const manualSteps = [...otherComponents(description), ...localManualSteps(plan.local, description)];
@@ -152,7 +159,7 @@ function offboardingResult(
   done: UserOffboardingReport,
   plan: UserOffboardingPlan,
   description: TargetDescription,
-): Report {
+): Report<OffboardingJson> {
   const { interrupted, stopped, result, users, steps, accessPaths, staysActive } = done;
   const isWhole = steps.every((step) => step.result === 'done' || step.result === 'unchanged');
   const hint = hintForPaths(accessPaths, { description, staysActive, listedUnder: STAYS_ALIVE });

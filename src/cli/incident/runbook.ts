@@ -11,12 +11,21 @@ export const runbooks = [
   'controller-down',
 ] as const;
 
+/** What `incident runbook` prints with `--json`: the names, or one runbook. */
+export type RunbookJson =
+  | { readonly runbooks: readonly string[] }
+  | {
+      readonly name: string;
+      /** In Markdown. */
+      readonly text: string;
+    };
+
 /**
  * The result of `incident runbook`: a runbook, or the list of names.
  *
  * @param root The root directory of the package.
  */
-export async function runbookResult(root: string, name: string | undefined): Promise<Report> {
+export async function runbookResult(root: string, name: string | undefined): Promise<Report<RunbookJson>> {
   if (name === undefined) {
     return report({ json: { runbooks }, text: () => `${runbooks.join('\n')}\n` });
   }

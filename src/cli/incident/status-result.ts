@@ -17,7 +17,7 @@ import { valueText } from './lockdown-flow.ts';
 export function statusResult(
   found: Incidents,
   { description, check }: { readonly description: TargetDescription; readonly check: boolean },
-): Report {
+): Report<Incidents> {
   const due = found.incidents
     .filter(({ isOverdue, address }) => isOverdue && address === description.address)
     .map(({ id }) => id);

@@ -1,5 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { incompleteText } from '../../domain/claims.ts';
+import { incompleteText, type Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type TimelineItem, type TimelineSubject, timeline } from '../../operations/incident/timeline.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
@@ -7,6 +7,15 @@ import { html, htmlStyle } from '../../reports/html.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import { tellOfDue } from './incident-text.ts';
+
+/** What `incident timeline` prints with `--json`. */
+export interface TimelineJson {
+  readonly subject: TimelineSubject;
+  readonly since: Date;
+  readonly until: Date;
+  readonly visibility: Visibility;
+  readonly items: readonly TimelineItem[];
+}
 
 export interface TimelineRequest {
   readonly runtime: Runtime;
@@ -34,7 +43,7 @@ export function requireMergeable(format: TimelineFormat): void {
  *
  * @throws TokenctlError `usage`, and the errors of the operation.
  */
-export async function timelineFlow(request: TimelineRequest): Promise<Report> {
+export async function timelineFlow(request: TimelineRequest): Promise<Report<TimelineJson>> {
   const { runtime, since, until, format } = request;
   const subject = subjectOf(request);
   const description = await runtime.description();
@@ -64,11 +73,11 @@ interface TimelineContext {
   readonly until: Date;
 }
 
-/** The result of `incident timeline`; the JSON is `{ subject, since, until, visibility, items }`. */
+/** The result of `incident timeline`. */
 function timelineResult(
   items: readonly TimelineItem[],
   context: TimelineContext & { readonly format: TimelineFormat },
-): Report {
+): Report<TimelineJson> {
   const { subject, since, until, format, description } = context;
   return report({
     json: { subject, since, until, visibility: description.visibility, items },

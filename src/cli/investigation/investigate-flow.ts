@@ -1,6 +1,7 @@
 import { openEvidence } from '../../app/open-evidence.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { Investigation } from '../../domain/investigation/investigation.ts';
 import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
 import { investigate } from '../../operations/investigation/investigate.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
@@ -25,7 +26,7 @@ export interface InvestigateRequest {
  *
  * @throws TokenctlError `usage`, `not_found`, and the errors of the operation.
  */
-export async function investigateFlow(request: InvestigateRequest): Promise<Report> {
+export async function investigateFlow(request: InvestigateRequest): Promise<Report<Investigation>> {
   const { runtime, out, all } = request;
   const description = await runtime.description();
   const subject = await subjectOf(request);

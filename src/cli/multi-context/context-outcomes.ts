@@ -1,7 +1,13 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Amount, type Listing, listing, type Report, type Result } from '../../reports/tables/result.ts';
 import { countText, numberText, type Tone } from '../../reports/tables/text.ts';
-import { BugInContexts, type Failure, failureOf, failureToJson } from '../errors/failure.ts';
+import {
+  BugInContexts,
+  type Failure,
+  type FailureJson,
+  failureOf,
+  failureToJson,
+} from '../errors/failure.ts';
 
 /** How a command ended in one context: with a result or with an error. */
 export interface ContextOutcome {
@@ -95,8 +101,29 @@ export function problemOf(outcome: ContextOutcome): unknown {
   return outcome.error ?? reportOf(outcome)?.failure;
 }
 
+/** How a command ended in one context, as `--json` shows it. */
+interface ContextStateJson {
+  /** The code of the error, or `done`. `not_found` is no error if another context has what was named. */
+  readonly state: Failure['code'] | 'done';
+  /** Absent for `done` and `not_found`. */
+  readonly error?: FailureJson['error'];
+  /** For `not_found`: what is not there. */
+  readonly message?: string;
+}
+
+/** What a command prints with `--json` in several contexts. Lists print one array instead, whose rows have a `context`. */
+export interface SeveralContextsJson {
+  readonly contexts: readonly (ContextStateJson & {
+    readonly context: string;
+    /** As for one context; absent if there is none. */
+    readonly result?: unknown;
+  })[];
+  /** After a change: the sums; null if the contexts count different things. */
+  readonly total?: Amount | null;
+}
+
 /** How a command ended in one context, for `--json`: its state, and the error or what is not there. */
-export function stateToJson(problem: unknown): object {
+export function stateToJson(problem: unknown): ContextStateJson {
   if (problem === undefined) return { state: 'done' };
   const failure = failureOf(problem);
   const why = isNotFound(problem) ? { message: failure.message } : failureToJson(failure);

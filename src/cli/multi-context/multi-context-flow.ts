@@ -13,6 +13,7 @@ import {
   outcomeTable,
   problemOf,
   reportOf,
+  type SeveralContextsJson,
   stateToJson,
   totalOf,
 } from './context-outcomes.ts';
@@ -158,7 +159,7 @@ function multiContextResult(run: MultiContextOutcome): Result {
  * or an error code), `result` (what the command prints in one context) and, after a failure, `error`. One without the named
  * user or application is `not_found`, with a `message`.
  */
-function multiContextReport(run: MultiContextOutcome): Report {
+function multiContextReport(run: MultiContextOutcome): Report<SeveralContextsJson> {
   const { outcomes, changes } = run;
   const problems = new Map<string, unknown>();
   for (const outcome of outcomes) {
@@ -177,7 +178,7 @@ function multiContextReport(run: MultiContextOutcome): Report {
   });
 }
 
-function memberJson(outcome: ContextOutcome): object {
+function memberJson(outcome: ContextOutcome): SeveralContextsJson['contexts'][number] {
   return {
     context: outcome.context,
     result: reportOf(outcome)?.json,

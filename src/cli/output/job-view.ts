@@ -6,9 +6,51 @@ import type { RunRecord } from '../../operations/ports/scheduler.ts';
 import { type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 
+/** A run as `--json` shows it. */
+export type JobRunJson = Pick<
+  RunRecord,
+  'run' | 'job' | 'due' | 'kind' | 'attempt' | 'holder' | 'state' | 'began' | 'ended' | 'summary'
+>;
+
+/** A job as `--json` shows it. */
+export interface JobJson {
+  readonly job: string;
+  readonly kind: string;
+  /** The context or group it works in; null for the current one. */
+  readonly context: JobState['context'];
+  readonly dryRun: boolean;
+  /** A cron expression. */
+  readonly schedule: string;
+  readonly timeZone: string;
+  /** The next due time; null if it cannot run. */
+  readonly next: Date | null;
+  /** Null if it never ran. */
+  readonly last: JobRunJson | null;
+  /** Why it cannot run; null if it can. */
+  readonly problem: string | null;
+}
+
+/** A run made by hand, as `--json` shows it. */
+export type RanJobJson = Omit<ManualRun, 'error'>;
+
+/** A checked job as `--json` shows it. */
+export interface CheckedJobJson {
+  readonly job: string;
+  readonly dryRun: boolean;
+  /** Why it cannot run; null if it can. */
+  readonly problem: string | null;
+  readonly hint: string | null;
+}
+
+/** What `jobs show` prints with `--json`. */
+export interface ShownRunJson extends JobRunJson {
+  /** Its entries of the audit log. */
+  readonly entries: ShownRun['entries'];
+}
+
 /** Jobs as a command's result. */
-export function jobListing(rows: readonly JobState[]): Listing<JobState> {
-  return listing<JobState>({
+export function jobListing(rows: readonly JobState[]): Listing<JobState, JobJson> {
+  return listing<JobState, JobJson>({
     rows,
     columns: [
       { name: 'job', cell: ({ name }) => name, whole: true },
@@ -44,7 +86,7 @@ export function jobListing(rows: readonly JobState[]): Listing<JobState> {
 }
 
 /** What was checked, as a command's result. */
-export function jobCheckResult(jobs: readonly CheckedJob[]): Report {
+export function jobCheckResult(jobs: readonly CheckedJob[]): Report<readonly CheckedJobJson[]> {
   const wrong = jobs.filter(({ problem }) => problem !== null);
   const lines = jobs.map(
     (job) =>
@@ -68,7 +110,7 @@ export function jobCheckResult(jobs: readonly CheckedJob[]): Report {
 }
 
 /** Runs as a command's result. */
-export function runListing(rows: readonly RunRecord[]): Listing<RunRecord> {
+export function runListing(rows: readonly RunRecord[]): Listing<RunRecord, JobRunJson> {
   return listing({
     rows,
     columns: [
@@ -92,7 +134,7 @@ export function runListing(rows: readonly RunRecord[]): Listing<RunRecord> {
 }
 
 /** One run and its entries of the audit log, as a command's result. */
-export function shownRunResult({ record, entries }: ShownRun): Report {
+export function shownRunResult({ record, entries }: ShownRun): Report<ShownRunJson> {
   const facts = [
     ['Job', record.job],
     ['Due', `${timeText(record.due)}${record.kind === 'manual' ? ' (by hand)' : ''}`],
@@ -119,7 +161,7 @@ export function shownRunResult({ record, entries }: ShownRun): Report {
 }
 
 /** Runs made by hand, as a command's result. */
-export function ranResult(ran: readonly ManualRun[]): Report {
+export function ranResult(ran: readonly ManualRun[]): Report<readonly RanJobJson[]> {
   const failed = ran.find(({ state }) => state !== 'completed');
   return report({
     json: ran.map(({ error: _error, ...told }) => told),
@@ -139,7 +181,7 @@ function failureOf({ job, state, error, summary }: ManualRun): TokenctlError {
   return new TokenctlError(state === 'failed' ? 'partly_done' : 'interrupted', message);
 }
 
-function runJson(record: RunRecord) {
+function runJson(record: RunRecord): JobRunJson {
   const { run, job, due, kind, attempt, holder, state, began, ended, summary } = record;
   return { run, job, due, kind, attempt, holder, state, began, ended, summary };
 }

@@ -8,13 +8,46 @@ import { type Approval, type ApprovalRule, openApproval, signApproval } from '..
 import { TokenctlError } from '../../domain/errors.ts';
 import { generateNoteKey, parseSigner } from '../../domain/note-key.ts';
 import { noteApproval } from '../../operations/revocation/approve-plan.ts';
-import { findApplied } from '../../operations/revocation/saved-plan.ts';
+import { type AppliedPlan, findApplied } from '../../operations/revocation/saved-plan.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countOf, countsText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { type AnyPlan, approvalPath, readAnyPlan, readApproval } from '../revocation/plan-file.ts';
 import { tallyLines } from '../revocation/revocation-plan.ts';
+
+/** What `plan show` prints with `--json`. */
+export interface ShownPlanJson extends ApprovalState {
+  /** The plan, as the file has it. */
+  readonly plan: AnyPlan;
+  readonly approvalNeeded: boolean;
+  /** The names of the configured approvers. */
+  readonly approvers: readonly string[];
+  /** The last run that applied it, by the audit log in use; null for none. */
+  readonly applied: AppliedPlan | null;
+}
+
+/** What `plan approve` prints with `--json`. */
+export interface ApprovedPlanJson {
+  readonly dryRun: boolean;
+  /** The plan, as the file has it. */
+  readonly plan: AnyPlan;
+  readonly approval: Approval;
+  /** Null after a dry run. */
+  readonly approvalFile: string | null;
+  /** Whether it was approved before. */
+  readonly unchanged: boolean;
+  /** The run's UUID in the audit log; null if nothing was done. */
+  readonly run: string | null;
+}
+
+/** What `plan key` prints with `--json`. */
+export interface ApproverKeyJson {
+  readonly name: string;
+  /** The file of the private key. */
+  readonly keyFile: string;
+  readonly publicKey: string;
+}
 
 /** A plan in a file, and the file of its approval. */
 interface PlanRequest {
@@ -38,7 +71,7 @@ interface ApprovalState {
 export async function showPlan(
   { runtime, path }: PlanRequest,
   flags: { readonly 'approval-file'?: string | undefined },
-): Promise<Report> {
+): Promise<Report<ShownPlanJson>> {
   const plan = readAnyPlan(path, 'The plan');
   const rule = ruleFor(runtime, plan);
   const approval = approvalState(plan, {
@@ -165,7 +198,7 @@ interface ApproveFlags extends ChangeFlags {
 export async function approvePlan(
   { runtime, path, confirmation }: PlanRequest & { readonly confirmation: Confirmation },
   flags: ApproveFlags,
-): Promise<Report> {
+): Promise<Report<ApprovedPlanJson>> {
   const plan = readAnyPlan(path, 'The plan');
   const output = flags.output ?? approvalPath(path);
   const dryRun = flags['dry-run'] === true;
@@ -229,7 +262,7 @@ function approvedResult(
     readonly isNew: boolean;
     readonly run?: string;
   },
-): Report {
+): Report<ApprovedPlanJson> {
   const { approval, output, isNew, run = null } = done;
   const { by, expires } = approval;
   const command = plan.format === 'tokenctl-plan' ? 'tokens revoke' : 'incident lockdown';
@@ -251,7 +284,10 @@ function approvedResult(
  *
  * @throws TokenctlError `usage` for a file that exists or a name that keys cannot have
  */
-export function makeApproverKey(flags: { readonly name: string; readonly output: string }): Report {
+export function makeApproverKey(flags: {
+  readonly name: string;
+  readonly output: string;
+}): Report<ApproverKeyJson> {
   const { name, output } = flags;
   const key = generateNoteKey(name);
   const { text } = parseSigner(key).verifier;

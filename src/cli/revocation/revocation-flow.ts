@@ -23,6 +23,7 @@ import {
   planResult,
   planText,
   questionFor,
+  type RevocationJson,
   revocationToJson,
   savedPlanResult,
   staysAliveLines,
@@ -53,7 +54,7 @@ interface RevocationFlags extends PlanFlags {
  *
  * @throws TokenctlError `not_confirmed`, `plan_too_large`, and the errors of the operations
  */
-export async function revocationFlow(request: RevocationRequest): Promise<Report> {
+export async function revocationFlow(request: RevocationRequest): Promise<Report<RevocationJson>> {
   const { runtime, flags, selection } = request;
   const selected = isSavedPlan(selection)
     ? selection
@@ -165,7 +166,10 @@ async function findingsFor({
 const MAX_FAILED_LINES = 10;
 
 /** The result of a revocation, with its plan. */
-export function revocationResult(revocation: RevocationReport, plan: RevocationPlan | null): Report {
+export function revocationResult(
+  revocation: RevocationReport,
+  plan: RevocationPlan | null,
+): Report<RevocationJson> {
   return report({
     json: revocationToJson({ dryRun: false, plan, done: revocation }),
     text: () => revocationText(revocation),

@@ -3,7 +3,7 @@ import type { RevocationPlan, SavedPlanReference, StaysAlive, Tally } from '../.
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 import { revocationRefusal } from '../../operations/revocation/revoke-tokens.ts';
-import { type NotMade, type Report, report } from '../../reports/tables/result.ts';
+import { type MaybeMade, type NotMade, type Report, report } from '../../reports/tables/result.ts';
 import { countText, numberText, printable, timeText } from '../../reports/tables/text.ts';
 import type { Question } from '../confirmation.ts';
 
@@ -221,13 +221,42 @@ function actText({ accessTokens, refreshTokens, authorizationCodes, sessions }: 
 /** The maximum number of ids in a JSON plan; a million ids would be 40 MB. */
 const MAX_IDS = 10_000;
 
+/** A plan as `--json` shows it: with the numbers of what it revokes. A large plan has null instead of ids and owners. */
+interface RevocationPlanJson
+  extends Omit<RevocationPlan, 'tokenIds' | 'owners' | 'refreshTokenIds' | 'refreshTokenOwners'> {
+  readonly accessTokens: number;
+  /** Including those that go with access tokens. */
+  readonly refreshTokens: number;
+  readonly authorizationCodes: number;
+  /** In the order of the work; null in a plan of more than 10,000 tokens, which the digest identifies. */
+  readonly tokenIds: readonly number[] | null;
+  /** `owners[i]` owns `tokenIds[i]`. */
+  readonly owners: readonly string[] | null;
+  /** Of refresh tokens without a selected access token. */
+  readonly refreshTokenIds: readonly number[] | null;
+  readonly refreshTokenOwners: readonly string[] | null;
+}
+
+/** What `tokens revoke` prints with `--json`. Where nothing was revoked, the members of the report are null. */
+export interface RevocationJson extends MaybeMade<Omit<RevocationReport, 'plan'>> {
+  readonly dryRun: boolean;
+  /** Null where the plan is not known. */
+  readonly plan: RevocationPlanJson | null;
+  /** The file of --plan-out; null without it. */
+  readonly planFile: string | null;
+  /** The digest of the saved plan; null without --plan-out. */
+  readonly digest: string | null;
+  /** The plan that was applied with --plan; null without it. */
+  readonly savedPlan: SavedPlanReference | null;
+}
+
 /** The JSON of every revocation: what was planned, and what the report says, or null where nothing was to be done. */
 export function revocationToJson(parts: {
   readonly dryRun: boolean;
   readonly plan: RevocationPlan | null;
   readonly file?: { readonly path: string; readonly digest: string };
   readonly done?: RevocationReport;
-}): object {
+}): RevocationJson {
   const { dryRun, plan, file, done } = parts;
   const { plan: savedPlan = null, ...report } = done ?? NOT_REVOKED;
   return {
@@ -264,7 +293,11 @@ const NOT_REVOKED: NotMade<RevocationReport> = {
 };
 
 /** A plan as a result, for `--dry-run` or if there is nothing to revoke. */
-export function planResult(plan: RevocationPlan, description: TargetDescription, dryRun: boolean): Report {
+export function planResult(
+  plan: RevocationPlan,
+  description: TargetDescription,
+  dryRun: boolean,
+): Report<RevocationJson> {
   const { accessTokens, refreshTokens } = amountsOf(plan);
   return report({
     json: revocationToJson({ dryRun, plan }),
@@ -303,7 +336,7 @@ export function savedPlanResult(
     path,
     digest,
   }: { readonly description: TargetDescription; readonly path: string; readonly digest: string },
-): Report {
+): Report<RevocationJson> {
   return report({
     json: revocationToJson({ dryRun: false, plan, file: { path, digest } }),
     text: () => `${planText(plan, description)}\n${savedText({ path, digest })}`,
@@ -312,7 +345,7 @@ export function savedPlanResult(
 }
 
 /** The JSON form of a plan. A plan of more than {@link MAX_IDS} tokens has null instead of ids and owners; its digest identifies them. */
-function planToJson(plan: RevocationPlan): object {
+function planToJson(plan: RevocationPlan): RevocationPlanJson {
   const { accessTokens, refreshTokens, authorizationCodes } = amountsOf(plan);
   const isNamed = plan.tokenIds.length + plan.refreshTokenIds.length <= MAX_IDS;
   return {

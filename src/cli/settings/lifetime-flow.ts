@@ -16,6 +16,18 @@ export interface LifetimeFlags {
   readonly code?: number | undefined;
 }
 
+/** What `settings token-lifetime` prints with `--json`. */
+export interface LifetimeJson {
+  readonly setting: 'OAUTH2_PROVIDER';
+  /** In seconds; null where the target has no such settings. */
+  readonly lifetimes: TokenLifetimes | null;
+  readonly changed: boolean;
+  readonly dryRun: boolean;
+  readonly holds: SettingsHold;
+  /** When application tokens get the new lifetimes. */
+  readonly applicationTokens: SettingsHold | 'after_restart';
+}
+
 export interface LifetimeRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
@@ -29,7 +41,7 @@ const SETTINGS = [
   ['code', 'AUTHORIZATION_CODE_EXPIRE_SECONDS', 'Authorization codes'],
 ] as const;
 
-const SETTING = 'OAUTH2_PROVIDER';
+const SETTING = 'OAUTH2_PROVIDER' as const;
 
 const NO_SETTINGS =
   'A platform gateway has no settings for token lifetimes. Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS in its settings file.\n';
@@ -40,7 +52,7 @@ export function givesLifetime(flags: LifetimeFlags): boolean {
 }
 
 /** The current lifetimes. */
-export async function lifetimeStatus(runtime: Runtime): Promise<Report> {
+export async function lifetimeStatus(runtime: Runtime): Promise<Report<LifetimeJson>> {
   const { [SETTING]: lifetimes } = await readSettings({ target: await runtime.target() });
   const { capabilities, dialect } = await runtime.description();
   const holds = capabilities.settingsHold;
@@ -57,7 +69,11 @@ export async function lifetimeStatus(runtime: Runtime): Promise<Report> {
  *
  * @throws TokenctlError `not_confirmed`, and the errors of the operations
  */
-export async function lifetimeFlow({ runtime, confirmation, flags }: LifetimeRequest): Promise<Report> {
+export async function lifetimeFlow({
+  runtime,
+  confirmation,
+  flags,
+}: LifetimeRequest): Promise<Report<LifetimeJson>> {
   const { [SETTING]: found } = await readSettings({ target: await runtime.target() });
   const after = merged(found, flags);
   const before = found ?? after;
@@ -114,16 +130,9 @@ function firstChange(before: TokenLifetimes, after: TokenLifetimes): string {
 }
 
 function lifetimeResult(
-  state: {
-    readonly lifetimes: TokenLifetimes;
-    readonly changed: boolean;
-    readonly dryRun: boolean;
-    readonly holds: SettingsHold;
-    /** When application tokens get the new lifetimes. */
-    readonly applicationTokens: SettingsHold | 'after_restart';
-  },
+  state: LifetimeJson & { readonly lifetimes: TokenLifetimes },
   delay: string,
-): Report {
+): Report<LifetimeJson> {
   const { lifetimes, changed, dryRun } = state;
   return report({
     json: state,

@@ -7,7 +7,7 @@ import { secondsText } from '../../reports/tables/text.ts';
 export function settingsResult(
   settings: AuthenticationSettings,
   { dialect }: Pick<TargetDescription, 'dialect'>,
-): Report {
+): Report<AuthenticationSettings> {
   const caution = settings.OAUTH2_PROVIDER === null ? '' : lifetimeCautionText(dialect);
   return report({ json: settings, text: () => settingsText(settings) + caution });
 }

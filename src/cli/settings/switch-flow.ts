@@ -13,23 +13,36 @@ import {
   createRescueToken,
   type Rescue,
   type RescueFlags,
+  type RescueJson,
   rescueFileFor,
   rescueJson,
   rescuePlanLine,
   rescueText,
 } from '../rescue-token.ts';
 import { revocationFlow } from '../revocation/revocation-flow.ts';
+import type { RevocationJson } from '../revocation/revocation-plan.ts';
 import { delayText, type SettingsHold } from './settings-result.ts';
 
 /** A switch and its new state. */
-export interface SwitchRequest {
+export interface SwitchRequest<More extends object = object> {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
   readonly flags: RescueFlags;
-  readonly setting: Switch;
+  readonly setting: Switch<More>;
   readonly on: boolean;
   /** Whether the change covers other contexts as well. */
   readonly several: boolean;
+}
+
+/** What `settings basic-auth` prints with `--json`: the state of a switch after a change, or after a dry run. */
+export interface SwitchJson extends SwitchState, RescueJson {}
+
+/** What `settings external-tokens` prints with `--json`. */
+export interface ExternalTokensJson extends SwitchJson {
+  /** The tokens that external users keep after a change to deny; null otherwise, and with --revoke-existing. */
+  readonly existing: Existing | null;
+  /** Null unless existing tokens were revoked. */
+  readonly revocation: RevocationJson | null;
 }
 
 /** The state of a switch after a change, or after a dry run. */
@@ -53,16 +66,11 @@ interface ChangedSwitch {
   readonly refusal?: TokenctlError | undefined;
 }
 
-/** What becomes of existing tokens: null except after denying tokens to external users. */
-function existingOf(setting: Switch): object {
-  return setting === externalTokens ? { existing: null, revocation: null } : {};
-}
-
 /** The current state of a switch. */
-export async function switchStatus({
+export async function switchStatus<More extends object>({
   runtime,
   setting,
-}: Pick<SwitchRequest, 'runtime' | 'setting'>): Promise<Report> {
+}: Pick<SwitchRequest<More>, 'runtime' | 'setting'>): Promise<Report<SwitchJson & More>> {
   const settings = await readSettings({ target: await runtime.target() });
   const enabled = settings[setting.setting];
   const { capabilities } = await runtime.description();
@@ -75,7 +83,7 @@ export async function switchStatus({
       dryRun: false,
       holds,
       rescueToken: null,
-      ...existingOf(setting),
+      ...setting.more,
     },
     text: () => `${setting.states[side(enabled)]}.\n`,
   });
@@ -135,11 +143,13 @@ function switchText(
 }
 
 /** Changes a switch and reports. */
-export async function switchFlow(request: SwitchRequest): Promise<Report> {
+export async function switchFlow<More extends object>(
+  request: SwitchRequest<More>,
+): Promise<Report<SwitchJson & More>> {
   const { state, rescue, refusal, first = '' } = await changeSwitch(request);
   const caution = await cautionText(request);
   const text = first + switchText(state, { setting: request.setting, caution }) + (await rescueText(rescue));
-  const json = { ...state, ...rescueJson(rescue), ...existingOf(request.setting) };
+  const json = { ...state, ...rescueJson(rescue), ...request.setting.more };
   return report({ json, text: () => text, failure: refusal });
 }
 
@@ -156,7 +166,7 @@ function side(on: boolean): 'on' | 'off' {
 }
 
 /** A boolean setting of the controller. */
-export interface Switch {
+export interface Switch<More extends object = object> {
   /** The operation's name in the audit log. */
   readonly operation: string;
   /** The controller's name for the setting. */
@@ -167,6 +177,8 @@ export interface Switch {
   readonly states: { readonly on: string; readonly off: string };
   /** Each change as a phrase: `turn basic authentication off`. */
   readonly acts: { readonly on: string; readonly off: string };
+  /** What its JSON has beside that of every switch. */
+  readonly more: More;
 }
 
 /** Whether requests may use a user name and password (RFC 7617). */
@@ -176,10 +188,11 @@ export const basicAuthentication: Switch = {
   words: { on: 'on', off: 'off' },
   states: { on: 'Basic authentication is on', off: 'Basic authentication is off' },
   acts: { on: 'turn basic authentication on', off: 'turn basic authentication off' },
+  more: {},
 };
 
 /** Whether external users may create tokens. */
-export const externalTokens: Switch = {
+export const externalTokens: Switch<Record<'existing' | 'revocation', null>> = {
   operation: 'settings.external-tokens',
   setting: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
   words: { on: 'allow', off: 'deny' },
@@ -188,6 +201,7 @@ export const externalTokens: Switch = {
     off: 'New tokens for external users are denied',
   },
   acts: { on: 'allow external users to create tokens', off: 'stop external users from creating tokens' },
+  more: { existing: null, revocation: null },
 };
 
 /** The number of external users and of their tokens. */
@@ -211,7 +225,10 @@ export function requireDeny(state: string): void {
  * Denies tokens to external users. The setting does not affect existing tokens, so they are revoked with
  * `--revoke-existing` and counted without it. The setting changes first, so that no token is created in between.
  */
-export async function denyExternalTokens(request: SwitchRequest, revokeExisting: boolean): Promise<Report> {
+export async function denyExternalTokens(
+  request: SwitchRequest,
+  revokeExisting: boolean,
+): Promise<Report<ExternalTokensJson>> {
   const { runtime, setting } = request;
   const { state } = await changeSwitch(request);
   const users = await externalUserNames({ target: await runtime.target() });

@@ -8,6 +8,8 @@ import { auditTokens } from '../../operations/token-audit/audit-tokens.ts';
 import { lastUseDays } from '../../operations/tokens/last-use-days.ts';
 import {
   type AuditFormat,
+  type AuditGroupsJson,
+  type AuditSummaryJson,
   atOrAbove,
   csvReport,
   type Grouping,
@@ -19,7 +21,7 @@ import {
   tableReport,
   trendText,
 } from '../../reports/audit/audit-result.ts';
-import { jsonReport } from '../../reports/audit/json-report.ts';
+import { type AuditJson, jsonReport } from '../../reports/audit/json-report.ts';
 import {
   baselineHeading,
   type PendingFile,
@@ -46,6 +48,9 @@ interface AuditFlags extends PolicyFlags {
   readonly 'last-used'?: boolean | undefined;
 }
 
+/** What an audit prints. */
+type AuditResult = Result<AuditJson | AuditSummaryJson | AuditGroupsJson>;
+
 /** What an audit is made with. */
 export interface AuditFlowOptions {
   readonly runtime: Runtime;
@@ -62,7 +67,7 @@ export interface AuditFlowOptions {
  *
  * @throws TokenctlError `usage` for flags that do not go together; as the policy, the baseline and the audit do
  */
-export async function auditFlow(options: AuditFlowOptions): Promise<Result> {
+export async function auditFlow(options: AuditFlowOptions): Promise<AuditResult> {
   const { flags, format } = options;
   requireTogether(flags, format);
   const target = await options.runtime.target();
@@ -93,7 +98,7 @@ export async function auditFlow(options: AuditFlowOptions): Promise<Result> {
 async function presented(
   audit: Audit,
   options: AuditFlowOptions & { readonly written: PendingFile | undefined },
-): Promise<Result> {
+): Promise<AuditResult> {
   const { flags, written } = options;
   const failOn = flags['fail-on'];
   const { visibility } = await options.runtime.description();
@@ -187,7 +192,7 @@ function baselineToWrite({ flags, runtime }: AuditFlowOptions): PendingFile | un
   return file;
 }
 
-function committed(report: Report, written: PendingFile | undefined): Report {
+function committed<Json>(report: Report<Json>, written: PendingFile | undefined): Report<Json> {
   written?.commit();
   return report;
 }

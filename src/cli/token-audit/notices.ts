@@ -12,8 +12,16 @@ import {
 } from '../../operations/token-audit/expiry-notices.ts';
 import { type Listing, listing, type Report, type Result, report } from '../../reports/tables/result.ts';
 import { countText, dayText, printable, timeText } from '../../reports/tables/text.ts';
-import { tokenToJson } from '../../reports/tables/token-view.ts';
+import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 import { noteLimit, notingLimit } from '../output/streams.ts';
+
+/** A token that expires soon, as `--json` shows it. */
+export interface NoticeJson {
+  /** In days: the notice that is due. */
+  readonly threshold: number;
+  readonly daysLeft: number;
+  readonly token: TokenJson;
+}
 
 /** The flags of `tokens notices`. */
 export interface NoticeFlags {
@@ -24,7 +32,10 @@ export interface NoticeFlags {
 }
 
 /** Lists the tokens that expire soon, or sends the notices that were not sent yet to a webhook. */
-export async function noticeFlow(runtime: Runtime, flags: NoticeFlags): Promise<Result> {
+export async function noticeFlow(
+  runtime: Runtime,
+  flags: NoticeFlags,
+): Promise<Result<readonly NoticeJson[] | NoticeReport>> {
   const plan: PlanNoticesOptions = {
     target: await runtime.target(),
     clock: runtime.clock,
@@ -54,7 +65,7 @@ async function* untold(
 }
 
 /** Tokens that expire soon, as a command's result: in JSON `threshold`, `daysLeft`, `token`. */
-function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<ExpiryNotice> {
+function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<ExpiryNotice, NoticeJson> {
   return listing({
     rows,
     columns: [
@@ -86,7 +97,7 @@ function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<ExpiryNotice>
 }
 
 /** What was told, as a command's result. */
-function noticeResult(told: NoticeReport): Report {
+function noticeResult(told: NoticeReport): Report<NoticeReport> {
   const { due, sent, sentBefore, failed, interrupted } = told;
   const lines = [
     `${countText(due, 'token')} about to expire: ${countText(sent, 'notice')} sent, ${sentBefore} sent before, ${failed.length} failed.`,

@@ -4,7 +4,7 @@ import { policyFrom } from '../../config/policy.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
-import type { RuleHelp } from '../../domain/policy/rule.ts';
+import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { wrapped } from '../../reports/tables/text.ts';
 
@@ -46,8 +46,22 @@ export function ruleNamed(name: string): RuleName {
   );
 }
 
+/** What `tokens audit --explain` prints with `--json`. */
+export interface ExplanationJson extends Pick<RuleHelp, 'finds' | 'matters' | 'remedy' | 'reference'> {
+  readonly rule: RuleName;
+  readonly enabled: boolean;
+  readonly severity: Severity;
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly meaning: string;
+    /** As it is set. */
+    readonly value: unknown;
+  }[];
+  readonly exceptions: readonly object[];
+}
+
 /** What a rule is about, as a command's result: what, why, parameters as they are set, remedy, reference. */
-export function explanationResult(rule: RuleName, policy: Policy): Report {
+export function explanationResult(rule: RuleName, policy: Policy): Report<ExplanationJson> {
   const help: RuleHelp = rules[rule].help;
   const { enabled, severity, exceptions, ...values } = policy[rule];
   const parameters = Object.entries(help.parameters ?? {}).map(([name, meaning]) => ({

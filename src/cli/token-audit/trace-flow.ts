@@ -5,7 +5,7 @@ import { traceToken } from '../../operations/token-audit/trace-token.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { noteLimit } from '../output/streams.ts';
 import { type FindingFlags, selectTokens } from '../tokens/token-selection.ts';
-import { traceResult } from './trace-result.ts';
+import { type TraceJson, traceResult } from './trace-result.ts';
 
 /** The most tokens that are traced at a time: each takes some requests, and a reading of the audit log. */
 const MAX_TRACED = 20;
@@ -29,7 +29,7 @@ export function requireOneSelection(tokenId: number | undefined, flags: readonly
 }
 
 /** The history of a token by its id, as a command's result. Throws as `traceToken` does. */
-export async function traceFlow(runtime: Runtime, tokenId: number): Promise<Report> {
+export async function traceFlow(runtime: Runtime, tokenId: number): Promise<Report<TraceJson>> {
   await noteLimit(runtime);
   return await traceOf(runtime, tokenId);
 }
@@ -43,7 +43,7 @@ export async function traceSelectedFlow(
   runtime: Runtime,
   selection: Selection,
   flags: FindingFlags,
-): Promise<Report> {
+): Promise<Report<readonly TraceJson[]>> {
   const { tokens } = await selectTokens(runtime, selection, flags);
   await noteLimit(runtime);
   const ids: number[] = [];
@@ -54,7 +54,7 @@ export async function traceSelectedFlow(
       });
     }
   }
-  const traces: Report[] = [];
+  const traces: Report<TraceJson>[] = [];
   for (const id of ids) traces.push(await traceOf(runtime, id));
   return report({
     json: traces.map(({ json }) => json),
@@ -65,7 +65,7 @@ export async function traceSelectedFlow(
   });
 }
 
-async function traceOf(runtime: Runtime, tokenId: number): Promise<Report> {
+async function traceOf(runtime: Runtime, tokenId: number): Promise<Report<TraceJson>> {
   const description = await runtime.description();
   const trace = await traceToken({
     target: await runtime.target(),

@@ -10,32 +10,38 @@ import {
   printable,
   timeText,
 } from '../../reports/tables/text.ts';
-import { tokenToJson } from '../../reports/tables/token-view.ts';
+import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
+
+/** What `tokens trace` prints of a token with `--json`. */
+export interface TraceJson extends Omit<TokenTrace, 'token' | 'made' | 'history' | 'ownerActivity'> {
+  /** Null if it was deleted, or the account does not see it. */
+  readonly token: TokenJson | null;
+  /** Its creation in the activity stream; null if that does not have it. */
+  readonly made: Activity | null;
+  /** What else the activity stream has about it. */
+  readonly history: readonly Activity[];
+  /** Null if it is not known. */
+  readonly ownerActivity: OwnerActivity | null;
+  readonly visibility: Visibility;
+}
 
 /** What is known of a token, as a command's result. */
-export function traceResult(trace: TokenTrace, visibility: Visibility): Report {
+export function traceResult(trace: TokenTrace, visibility: Visibility): Report<TraceJson> {
   return report({ json: { ...traceToJson(trace), visibility }, text: () => traceText(trace) });
 }
 
-function traceToJson({ token, made, history, ownerActivity, ...rest }: TokenTrace): object {
+function traceToJson({
+  token,
+  made,
+  history,
+  ownerActivity,
+  ...rest
+}: TokenTrace): Omit<TraceJson, 'visibility'> {
   return {
     ...rest,
     token: token === null ? null : tokenToJson(token),
-    made: made === null ? null : activityToJson(made),
-    history: history.map(activityToJson),
-    ownerActivity:
-      ownerActivity === null
-        ? null
-        : {
-            ...ownerActivity,
-            since: ownerActivity.since.toISOString(),
-            last: ownerActivity.last.map(activityToJson),
-          },
+    ...{ made, history, ownerActivity },
   };
-}
-
-function activityToJson({ at, ...rest }: Activity): object {
-  return { ...rest, at: at.toISOString() };
 }
 
 function traceText(trace: TokenTrace): string {

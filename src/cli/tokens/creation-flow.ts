@@ -6,9 +6,25 @@ import type { TargetDescription, TokenRequest } from '../../operations/ports/tar
 import { createToken } from '../../operations/tokens/create-token.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { expiryText, printable, secondsText } from '../../reports/tables/text.ts';
-import { tokenToJson } from '../../reports/tables/token-view.ts';
+import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 import type { Confirmation } from '../confirmation.ts';
 import type { ChangeFlags } from '../flags.ts';
+
+/** What `tokens create` prints with `--json`, unless it is a dry run. */
+export interface CreatedJson {
+  readonly token: TokenJson;
+  /** The file with the token. */
+  readonly output: string;
+}
+
+/** What `tokens create --dry-run` prints with `--json`. */
+export interface WouldCreateJson {
+  readonly dryRun: true;
+  readonly user: string;
+  readonly address: string;
+  readonly request: TokenRequest;
+  readonly output: string;
+}
 
 export interface CreationRequest {
   readonly runtime: Runtime;
@@ -24,7 +40,9 @@ export interface CreationRequest {
  *
  * @throws TokenctlError `usage` for the file, `partly_done` where the token exists and its value is lost
  */
-export async function creationFlow(creation: CreationRequest): Promise<Report> {
+export async function creationFlow(
+  creation: CreationRequest,
+): Promise<Report<CreatedJson | WouldCreateJson>> {
   const { runtime, confirmation, flags, request, output } = creation;
   requireNewFile(output);
   const { address, identity, credential } = await runtime.description();

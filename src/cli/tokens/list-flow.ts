@@ -6,7 +6,12 @@ import type { Token } from '../../domain/token.ts';
 import { lastUseDays, MAX_LAST_USES } from '../../operations/tokens/last-use-days.ts';
 import { type Listing, listing } from '../../reports/tables/result.ts';
 import { countText, numberText } from '../../reports/tables/text.ts';
-import { type ListedToken, tokenColumnNames, tokenListing } from '../../reports/tables/token-view.ts';
+import {
+  type ListedToken,
+  type TokenJson,
+  tokenColumnNames,
+  tokenListing,
+} from '../../reports/tables/token-view.ts';
 import { notingLimit, writeNotice } from '../output/streams.ts';
 import { type FindingFlags, selectTokens } from './token-selection.ts';
 
@@ -34,7 +39,7 @@ export async function tokenListFlow(options: {
   readonly runtime: Runtime;
   readonly selection: Selection;
   readonly flags: ListFlags;
-}): Promise<Listing<ListedToken> | Listing<Counted>> {
+}): Promise<Listing<ListedToken, TokenJson> | Listing<Counted, Counted>> {
   const { runtime, selection, flags } = options;
   const columns = flags.columns === undefined ? undefined : columnsNamed(flags.columns);
   const sort = flags.sort === undefined ? undefined : orderNamed(flags.sort);
@@ -166,7 +171,7 @@ async function* read(runtime: Runtime, tokens: AsyncIterable<Token>): AsyncItera
 }
 
 /** How many tokens share a user, an application or a scope. */
-interface Counted {
+export interface Counted {
   /** Null for tokens without an owner or an application. */
   readonly name: string | null;
   readonly tokens: number;
@@ -192,7 +197,7 @@ function nameOf({ user, application, scope }: Token, by: CountBy): string | null
   return by === 'user' ? (user?.username ?? null) : (application?.name ?? null);
 }
 
-function countListing(rows: AsyncIterable<Counted>, by: CountBy): Listing<Counted> {
+function countListing(rows: AsyncIterable<Counted>, by: CountBy): Listing<Counted, Counted> {
   const none = by === 'application' ? '(personal)' : '(none)';
   return listing({
     rows,

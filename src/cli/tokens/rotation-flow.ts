@@ -7,17 +7,40 @@ import { allowsWriting, type Token } from '../../domain/token.ts';
 import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
 import { resolveTokenIds } from '../../operations/resolve-names.ts';
 import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
+import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
 import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { expiryText, printable, secondsText, timeText } from '../../reports/tables/text.ts';
-import { tokenToJson } from '../../reports/tables/token-view.ts';
+import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 import type { Confirmation } from '../confirmation.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { writeNotice } from '../output/streams.ts';
 import { useText } from '../rescue-token.ts';
 import { revocationResult } from '../revocation/revocation-flow.ts';
 import { createIntoFile, requireLifetime } from './creation-flow.ts';
+
+/** What `tokens rotate` prints with `--json`, unless it is a dry run. */
+export interface RotatedJson {
+  readonly oldTokenId: number;
+  /** The new token. */
+  readonly token: TokenJson;
+  /** The file with the new token. */
+  readonly output: string;
+  readonly tried: Tried;
+  /** What became of the old token. */
+  readonly revocation: RevocationReport;
+}
+
+/** What `tokens rotate --dry-run` prints with `--json`. */
+export interface WouldRotateJson {
+  readonly dryRun: true;
+  /** The old token. */
+  readonly token: TokenJson;
+  readonly output: string;
+  /** In seconds. */
+  readonly grace: number;
+}
 
 /** What to rotate, and how. */
 interface RotationRequest {
@@ -42,7 +65,9 @@ const MAX_GRACE_MS = 86_400_000;
  * a token of an application or, over REST, of another user; `partly_done` if the new token does not work: the old one is
  * left; `interrupted` during the grace time; and as the creation and the revocation do.
  */
-export async function rotationFlow(rotation: RotationRequest): Promise<Report> {
+export async function rotationFlow(
+  rotation: RotationRequest,
+): Promise<Report<RotatedJson | WouldRotateJson>> {
   const { runtime, confirmation, tokenId, flags } = rotation;
   const { grace = 0 } = flags;
   const output = absolutePath(flags.output, process.cwd(), runtime.environment);
@@ -209,7 +234,7 @@ async function revokeOld(
     readonly tried: Tried;
     readonly description: TargetDescription;
   },
-): Promise<Report> {
+): Promise<Report<RotatedJson>> {
   const { created, output, tried } = done;
   const isOwn =
     done.description.credential === 'token' &&

@@ -1,6 +1,7 @@
 import type { Runtime } from '../../app/runtime.ts';
+import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Finding } from '../../domain/policy/judge.ts';
+import type { AuditSummary, Finding } from '../../domain/policy/judge.ts';
 import { severities } from '../../domain/policy/rule.ts';
 import { patternOf } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
@@ -10,11 +11,23 @@ import { readToken } from '../../operations/token-audit/trace-token.ts';
 import { type ListedUser, listUsers } from '../../operations/users/users.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { printable } from '../../reports/tables/text.ts';
-import { tokenToJson } from '../../reports/tables/token-view.ts';
+import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 import { noteLimit } from '../output/streams.ts';
 import { policyOf } from '../token-audit/policy-flags.ts';
 import { tokenFacts } from '../token-audit/trace-result.ts';
-import { ownerStateText, userToJson } from '../users/user-view.ts';
+import { ownerStateText, type UserJson, userToJson } from '../users/user-view.ts';
+
+/** What `tokens show` prints with `--json`. */
+export interface ShownTokenJson {
+  readonly token: TokenJson;
+  /** Null if it was deleted, or the account does not see it. */
+  readonly owner: UserJson | null;
+  /** What the policy finds about the token, the worst first. */
+  readonly findings: readonly Pick<Finding, 'rule' | 'severity' | 'message'>[];
+  /** Rules that could not be checked. */
+  readonly notChecked: AuditSummary['notChecked'];
+  readonly visibility: Visibility;
+}
 
 /**
  * Shows a token with its owner and what the policy finds about it alone.
@@ -26,7 +39,7 @@ export async function shownTokenFlow(
   runtime: Runtime,
   tokenId: number,
   flags: { readonly policy?: string | undefined },
-): Promise<Report> {
+): Promise<Report<ShownTokenJson>> {
   const { clock } = runtime;
   const target = await runtime.target();
   const token = await readToken(target, tokenId, clock);

@@ -1,11 +1,49 @@
 import type { Visibility } from '../../domain/claims.ts';
-import type { User } from '../../domain/token.ts';
+import type { ApplicationReference, User } from '../../domain/token.ts';
 import type { ListedApplication, ListedUser, ShownUser } from '../../operations/users/users.ts';
 import { type Column, type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
 import { countText, dayText, numberText, printable, timeText } from '../../reports/tables/text.ts';
 
+/** A user as `--json` shows it. */
+export interface UserJson {
+  readonly id: number;
+  readonly username: string;
+  /** Null where the target does not tell. */
+  readonly isActive: boolean | null;
+  readonly isSuperuser: boolean;
+  /** Null where the target does not tell. */
+  readonly isSystemAuditor: boolean | null;
+  /** The identity provider: `ldap`, `social`, …; null for a local account. */
+  readonly externalAccount: string | null;
+  /** Null for never. */
+  readonly lastLogin: Date | null;
+}
+
+/** A listed user as `--json` shows it. */
+export interface ListedUserJson extends UserJson {
+  /** With --tokens. */
+  readonly accessTokens?: number;
+}
+
+/** A listed application as `--json` shows it. */
+export interface ApplicationJson extends ApplicationReference {
+  readonly clientType: string;
+  readonly grantType: string;
+  readonly created: Date;
+  /** With --tokens. */
+  readonly accessTokens?: number;
+}
+
+/** What `users show` prints with `--json`. */
+export interface ShownUserJson extends Omit<ShownUser, 'user' | 'lastChange'> {
+  readonly user: UserJson;
+  /** By the activity stream; null for none, and where it may not be read. */
+  readonly lastChange: Date | null;
+  readonly visibility: Visibility;
+}
+
 /** The JSON form of a user; null where the target does not tell. */
-export function userToJson(user: User): object {
+export function userToJson(user: User): UserJson {
   return {
     id: user.id,
     username: user.username,
@@ -13,13 +51,13 @@ export function userToJson(user: User): object {
     isSuperuser: user.isSuperuser,
     isSystemAuditor: user.isSystemAuditor ?? null,
     externalAccount: user.externalAccount,
-    lastLogin: user.lastLogin?.toISOString() ?? null,
+    lastLogin: user.lastLogin ?? null,
   };
 }
 
 /** Users as a command's result. */
-export function userListing(rows: AsyncIterable<ListedUser>): Listing<ListedUser> {
-  return listing<ListedUser>({
+export function userListing(rows: AsyncIterable<ListedUser>): Listing<ListedUser, ListedUserJson> {
+  return listing<ListedUser, ListedUserJson>({
     rows,
     columns: [
       { name: 'id', cell: ({ id }) => String(id), whole: true },
@@ -71,8 +109,10 @@ function roleText({ isSuperuser, isSystemAuditor }: User): string {
 }
 
 /** Applications as a command's result. */
-export function applicationListing(rows: readonly ListedApplication[]): Listing<ListedApplication> {
-  return listing<ListedApplication>({
+export function applicationListing(
+  rows: readonly ListedApplication[],
+): Listing<ListedApplication, ApplicationJson> {
+  return listing<ListedApplication, ApplicationJson>({
     rows,
     columns: [
       { name: 'id', cell: ({ id }) => String(id), whole: true },
@@ -92,7 +132,7 @@ export function applicationListing(rows: readonly ListedApplication[]): Listing<
       name,
       clientType,
       grantType,
-      created: created.toISOString(),
+      created,
       ...(accessTokens !== undefined && { accessTokens }),
     }),
     none: 'No applications.',
@@ -100,12 +140,12 @@ export function applicationListing(rows: readonly ListedApplication[]): Listing<
 }
 
 /** What is known of a user, as a command's result. */
-export function shownUserResult(shown: ShownUser, visibility: Visibility): Report {
+export function shownUserResult(shown: ShownUser, visibility: Visibility): Report<ShownUserJson> {
   const { user, lastChange, accessTokens, refreshTokens, sessions } = shown;
   return report({
     json: {
       user: userToJson(user),
-      lastChange: lastChange?.toISOString() ?? null,
+      lastChange: lastChange ?? null,
       accessTokens,
       refreshTokens,
       sessions,

@@ -18,7 +18,8 @@ export interface Finding {
   readonly rule: RuleName;
   readonly severity: Severity;
   readonly subject: Subject;
-  /** What is wrong, as a sentence. Made when it is asked for: most findings of a large audit are only counted. */
+  // Made when it is asked for: most findings of a large audit are only counted.
+  /** What is wrong, as a sentence. */
   readonly message: string;
 }
 

@@ -22,7 +22,7 @@ export interface Purpose {
 }
 
 /** An exception of the policy: whose rule it is, and its place in that rule's list, from 1. */
-interface ExceptionReference {
+export interface ExceptionReference {
   readonly rule: string;
   readonly number: number;
   readonly reason: string;

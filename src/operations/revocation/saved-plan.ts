@@ -345,7 +345,7 @@ export async function requireApproved({
 const APPLYING = { operations: ['tokens.revoke', 'incident.lockdown'] };
 
 /** The last run that applied a plan, by the audit log in use. */
-interface AppliedPlan {
+export interface AppliedPlan {
   readonly run: string;
   /** RFC 3339. */
   readonly at: string;

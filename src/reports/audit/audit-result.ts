@@ -16,7 +16,7 @@ import {
 } from '../tables/result.ts';
 import { countText, numberText, onScreen, type Paint, printable } from '../tables/text.ts';
 import type { ListedToken } from '../tables/token-view.ts';
-import { findingListing, ruleListing, severityTones } from './json-report.ts';
+import { type AuditJson, findingListing, ruleListing, severityTones } from './json-report.ts';
 
 /** The formats of an audit's report. */
 export type AuditFormat = 'table' | 'json' | 'csv' | 'sarif' | 'html';
@@ -31,7 +31,10 @@ export interface AuditPresentation {
 }
 
 /** An audit as a document that is written as it is found. */
-export function streamedAudit(audit: Audit, { makes, failOn, chunks }: AuditPresentation): Streamed {
+export function streamedAudit(
+  audit: Audit,
+  { makes, failOn, chunks }: AuditPresentation,
+): Streamed<AuditJson> {
   return { kind: 'streamed', makes, chunks, failure: () => tooSevere(audit.summary(), failOn) };
 }
 
@@ -213,6 +216,20 @@ export function csvReport(audit: Audit, lastUses?: LastUseReader): AsyncIterable
   return csvLines(findingListing(rows));
 }
 
+/** What `tokens audit` prints with `--json --summary`, and of a report that was written to a file. */
+export interface AuditSummaryJson extends AuditSummary {
+  readonly visibility: Visibility;
+  /** The file of --output. */
+  readonly output?: string;
+}
+
+/** What `tokens audit` prints with `--json --group-by`. */
+export interface AuditGroupsJson extends AuditSummary {
+  readonly groupBy: Grouping;
+  readonly groups: readonly Group[];
+  readonly visibility: Visibility;
+}
+
 /** An audit's counts alone, as a command's result. The findings are read for it, and not kept. */
 export async function summaryResult(
   audit: Audit,
@@ -225,7 +242,7 @@ export async function summaryResult(
     readonly output?: string | undefined;
     readonly visibility: Visibility;
   },
-): Promise<Report> {
+): Promise<Report<AuditSummaryJson>> {
   for await (const _finding of audit.findings);
   const summary = audit.summary();
   return report({
@@ -243,7 +260,7 @@ export async function groupedResult(
     failOn,
     visibility,
   }: { readonly by: Grouping; readonly failOn: Severity | undefined; readonly visibility: Visibility },
-): Promise<Report> {
+): Promise<Report<AuditGroupsJson>> {
   const groups = await grouped(audit.findings, by);
   const summary = audit.summary();
   const rows = groupListing(groups, by);
@@ -261,7 +278,10 @@ export async function groupedResult(
 }
 
 /** A report in the format that `--format` asks for. */
-export function inFormat({ json, text, csv, failure }: Report, format: AuditFormat): Streamed {
+export function inFormat<Json>(
+  { json, text, csv, failure }: Report<Json>,
+  format: AuditFormat,
+): Streamed<Json> {
   return {
     kind: 'streamed',
     makes: format === 'json' ? 'json' : 'text',

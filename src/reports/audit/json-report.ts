@@ -1,17 +1,57 @@
 import type { Visibility } from '../../domain/claims.ts';
-import type { Audit, Finding } from '../../domain/policy/judge.ts';
+import type { Audit, AuditSummary, Finding } from '../../domain/policy/judge.ts';
+import type { RuleName } from '../../domain/policy/policy.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
 import {
   applicationOf,
+  type ExceptionReference,
   ownerOf,
+  type Purpose,
   type Subject,
   subjectKey,
   subjectName,
 } from '../../domain/policy/subject.ts';
-import type { Application, RefreshToken, Token } from '../../domain/token.ts';
+import type { Application, RefreshToken, Token, UserReference } from '../../domain/token.ts';
 import { type Column, IncompleteListing, type Listing, listing } from '../tables/result.ts';
 import { printable, type Tone } from '../tables/text.ts';
-import { tokenColumn, tokenToJson } from '../tables/token-view.ts';
+import { type TokenJson, tokenColumn, tokenToJson } from '../tables/token-view.ts';
+
+/** What `tokens audit` prints with `--json`. */
+export interface AuditJson extends AuditSummary {
+  readonly findings: readonly FindingJson[];
+  readonly visibility: Visibility;
+}
+
+/** A finding as `--json` shows it. */
+type FindingJson = VerdictJson & SubjectJson;
+
+interface VerdictJson {
+  readonly rule: RuleName;
+  readonly severity: Severity;
+  readonly message: string;
+  /** Names what it is about, and stays the same from run to run. */
+  readonly key: string;
+  /** What it is about; the member of this name has more. */
+  readonly subject: Subject['kind'];
+}
+
+type SubjectJson =
+  | { readonly token: TokenJson }
+  | { readonly refreshToken: FoundRefreshTokenJson }
+  | { readonly application: FoundApplicationJson }
+  | { readonly user: UserReference }
+  | { readonly day: string }
+  | { readonly setting: string }
+  | { readonly purpose: Purpose }
+  | { readonly exception: ExceptionReference };
+
+interface FoundRefreshTokenJson extends Pick<RefreshToken, 'id' | 'user' | 'application' | 'fingerprint'> {
+  readonly created: Date;
+}
+
+interface FoundApplicationJson extends Pick<Application, 'id' | 'name' | 'clientType' | 'grantType'> {
+  readonly created: Date;
+}
 
 /**
  * An audit as one JSON document: `findings`, one a line as they are found, and after them what the summary
@@ -58,16 +98,16 @@ function harmless(line: string): string {
  * The JSON form of a finding: what {@link verdictToJson} gives, and under the name of the subject's kind what
  * it is about.
  */
-function findingToJson(finding: Finding): object {
+function findingToJson(finding: Finding): FindingJson {
   return { ...verdictToJson(finding), ...subjectToJson(finding.subject) };
 }
 
 /** Rule, severity, message, `key` (stays the same from run to run) and `subject` (its kind) of a finding. */
-function verdictToJson({ rule, severity, subject, message }: Finding): object {
+function verdictToJson({ rule, severity, subject, message }: Finding): VerdictJson {
   return { rule, severity, message, key: subjectKey(subject), subject: subject.kind };
 }
 
-function subjectToJson(subject: Subject): object {
+function subjectToJson(subject: Subject): SubjectJson {
   switch (subject.kind) {
     case 'token':
       return { token: tokenToJson(subject.token) };
@@ -82,12 +122,18 @@ function subjectToJson(subject: Subject): object {
   }
 }
 
-function refreshTokenToJson({ id, user, application, created, fingerprint }: RefreshToken): object {
-  return { id, user, application, created: created.toISOString(), fingerprint };
+function refreshTokenToJson({
+  id,
+  user,
+  application,
+  created,
+  fingerprint,
+}: RefreshToken): FoundRefreshTokenJson {
+  return { id, user, application, created, fingerprint };
 }
 
-function applicationToJson({ id, name, clientType, grantType, created }: Application): object {
-  return { id, name, clientType, grantType, created: created.toISOString() };
+function applicationToJson({ id, name, clientType, grantType, created }: Application): FoundApplicationJson {
+  return { id, name, clientType, grantType, created };
 }
 
 /** The colours of severities. */
@@ -99,7 +145,7 @@ export const severityTones: Readonly<Record<Severity, Tone>> = {
 };
 
 /** Findings as rows, for the table and for CSV. */
-export function findingListing(rows: AsyncIterable<Finding>): Listing<Finding> {
+export function findingListing(rows: AsyncIterable<Finding>): Listing<Finding, FindingJson> {
   return listing({
     rows,
     columns: [
@@ -134,8 +180,8 @@ export function findingListing(rows: AsyncIterable<Finding>): Listing<Finding> {
  *
  * @param isSaid Whether the message says no more than the heading above them and the other columns.
  */
-export function ruleListing(rows: readonly Finding[], isSaid: boolean): Listing<Finding> {
-  return listing<Finding>({
+export function ruleListing(rows: readonly Finding[], isSaid: boolean): Listing<Finding, FindingJson> {
+  return listing<Finding, FindingJson>({
     rows,
     columns: [
       { name: 'subject', cell: ({ subject }) => subjectName(subject), whole: true },

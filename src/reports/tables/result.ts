@@ -22,11 +22,14 @@ export interface Amount {
   readonly dryRun?: boolean;
 }
 
-/** One result: a JSON value of a documented shape, and how it reads. */
-export interface Report {
+/**
+ * One result: a JSON value, and how it reads. The schemas in docs/schemas are made from `Json`, the type that a command's
+ * `run` names.
+ */
+export interface Report<Json = unknown> {
   readonly kind: 'report';
-  /** The value for `--json`; a member that is undefined is left out. */
-  readonly json: unknown;
+  /** The value for `--json`; a member that is undefined is left out, and a date is printed in ISO 8601. */
+  readonly json: Json;
   /**
    * The text for people: finished lines, the last one with its line feed. Lines that are wider than the terminal are broken,
    * and the words for states get their colours, when it is printed.
@@ -65,13 +68,13 @@ export interface Column<Row> {
   tone?(row: Row): Tone | undefined;
 }
 
-/** Many results of one kind, which are printed as they come. */
-export interface Listing<Row> {
+/** Many results of one kind, which are printed as they come; in JSON as an array of `Item`. */
+export interface Listing<Row, Item = unknown> {
   readonly kind: 'listing';
   readonly rows: AsyncIterable<Row> | Iterable<Row>;
   readonly columns: readonly Column<Row>[];
-  /** The JSON value of one row, of a documented shape. */
-  json(row: Row): unknown;
+  /** The JSON value of one row. */
+  json(row: Row): Item;
   /** What to say on stderr where there are no rows. */
   readonly none: string;
   /** Asked after the last row: as of {@link Report.failure}. */
@@ -79,8 +82,10 @@ export interface Listing<Row> {
 }
 
 /** A document in a format of its own, which is written as it comes because it may be too large to be held. */
-export interface Streamed {
+export interface Streamed<Json = unknown> {
   readonly kind: 'streamed';
+  /** Never set: the type of what is printed with `--json`. */
+  readonly json?: Json;
   /** What the pieces make together: one JSON value, or text. */
   readonly makes: 'json' | 'text';
   /** The text, in pieces; finished lines of our own, in which everything from outside is printable. */
@@ -92,16 +97,26 @@ export interface Streamed {
 /** In JSON, what a command reports of a change that was not made: the same members, all null. */
 export type NotMade<Report> = { readonly [Name in keyof Report]-?: null };
 
+/** In JSON, what a command reports of a change, made or not made. */
+export type MaybeMade<Report> = { readonly [Name in keyof Report]: Report[Name] | null };
+
 /** What a command's `run` returns. The base class prints it in the format asked for. */
-export type Result = Report | Listing<unknown> | Streamed;
+export type Result<Json = unknown> =
+  | Report<Json>
+  | Streamed<Json>
+  | (unknown extends Json
+      ? Listing<unknown>
+      : Json extends readonly (infer Item)[]
+        ? Listing<unknown, Item>
+        : never);
 
 /** Builds a {@link Report}. */
-export function report(parts: Omit<Report, 'kind'>): Report {
+export function report<Json>(parts: Omit<Report<Json>, 'kind'>): Report<Json> {
   return { kind: 'report', ...parts };
 }
 
 /** Builds a {@link Listing}. */
-export function listing<Row>(parts: Omit<Listing<Row>, 'kind'>): Listing<Row> {
+export function listing<Row, Item = unknown>(parts: Omit<Listing<Row, Item>, 'kind'>): Listing<Row, Item> {
   return { kind: 'listing', ...parts };
 }
 

@@ -1,4 +1,4 @@
-import type { Token } from '../../domain/token.ts';
+import type { ApplicationReference, Token, UserReference } from '../../domain/token.ts';
 import { type Column, type Listing, listing } from './result.ts';
 import { dayText, expiryDayText, expiryText, timeText } from './text.ts';
 
@@ -11,15 +11,16 @@ export interface ListedToken extends Token {
 /** A token as `--json` shows it: ids and names of owner and application, times in ISO 8601 UTC. */
 export interface TokenJson {
   readonly id: number;
-  readonly user: { readonly id: number; readonly username: string } | null;
+  /** Null if the owner was deleted. */
+  readonly user: UserReference | null;
   /** Null for a personal access token. */
-  readonly application: { readonly id: number; readonly name: string } | null;
+  readonly application: ApplicationReference | null;
   readonly scope: string;
   readonly description: string;
-  readonly created: string;
-  readonly expires: string;
+  readonly created: Date;
+  readonly expires: Date;
   /** Null for never; missing where the target does not tell. */
-  readonly lastUsed?: string | null;
+  readonly lastUsed?: Date | null;
   /** A day, `2026-11-22`, where the target does not tell the time; null for never; missing if it was not read. */
   readonly lastUsedOn?: string | null;
   readonly hasRefreshToken: boolean;
@@ -37,9 +38,9 @@ export function tokenToJson(token: ListedToken): TokenJson {
       token.application === null ? null : { id: token.application.id, name: token.application.name },
     scope: token.scope,
     description: token.description,
-    created: token.created.toISOString(),
-    expires: token.expires.toISOString(),
-    ...(lastUsed !== undefined && { lastUsed: lastUsed?.toISOString() ?? null }),
+    created: token.created,
+    expires: token.expires,
+    ...(lastUsed !== undefined && { lastUsed }),
     ...(lastUsedOn !== undefined && { lastUsedOn: lastUsedOn === null ? null : dayText(lastUsedOn) }),
     hasRefreshToken: token.hasRefreshToken,
     fingerprint: token.fingerprint,
@@ -115,7 +116,7 @@ export const tokenColumnNames: readonly string[] = tokenColumns.map(({ name }) =
 export function tokenListing(
   rows: AsyncIterable<ListedToken>,
   names?: readonly string[],
-): Listing<ListedToken> {
+): Listing<ListedToken, TokenJson> {
   const columns = names === undefined ? tokenColumns : names.flatMap(columnNamed);
   return listing({ rows, columns, json: tokenToJson, none: 'No tokens.' });
 }
