@@ -4,22 +4,43 @@ const MIN_BEGINNING = 3;
 /**
  * The known name that is nearest to a mistyped one, by edits (optimal string alignment): at most a third of the
  * longer name may differ, so that nothing far-fetched is suggested. Otherwise the shortest name that begins with what was
- * typed. Undefined where nothing is near.
+ * typed, or the name whose first words are nearest to it. Undefined where nothing is near.
  */
 export function nearestName(typed: string, known: readonly string[]): string | undefined {
+  const whole = nearestOf(
+    typed,
+    known.map((name) => ({ name, text: name })),
+  );
+  if (whole !== undefined || typed.length < MIN_BEGINNING) return whole;
+  const shortestFirst = known.toSorted((one, other) => one.length - other.length);
+  const begun = shortestFirst.find((name) => name.startsWith(typed.toLowerCase()));
+  return begun ?? nearestOf(typed, shortestFirst.flatMap(beginningsOf));
+}
+
+/** Of texts that stand for names, the name of the nearest; of equally near ones the first. */
+function nearestOf(
+  typed: string,
+  texts: readonly { readonly name: string; readonly text: string }[],
+): string | undefined {
   let nearest: string | undefined;
   let least = Number.POSITIVE_INFINITY;
-  for (const name of known) {
-    const edits = editDistance(typed.toLowerCase(), name.toLowerCase());
-    const allowed = Math.max(1, Math.floor(Math.max(typed.length, name.length) / 3));
+  for (const { name, text } of texts) {
+    const edits = editDistance(typed.toLowerCase(), text.toLowerCase());
+    const allowed = Math.max(1, Math.floor(Math.max(typed.length, text.length) / 3));
     if (edits <= allowed && edits < least) {
       nearest = name;
       least = edits;
     }
   }
-  if (nearest !== undefined || typed.length < MIN_BEGINNING) return nearest;
-  const begun = known.filter((name) => name.startsWith(typed.toLowerCase()));
-  return begun.sort((one, other) => one.length - other.length)[0];
+  return nearest;
+}
+
+/** The first words of a name of several: `unused` of `unused-for`. Short ones are near to too much. */
+function beginningsOf(name: string): { readonly name: string; readonly text: string }[] {
+  const words = name.split('-');
+  return words
+    .map((_, index) => ({ name, text: words.slice(0, index).join('-') }))
+    .filter(({ text }) => text.length > MIN_BEGINNING);
 }
 
 /** Insertions, deletions and replacements of one character, and swaps of two neighbors, between two words. */

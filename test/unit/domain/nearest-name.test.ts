@@ -11,6 +11,8 @@ test.each([
   ['expires', 'expired'],
   ['unused', 'unused-for'],
   ['create', 'created-before'],
+  ['unuzed', 'unused-for'],
+  ['creatd', 'created-before'],
 ])('%s is taken for %s', (typed, meant) => {
   expect(nearestName(typed, known)).toBe(meant);
 });
