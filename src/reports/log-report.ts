@@ -118,7 +118,7 @@ export function runSentence(account: RunAccount, { state = true } = {}): string 
   const { approvedBy, brokeGlass, operation } = account;
   const approval = operation === 'plan.approve' ? null : approvedBy;
   const ending = [
-    ...(state && account.state !== 'noted' ? [SHORT_STATES[account.state]] : []),
+    ...(state && account.state !== 'noted' ? [shortStates[account.state]] : []),
     ...(account.state === 'noted' || account.state === 'refused' ? [] : [`${seconds.toFixed(1)} s`]),
     ...(approval === null ? [] : [`approved by ${approval}`]),
     ...(brokeGlass ? ['without approval (--break-glass)'] : []),
@@ -127,12 +127,14 @@ export function runSentence(account: RunAccount, { state = true } = {}): string 
   return `${orderedBy(actor)} ${actText(account)}${where}${ending.length === 0 ? '' : `: ${ending.join(', ')}`}`;
 }
 
-const SHORT_STATES: Readonly<Record<Exclude<RunAccount['state'], 'noted'>, string>> = {
+/** How a run ended, as lists say it. */
+export const shortStates: Readonly<Record<RunAccount['state'], string>> = {
   done: 'done',
   partly: 'partly done',
   refused: 'refused',
   interrupted: 'interrupted',
   unfinished: 'unfinished',
+  noted: 'noted',
 };
 
 /** The user or the job. */

@@ -1,6 +1,6 @@
 import type { RunAccount } from '../../operations/journal/run-account.ts';
 import type { Entry } from '../../operations/ports/audit-log.ts';
-import { type Fact, runFacts, runSentence } from '../../reports/log-report.ts';
+import { type Fact, runFacts, runSentence, shortStates } from '../../reports/log-report.ts';
 import { type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, type Tone } from '../../reports/tables/text.ts';
 
@@ -30,7 +30,13 @@ export function runListing(rows: AsyncIterable<RunAccount>): Listing<RunAccount,
     columns: [
       { name: 'ended', cell: ({ ended }) => toTheSecond(ended), whole: true },
       { name: 'run', cell: ({ run }) => run.slice(0, SHORT_RUN), csv: ({ run }) => run, whole: true },
-      { name: 'state', cell: ({ state }) => state, tone: ({ state }) => TONES[state], whole: true },
+      {
+        name: 'state',
+        cell: ({ state }) => shortStates[state],
+        csv: ({ state }) => state,
+        tone: ({ state }) => TONES[state],
+        whole: true,
+      },
       { name: 'operation', cell: ({ operation }) => operation, only: 'csv' },
       { name: 'what', cell: (run) => runSentence(run, { state: false }), narrow: 'below' },
     ],

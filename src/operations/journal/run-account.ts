@@ -256,10 +256,11 @@ function aliveOf(value: unknown): RunAccount['staysAlive'][number] | undefined {
   return { what, count: typeof count === 'number' ? count : null };
 }
 
-/** Whether the outcome of an operation says that nothing is left. */
-function isWhole({ verified, interrupted, stopped, stillAlive }: Entry['data']): boolean {
+/** Whether the outcome of an operation says that nothing is left, and nothing unchecked. */
+function isWhole({ verified, interrupted, stopped, stillAlive, accessPaths }: Entry['data']): boolean {
   const isOver = interrupted !== true && objectOf(stopped) === undefined;
-  return isOver && verified !== false && countIn(stillAlive) === 0;
+  const isClosed = objectsIn(accessPaths).every(({ state }) => state === 'closed');
+  return isOver && isClosed && verified !== false && countIn(stillAlive) === 0;
 }
 
 function countIn(value: unknown): number {

@@ -83,6 +83,24 @@ test('a run is a sentence; one without an outcome comes last', async () => {
   expect(await sentences({ ...at, run: '00000002' })).toHaveLength(1);
 });
 
+test('a lockdown with a way in that was not checked is partly done, as its exit code says', async () => {
+  await using at = await countedLog();
+  for (const [number, state] of [
+    [1, 'closed'],
+    [2, 'not_checked'],
+  ] as const) {
+    const common = { run: runId(number), operation: 'incident.lockdown', target: { context: 'east' } };
+    const data = { step: 'operation', incident: 'inc-1', selection: 'user bob' };
+    const first = await at.append({ ...common, kind: 'intent', data });
+    const closing = { step: 'operation', result: 'locked', accessPaths: [{ path: 'sessions', state }] };
+    await at.append({ ...common, kind: 'outcome', closes: first.seq, data: closing });
+  }
+  expect(await sentences(at)).toEqual([
+    '01 alice locked down user bob as inc-1 at east: done, 0.6 s',
+    '02 alice locked down user bob as inc-1 at east: partly done, 0.6 s',
+  ]);
+});
+
 test('the newest runs are whole, and the rest of a long log is not read', async () => {
   await using at = await countedLog();
   for (let number = 1; number <= 60; number += 1) await at.revoke(number);
