@@ -1,5 +1,6 @@
-// Bundles the web interface of the service (src/web/service) into dist/web: hashed files, compressed ones beside them,
-// and the licences of the packages in them. Fails where the first view is larger than its budget.
+// Bundles the web interface of the service (src/web/service) into dist/web, and the console (src/web/console) into
+// dist/web-console: hashed files, compressed ones beside them, and the licences of the packages in them. Fails where a
+// first view is larger than its budget.
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
@@ -8,34 +9,51 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip, gzipSync } from 'node:zlib';
 import { build, type Plugin, type Rolldown } from 'vite';
 
-/** What the first view may transfer, in bytes of gzip: the page, its scripts and styles, and the dashboard's. */
+/** What a first view may transfer, in bytes of gzip: the page, its scripts and styles, and those of its first page. */
 const BUDGET = 250_000;
-const FIRST_PAGE = 'service/dashboard.tsx';
+
+/** An application for browsers. */
+interface WebApp {
+  /** Its folder in src/web. */
+  readonly name: string;
+  /** Its folder in dist. */
+  readonly out: string;
+  /** The module of the page that is shown first. */
+  readonly firstPage: string;
+}
+
+const APPS: readonly WebApp[] = [
+  { name: 'service', out: 'web', firstPage: 'service/dashboard.tsx' },
+  { name: 'console', out: 'web-console', firstPage: 'console/overview.tsx' },
+];
+
 /** What the built files were made from: without a change, they stay as they are. */
 const STAMP = 'sources.sha256';
 
-/** What a build of the web interface reports. */
-export interface WebBuild {
-  /** The size of the first view in bytes of gzip; null if nothing had to be built. */
-  readonly firstView: number | null;
-}
-
 /**
- * Builds the web interface into `dist/web` of `root`, unless it was built from the same sources before.
+ * Builds each application into its folder in `dist` of `root`, unless it was built from the same sources before.
  *
  * @param licensesOf The licences of the packages that modules are from, as a text.
- * @throws Error if a package warns, or the first view is too large.
+ * @throws Error if a package warns, or a first view is too large.
  */
 export async function buildWeb(
   root: string,
   licensesOf: (modules: readonly string[]) => string,
-): Promise<WebBuild> {
-  const out = join(root, 'dist/web');
-  const stamp = stampOf(root);
+): Promise<void> {
+  for (const app of APPS) await buildApp(app, root, licensesOf);
+}
+
+async function buildApp(
+  { name, out: folder, firstPage }: WebApp,
+  root: string,
+  licensesOf: (modules: readonly string[]) => string,
+): Promise<void> {
+  const out = join(root, 'dist', folder);
+  const stamp = stampOf(root, name);
   const stampFile = join(out, STAMP);
-  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return { firstView: null };
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
   const { output } = (await build({
-    root: join(root, 'src/web/service'),
+    root: join(root, 'src/web', name),
     configFile: false,
     logLevel: 'warn',
     plugins: [withoutFonts()],
@@ -55,9 +73,9 @@ export async function buildWeb(
       },
     },
   })) as Rolldown.RolldownOutput;
-  const firstView = firstViewSize(output, readFileSync(join(out, 'index.html')));
+  const firstView = firstViewSize(output, { page: readFileSync(join(out, 'index.html')), firstPage });
   if (firstView > BUDGET) {
-    throw new Error(`The first view of the web interface is ${firstView} bytes; the budget is ${BUDGET}.`);
+    throw new Error(`The first view of src/web/${name} is ${firstView} bytes; the budget is ${BUDGET}.`);
   }
   await Promise.all(
     globSync('**/*.{js,css,svg,html}', { cwd: out }).map((file) => compress(join(out, file))),
@@ -65,13 +83,16 @@ export async function buildWeb(
   const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
   writeFileSync(join(out, 'third-party-licenses.txt'), licensesOf(modules));
   writeFileSync(stampFile, stamp);
-  return { firstView };
 }
 
-/** A digest of everything that the output depends on. */
-function stampOf(root: string): string {
+/** A digest of everything that the output of an application depends on. */
+function stampOf(root: string, name: string): string {
   const hash = createHash('sha256');
-  const files = ['package-lock.json', 'scripts/build-web.ts', ...globSync('src/web/**/*.*', { cwd: root })];
+  const files = [
+    'package-lock.json',
+    'scripts/build-web.ts',
+    ...globSync(`src/web/{shared,${name}}/**/*.*`, { cwd: root }),
+  ];
   for (const file of files.toSorted()) {
     hash
       .update(`${file}\0`)
@@ -95,8 +116,11 @@ function withoutFonts(): Plugin {
 
 type Output = readonly (Rolldown.OutputAsset | Rolldown.OutputChunk)[];
 
-/** The bytes of gzip that a browser loads for the dashboard. */
-function firstViewSize(output: Output, page: Buffer): number {
+/** The bytes of gzip that a browser loads for the first page. */
+function firstViewSize(
+  output: Output,
+  { page, firstPage }: { readonly page: Buffer; readonly firstPage: string },
+): number {
   const files = new Map(output.map((file) => [file.fileName, file]));
   const needed = new Set<string>();
   const add = (name: string) => {
@@ -109,7 +133,7 @@ function firstViewSize(output: Output, page: Buffer): number {
   };
   for (const file of output) {
     if (file.type !== 'chunk') continue;
-    if (file.isEntry || file.facadeModuleId?.endsWith(FIRST_PAGE)) add(file.fileName);
+    if (file.isEntry || file.facadeModuleId?.endsWith(firstPage)) add(file.fileName);
   }
   const contents = [...needed].map((name) => {
     const file = files.get(name);

@@ -108,7 +108,7 @@ function licensesOf(modules: readonly string[]): string {
 
 /** Removes outputs whose source was deleted. */
 function removeAllBut(written: ReadonlySet<string>): void {
-  for (const file of globSync('**/*.{js,map}', { cwd: dist, exclude: ['web/**'] })) {
+  for (const file of globSync('**/*.{js,map}', { cwd: dist, exclude: ['web/**', 'web-console/**'] })) {
     if (!written.has(file)) rmSync(join(dist, file));
   }
 }

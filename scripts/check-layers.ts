@@ -33,8 +33,11 @@ const ADAPTER: Layer = { uses: ['src/operations', 'src/domain', 'src/db'] };
 /** From the top down, as in CONTRIBUTING.md. */
 const LAYERS: Readonly<Record<string, Layer>> = {
   commands: {
-    uses: ['src/cli', 'src/app', 'src/reports', 'src/operations', 'src/config', 'src/domain'],
+    uses: ['src/console', 'src/cli', 'src/app', 'src/reports', 'src/operations', 'src/config', 'src/domain'],
     without: ['undici', 'pg', 'node:fs', 'node:http'],
+  },
+  'src/console': {
+    uses: ['src/cli', 'src/app', 'src/reports', 'src/operations', 'src/config', 'src/domain'],
   },
   'src/cli': { uses: ['src/app', 'src/reports', 'src/operations', 'src/config', 'src/domain'] },
   'src/app': {
@@ -50,6 +53,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/service': { uses: ['src/db', 'src/domain'] },
   // Browser code talks HTTP only.
   'src/web/service': { uses: ['src/web/shared'], without: INPUT_AND_OUTPUT },
+  'src/web/console': { uses: ['src/web/shared'], without: INPUT_AND_OUTPUT },
   'src/web/shared': { uses: [], without: INPUT_AND_OUTPUT },
   'src/db': { uses: ['src/domain'] },
   'src/config': { uses: ['src/domain'] },

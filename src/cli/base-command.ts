@@ -179,7 +179,7 @@ export abstract class TokenctlCommand extends Command {
  *
  * @throws TokenctlError `usage`
  */
-function requireAccount(
+export function requireAccount(
   required: {
     readonly requireReason?: boolean | undefined;
     readonly requireTicket?: boolean | undefined;

@@ -9,6 +9,8 @@ import { screenOf, writeTo } from './output/streams.ts';
 export interface Question {
   /** The plan, as finished lines above the question. */
   readonly plan: string;
+  /** The plan as --json prints it; only the console shows it. */
+  readonly json?: unknown;
   /** The action as a phrase: `revoke 12 tokens`. */
   readonly act: string;
   /** The answer to type, which requires reading the plan. */

@@ -84,7 +84,12 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
   }
   requireMayRevoke(plan, description);
   const approval = await approve();
-  await request.confirmation.confirm({ plan: planText(plan, description, true), ...questionFor(amounts) });
+  const json = revocationToJson({ dryRun: true, plan });
+  await request.confirmation.confirm({
+    plan: planText(plan, description, true),
+    json,
+    ...questionFor(amounts),
+  });
   const change = await runtime.change({ ...flags, approval });
   const progress = runtime.progress('Revoking');
   // Findings cannot be read again as a selector, so tokens created since the plan are not counted.

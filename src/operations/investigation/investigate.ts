@@ -20,7 +20,7 @@ import { type FollowedChain, followChain } from './follow-chain.ts';
 import { readCircumstances } from './read-circumstances.ts';
 import { jobItems } from './read-jobs.ts';
 import { remainingAccess } from './remaining-access.ts';
-import { resolvedBefore, resolveSubject, type SubjectRequest } from './resolve-subject.ts';
+import { resolveSubject, type SubjectRequest } from './resolve-subject.ts';
 
 /** What to investigate, and where. */
 export interface InvestigationOptions extends SubjectRequest {
@@ -34,8 +34,6 @@ export interface InvestigationOptions extends SubjectRequest {
   readonly until?: Date | undefined;
   /** The incident that it belongs to. */
   readonly incident?: string | null;
-  /** An investigation to repeat: whose deeds, and when, are taken from it. */
-  readonly repeats?: Investigation | undefined;
 }
 
 /** How far back a user is investigated by default, in milliseconds. */
@@ -56,13 +54,9 @@ const ACCESS_KINDS: ReadonlySet<string> = new Set([
 export async function investigate(options: InvestigationOptions): Promise<Investigation> {
   const { target, evidence, description, clock, incident = null } = options;
   const now = clock.now();
-  const { repeats } = options;
-  const until = repeats === undefined ? (options.until ?? now) : new Date(repeats.until);
+  const until = options.until ?? now;
   const searched = { since: options.since ?? new Date(until.getTime() - DEFAULT_PERIOD_MS), until };
-  const found =
-    repeats === undefined
-      ? await resolveSubject({ target, evidence, ...searched }, options)
-      : resolvedBefore(repeats);
+  const found = await resolveSubject({ target, evidence, ...searched }, options);
   const since = options.since ?? found.since ?? searched.since;
   const window = { since, until };
   const chain = await followChain(evidence, {

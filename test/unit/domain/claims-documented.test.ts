@@ -18,6 +18,7 @@ const NO_CLAIMS: readonly RegExp[] = [
   /certificate (?:is )?(?:not )?verified|^delete expired and revoked|but several are audited$|prints nothing/,
   /<!doctype html>|<h2>Findings|^Nothing was changed\. Repair|name any more: |Sessions are ended in the database only/,
   /^already exists|^Add it first|except those already notified/,
+  /^(?:default-src|base-uri|form-action|frame-ancestors) 'none'$|^<p>This address was used|^Ends after hours|Nothing is changed\.$/,
   /^Select tokens of|^deactivated users…$|stored credential|^The context was removed|^For a deleted token|Ctrl-C leaves it valid/,
 ];
 
@@ -36,12 +37,13 @@ const SKIPPED = new Set([
 
 /** The text of a string or template, `…` in place of each value; undefined for any other node. */
 function textOf({ type, value, quasis }: Node): string | undefined {
+  if (type === 'JSXText') return String(value);
   if (type === 'Literal') return typeof value === 'string' ? value : undefined;
   return type === 'TemplateLiteral' ? quasis?.map((each) => each.value.cooked).join('…') : undefined;
 }
 
 /** The texts in a source. */
-function textsIn(source: string): string[] {
+function textsIn(source: string, lang: 'ts' | 'tsx'): string[] {
   const texts: string[] = [];
   const visit = (node: Node): void => {
     if (SKIPPED.has(node.type ?? '')) return;
@@ -49,14 +51,17 @@ function textsIn(source: string): string[] {
     if (text !== undefined) texts.push(text);
     for (const each of Object.values(node)) if (typeof each === 'object' && each !== null) visit(each);
   };
-  visit(parseAst(source, { lang: 'ts' }) as Node);
+  visit(parseAst(source, { lang }) as Node);
   return texts;
 }
 
+const SOURCES = ['{src/cli,src/console,src/operations,src/reports,jobs}/**/*.ts', 'src/web/console/*.tsx'];
+
 function claimsInSources(): Map<string, string> {
   const claims = new Map<string, string>();
-  for (const file of globSync('{src/cli,src/operations,src/reports,jobs}/**/*.ts', { cwd: ROOT }).sort()) {
-    for (const text of textsIn(readFileSync(new URL(file, ROOT), 'utf8'))) {
+  for (const file of globSync(SOURCES, { cwd: ROOT }).sort()) {
+    const lang = file.endsWith('x') ? 'tsx' : 'ts';
+    for (const text of textsIn(readFileSync(new URL(file, ROOT), 'utf8'), lang)) {
       const sentence = text.trim();
       if (!CLAIM.test(sentence) || !sentence.includes(' ')) continue;
       if (isOnPage(sentence) || !NO_CLAIMS.some((each) => each.test(sentence))) claims.set(sentence, file);

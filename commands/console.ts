@@ -1,0 +1,52 @@
+import { boolean } from '@oclif/core/flags';
+import { TokenctlCommand } from '../src/cli/base-command.ts';
+import { allContextsFlag, port } from '../src/cli/flags.ts';
+
+/** Opens the toolkit in a browser. */
+export default class Console extends TokenctlCommand {
+  static override summary = 'Open the toolkit in a browser';
+
+  static override description =
+    `Serves a page on 127.0.0.1 that shows the contexts with their tokens, findings, incidents and the audit log, and \
+that plans, confirms and carries out revocations and lockdowns as the commands do: with the same plans, the same \
+audit log and the same confirmation by typing. The address that is printed works once, within five minutes. \
+Credentials stay in this process.
+
+Ends with Ctrl-C, or after 30 minutes without use; a change under way is finished and recorded first. Prints \
+nothing with --json.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %>',
+    '<%= config.bin %> <%= command.id %> --all-contexts --read-only',
+    '<%= config.bin %> <%= command.id %> --context east,west --port 8099 --no-open',
+  ];
+
+  static override flags = {
+    port: port({ summary: 'The port to listen on. Default: any free port.', helpValue: 'N' }),
+    open: boolean({ summary: 'Open the address in the browser. This is the default.', allowNo: true }),
+    'read-only': boolean({ summary: 'Refuse every change.' }),
+    ...allContextsFlag,
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.input(Console);
+    const { writeNotice: notify } = await import('../src/cli/output/streams.ts');
+    const { runConsole } = await import('../src/console/server.ts');
+    await runConsole({
+      flags: {
+        context: flags.context,
+        config: flags.config,
+        logFile: flags['log-file'],
+        databaseFile: flags['database-file'],
+      },
+      allContexts: flags['all-contexts'] === true,
+      port: flags.port ?? 0,
+      open: flags.open ?? true,
+      readOnly: flags['read-only'] === true,
+      environment: process.env,
+      version: this.config.version,
+      notify,
+      attended: process.stderr.isTTY === true,
+    });
+  }
+}

@@ -1,0 +1,316 @@
+import { z } from 'zod';
+import { extendFlow, liftFlow } from '../cli/incident/lift-flow.ts';
+import { lockdownFlow } from '../cli/incident/lockdown-flow.ts';
+import { type LockdownFlags, lockdownOrder } from '../cli/incident/lockdown-order.ts';
+import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import { providers } from '../domain/incident/incident.ts';
+import { shellWord } from '../domain/remedies.ts';
+import type { Selection } from '../domain/selector.ts';
+import type { Flow } from './operations.ts';
+import type { TokenFilter } from './token-table.ts';
+
+/** The most ids that a request names; more are selected by criteria. */
+const MAX_IDS = 5_000;
+/** The most ids in a command to copy. */
+const MAX_IDS_SHOWN = 100;
+const DAY = 86_400_000;
+
+const names = z.array(z.string().min(1).max(300)).max(200);
+const text = z.string().max(1000).optional();
+const days = z.coerce.number().positive().max(365_000).optional();
+const instant = z.coerce.date().optional();
+/** A list in a query: given once or several times. */
+const listed = z
+  .union([z.string().max(300), names])
+  .transform((value) => (typeof value === 'string' ? [value] : value))
+  .optional();
+
+/** A filter of the list of tokens, as a query has it. */
+export const filterSchema = z.object({
+  place: listed,
+  text: z.string().max(200).optional(),
+  user: listed,
+  application: listed,
+  personal: z.stringbool().optional(),
+  scope: z.enum(['read', 'write']).optional(),
+  expiry: z.enum(['expired', 'live', 'never']).optional(),
+  expiresWithin: days,
+  use: z.enum(['never', 'used']).optional(),
+  unusedFor: days,
+  createdSince: instant,
+  createdBefore: instant,
+  expiresSince: instant,
+  expiresBefore: instant,
+});
+
+/** The filter of a query. */
+export function filterOf(query: z.infer<typeof filterSchema>, places: readonly string[]): TokenFilter {
+  const { user, application, place: _place, ...rest } = query;
+  return { ...rest, places, users: user, applications: application };
+}
+
+const account = { reason: text, ticket: text };
+
+/** A change that the page asks for. Members have the names of the command's flags. */
+export const requestSchema = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('tokens revoke'),
+    place: z.string().max(300),
+    /** The tokens, or `filter` for all that match. */
+    ids: z.array(z.number().int().positive()).min(1).max(MAX_IDS).optional(),
+    filter: filterSchema.strict().optional(),
+    accessOnly: z.boolean().optional(),
+    withSessions: z.boolean().optional(),
+    includeOwn: z.boolean().optional(),
+    ...account,
+  }),
+  z.strictObject({
+    kind: z.literal('incident lockdown'),
+    place: z.string().max(300),
+    user: names.optional(),
+    application: names.optional(),
+    identityProvider: z.enum(providers).optional(),
+    all: z.boolean().optional(),
+    deactivate: z.boolean().optional(),
+    resetPassword: z.boolean().optional(),
+    stripRoles: z.boolean().optional(),
+    endApplications: z.boolean().optional(),
+    basicAuthOff: z.boolean().optional(),
+    externalTokensOff: z.boolean().optional(),
+    shortenLifetimes: z.boolean().optional(),
+    /** In hours. */
+    hours: z.number().positive().max(8_760).optional(),
+    ...account,
+  }),
+  z.strictObject({
+    kind: z.literal('incident lift'),
+    place: z.string().max(300),
+    incident: z.string().max(100),
+    ...account,
+  }),
+  z.strictObject({
+    kind: z.literal('incident extend'),
+    place: z.string().max(300),
+    incident: z.string().max(100),
+    /** In hours; null until it is lifted by hand. */
+    hours: z.number().positive().max(8_760).nullable(),
+    ...account,
+  }),
+]);
+
+/** A change that was asked for. */
+export type ChangeRequest = z.infer<typeof requestSchema>;
+
+/** A change as its command: the flow that it runs, and how it is written in a terminal. */
+export interface Prepared {
+  readonly command: string;
+  /** With `dryRun` it only plans. */
+  readonly flow: (dryRun: boolean) => Flow;
+}
+
+/** What finds the ids of tokens by a filter that has no flag. */
+export type FindIds = (filter: TokenFilter) => Promise<readonly number[]>;
+
+/**
+ * The flow of a command for a request.
+ *
+ * @throws TokenctlError `usage` as the command does for the same flags.
+ */
+export async function prepare(request: ChangeRequest, findIds: FindIds): Promise<Prepared> {
+  switch (request.kind) {
+    case 'tokens revoke':
+      return await prepareRevocation(request, findIds);
+    case 'incident lockdown':
+      return prepareLockdown(request);
+    case 'incident lift': {
+      const { incident, place, ...rest } = request;
+      return {
+        command: line(['incident lift', shellWord(incident)], request),
+        flow: (dryRun) => (run) =>
+          liftFlow({ ...run, incident, flags: { ...accountOf(rest), 'dry-run': dryRun } }),
+      };
+    }
+    case 'incident extend': {
+      const { incident, hours } = request;
+      const flags = {
+        ...accountOf(request),
+        ...(hours === null ? { unlimited: true } : { for: hours * 3_600_000 }),
+      };
+      const lasts = hours === null ? '--unlimited' : `--for ${ageText(hours)}`;
+      return {
+        command: line(['incident extend', shellWord(incident), lasts], request),
+        flow:
+          () =>
+          async ({ runtime, confirmation }) => {
+            await confirmation.confirm({
+              plan: `Would change when ${incident} ends: ${hours === null ? 'not by itself' : `${ageText(hours)} from now`}.\n`,
+              act: `change the end of ${incident}`,
+              type: incident,
+            });
+            return await extendFlow({ runtime, incident, flags });
+          },
+      };
+    }
+  }
+}
+
+type Revocation = Extract<ChangeRequest, { kind: 'tokens revoke' }>;
+
+async function prepareRevocation(request: Revocation, findIds: FindIds): Promise<Prepared> {
+  const { place, ids, filter, accessOnly, withSessions, includeOwn } = request;
+  if ((ids === undefined) === (filter === undefined)) {
+    throw new TokenctlError('usage', 'Select tokens by id, or by a filter');
+  }
+  const { selection, flags: selected } =
+    filter === undefined
+      ? byIds(ids ?? [])
+      : (byFlags(filterOf(filter, [place])) ?? byIds(await findIds(filterOf(filter, [place]))));
+  const flags = {
+    ...accountOf(request),
+    ...(accessOnly === true && { 'access-only': true }),
+    ...(withSessions === true && { 'with-sessions': true }),
+    ...(includeOwn === true && { 'include-own': true }),
+  };
+  const more = Object.keys(flags).flatMap((name) =>
+    name === 'reason' || name === 'ticket' ? [] : [`--${name}`],
+  );
+  return {
+    command: line(['tokens revoke', ...selected, ...more], request),
+    flow: (dryRun) => (run) => revocationFlow({ ...run, selection, flags: { ...flags, 'dry-run': dryRun } }),
+  };
+}
+
+interface Selected {
+  readonly selection: Selection;
+  /** The same as flags. */
+  readonly flags: readonly string[];
+}
+
+function byIds(ids: readonly number[]): Selected {
+  if (ids.length === 0) throw new TokenctlError('not_found', 'No token matches the filter');
+  const shown = ids.slice(0, MAX_IDS_SHOWN).map((id) => `--id ${id}`);
+  const more = ids.length - shown.length;
+  return { selection: { ids }, flags: more > 0 ? [...shown, `# and ${more} more ids`] : shown };
+}
+
+/** A filter as the flags that mean the same; null where it has a criterion without a flag. */
+function byFlags(filter: TokenFilter): Selected | null {
+  if (hasMoreThanFlags(filter)) return null;
+  const now = Date.now();
+  const inDays = (days: number) => new Date(now + days * DAY);
+  const { users, applications, scope, expiry, expiresWithin, use, unusedFor } = filter;
+  const { createdSince, createdBefore } = filter;
+  const patterns = (names: readonly string[]) => names.map((pattern) => ({ pattern }));
+  const criteria: readonly (Criterion | undefined)[] = [
+    users && [{ users: patterns(users) }, ...users.map((name) => option('--user', name))],
+    applications && [
+      { applications: patterns(applications) },
+      ...applications.map((name) => option('--application', name)),
+    ],
+    scope && [{ scope }, `--scope ${scope}`],
+    expiry === 'expired' ? [{ expiredAt: inDays(0) }, '--expired'] : undefined,
+    expiry === 'never' ? [{ expiresAfter: inDays(36_525) }, '--never-expires'] : undefined,
+    expiresWithin === undefined
+      ? undefined
+      : [{ expiresAfter: inDays(0), expiredAt: inDays(expiresWithin) }, `--expires-within ${expiresWithin}d`],
+    use && [{ neverUsed: true }, '--never-used'],
+    unusedFor === undefined ? undefined : [{ unusedSince: inDays(-unusedFor) }, `--unused-for ${unusedFor}d`],
+    createdSince && [{ createdSince }, `--created-after ${createdSince.toISOString()}`],
+    createdBefore && [{ createdBefore }, `--created-before ${createdBefore.toISOString()}`],
+  ];
+  const given = criteria.filter((each) => each !== undefined);
+  if (given.length === 0) return { selection: { all: true }, flags: ['--all'] };
+  return {
+    selection: Object.assign({}, ...given.map(([selection]) => selection)) as Selection,
+    flags: given.flatMap(([, ...flags]) => flags),
+  };
+}
+
+/** A part of a selection, and its flags. */
+type Criterion = readonly [Selection, ...string[]];
+
+/** Criteria of the list that the command has no flag for. */
+function hasMoreThanFlags({
+  text,
+  personal,
+  use,
+  expiry,
+  expiresSince,
+  expiresBefore,
+}: TokenFilter): boolean {
+  const isTime = expiresSince !== undefined || expiresBefore !== undefined;
+  return Boolean(text) || personal === true || use === 'used' || expiry === 'live' || isTime;
+}
+
+type Lockdown = Extract<ChangeRequest, { kind: 'incident lockdown' }>;
+
+function prepareLockdown(request: Lockdown): Prepared {
+  const { user, application, identityProvider, all, deactivate, hours } = request;
+  const flags: LockdownFlags = {
+    ...accountOf(request),
+    ...(user !== undefined && user.length > 0 && { user }),
+    ...(application !== undefined && application.length > 0 && { application }),
+    ...(identityProvider !== undefined && { 'identity-provider': identityProvider }),
+    ...(all === true && { all }),
+    ...(deactivate === true && { deactivate }),
+    ...switchFlag('reset-password', request.resetPassword || undefined),
+    ...switchFlag('strip-roles', request.stripRoles || undefined),
+    ...switchFlag('end-applications', request.endApplications || undefined),
+    ...switchFlag('basic-auth-off', request.basicAuthOff),
+    ...switchFlag('external-tokens-off', request.externalTokensOff),
+    ...switchFlag('shorten-lifetimes', request.shortenLifetimes),
+    ...(hours !== undefined && { for: hours * 3_600_000 }),
+  };
+  const switches = ['basic-auth-off', 'external-tokens-off', 'shorten-lifetimes'] as const;
+  const words = [
+    ...(user ?? []).map((name) => option('--user', name)),
+    ...(application ?? []).map((name) => option('--application', name)),
+    ...(identityProvider === undefined ? [] : [`--identity-provider ${identityProvider}`]),
+    ...(all === true ? ['--all'] : []),
+    ...(['deactivate', 'reset-password', 'strip-roles', 'end-applications'] as const).flatMap((name) =>
+      flags[name] === true ? [`--${name}`] : [],
+    ),
+    ...switches.flatMap((name) =>
+      flags[name] === undefined ? [] : [`--${flags[name] ? '' : 'no-'}${name}`],
+    ),
+    ...(hours === undefined ? [] : [`--for ${ageText(hours)}`]),
+  ];
+  const order = lockdownOrder(flags);
+  return {
+    command: line(['incident lockdown', ...words], request),
+    flow: (dryRun) => (run) =>
+      lockdownFlow({ ...run, order, several: false, flags: { ...flags, 'dry-run': dryRun } }),
+  };
+}
+
+function switchFlag(name: string, value: boolean | undefined): object {
+  return value === undefined ? {} : { [name]: value };
+}
+
+/** Hours as an age of the command line. */
+function ageText(hours: number): string {
+  return Number.isInteger(hours) ? `${hours}h` : `${Math.max(1, Math.round(hours * 60))}m`;
+}
+
+function accountOf({ reason, ticket }: { reason?: string | undefined; ticket?: string | undefined }) {
+  return {
+    ...(reason !== undefined && reason.trim() !== '' && { reason }),
+    ...(ticket !== undefined && ticket.trim() !== '' && { ticket }),
+  };
+}
+
+/** A flag with its value; one that begins with a dash would be taken for a flag. */
+function option(flag: string, value: string): string {
+  return value.startsWith('-') ? `${flag}=${shellWord(value)}` : `${flag} ${shellWord(value)}`;
+}
+
+function line(words: readonly string[], { place, reason, ticket }: ChangeRequest): string {
+  return [
+    'tokenctl',
+    ...words,
+    `--context ${shellWord(place)}`,
+    ...(reason ? [option('--reason', reason)] : []),
+    ...(ticket ? [option('--ticket', ticket)] : []),
+  ].join(' ');
+}

@@ -1,0 +1,287 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { Progress, Runtime } from '../app/runtime.ts';
+import type { Confirmation, Question } from '../cli/confirmation.ts';
+import { failureOf } from '../cli/errors/failure.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import { noScreen, type Report } from '../reports/tables/result.ts';
+import type { Places } from './places.ts';
+
+/** What is planned, and what to type. */
+interface Asked {
+  /** The plan as the command prints it. */
+  readonly plan: string;
+  /** The plan as the command prints it with --json; null where it has no such form. */
+  readonly json: unknown;
+  readonly act: string;
+  readonly type: string;
+  /** Names the plan: the answer has to come with it. SHA-256, hex. */
+  readonly digest: string;
+}
+
+/** How an operation ended, or a plan that was only looked at. */
+export interface Ended {
+  /** As the command prints it with --json. */
+  readonly json: unknown;
+  /** As the command prints it. */
+  readonly text: string;
+  readonly failure: Problem | null;
+}
+
+/** A failure as the page shows it. */
+export interface Problem {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+}
+
+/** One change from its plan to its report. */
+export interface OperationState {
+  readonly id: string;
+  /** The name of the command: `tokens revoke`. */
+  readonly kind: string;
+  readonly place: string;
+  /** The command that does the same. */
+  readonly command: string;
+  readonly state: 'planning' | 'asking' | 'working' | 'done' | 'failed' | 'cancelled';
+  readonly began: string;
+  readonly ended: string | null;
+  readonly asked: Asked | null;
+  readonly progress: (Progress & { readonly verb: string }) | null;
+  readonly result: Ended | null;
+  /** Why it did not begin. */
+  readonly failure: Problem | null;
+  readonly notices: readonly string[];
+}
+
+/** What an operation does: one of the flows of the commands. */
+export type Flow = (run: {
+  readonly runtime: Runtime;
+  readonly confirmation: Confirmation;
+}) => Promise<Report>;
+
+/** How long a plan can be confirmed. */
+const ANSWER_WITHIN_MS = 10 * 60_000;
+/** The operations that are kept; the oldest that ended is dropped. */
+const MAX_KEPT = 50;
+/** The operations that have not ended. */
+const MAX_OPEN = 8;
+const MAX_NOTICES = 20;
+
+interface Kept {
+  state: OperationState;
+  answer: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null;
+  readonly watchers: Set<() => void>;
+  readonly settled: Promise<void>;
+}
+
+/**
+ * The changes of a console. Each is the flow of its command, with the browser in place of the terminal: it stops where the
+ * command would ask, and goes on with the same plan once that is confirmed. It does not depend on the connection.
+ */
+export class Operations {
+  readonly #places: Places;
+  readonly #kept = new Map<string, Kept>();
+  #isClosed = false;
+
+  constructor(places: Places) {
+    this.#places = places;
+  }
+
+  /**
+   * Begins an operation; its plan comes with a later state.
+   *
+   * @throws TokenctlError `busy` with too many of them, or at the end of the console.
+   */
+  begin(options: { kind: string; place: string; command: string; flow: Flow }): OperationState {
+    const { flow, ...facts } = options;
+    this.#makeRoom();
+    const id = randomUUID();
+    const kept: Kept = {
+      state: {
+        ...{ id, ...facts, state: 'planning', began: new Date().toISOString(), ended: null },
+        ...{ asked: null, progress: null, result: null, failure: null, notices: [] },
+      },
+      answer: null,
+      watchers: new Set(),
+      settled: Promise.resolve().then(() => this.#run(kept, flow)),
+    };
+    this.#kept.set(id, kept);
+    return kept.state;
+  }
+
+  /** All that are kept, the newest first. */
+  all(): readonly OperationState[] {
+    return [...this.#kept.values()].map(({ state }) => state).reverse();
+  }
+
+  /** @throws TokenctlError `not_found` */
+  get(id: string): OperationState {
+    return this.#find(id).state;
+  }
+
+  /** Whether a change is under way, so that the console must not end. */
+  get isWorking(): boolean {
+    return this.all().some(({ state }) => state === 'working');
+  }
+
+  /**
+   * Confirms the plan of an operation.
+   *
+   * @throws TokenctlError `not_found`; `not_confirmed` if the answer is not the one asked for, or of another plan: it can
+   * be given again.
+   */
+  confirm(id: string, given: { readonly digest: string; readonly answer: string }): OperationState {
+    const kept = this.#find(id);
+    const { asked } = kept.state;
+    if (kept.answer === null || asked === null) {
+      throw new TokenctlError('not_confirmed', 'The operation does not wait for a confirmation');
+    }
+    if (given.digest !== asked.digest) {
+      throw new TokenctlError('not_confirmed', 'The confirmation is of another plan. Nothing was changed');
+    }
+    if (given.answer.trim() !== asked.type) {
+      throw new TokenctlError('not_confirmed', 'Not confirmed. Nothing was changed', {
+        hint: `Type ${asked.type} to ${asked.act}.`,
+      });
+    }
+    const { resolve } = kept.answer;
+    kept.answer = null;
+    this.#change(kept, { state: 'working' });
+    resolve();
+    return kept.state;
+  }
+
+  /** Drops a plan that was not confirmed. @throws TokenctlError `not_found` */
+  cancel(id: string): OperationState {
+    const kept = this.#find(id);
+    kept.answer?.reject(notConfirmed('Cancelled. Nothing was changed'));
+    return kept.state;
+  }
+
+  /** Calls back after each change of a state; returns what ends that. @throws TokenctlError `not_found` */
+  watch(id: string, onChange: () => void): () => void {
+    const { watchers } = this.#find(id);
+    watchers.add(onChange);
+    return () => watchers.delete(onChange);
+  }
+
+  /** Drops all plans that were not confirmed, and waits for what is under way. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const { answer } of this.#kept.values()) {
+      answer?.reject(notConfirmed('The console ended. Nothing was changed'));
+    }
+    await Promise.all([...this.#kept.values()].map(({ settled }) => settled));
+  }
+
+  #find(id: string): Kept {
+    const kept = this.#kept.get(id);
+    if (kept !== undefined) return kept;
+    throw new TokenctlError('not_found', 'This console has no such operation', {
+      hint: 'The audit log has what was done.',
+    });
+  }
+
+  #makeRoom(): void {
+    if (this.#isClosed) throw new TokenctlError('busy', 'The console is ending');
+    const all = [...this.#kept.entries()];
+    if (all.filter(([, { state }]) => state.ended === null).length >= MAX_OPEN) {
+      throw new TokenctlError('busy', `${MAX_OPEN} operations are open`, {
+        hint: 'Confirm or cancel one of them.',
+      });
+    }
+    const [oldest] = all.find(([, { state }]) => state.ended !== null) ?? [];
+    if (all.length >= MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+  }
+
+  #change(kept: Kept, change: Partial<OperationState>): void {
+    kept.state = { ...kept.state, ...change };
+    for (const onChange of kept.watchers) onChange();
+  }
+
+  async #run(kept: Kept, flow: Flow): Promise<void> {
+    const ended = () => ({ ended: new Date().toISOString(), progress: null });
+    try {
+      const report = await this.#places.work(
+        kept.state.place,
+        (runtime) => flow({ runtime, confirmation: this.#confirmation(kept) }),
+        {
+          changes: true,
+          notify: (line) =>
+            this.#change(kept, { notices: [...kept.state.notices, line].slice(-MAX_NOTICES) }),
+          progress: (verb) => ({
+            step: (progress) => this.#change(kept, { progress: { ...progress, verb } }),
+            end: () => undefined,
+          }),
+        },
+      );
+      this.#change(kept, { ...ended(), state: 'done', result: await endedOf(report) });
+    } catch (error) {
+      const isDropped = error instanceof NotConfirmed;
+      this.#change(kept, {
+        ...ended(),
+        state: isDropped ? 'cancelled' : 'failed',
+        failure: problemOf(error),
+      });
+    }
+  }
+
+  /** Asks the browser, and waits. */
+  #confirmation(kept: Kept): Confirmation {
+    return {
+      asks: true,
+      confirm: (question) => {
+        if (this.#isClosed) throw notConfirmed('The console ended. Nothing was changed');
+        return new Promise<void>((resolve, reject) => {
+          const late = setTimeout(
+            () => kept.answer?.reject(notConfirmed('Not confirmed in time')),
+            ANSWER_WITHIN_MS,
+          );
+          const over = () => {
+            clearTimeout(late);
+            kept.answer = null;
+          };
+          kept.answer = {
+            resolve: () => {
+              over();
+              resolve();
+            },
+            reject: (error) => {
+              over();
+              reject(error);
+            },
+          };
+          this.#change(kept, { state: 'asking', asked: askedOf(question) });
+        });
+      },
+    };
+  }
+}
+
+/** The plan was dropped: no failure of the operation. */
+class NotConfirmed extends TokenctlError {}
+
+function notConfirmed(message: string): NotConfirmed {
+  return new NotConfirmed('not_confirmed', message);
+}
+
+function askedOf({ plan, act, type, json = null }: Question): Asked {
+  const digest = createHash('sha256').update(JSON.stringify({ plan, act, type, json })).digest('hex');
+  return { plan, json, act, type, digest };
+}
+
+/** A report of a command as the page shows it. */
+export async function endedOf(report: Report): Promise<Ended> {
+  const { json, failure } = report;
+  return {
+    json,
+    text: await report.text(noScreen),
+    failure: failure === undefined ? null : problemOf(failure),
+  };
+}
+
+/** Any error as the page shows it: what the command would print. */
+export function problemOf(error: unknown): Problem {
+  const { code, message, hint = null } = failureOf(error);
+  return { code, message, hint };
+}

@@ -1,0 +1,58 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { extname } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { TokenctlError } from '../domain/errors.ts';
+
+/** The built page: seen from this file, which is bundled into a folder of `dist`, or is in `src/console`. */
+const FOLDERS = ['../web-console/', '../../dist/web-console/'].map((path) => new URL(path, import.meta.url));
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+};
+
+/** The addresses of the page's own views: each is the same document. */
+const VIEWS = ['/', '/tokens', '/incidents', '/audit', '/log', '/jobs', '/operations'];
+
+/**
+ * Serves the page. Its files hold nothing of a target: only the requests of the page are checked for the cookie and the key.
+ */
+export function servePage(app: FastifyInstance): void {
+  for (const url of VIEWS) {
+    app.get(url, { config: { open: 'page' } }, (_request, reply) =>
+      reply.type(TYPES['.html'] ?? '').send(read('index.html')),
+    );
+  }
+  app.get<{ Params: { file: string } }>(
+    '/assets/:file',
+    { config: { open: 'page' } },
+    ({ params }, reply) => {
+      const { file } = params;
+      const type = TYPES[extname(file)];
+      if (type === undefined || !/^[\w.-]+$/.test(file)) throw notFound();
+      // The name of a file holds the hash of its content.
+      return reply
+        .type(type)
+        .header('Cache-Control', 'private, max-age=31536000, immutable')
+        .send(read(`assets/${file}`));
+    },
+  );
+  app.setNotFoundHandler(() => {
+    throw notFound();
+  });
+}
+
+function read(file: string): Buffer {
+  for (const folder of FOLDERS) {
+    const path = new URL(file, folder);
+    if (existsSync(path)) return readFileSync(path);
+  }
+  throw notFound();
+}
+
+function notFound(): TokenctlError {
+  return new TokenctlError('not_found', 'No such page');
+}

@@ -1,0 +1,107 @@
+import type { Component } from '../app/open-target.ts';
+import { createRuntime, type Runtime, type RuntimeOptions, type ShowProgress } from '../app/runtime.ts';
+import type { SettingFlags } from '../config/configuration.ts';
+import { contextOf, resolveContexts } from '../config/contexts.ts';
+import { TokenctlError } from '../domain/errors.ts';
+
+/** How a piece of work is opened. */
+interface OpenOptions {
+  readonly progress?: ShowProgress;
+  /** Whether it changes anything. */
+  readonly changes?: boolean;
+  readonly notify?: (line: string) => void;
+}
+
+/** The contexts of a console, and the work in them. Each piece of work has a runtime of its own, as a command has. */
+export interface Places {
+  /** The names of the contexts; for a platform, of its components (`NAME/gateway`, `NAME/controller`). */
+  names(): Promise<readonly string[]>;
+  /**
+   * Works in one of them.
+   *
+   * @throws TokenctlError `not_found` for a name that is not one of `names`, and whatever the work throws.
+   */
+  work<T>(place: string, work: (runtime: Runtime) => Promise<T>, options?: OpenOptions): Promise<T>;
+  /** Works with the configuration and the audit log, in no place. */
+  anywhere<T>(work: (runtime: Runtime) => Promise<T>): Promise<T>;
+}
+
+/** When a context that did not answer is asked again. */
+const ASK_AGAIN_MS = 15_000;
+
+/** What the places are opened with. */
+interface PlacesOptions {
+  readonly flags: SettingFlags;
+  readonly allContexts: boolean;
+  readonly environment: RuntimeOptions['environment'];
+  readonly version: string;
+}
+
+/**
+ * The contexts that the flags select.
+ *
+ * @throws TokenctlError `configuration`, `not_found`
+ */
+export async function openPlaces(options: PlacesOptions): Promise<Places> {
+  const { flags, environment, version } = options;
+  const open = ({ changes = false, notify = () => undefined }: OpenOptions = {}) =>
+    createRuntime({ flags, environment, version, changes, notify });
+
+  async function anywhere<T>(work: (runtime: Runtime) => Promise<T>): Promise<T> {
+    const runtime = open();
+    try {
+      return await work(runtime);
+    } finally {
+      await runtime.close();
+    }
+  }
+
+  async function workIn<T>(place: string, work: (runtime: Runtime) => Promise<T>, more: OpenOptions = {}) {
+    const runtime = open(more);
+    const { progress = runtime.progress } = more;
+    try {
+      return await work(runtime.in({ context: place, progress }));
+    } finally {
+      await runtime.close();
+    }
+  }
+
+  const contexts = await anywhere(async ({ configuration }) => {
+    const several = resolveContexts(configuration, options.allContexts);
+    return several ?? [contextOf(configuration).name];
+  });
+  /** The components of each platform; asked again if it did not answer. */
+  const components = new Map<string, Promise<readonly Component[]>>();
+
+  function componentsOf(context: string): Promise<readonly Component[]> {
+    const known = components.get(context);
+    if (known !== undefined) return known;
+    const asked = workIn(context, (runtime) => runtime.components());
+    components.set(context, asked);
+    asked.catch(() => setTimeout(() => components.delete(context), ASK_AGAIN_MS).unref());
+    return asked;
+  }
+
+  async function names(): Promise<readonly string[]> {
+    const each = contexts.map(async (context) => {
+      // What keeps a context from answering is told where it is shown.
+      const found = await componentsOf(context).catch(() => []);
+      return found.length < 2 ? [context] : found.map((component) => `${context}/${component}`);
+    });
+    return (await Promise.all(each)).flat();
+  }
+
+  return {
+    names,
+    anywhere,
+    async work(place, work, more) {
+      const [, context = '', component] = /^([^/]*)(?:\/(gateway|controller))?$/.exec(place) ?? [];
+      if (!contexts.includes(component === undefined ? place : context)) {
+        throw new TokenctlError('not_found', `This console has no context "${place}"`, {
+          hint: `Its contexts: ${contexts.join(', ')}.`,
+        });
+      }
+      return await workIn(place, work, more);
+    },
+  };
+}

@@ -1,0 +1,322 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { jobHistory, jobStates } from '../app/jobs/inspect.ts';
+import type { Runtime } from '../app/runtime.ts';
+import { requireAccount } from '../cli/base-command.ts';
+import type { Confirmation } from '../cli/confirmation.ts';
+import { auditFlow } from '../cli/token-audit/audit-flow.ts';
+import { policyOf } from '../cli/token-audit/policy-flags.ts';
+
+import { incompleteText } from '../domain/claims.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import { rules } from '../domain/policy/policy.ts';
+import { ownerOf, subjectKey } from '../domain/policy/subject.ts';
+import { listLog, listRuns } from '../operations/audit-log/list-log.ts';
+import { verifyLog } from '../operations/audit-log/verify-log.ts';
+import { checkTarget } from '../operations/contexts/check-target.ts';
+import { incidentStatus } from '../operations/incident/incident-status.ts';
+import { auditTokens } from '../operations/token-audit/audit-tokens.ts';
+import { Worst } from '../reports/audit/audit-result.ts';
+import { runFacts, runSentence } from '../reports/log-report.ts';
+import { noScreen } from '../reports/tables/result.ts';
+import { filterOf, filterSchema, prepare, requestSchema } from './commands.ts';
+import { endedOf, type Operations } from './operations.ts';
+import type { Places } from './places.ts';
+import { sortNames, type TokenTable } from './token-table.ts';
+
+/** What the routes work with. */
+export interface ConsoleParts {
+  readonly places: Places;
+  readonly tokens: TokenTable;
+  readonly operations: Operations;
+  readonly readOnly: boolean;
+  readonly version: string;
+}
+
+const placeQuery = z.object({ place: z.string().max(300) });
+const MAX_RUNS = 500;
+/** The findings of an audit that the page lists; the exports have all. */
+const MAX_FINDINGS = 1_000;
+
+/** The HTTP interface of the page. Every route reads, or begins an operation of `operations`. */
+export function serveConsole(app: FastifyInstance, parts: ConsoleParts): void {
+  serveOverview(app, parts);
+  serveTokens(app, parts);
+  serveChanges(app, parts);
+  serveIncidents(app, parts);
+  serveAudits(app, parts);
+  serveLog(app, parts);
+}
+
+function serveOverview(app: FastifyInstance, { places, readOnly, version }: ConsoleParts): void {
+  app.get('/api/console', async () =>
+    places.anywhere(async (runtime) => {
+      const { auditLog } = runtime.configuration;
+      return {
+        version,
+        readOnly,
+        operator: runtime.operator,
+        places: await places.names(),
+        requireReason: auditLog.requireReason === true,
+        requireTicket: auditLog.requireTicket === true,
+      };
+    }),
+  );
+  app.get('/api/overview', async ({ query }) => {
+    const { place } = placeQuery.parse(query);
+    return await places.work(place, async (runtime) => {
+      const target = await runtime.target();
+      const found = await checkTarget({ target, clock: runtime.clock });
+      const {
+        address,
+        dialect,
+        version: product,
+        identity,
+        credential,
+        transport,
+        ownToken,
+        warnings,
+      } = found;
+      return {
+        ...{ place, address, dialect, product, identity, credential, transport, ownToken, warnings },
+        visibility: found.visibility.kind,
+        incomplete: incompleteText(found),
+        databaseContext: found.databaseContext ?? null,
+        capabilities: found.capabilities,
+        settings: await settingsOf(runtime),
+      };
+    });
+  });
+}
+
+/** The settings; null where they may not be read. */
+async function settingsOf(runtime: Runtime) {
+  try {
+    return await (await runtime.target()).settings.read();
+  } catch (error) {
+    if (error instanceof TokenctlError) return null;
+    throw error;
+  }
+}
+
+const pageSchema = z.object({
+  sort: z.enum(sortNames).default('id'),
+  descending: z.stringbool().default(false),
+  offset: z.coerce.number().int().min(0).max(10_000_000).default(0),
+  limit: z.coerce.number().int().min(0).max(500).default(100),
+});
+
+function serveTokens(app: FastifyInstance, { places, tokens }: ConsoleParts): void {
+  app.get('/api/tokens', async ({ query }) => {
+    const filter = filterSchema.parse(query);
+    const known = await places.names();
+    const wanted = filter.place ?? known;
+    const unknown = wanted.find((place) => !known.includes(place));
+    if (unknown !== undefined)
+      throw new TokenctlError('not_found', `This console has no context "${unknown}"`);
+    return await tokens.page(filterOf(filter, wanted), pageSchema.parse(query));
+  });
+  app.post('/api/tokens/read-again', { config: { readsOnly: true } }, async ({ body }) => {
+    const { place } = z.strictObject({ place: z.string().max(300).optional() }).parse(body);
+    tokens.forget(place);
+    return {};
+  });
+}
+
+/** The least time between two events of an operation. */
+const TELL_EVERY_MS = 250;
+/** A comment keeps the connection from being taken for a dead one. */
+const HEARTBEAT_MS = 15_000;
+
+function serveChanges(app: FastifyInstance, { places, tokens, operations }: ConsoleParts): void {
+  const findIds = (filter: Parameters<TokenTable['ids']>[0]) => tokens.ids(filter);
+  app.post('/api/plans', { config: { readsOnly: true } }, async ({ body }) => {
+    const request = requestSchema.parse(body);
+    const { command, flow } = await prepare(request, findIds);
+    const report = await places.work(request.place, (runtime) =>
+      flow(true)({ runtime, confirmation: neverConfirmed }),
+    );
+    return { command, ...(await endedOf(report)) };
+  });
+  app.post('/api/operations', async ({ body }, reply) => {
+    const request = requestSchema.parse(body);
+    const { place, kind } = request;
+    await places.anywhere(async ({ configuration }) => requireAccount(configuration.auditLog, request));
+    const { command, flow } = await prepare(request, findIds);
+    const begun = operations.begin({ kind, place, command, flow: flow(false) });
+    const stop = operations.watch(begun.id, () => {
+      if (operations.get(begun.id).ended === null) return;
+      stop();
+      tokens.forget(place);
+    });
+    return reply.code(201).send(begun);
+  });
+  app.get('/api/operations', () => ({ operations: operations.all() }));
+  app.get<{ Params: { id: string } }>('/api/operations/:id', ({ params }) => operations.get(params.id));
+  app.post<{ Params: { id: string } }>('/api/operations/:id/confirm', ({ params, body }) =>
+    operations.confirm(
+      params.id,
+      z.strictObject({ digest: z.string().max(100), answer: z.string().max(400) }).parse(body),
+    ),
+  );
+  app.post<{ Params: { id: string } }>('/api/operations/:id/cancel', ({ params }) =>
+    operations.cancel(params.id),
+  );
+  app.get<{ Params: { id: string } }>('/api/operations/:id/events', ({ params, raw }, reply) => {
+    const { id } = params;
+    operations.get(id);
+    reply.hijack();
+    const { raw: response } = reply;
+    response.writeHead(200, { ...reply.getHeaders(), 'Content-Type': 'text/event-stream' } as Record<
+      string,
+      string
+    >);
+    let timer: NodeJS.Timeout | undefined;
+    const tell = () => {
+      timer = undefined;
+      const state = operations.get(id);
+      response.write(`data: ${JSON.stringify(state)}\n\n`);
+      if (state.ended !== null) end();
+    };
+    const stop = operations.watch(id, () => {
+      timer ??= setTimeout(tell, TELL_EVERY_MS);
+    });
+    const heartbeat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS);
+    const end = () => {
+      stop();
+      clearInterval(heartbeat);
+      clearTimeout(timer);
+      response.end();
+    };
+    raw.on('close', end);
+    tell();
+  });
+}
+
+/** A plan that is only looked at must not be carried out, whatever its flow asks. */
+const neverConfirmed: Confirmation = {
+  asks: true,
+  confirm: () => Promise.reject(new TokenctlError('not_confirmed', 'Only planned. Nothing was changed')),
+};
+
+function serveIncidents(app: FastifyInstance, { places }: ConsoleParts): void {
+  app.get('/api/incidents', async ({ query }) => {
+    const { place } = placeQuery.parse(query);
+    return await places.work(place, async (runtime) => {
+      const description = await runtime.description();
+      const { clock } = runtime;
+      const [target, log] = [await runtime.target(), await runtime.auditLog()];
+      const found = await incidentStatus({ target, description, log, clock, all: true });
+      return { ...found, at: clock.now(), address: description.address };
+    });
+  });
+}
+
+const formats = {
+  json: 'application/json',
+  csv: 'text/csv',
+  sarif: 'application/sarif+json',
+  html: 'text/html',
+};
+
+function serveAudits(app: FastifyInstance, { places, version }: ConsoleParts): void {
+  app.get('/api/audit', async ({ query }) => {
+    const { place } = placeQuery.parse(query);
+    return await places.work(place, async (runtime) => {
+      const { clock } = runtime;
+      const audit = await auditTokens({
+        ...{ target: await runtime.target(), clock, policy: policyOf(runtime, {}) },
+        selector: { all: true },
+      });
+      const owners = new Map<string, number>();
+      const worst = new Worst(MAX_FINDINGS);
+      for await (const finding of audit.findings) {
+        worst.add(finding);
+        const owner = ownerOf(finding.subject)?.username;
+        if (owner !== undefined) owners.set(owner, (owners.get(owner) ?? 0) + 1);
+      }
+      const { byRule, ...summary } = audit.summary();
+      return {
+        at: audit.now,
+        incomplete: incompleteText(await runtime.description()),
+        summary,
+        rules: Object.entries(byRule).map(([rule, count]) => {
+          const { finds, matters, remedy } = rules[rule as keyof typeof rules].help;
+          return {
+            rule,
+            count,
+            severity: audit.policy[rule as keyof typeof rules].severity,
+            finds,
+            matters,
+            remedy,
+          };
+        }),
+        owners: Array.from(owners, ([name, count]) => ({ name, count }))
+          .sort((one, other) => other.count - one.count)
+          .slice(0, 50),
+        findings: worst.all().map(({ rule, severity, subject, message }) => ({
+          ...{ rule, severity, message, subject: subjectKey(subject) },
+          owner: ownerOf(subject)?.username ?? null,
+          tokenId: subject.kind === 'token' ? subject.token.id : null,
+        })),
+      };
+    });
+  });
+  app.get('/api/audit/export', async ({ query }, reply) => {
+    const { place, format } = placeQuery
+      .extend({ format: z.enum(['json', 'csv', 'sarif', 'html']) })
+      .parse(query);
+    const text = await places.work(place, async (runtime) => {
+      const result = await auditFlow({ runtime, selector: { all: true }, flags: {}, format, version });
+      if (result.kind !== 'streamed') throw new Error('the audit is not a document');
+      const chunks: string[] = [];
+      for await (const chunk of result.chunks(noScreen)) chunks.push(chunk);
+      return chunks.join('');
+    });
+    return reply
+      .header('Content-Disposition', `attachment; filename="audit.${format}"`)
+      .type(formats[format])
+      .send(text);
+  });
+}
+
+function serveLog(app: FastifyInstance, { places }: ConsoleParts): void {
+  app.get('/api/log', async ({ query }) => {
+    const { limit, operation } = z
+      .object({
+        limit: z.coerce.number().int().min(1).max(MAX_RUNS).default(100),
+        operation: z.string().max(60).optional(),
+      })
+      .parse(query);
+    return await places.anywhere(async (runtime) => {
+      const log = await runtime.auditLog();
+      const found = listRuns({ log, last: limit, ...(operation !== undefined && { operation }) });
+      const runs = await Array.fromAsync(found, (account) => ({
+        ...account,
+        sentence: runSentence(account),
+      }));
+      return { head: await log.head(), runs: runs.reverse() };
+    });
+  });
+  app.get('/api/log/run', async ({ query }) => {
+    const { run } = z.object({ run: z.uuid() }).parse(query);
+    return await places.anywhere(async (runtime) => {
+      const log = await runtime.auditLog();
+      const [account] = await Array.fromAsync(listRuns({ log, run }));
+      if (account === undefined) throw new TokenctlError('not_found', 'The audit log has no such run');
+      const entries = await Array.fromAsync(listLog({ log, run, last: MAX_RUNS }));
+      return { account, sentence: runSentence(account), facts: runFacts(account), entries };
+    });
+  });
+  app.get('/api/log/verification', () =>
+    places.anywhere(async (runtime) => await verifyLog({ log: await runtime.auditLog() })),
+  );
+  app.get('/api/jobs', () =>
+    places.anywhere(async (runtime) => {
+      // Without jobs there may be no ledger, which reading would create.
+      if (Object.keys(runtime.configuration.jobs).length === 0) return { jobs: [], runs: [] };
+      const jobs = (await jobStates(runtime)).map(({ name, next, last }) => ({ name, next, last }));
+      return { jobs, runs: await jobHistory(runtime, { limit: 100 }) };
+    }),
+  );
+}

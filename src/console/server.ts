@@ -1,0 +1,250 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import cookie from '@fastify/cookie';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { ZodError } from 'zod';
+import type { RuntimeOptions } from '../app/runtime.ts';
+import { catchSignals } from '../app/signals.ts';
+import { failureOf, failureToJson } from '../cli/errors/failure.ts';
+import type { SettingFlags } from '../config/configuration.ts';
+import { stateFolder } from '../config/paths.ts';
+import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
+import { COOKIE, ConsoleAccess, checkRequests, RequestRefused } from './access.ts';
+import { Operations } from './operations.ts';
+import { servePage } from './page-files.ts';
+import { openPlaces, type Places } from './places.ts';
+import { serveConsole } from './routes.ts';
+import { TokenTable } from './token-table.ts';
+
+/** The largest body: a few thousand ids. */
+const BODY_LIMIT = 128 * 1024;
+/** Without a request for so long, the console ends. */
+const IDLE_MS = 30 * 60_000;
+const CHECK_IDLE_MS = 30_000;
+
+/** What a console is built from. */
+export interface ConsoleOptions {
+  readonly places: Places;
+  readonly readOnly: boolean;
+  readonly version: string;
+  /** The host and port that it answers to, once it listens. */
+  readonly host: () => string;
+  readonly access: ConsoleAccess;
+  readonly onActivity?: () => void;
+  /** Called for each route; for tests that try them all. */
+  readonly onRoute?: (route: { readonly method: string | string[]; readonly url: string }) => void;
+}
+
+/** A console that does not listen yet. */
+export interface BuiltConsole {
+  readonly app: FastifyInstance;
+  readonly operations: Operations;
+}
+
+/** Builds the console's server without listening. */
+export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsole> {
+  const { places, readOnly, version, host, access, onActivity = () => undefined, onRoute } = options;
+  const app = Fastify({
+    bodyLimit: BODY_LIMIT,
+    forceCloseConnections: true,
+    requestTimeout: 30_000,
+    routerOptions: { maxParamLength: 100 },
+  });
+  if (onRoute !== undefined) app.addHook('onRoute', onRoute);
+  await app.register(cookie);
+  checkRequests(app, { access, host, readOnly, onActivity });
+  app.setErrorHandler((error, _request, reply) => {
+    const { status, body } = refusalOf(error);
+    return reply.code(status).send(body);
+  });
+  serveCode(app, access);
+  servePage(app);
+  const operations = new Operations(places);
+  serveConsole(app, { places, operations, tokens: new TokenTable(places), readOnly, version });
+  return { app, operations };
+}
+
+/** Exchanges the code of the address for a cookie, and the key for the page, which only the fragment of its address has. */
+function serveCode(app: FastifyInstance, access: ConsoleAccess): void {
+  app.get('/open', { config: { open: 'code' } }, ({ query }, reply) => {
+    const code = (query as Readonly<Record<string, unknown>>)['code'];
+    const secrets = typeof code === 'string' ? access.redeem(code) : null;
+    reply.type('text/html; charset=utf-8');
+    if (secrets === null) {
+      return reply
+        .code(401)
+        .send(
+          document(
+            '<p>This address was used already, or it has expired.</p><p>Press Enter in the terminal of the console for a new one.</p>',
+          ),
+        );
+    }
+    reply.setCookie(COOKIE, secrets.cookie, { path: '/', httpOnly: true, sameSite: 'strict' });
+    // A page that goes on by itself: a redirect would still be part of a navigation from outside, without the cookie.
+    return reply.send(document('<p>Opening the console…</p>', `/#key=${secrets.key}`));
+  });
+}
+
+function document(main: string, next?: string): string {
+  const refresh = next === undefined ? '' : `<meta http-equiv="refresh" content="0;url=${next}">`;
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8">${refresh}<title>tokenctl console</title></head><body>${main}</body></html>\n`;
+}
+
+const STATUS: Readonly<Partial<Record<TokenctlErrorCode, number>>> = {
+  usage: 400,
+  configuration: 400,
+  plan_too_large: 400,
+  lockout_refused: 409,
+  plan_outdated: 409,
+  not_confirmed: 409,
+  not_found: 404,
+  permission_refused: 403,
+  credentials_refused: 403,
+  unsupported: 403,
+  busy: 409,
+  target_unreachable: 502,
+  target_misbehaved: 502,
+  database_unreachable: 502,
+};
+
+function refusalOf(error: unknown): { readonly status: number; readonly body: object } {
+  if (error instanceof ZodError) {
+    const [issue] = error.issues;
+    const where = issue === undefined ? '' : `${issue.path.join('.')}: ${issue.message}`;
+    return { status: 400, body: { error: { code: 'usage', message: `Invalid request: ${where}` } } };
+  }
+  if (error instanceof RequestRefused) return { status: error.status, body: failureToJson(failureOf(error)) };
+  if (error instanceof TokenctlError) {
+    return { status: STATUS[error.code] ?? 500, body: failureToJson(failureOf(error)) };
+  }
+  // What the framework refuses: a body that is too large or no JSON.
+  const status = (error as { readonly statusCode?: unknown } | null)?.statusCode;
+  if (typeof status === 'number' && status >= 400 && status < 500) {
+    return { status, body: { error: { code: 'usage', message: 'Invalid request' } } };
+  }
+  return { status: 500, body: failureToJson(failureOf(error)) };
+}
+
+/** What `tokenctl console` is started with. */
+export interface ConsoleRequest {
+  readonly flags: SettingFlags;
+  readonly allContexts: boolean;
+  /** 0 for any free port. */
+  readonly port: number;
+  readonly open: boolean;
+  readonly readOnly: boolean;
+  readonly environment: RuntimeOptions['environment'];
+  readonly version: string;
+  /** Prints a line to stderr. */
+  readonly notify: (line: string) => void;
+  /** Whether a person reads stderr. */
+  readonly attended: boolean;
+}
+
+/**
+ * Runs the console until a signal, or until nothing was asked of it for half an hour. A change under way is finished and
+ * recorded first.
+ *
+ * @throws TokenctlError `configuration`, `not_found`; `busy` if the port is taken.
+ */
+export async function runConsole(request: ConsoleRequest): Promise<void> {
+  const { flags, allContexts, environment, version, notify, readOnly } = request;
+  const places = await openPlaces({ flags, allContexts, environment, version });
+  const access = new ConsoleAccess(() => performance.now());
+  const { signal, release } = catchSignals(() =>
+    notify('Stopping: a change under way is finished and recorded first.'),
+  );
+  let host = '';
+  let active = performance.now();
+  const { app, operations } = await buildConsole({
+    ...{ places, readOnly, version, access, host: () => host },
+    onActivity: () => {
+      active = performance.now();
+    },
+  });
+  const opener = new AddressFile(environment);
+  try {
+    host = await listen(app, request.port);
+    const address = () => `http://${host}/open?code=${access.newCode()}`;
+    notify(`The console listens on http://${host} (this machine only). Ctrl-C ends it.`);
+    notify(`Open within five minutes: ${address()}`);
+    if (request.open && request.attended) opener.open(address());
+    const onEnter = () => notify(`Open within five minutes: ${address()}`);
+    if (request.attended && process.stdin.isTTY) {
+      notify('Press Enter for another address.');
+      process.stdin.on('data', onEnter);
+    }
+    await endOf(signal, () => performance.now() - active > IDLE_MS && !operations.isWorking);
+    process.stdin.off('data', onEnter).pause();
+    if (!signal.aborted) notify('The console was not used for 30 minutes, and ends.');
+    await operations.close();
+  } finally {
+    opener.remove();
+    await app.close();
+    release();
+  }
+}
+
+async function listen(app: FastifyInstance, port: number): Promise<string> {
+  try {
+    await app.listen({ host: '127.0.0.1', port });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new TokenctlError('busy', `Cannot listen on port ${port} of 127.0.0.1 (${code ?? 'unknown'})`, {
+      hint: 'Choose another port with --port.',
+      cause,
+    });
+  }
+  return `127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+}
+
+function endOf(signal: AbortSignal, isIdle: () => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setInterval(() => isIdle() && end(), CHECK_IDLE_MS);
+    const end = () => {
+      clearInterval(timer);
+      resolve();
+    };
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+  });
+}
+
+/**
+ * Opens an address in the browser by way of a file that only this user can read: every user of the machine can read the
+ * arguments of a process.
+ */
+class AddressFile {
+  readonly #path: string;
+  readonly #environment: RuntimeOptions['environment'];
+
+  constructor(environment: RuntimeOptions['environment']) {
+    this.#environment = environment;
+    this.#path = join(stateFolder(environment), `console-${process.pid}.html`);
+  }
+
+  open(address: string): void {
+    const program = opener(this.#environment);
+    if (program === null) return;
+    mkdirSync(stateFolder(this.#environment), { recursive: true, mode: 0o700 });
+    writeFileSync(this.#path, '', { mode: 0o600 });
+    chmodSync(this.#path, 0o600);
+    writeFileSync(this.#path, document('<p>Opening the console…</p>', address));
+    // Without a browser, the printed address is left.
+    spawn(program, [this.#path], { stdio: 'ignore', detached: true })
+      .on('error', () => undefined)
+      .unref();
+  }
+
+  remove(): void {
+    rmSync(this.#path, { force: true });
+  }
+}
+
+function opener(environment: RuntimeOptions['environment']): string | null {
+  if (process.platform === 'darwin') return 'open';
+  if (process.platform !== 'linux') return null;
+  return environment['DISPLAY'] || environment['WAYLAND_DISPLAY'] ? 'xdg-open' : null;
+}

@@ -1,0 +1,378 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { matchesAny } from '../domain/policy/subject.ts';
+import type { Selector } from '../domain/selector.ts';
+import type { Token } from '../domain/token.ts';
+import { type TokenJson, tokenToJson } from '../reports/tables/token-view.ts';
+import { type Problem, problemOf } from './operations.ts';
+import type { Places } from './places.ts';
+
+/** The tokens that are held in memory, of one context. */
+const MAX_HELD = 200_000;
+const MAX_ROWS = 500;
+/** Other requests get their turn after so many tokens. */
+const TURN = 5_000;
+const DAY = 86_400_000;
+/** As the rule `never-expires` says. */
+const NEVER = 36_525 * DAY;
+
+/** The tokens of one context, as they were read. */
+interface Reading {
+  readonly place: string;
+  readonly began: Date;
+  readonly tokens: Token[];
+  /** `cut`: there are more than are held. */
+  state: 'reading' | 'complete' | 'cut' | 'failed';
+  problem: Problem | null;
+  seconds: number;
+  /** The ids that the target selects by a use, where it does not tell the use of each: by criterion. */
+  readonly byUse: Map<string, Promise<ReadonlySet<number>>>;
+}
+
+/** What of the tokens is shown. Criteria that are present must all hold. */
+export interface TokenFilter {
+  readonly places: readonly string[];
+  /** Part of an owner's name, of an application's, or of a description; or a token's id. */
+  readonly text?: string | undefined;
+  /** Names, or patterns with `*` and `?`. */
+  readonly users?: readonly string[] | undefined;
+  readonly applications?: readonly string[] | undefined;
+  /** Personal access tokens only. */
+  readonly personal?: boolean | undefined;
+  readonly scope?: 'read' | 'write' | undefined;
+  readonly expiry?: 'expired' | 'live' | 'never' | undefined;
+  /** In days from now. */
+  readonly expiresWithin?: number | undefined;
+  readonly use?: 'never' | 'used' | undefined;
+  /** In days. */
+  readonly unusedFor?: number | undefined;
+  readonly createdSince?: Date | undefined;
+  readonly createdBefore?: Date | undefined;
+  readonly expiresSince?: Date | undefined;
+  readonly expiresBefore?: Date | undefined;
+}
+
+export const sortNames = ['id', 'user', 'application', 'scope', 'created', 'expires', 'lastUsed'] as const;
+
+/** A part of the filtered tokens. */
+export interface Page {
+  readonly sort: (typeof sortNames)[number];
+  readonly descending: boolean;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** How many tokens share a value. */
+interface Facet {
+  /** Null for none: a personal access token, an owner that is gone. */
+  readonly name: string | null;
+  readonly count: number;
+}
+
+/** How many tokens are in a stretch of time. */
+interface Bar {
+  /** RFC 3339; null where it is open. */
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly label: string;
+  readonly count: number;
+}
+
+/** What the page shows of tokens. */
+export interface TokenPage {
+  readonly total: number;
+  readonly rows: readonly (TokenJson & { readonly place: string })[];
+  readonly facets: {
+    readonly users: readonly Facet[];
+    readonly applications: readonly Facet[];
+    readonly scopes: readonly Facet[];
+  };
+  readonly expiry: readonly Bar[];
+  /** Null where no context tells the last use. */
+  readonly lastUse: readonly Bar[] | null;
+  readonly readings: readonly {
+    readonly place: string;
+    readonly at: string;
+    readonly state: Reading['state'];
+    readonly tokens: number;
+    readonly problem: Problem | null;
+    readonly seconds: number;
+  }[];
+}
+
+interface Row {
+  readonly token: Token;
+  readonly place: string;
+}
+
+/**
+ * The tokens of all contexts, read once and answered from memory: values of tokens are not among them. What was read is
+ * shown with its age, and read again on request and after each change.
+ */
+export class TokenTable {
+  readonly #places: Places;
+  readonly #readings = new Map<string, Reading>();
+
+  constructor(places: Places) {
+    this.#places = places;
+  }
+
+  /** Reads again when it is asked for the next time. */
+  forget(place?: string): void {
+    if (place === undefined) this.#readings.clear();
+    else this.#readings.delete(place);
+  }
+
+  /** The tokens of a context as far as they are read; begins to read them. */
+  reading(place: string): Reading {
+    const known = this.#readings.get(place);
+    if (known !== undefined) return known;
+    const reading: Reading = {
+      ...{ place, began: new Date(), tokens: [], state: 'reading', problem: null, seconds: 0 },
+      byUse: new Map(),
+    };
+    this.#readings.set(place, reading);
+    void this.#read(reading);
+    return reading;
+  }
+
+  /** One page of the tokens that match, with counts of all that match. */
+  async page(filter: TokenFilter, { sort, descending, offset, limit }: Page): Promise<TokenPage> {
+    const now = new Date();
+    const readings = filter.places.map((place) => this.reading(place));
+    const found = await this.#matching(filter, now);
+    const compare = orders[sort];
+    const sign = descending ? -1 : 1;
+    found.sort((one, other) => sign * compare(one.token, other.token) || one.token.id - other.token.id);
+    const tellsUse = found.some(({ token }) => token.lastUsed !== undefined);
+    return {
+      total: found.length,
+      rows: found
+        .slice(offset, offset + Math.min(limit, MAX_ROWS))
+        .map(({ token, place }) => ({ ...tokenToJson(token), place })),
+      facets: {
+        users: facet(found, ({ user }) => user?.username ?? null),
+        applications: facet(found, ({ application }) => application?.name ?? null),
+        scopes: facet(found, ({ scope }) => scope),
+      },
+      expiry: bars(found, expiryEdges(now), ({ expires }) => expires),
+      lastUse: tellsUse ? bars(found, useEdges(now), ({ lastUsed }) => lastUsed ?? null) : null,
+      readings: readings.map(({ place, began, state, tokens, problem, seconds }) => ({
+        ...{ place, at: began.toISOString(), state, tokens: tokens.length, problem, seconds },
+      })),
+    };
+  }
+
+  /** The ids of all tokens of one context that match, ascending. */
+  async ids(filter: TokenFilter): Promise<number[]> {
+    const found = await this.#matching(filter, new Date());
+    return found.map(({ token }) => token.id).sort((a, b) => a - b);
+  }
+
+  async #matching(filter: TokenFilter, now: Date): Promise<Row[]> {
+    const found: Row[] = [];
+    for (const place of filter.places) {
+      const reading = this.reading(place);
+      const uses = await this.#usesIn(reading, filter, now);
+      const matches = matcher(uses === null ? filter : withoutUse(filter), now);
+      let seen = 0;
+      for (const token of reading.tokens) {
+        if (matches(token) && (uses === null || uses.every((use) => use(token.id))))
+          found.push({ token, place });
+        seen += 1;
+        if (seen % TURN === 0) await nextTurn();
+      }
+    }
+    return found;
+  }
+
+  /** Tests by use where the target selects by it but does not tell it; null where each token tells. */
+  async #usesIn(
+    reading: Reading,
+    { use, unusedFor }: TokenFilter,
+    now: Date,
+  ): Promise<((id: number) => boolean)[] | null> {
+    const isTold = reading.tokens[0]?.lastUsed !== undefined;
+    if (isTold || reading.tokens.length === 0 || (use === undefined && unusedFor === undefined)) return null;
+    const tests: ((id: number) => boolean)[] = [];
+    if (use !== undefined) {
+      const never = await this.#selected(reading, 'never', { neverUsed: true });
+      tests.push((id) => never.has(id) === (use === 'never'));
+    }
+    if (unusedFor !== undefined) {
+      const unusedSince = new Date(now.getTime() - unusedFor * DAY);
+      const unused = await this.#selected(reading, `${unusedFor}`, { unusedSince });
+      tests.push((id) => unused.has(id));
+    }
+    return tests;
+  }
+
+  #selected(reading: Reading, key: string, selector: Selector): Promise<ReadonlySet<number>> {
+    const { place, byUse } = reading;
+    const known = byUse.get(key);
+    if (known !== undefined) return known;
+    const read = this.#places.work(place, async (runtime) => {
+      const ids = new Set<number>();
+      for await (const { id } of (await runtime.target()).tokens(selector)) {
+        if (ids.add(id).size >= MAX_HELD) break;
+      }
+      return ids;
+    });
+    byUse.set(key, read);
+    read.catch(() => byUse.delete(key));
+    return read;
+  }
+
+  async #read(reading: Reading): Promise<void> {
+    const { place, tokens, began } = reading;
+    const done = (state: Reading['state']) => {
+      reading.state = state;
+      reading.seconds = (Date.now() - began.getTime()) / 1000;
+    };
+    try {
+      await this.#places.work(place, async (runtime) => {
+        const target = await runtime.target();
+        for await (const token of target.tokens({ all: true })) {
+          if (tokens.length >= MAX_HELD) return done('cut');
+          tokens.push(token);
+          // A target that was forgotten meanwhile is not read to its end.
+          if (tokens.length % TURN === 0 && this.#readings.get(place) !== reading) return done('cut');
+        }
+        done('complete');
+      });
+    } catch (error) {
+      reading.problem = problemOf(error);
+      done('failed');
+    }
+  }
+}
+
+const byText = (of: (token: Token) => string) => (one: Token, other: Token) =>
+  of(one) < of(other) ? -1 : Number(of(one) > of(other));
+
+const orders: Readonly<Record<Page['sort'], (one: Token, other: Token) => number>> = {
+  id: (one, other) => one.id - other.id,
+  user: byText(({ user }) => user?.username ?? ''),
+  application: byText(({ application }) => application?.name ?? ''),
+  scope: byText(({ scope }) => scope),
+  created: (one, other) => one.created.getTime() - other.created.getTime(),
+  expires: (one, other) => one.expires.getTime() - other.expires.getTime(),
+  lastUsed: (one, other) => (one.lastUsed?.getTime() ?? 0) - (other.lastUsed?.getTime() ?? 0),
+};
+
+function withoutUse({ use: _use, unusedFor: _unusedFor, ...filter }: TokenFilter): TokenFilter {
+  return filter;
+}
+
+/** A filter as one test of a token. The criteria that the command has as flags mean the same as there. */
+function matcher(filter: TokenFilter, now: Date): (token: Token) => boolean {
+  const { users, applications, scope, createdSince, createdBefore, expiresSince, expiresBefore } = filter;
+  const { expiry, use, unusedFor, expiresWithin } = filter;
+  const text = filter.text?.toLowerCase();
+  const soon = expiresWithin === undefined ? undefined : new Date(now.getTime() + expiresWithin * DAY);
+  const unusedSince = unusedFor === undefined ? undefined : new Date(now.getTime() - unusedFor * DAY);
+  const never = new Date(now.getTime() + NEVER);
+  const tests: ((token: Token) => boolean)[] = [];
+  const add = (isWanted: boolean, test: (token: Token) => boolean) => {
+    if (isWanted) tests.push(test);
+  };
+  add(text !== undefined && text !== '', (token) => hasText(token, text ?? ''));
+  add(users !== undefined, ({ user }) => user !== null && matchesAny(user.username, users ?? []));
+  add(
+    applications !== undefined,
+    ({ application }) => application !== null && matchesAny(application.name, applications ?? []),
+  );
+  add(filter.personal === true, ({ application }) => application === null);
+  add(scope !== undefined, (token) => token.scope.split(' ').includes(scope ?? ''));
+  add(expiry === 'expired', ({ expires }) => expires <= now);
+  add(expiry === 'live', ({ expires }) => expires > now);
+  add(expiry === 'never', ({ expires }) => expires > never);
+  if (soon !== undefined) tests.push(({ expires }) => expires > now && expires <= soon);
+  add(use === 'never', ({ lastUsed }) => lastUsed === null);
+  add(use === 'used', ({ lastUsed }) => lastUsed != null);
+  if (unusedSince !== undefined) tests.push((token) => isUnused(token, unusedSince));
+  if (createdSince !== undefined) tests.push(({ created }) => created >= createdSince);
+  if (createdBefore !== undefined) tests.push(({ created }) => created < createdBefore);
+  if (expiresSince !== undefined) tests.push(({ expires }) => expires > expiresSince);
+  if (expiresBefore !== undefined) tests.push(({ expires }) => expires <= expiresBefore);
+  return (token) => tests.every((test) => test(token));
+}
+
+function hasText({ id, user, application, description }: Token, text: string): boolean {
+  return (
+    String(id) === text ||
+    (user?.username.toLowerCase().includes(text) ?? false) ||
+    (application?.name.toLowerCase().includes(text) ?? false) ||
+    description.toLowerCase().includes(text)
+  );
+}
+
+/** Last used before an instant, or never used and made before it. Unknown where the target does not tell. */
+function isUnused({ lastUsed, created }: Token, since: Date): boolean {
+  if (lastUsed === undefined) return false;
+  return (lastUsed ?? created) < since;
+}
+
+const MAX_FACETS = 12;
+
+function facet(rows: readonly Row[], of: (token: Token) => string | null): Facet[] {
+  const counts = new Map<string | null, number>();
+  for (const { token } of rows) {
+    const name = of(token);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return Array.from(counts, ([name, count]) => ({ name, count }))
+    .sort((one, other) => other.count - one.count || ((one.name ?? '') < (other.name ?? '') ? -1 : 1))
+    .slice(0, MAX_FACETS);
+}
+
+/** The end of a stretch of time, and what it is called. */
+type Edge = readonly [Date | null, string];
+
+function expiryEdges(now: Date): Edge[] {
+  const inDays = (days: number) => new Date(now.getTime() + days * DAY);
+  return [
+    [now, 'expired'],
+    [inDays(7), '7 days'],
+    [inDays(30), '30 days'],
+    [inDays(90), '90 days'],
+    [inDays(365), '1 year'],
+    [inDays(5 * 365), '5 years'],
+    [new Date(now.getTime() + NEVER), '100 years'],
+    [null, 'never'],
+  ];
+}
+
+function useEdges(now: Date): Edge[] {
+  const ago = (days: number) => new Date(now.getTime() - days * DAY);
+  return [
+    [ago(365), 'over a year ago'],
+    [ago(180), '1 year'],
+    [ago(90), '180 days'],
+    [ago(30), '90 days'],
+    [ago(7), '30 days'],
+    [ago(1), '7 days'],
+    [null, '1 day'],
+  ];
+}
+
+/** Counts by stretch of time; an instant of null (never used) is in a bar of its own. */
+function bars(rows: readonly Row[], edges: readonly Edge[], of: (token: Token) => Date | null): Bar[] {
+  const counts = edges.map(() => 0);
+  let without = 0;
+  for (const { token } of rows) {
+    const at = of(token);
+    if (at === null) {
+      without += 1;
+      continue;
+    }
+    const index = edges.findIndex(([end]) => end === null || at <= end);
+    counts[index] = (counts[index] ?? 0) + 1;
+  }
+  const stretches = edges.map(([end, label], index) => ({
+    from: edges[index - 1]?.[0]?.toISOString() ?? null,
+    to: end?.toISOString() ?? null,
+    label,
+    count: counts[index] ?? 0,
+  }));
+  return without === 0 ? stretches : [{ from: null, to: null, label: 'never', count: without }, ...stretches];
+}

@@ -1,0 +1,33 @@
+import '@patternfly/react-core/dist/styles/base.css';
+import './console.css';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { BrowserRouter } from 'react-router';
+import { ApiError } from '../shared/api.ts';
+import { startTheme } from '../shared/theme.ts';
+import { takeKey } from './api.ts';
+import { Frame } from './frame.tsx';
+
+takeKey();
+startTheme();
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 10_000,
+      retry: (failures, error) => error instanceof ApiError && error.status === 0 && failures < 2,
+    },
+    mutations: { retry: false },
+  },
+});
+const root = document.getElementById('root');
+if (root === null) throw new Error('the page has no root element');
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <BrowserRouter>
+        <Frame />
+      </BrowserRouter>
+    </QueryClientProvider>
+  </StrictMode>,
+);

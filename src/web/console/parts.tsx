@@ -1,0 +1,139 @@
+/** Parts that several pages of the console share. */
+import { ClipboardCopy, Flex, FlexItem, Label, PageSection, Title } from '@patternfly/react-core';
+import { type ReactNode, useEffect } from 'react';
+
+/** The heading of a page; the title of the browser's tab as well. */
+export function Heading({
+  title,
+  actions,
+}: {
+  readonly title: string;
+  readonly actions?: ReactNode;
+}): ReactNode {
+  useEffect(() => {
+    document.title = `${title} · tokenctl console`;
+  }, [title]);
+  return (
+    <PageSection>
+      <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }}>
+        <FlexItem>
+          <Title headingLevel="h1">{title}</Title>
+        </FlexItem>
+        {actions !== undefined && <FlexItem>{actions}</FlexItem>}
+      </Flex>
+    </PageSection>
+  );
+}
+
+/** A command to copy. */
+export function CommandLine({ command }: { readonly command: string }): ReactNode {
+  return (
+    <ClipboardCopy isReadOnly isCode hoverTip="Copy" clickTip="Copied" textAriaLabel="The command for this">
+      {command}
+    </ClipboardCopy>
+  );
+}
+
+/** Text as the commands print it. */
+export function Printed({ text, label }: { readonly text: string; readonly label: string }): ReactNode {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached with the keyboard
+    <section aria-label={label} tabIndex={0} className="printed">
+      <pre>{text.trimEnd()}</pre>
+    </section>
+  );
+}
+
+/** A chart of horizontal bars; each can be chosen if `onChoose` is given. */
+export function Bars({
+  title,
+  bars,
+  onChoose,
+}: {
+  readonly title?: string;
+  readonly bars: readonly { readonly label: string; readonly count: number; readonly isChosen?: boolean }[];
+  readonly onChoose?: (index: number) => void;
+}): ReactNode {
+  const most = Math.max(1, ...bars.map(({ count }) => count));
+  return (
+    <div className="bars">
+      {title !== undefined && <h2>{title}</h2>}
+      <ul>
+        {bars.map(({ label, count, isChosen = false }, index) => (
+          <li key={label}>
+            <Bar
+              {...{ label, count, isChosen }}
+              width={(100 * count) / most}
+              onChoose={onChoose === undefined ? undefined : () => onChoose(index)}
+            />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Bar(props: {
+  readonly label: string;
+  readonly count: number;
+  readonly isChosen: boolean;
+  readonly width: number;
+  readonly onChoose: (() => void) | undefined;
+}): ReactNode {
+  const { label, count, isChosen, width, onChoose } = props;
+  const inner = (
+    <>
+      <span className="bar-label">{label}</span>
+      <svg className="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+        <rect width={width} height="10" />
+      </svg>
+      <span className="bar-count">{number(count)}</span>
+    </>
+  );
+  if (onChoose === undefined) return <div className="bar-row">{inner}</div>;
+  return (
+    <button type="button" className="bar-row" aria-pressed={isChosen} onClick={onChoose}>
+      {inner}
+    </button>
+  );
+}
+
+/** A number with its thousands separated. */
+export function number(value: number): string {
+  return value.toLocaleString('en');
+}
+
+const SHOWN = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short' });
+
+/** A point in time in the zone of the viewer; in UTC as its tooltip. */
+export function When({
+  at,
+  none = 'never',
+}: {
+  readonly at: string | null | undefined;
+  readonly none?: string;
+}): ReactNode {
+  if (at == null) return none;
+  return (
+    <time dateTime={at} title={`${at.replace('T', ' ').slice(0, 19)} UTC`}>
+      {SHOWN.format(new Date(at))}
+    </time>
+  );
+}
+
+const COLORS = { critical: 'red', high: 'orangered', medium: 'orange', low: 'grey' } as const;
+
+/** The severity of findings, with their number if it is given. */
+export function Severity({
+  severity,
+  count,
+}: {
+  readonly severity: string;
+  readonly count?: number | undefined;
+}): ReactNode {
+  return (
+    <Label color={COLORS[severity as keyof typeof COLORS] ?? 'grey'}>
+      {count === undefined ? severity : `${number(count)} ${severity}`}
+    </Label>
+  );
+}

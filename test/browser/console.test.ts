@@ -1,0 +1,160 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sampleEstate } from '../../src/service/sample/estate.ts';
+import { storeEstate } from '../../src/service/sample/store-estate.ts';
+import type { RunningService } from '../../src/service/server.ts';
+import { type TestConsole, testConsole } from '../support/console.ts';
+import { ADMIN, startTestService } from '../support/service.ts';
+import { findChromium, startChromium, takePictures } from './chromium.ts';
+
+const chromium = findChromium();
+
+describe.skipIf(chromium === null)('the console', () => {
+  const home = mkdtempSync(join(tmpdir(), 'tokenctl-console-'));
+  let service: RunningService;
+  let browser: Browser;
+  let opened: TestConsole;
+  let page: Page;
+  const problems: string[] = [];
+
+  beforeAll(async () => {
+    browser = await startChromium(chromium ?? '');
+    service = await startTestService('PostgreSQL');
+    await storeEstate(service.database, sampleEstate({ users: 20, tokens: 400 }, { now: new Date() }));
+    const secret = join(home, 'password');
+    writeFileSync(secret, ADMIN.password, { mode: 0o600 });
+    mkdirSync(join(home, '.config/tokenctl'), { recursive: true });
+    writeFileSync(
+      join(home, '.config/tokenctl/tokenctl.yaml'),
+      `currentContext: east\ncontexts:\n  east: { url: "${service.url}", username: admin, password: { file: "${secret}" } }\n`,
+    );
+    opened = await testConsole({ home });
+    page = await (await browser.newContext({ viewport: { width: 1300, height: 900 } })).newPage();
+    page.on('pageerror', ({ message }) => problems.push(message));
+    page.on('console', (message) => {
+      if (/content security policy/i.test(message.text())) problems.push(message.text());
+    });
+    await page.goto(await opened.listen());
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await opened.operations.close();
+    await opened.app.close();
+    await service.close();
+    rmSync(home, { recursive: true });
+  });
+
+  /** Follows an entry of the navigation. */
+  async function go(name: string): Promise<void> {
+    await page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+    await page.getByRole('heading', { name, exact: true }).waitFor();
+  }
+
+  /** What axe finds, of the impacts that keep users out. */
+  async function barriers(): Promise<readonly string[]> {
+    const session = await page.context().newCDPSession(page);
+    await session.send('Runtime.evaluate', { expression: axe.source });
+    const { violations } = await page.evaluate(() =>
+      (globalThis as unknown as { axe: typeof axe }).axe.run(document, { resultTypes: ['violations'] }),
+    );
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+  }
+
+  it('shows the contexts, and leaves no secret in the address', async () => {
+    const card = page.getByRole('region', { name: 'east' });
+    await card.getByText('admin (superuser)').waitFor();
+    await card.getByRole('link', { name: '400' }).waitFor();
+    expect(page.url()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
+    expect(await barriers()).toEqual([]);
+    await takePictures(page, 'console-overview');
+  });
+
+  it('revokes what a filter shows, and finds the work again after the page was loaded anew', async () => {
+    await go('Tokens');
+    const owner = page.getByRole('button', { pressed: false }).filter({ hasText: 'backup' });
+    await owner.click();
+    await page.getByText(/^\d+ tokens$/).waitFor();
+    expect(new URL(page.url()).searchParams.get('user')).toBe('backup');
+    expect(await barriers()).toEqual([]);
+    await takePictures(page, 'console-tokens');
+    const total = Number((await page.getByText(/^\d+ tokens$/).textContent())?.split(' ')[0]);
+    expect(total).toBeGreaterThan(1);
+    await page.getByRole('button', { name: `Revoke all ${total}…` }).click();
+    await page.getByLabel('Ticket').fill('OPS-1');
+    await page.getByRole('button', { name: 'Plan', exact: true }).click();
+    const answer = page.getByLabel(`Type ${total} to revoke ${total} tokens`);
+    await answer.waitFor();
+    expect(await barriers()).toEqual([]);
+    await takePictures(page, 'console-plan');
+    await page.reload();
+    await answer.fill(String(total));
+    await page.getByRole('button', { name: `Revoke ${total} tokens` }).click();
+    await page.reload();
+    await page.getByText(`Revoked ${total} of ${total} tokens`).waitFor();
+    expect(await page.getByRole('textbox', { name: 'The command for this' }).inputValue()).toBe(
+      'tokenctl tokens revoke --user backup --context east --ticket OPS-1',
+    );
+    await takePictures(page, 'console-report');
+    await page.getByRole('button', { name: 'Close' }).first().click();
+    await page.getByText('0 tokens', { exact: true }).waitFor();
+  });
+
+  it('locks a user down from a plan that follows the form, and shows the ways in', async () => {
+    await go('Incidents');
+    await page.getByText('No lockdown is open in east.').waitFor();
+    await page.getByLabel('Names, separated by commas').fill('monitoring');
+    await page.getByText(/^Would lock down the access of monitoring/).waitFor();
+    await page.getByLabel('Stop external users from creating tokens').check();
+    await page
+      .getByText(/Set ALLOW_OAUTH2_FOR_EXTERNAL_USERS|Keep ALLOW_OAUTH2_FOR_EXTERNAL_USERS/)
+      .waitFor();
+    await page.getByRole('button', { name: 'Lock down…' }).click();
+    await page.getByLabel(/^Type monitoring to lock down/).fill('monitoring');
+    await page.getByRole('button', { name: 'Lock down the access of monitoring' }).click();
+    await page.getByText(/^Locked down.*: the access of monitoring/).waitFor();
+    await takePictures(page, 'console-lockdown');
+    await page.getByRole('button', { name: 'Close' }).first().click();
+    const board = page.getByRole('grid', { name: /^Ways in of inc-/ });
+    await board.getByText('ALLOW_OAUTH2_FOR_EXTERNAL_USERS').waitFor();
+    expect(await barriers()).toEqual([]);
+    await takePictures(page, 'console-board');
+  });
+
+  it('shows findings, the audit log and the jobs', async () => {
+    await go('Audit');
+    await page.getByRole('button', { name: /^never-expires/ }).click();
+    await page.getByRole('button', { name: 'About this rule' }).click();
+    expect(await barriers()).toEqual([]);
+    await takePictures(page, 'console-audit');
+    await go('Audit log');
+    await page
+      .getByText(/revoked \d+ tokens of backup at east/)
+      .first()
+      .waitFor();
+    await page.getByRole('button', { name: 'Verify' }).click();
+    await page
+      .getByText(/^Success alert:.*|Intact: /)
+      .first()
+      .waitFor();
+    expect(await barriers()).toEqual([]);
+    await takePictures(page, 'console-log');
+    await go('Jobs');
+    await page.getByText('The configuration has no jobs.').waitFor();
+    await go('Changes');
+    await page.getByText(/tokenctl incident lockdown --user monitoring/).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('asks another browser to open an address of the terminal', async () => {
+    const other = await (await browser.newContext()).newPage();
+    await other.goto(new URL('/tokens', page.url()).href);
+    await other.getByRole('heading', { name: 'Open the console from its terminal' }).waitFor();
+  });
+});

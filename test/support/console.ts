@@ -1,0 +1,74 @@
+import type { InjectOptions, LightMyRequestResponse } from 'fastify';
+import { COOKIE, ConsoleAccess, KEY_HEADER } from '../../src/console/access.ts';
+import type { OperationState } from '../../src/console/operations.ts';
+import { openPlaces } from '../../src/console/places.ts';
+import { type BuiltConsole, buildConsole } from '../../src/console/server.ts';
+
+const HOST = '127.0.0.1:8000';
+
+/** A console of a test; it does not listen until it is asked to. */
+export interface TestConsole extends BuiltConsole {
+  readonly access: ConsoleAccess;
+  /** Its routes: method and path. */
+  readonly routes: readonly { readonly method: string; readonly url: string }[];
+  /** The headers of its page in a browser that opened its address. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Listens on a free port, and gives an address for a browser. */
+  readonly listen: () => Promise<string>;
+  /** Sends a request of that page. */
+  readonly send: (url: string, body?: object) => Promise<LightMyRequestResponse>;
+  /** Waits until an operation is in one of these states. */
+  readonly reached: (id: string, ...states: readonly OperationState['state'][]) => Promise<OperationState>;
+}
+
+/** Builds a console for a home folder. */
+export async function testConsole(options: {
+  readonly home: string;
+  readonly context?: string;
+  readonly readOnly?: boolean;
+  readonly now?: () => number;
+}): Promise<TestConsole> {
+  const { home, context, readOnly = false, now = () => performance.now() } = options;
+  const places = await openPlaces({
+    flags: { context, config: undefined, logFile: undefined, databaseFile: undefined },
+    allContexts: false,
+    environment: { HOME: home },
+    version: '0.0.0',
+  });
+  const access = new ConsoleAccess(now);
+  const routes: { method: string; url: string }[] = [];
+  let host = HOST;
+  const built = await buildConsole({
+    ...{ places, readOnly, access, version: '0.0.0', host: () => host },
+    onRoute: ({ method, url }) => {
+      for (const each of [method].flat()) routes.push({ method: each, url });
+    },
+  });
+  await built.app.ready();
+  const { cookie = '', key = '' } = access.redeem(access.newCode()) ?? {};
+  const headers = { host: HOST, origin: `http://${HOST}`, cookie: `${COOKIE}=${cookie}`, [KEY_HEADER]: key };
+  const send = (url: string, body?: object) => {
+    const request: InjectOptions = { url, headers, method: body === undefined ? 'GET' : 'POST' };
+    return built.app.inject({ ...request, ...(body !== undefined && { payload: body }) });
+  };
+  return {
+    ...{ ...built, access, routes, headers, send },
+    async listen() {
+      host = new URL(await built.app.listen({ host: '127.0.0.1', port: 0 })).host;
+      return `http://${host}/open?code=${access.newCode()}`;
+    },
+    async reached(id, ...states) {
+      for (;;) {
+        const state = built.operations.get(id);
+        if (states.includes(state.state)) return state;
+        if (state.ended !== null) throw new Error(`${state.state}: ${state.failure?.message}`);
+        await new Promise<void>((resolve) => {
+          const stop = built.operations.watch(id, () => {
+            stop();
+            resolve();
+          });
+        });
+      }
+    },
+  };
+}
