@@ -66,6 +66,8 @@ async function buildApp(
       reportCompressedSize: false,
       chunkSizeWarningLimit: 1000,
       rolldownOptions: {
+        // A slow machine is no fault of the sources.
+        checks: { pluginTimings: false },
         onLog(level, { code, message }) {
           // Packages mark their modules for servers that render them, which is not done here.
           if (level === 'warn' && code !== 'MODULE_LEVEL_DIRECTIVE') throw new Error(message);
