@@ -3,6 +3,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, startTestService } from '../support/service.ts';
+import { adminOf } from '../support/sso/world.ts';
 import { findChromium, startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
@@ -20,11 +21,18 @@ describe.skipIf(chromium === null)('the web interface', () => {
     await service.close();
   });
 
+  async function logIn(page: Page, { username, password } = ADMIN): Promise<void> {
+    await page.getByLabel('User name').fill(username);
+    await page.getByLabel('Password').fill(password);
+    await page.getByRole('button', { name: 'Log in' }).click();
+  }
+
   /** Opens a page of the interface as the superuser, by way of the login. */
   async function open<T>(
     path: string,
     work: (page: Page) => Promise<T>,
     options: BrowserContextOptions = {},
+    credentials = ADMIN,
   ): Promise<T> {
     const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
     const problems: string[] = [];
@@ -35,9 +43,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
         if (/content security policy/i.test(message.text())) problems.push(message.text());
       });
       await page.goto(`${service.url}${path}`);
-      await page.getByLabel('User name').fill(ADMIN.username);
-      await page.getByLabel('Password').fill(ADMIN.password);
-      await page.getByRole('button', { name: 'Log in' }).click();
+      await logIn(page, credentials);
       const result = await work(page);
       expect(problems).toEqual([]);
       return result;
@@ -98,35 +104,120 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByText('Deleted 1 token.').waitFor();
       await page.getByText('No tokens yet').waitFor();
       expect(await use()).toBe(401);
+      await page.getByRole('link', { name: 'Activity stream' }).click();
+      const [deleted, created] = [page.getByRole('row').nth(1), page.getByRole('row').nth(2)];
+      await deleted.getByText('Deleted token <img src=x onerror=alert(1)>').waitFor();
+      await created.getByText('Created token <img src=x onerror=alert(1)>').waitFor();
     }));
 
-  it.each([375, 1200])('has pages without barriers, that fit %d pixels', (width) =>
-    open(
+  it('turns Basic authentication off, after a warning, and on; the API checks what is entered', () =>
+    open('/settings', async (page) => {
+      const basic = page.getByRole('checkbox', { name: 'Enable HTTP Basic authentication' });
+      const save = () => page.getByRole('button', { name: 'Save', exact: true }).click();
+      const credentials = Buffer.from(`${ADMIN.username}:${ADMIN.password}`).toString('base64');
+      const use = () =>
+        fetch(`${service.url}/api/v2/me/`, { headers: { authorization: `Basic ${credentials}` } }).then(
+          ({ status }) => status,
+        );
+      await page.getByLabel('Idle session timeout').fill('5');
+      await page.getByLabel('Access token lifetime').fill('soon');
+      await save();
+      await page.getByText('Ensure this value is greater than or equal to 60.').waitFor();
+      expect(await page.getByText('A valid integer is required.').count()).toBe(1);
+      await page.getByLabel('Idle session timeout').fill('1800');
+      await page.getByLabel('Access token lifetime').fill('3600');
+      await basic.uncheck();
+      await save();
+      await page.getByText('are refused from now on').waitFor();
+      await page.getByRole('button', { name: 'Cancel' }).last().click();
+      expect(await use()).toBe(200);
+      await save();
+      await page.getByRole('button', { name: 'Turn off' }).click();
+      await page.getByText('Saved the settings.').waitFor();
+      expect(await use()).toBe(401);
+      await basic.check();
+      await save();
+      await page.getByText('Saved the settings.').nth(1).waitFor();
+      expect(await use()).toBe(200);
+    }));
+
+  it('keeps what was entered when the session expires, and goes on after a login elsewhere', () =>
+    open('/organizations/add', async (page) => {
+      await page.getByLabel('Name').fill('Kept');
+      await page.context().clearCookies({ name: 'svc_sessionid' });
+      await page.getByRole('button', { name: 'Create organization' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Your session has expired' });
+      const [other] = await Promise.all([
+        page.context().waitForEvent('page'),
+        dialog.getByRole('link', { name: 'Log in in a new tab' }).click(),
+      ]);
+      await logIn(other);
+      await other.getByRole('heading', { name: 'Dashboard' }).waitFor();
+      await page.getByRole('button', { name: 'Create organization' }).click();
+      await page.getByRole('heading', { name: 'Kept' }).waitFor();
+      await page.reload();
+      await page.getByRole('heading', { name: 'Kept' }).waitFor();
+      await page.waitForLoadState('networkidle');
+      // A page that only reads leads to the login, and back to where the user was.
+      await page.context().clearCookies({ name: 'svc_sessionid' });
+      // In the page itself: a click of the browser gives it the focus, which reads everything again first.
+      await page.getByRole('link', { name: 'Members' }).evaluate((link) => (link as HTMLElement).click());
+      await page.waitForURL(/\/api\/login\//);
+      await logIn(page);
+      await page.getByRole('heading', { name: 'Kept' }).waitFor();
+      expect(new URL(page.url()).pathname).toMatch(/^\/organizations\/\d+\/users$/);
+    }));
+
+  it('shows a normal user what is for this user only', async () => {
+    const admin = adminOf(service);
+    await admin.post('/api/v2/users/', { username: 'ned', password: 'ned-password' });
+    await open(
       '/',
       async (page) => {
-        for (const [name, path] of [
-          ['dashboard', '/'],
-          ['users', '/users'],
-          ['user', '/users/1'],
-          ['user-edit', '/users/1/edit'],
-          ['tokens', '/users/1/tokens'],
-          ['token-add', '/users/1/tokens/add'],
-          ['organization-members', '/organizations/1/users'],
-          ['applications', '/applications'],
-          ['application-add', '/applications/add'],
-        ]) {
-          await page.goto(`${service.url}${path}`);
-          await page.getByRole('heading', { level: 1 }).waitFor();
-          await page.waitForLoadState('networkidle');
-          expect([path, await barriers(page)]).toEqual([path, []]);
-          const wide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
-          expect([path, wide]).toEqual([path, false]);
-          await takePictures(page, `web-${name}-${width}`);
-        }
+        await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
+        expect(await page.getByRole('link', { name: 'Settings' }).count()).toBe(0);
+        await page.goto(`${service.url}/settings`);
+        await page.getByText('You may not see this').waitFor();
+        await page.goto(`${service.url}/users/1/tokens`);
+        await page.getByText('Only admin can create tokens here').waitFor();
+        await page.goto(`${service.url}/users`);
+        await page.getByRole('link', { name: 'ned' }).click();
+        await page.getByRole('link', { name: 'Tokens' }).last().click();
+        await page.getByRole('link', { name: 'Create token' }).waitFor();
       },
-      { viewport: { width, height: 800 } },
-    ),
-  );
+      {},
+      { username: 'ned', password: 'ned-password' },
+    );
+  });
+
+  it('has pages without barriers, that fit a phone as well', () =>
+    open('/', async (page) => {
+      for (const [name, path] of [
+        ['dashboard', '/'],
+        ['users', '/users'],
+        ['user', '/users/1'],
+        ['user-edit', '/users/1/edit'],
+        ['tokens', '/users/1/tokens'],
+        ['token-add', '/users/1/tokens/add'],
+        ['organization-members', '/organizations/1/users'],
+        ['applications', '/applications'],
+        ['application-add', '/applications/add'],
+        ['settings', '/settings/authentication'],
+        ['settings-saml', '/settings/saml'],
+        ['activity', '/activity'],
+      ]) {
+        await page.setViewportSize({ width: 1200, height: 800 });
+        await page.goto(`${service.url}${path}`);
+        await page.getByRole('heading', { level: 1 }).waitFor();
+        await page.waitForLoadState('networkidle');
+        expect([path, await barriers(page)]).toEqual([path, []]);
+        await takePictures(page, `web-${name}`);
+        await page.setViewportSize({ width: 375, height: 800 });
+        // The navigation folds after the browser has drawn the page once.
+        await page.waitForFunction(() => document.documentElement.scrollWidth <= window.innerWidth);
+        await takePictures(page, `web-${name}-small`);
+      }
+    }));
 
   it('is compressed, may be cached but for the page itself, and runs no script of others', async () => {
     const cookies = await open('/', (page) => page.context().cookies());

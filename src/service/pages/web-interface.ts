@@ -10,7 +10,7 @@ import { sendPage } from './page.ts';
 
 /** The first segments of the addresses of the web interface (src/web/service/pages.tsx); any other is not found. */
 const SECTIONS: readonly string[] = [
-  ...['users', 'organizations', 'teams', 'applications', 'settings', 'activity'],
+  ...['users', 'organizations', 'teams', 'applications', 'tokens', 'settings', 'activity'],
   ...['inventories', 'hosts', 'projects', 'credentials', 'templates', 'jobs'],
 ];
 

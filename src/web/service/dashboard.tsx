@@ -1,14 +1,263 @@
-/** The first page. */
-import { PageSection } from '@patternfly/react-core';
+/** The first page: how many there are of what, each number with a link to the list that it counts. */
+import {
+  Card,
+  CardBody,
+  CardTitle,
+  Gallery,
+  GalleryItem,
+  PageSection,
+  Skeleton,
+  Stack,
+  StackItem,
+} from '@patternfly/react-core';
 import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import { type Page, withQuery } from '../shared/api.ts';
 import { PageHeading } from '../shared/detail.tsx';
+import { useApi } from '../shared/queries.ts';
+import { Loaded } from '../shared/states.tsx';
+import { Time } from '../shared/times.tsx';
+import { type ActivityEntry, ActivitySentence, Actor } from './activity-events.tsx';
+
+/** What `/api/v2/dashboard/` counts: a total for each kind. */
+type Totals = Readonly<Record<string, { readonly total?: number }>>;
+
+/** How often the dashboard reads again, in milliseconds, without extending the session. */
+const EVERY = 30_000;
+
+const RESOURCES = [
+  ['hosts', 'Hosts', '/hosts'],
+  ['inventories', 'Inventories', '/inventories'],
+  ['projects', 'Projects', '/projects'],
+  ['job_templates', 'Job templates', '/templates'],
+  ['users', 'Users', '/users'],
+  ['organizations', 'Organizations', '/organizations'],
+] as const;
+
+const JOB_STATUSES = [
+  ['running', 'Running'],
+  ['pending', 'Pending'],
+  ['successful', 'Successful'],
+  ['failed', 'Failed'],
+] as const;
 
 /** The dashboard. */
 export function Dashboard(): ReactNode {
   return (
     <>
       <PageHeading title="Dashboard" />
-      <PageSection>Nothing here yet.</PageSection>
+      <PageSection>
+        <Stack hasGutter>
+          <StackItem>
+            <Resources />
+          </StackItem>
+          <StackItem>
+            <Gallery hasGutter minWidths={{ default: '100%', lg: '320px' }}>
+              <Tokens />
+              <JobsByStatus />
+            </Gallery>
+          </StackItem>
+          <StackItem>
+            <JobsOverTime />
+          </StackItem>
+          <StackItem>
+            <RecentActivity />
+          </StackItem>
+        </Stack>
+      </PageSection>
     </>
+  );
+}
+
+function Resources(): ReactNode {
+  const { data } = useApi<Totals>('/api/v2/dashboard/', { every: EVERY });
+  return (
+    <Gallery hasGutter minWidths={{ default: '120px' }}>
+      {RESOURCES.map(([key, title, path]) => (
+        <GalleryItem key={key}>
+          <Card isFullHeight isCompact>
+            <CardBody>
+              <Link to={path} className="dashboard-number">
+                {data === undefined ? <Skeleton width="2ch" /> : (data[key]?.total ?? 0).toLocaleString('en')}
+                <span className="dashboard-label">{title}</span>
+              </Link>
+            </CardBody>
+          </Card>
+        </GalleryItem>
+      ))}
+    </Gallery>
+  );
+}
+
+/** A line of a card: a name, and a number that links to the list. */
+function Count({
+  name,
+  collection,
+  filter,
+  page,
+}: {
+  readonly name: string;
+  readonly collection: string;
+  readonly filter: Readonly<Record<string, string>>;
+  readonly page: string;
+}): ReactNode {
+  const { data, isError } = useApi<Page<unknown>>(withQuery(collection, { page_size: 1, ...filter }), {
+    every: EVERY,
+  });
+  const shown = isError ? '–' : (data?.count.toLocaleString('en') ?? '…');
+  return (
+    <div className="dashboard-line">
+      <dt>{name}</dt>
+      <dd>
+        <Link to={withQuery(page, filter)} aria-label={`${name}: ${shown}`}>
+          {shown}
+        </Link>
+      </dd>
+    </div>
+  );
+}
+
+const HOUR_MS = 3_600_000;
+
+/** A time that many days from now, in whole hours, so that the same question is asked again. */
+function inDays(days: number): string {
+  return new Date((Math.floor(Date.now() / HOUR_MS) + days * 24) * HOUR_MS).toISOString();
+}
+
+const NEVER_DAYS = 36_525;
+
+function Tokens(): ReactNode {
+  const tokens = { collection: '/api/v2/tokens/', page: '/tokens' };
+  return (
+    <Card>
+      <CardTitle component="h2">Tokens</CardTitle>
+      <CardBody>
+        <dl>
+          <Count
+            {...tokens}
+            name="Expire in 30 days"
+            filter={{ expires__gt: inDays(0), expires__lt: inDays(30) }}
+          />
+          <Count {...tokens} name="Never expire" filter={{ expires__gt: inDays(NEVER_DAYS) }} />
+          <Count {...tokens} name="Never used" filter={{ last_used__isnull: 'true' }} />
+          <Count {...tokens} name="Expired" filter={{ expires__lt: inDays(0) }} />
+        </dl>
+      </CardBody>
+    </Card>
+  );
+}
+
+function JobsByStatus(): ReactNode {
+  return (
+    <Card>
+      <CardTitle component="h2">Jobs</CardTitle>
+      <CardBody>
+        <dl>
+          {JOB_STATUSES.map(([status, name]) => (
+            <Count key={status} name={name} collection="/api/v2/jobs/" page="/jobs" filter={{ status }} />
+          ))}
+        </dl>
+      </CardBody>
+    </Card>
+  );
+}
+
+/** Finished jobs by status: pairs of a day, in seconds since 1970, and a number. */
+interface JobsGraph {
+  readonly jobs: Readonly<Record<string, readonly (readonly [number, number])[]>>;
+}
+
+const HEIGHT = 100;
+const STEP = 10;
+
+function JobsOverTime(): ReactNode {
+  const query = useApi<JobsGraph>('/api/v2/dashboard/graphs/jobs/?period=month', { every: EVERY });
+  return (
+    <Card>
+      <CardTitle component="h2">Finished jobs of the last month</CardTitle>
+      <CardBody>
+        <Loaded query={query}>{({ jobs }) => <Bars jobs={jobs} />}</Loaded>
+      </CardBody>
+    </Card>
+  );
+}
+
+/** A bar for each day: successful jobs at the bottom, the others on top. */
+function Bars({ jobs }: JobsGraph): ReactNode {
+  const successful = jobs['successful'] ?? [];
+  const others = Object.entries(jobs).filter(([status]) => status !== 'successful');
+  const days = successful.map(([day, count], index) => ({
+    day: new Date(day * 1000).toISOString().slice(0, 10),
+    successful: count,
+    failed: others.reduce((sum, [, series]) => sum + (series[index]?.[1] ?? 0), 0),
+  }));
+  const total = days.reduce((sum, { successful, failed }) => sum + successful + failed, 0);
+  if (total === 0) return 'No job finished in the last month.';
+  const most = Math.max(...days.map(({ successful, failed }) => successful + failed));
+  const height = (count: number) => (count / most) * HEIGHT;
+  const failed = days.reduce((sum, each) => sum + each.failed, 0);
+  return (
+    <>
+      <svg
+        className="dashboard-bars"
+        viewBox={`0 0 ${days.length * STEP} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${total} jobs finished, ${failed} of them not successfully. At most ${most} on a day.`}
+      >
+        {days.map((each, index) => (
+          <g key={each.day}>
+            <title>{`${each.day}: ${each.successful} successful, ${each.failed} not`}</title>
+            <rect
+              className="bar-successful"
+              x={index * STEP + 1}
+              y={HEIGHT - height(each.successful)}
+              width={STEP - 2}
+              height={height(each.successful)}
+            />
+            <rect
+              className="bar-failed"
+              x={index * STEP + 1}
+              y={HEIGHT - height(each.successful + each.failed)}
+              width={STEP - 2}
+              height={height(each.failed)}
+            />
+          </g>
+        ))}
+      </svg>
+      <div className="dashboard-line">
+        <span>{days[0]?.day}</span>
+        <span>
+          {total} jobs, {failed} not successful
+        </span>
+        <span>{days.at(-1)?.day} (UTC)</span>
+      </div>
+    </>
+  );
+}
+
+function RecentActivity(): ReactNode {
+  const query = useApi<Page<ActivityEntry>>('/api/v2/activity_stream/?order_by=-timestamp&page_size=6', {
+    every: EVERY,
+  });
+  return (
+    <Card>
+      <CardTitle component="h2">Recent activity</CardTitle>
+      <CardBody>
+        <Loaded query={query}>
+          {({ results }) => (
+            <ul className="dashboard-events">
+              {results.map((entry) => (
+                <li key={entry.id}>
+                  <Time value={entry.timestamp} /> <Actor entry={entry} />: <ActivitySentence entry={entry} />
+                </li>
+              ))}
+              {results.length === 0 && <li>Nothing yet.</li>}
+            </ul>
+          )}
+        </Loaded>
+        <Link to="/activity">All activity</Link>
+      </CardBody>
+    </Card>
   );
 }

@@ -19,6 +19,7 @@ function page<Name extends string>(
 const users = () => import('./users.tsx');
 const user = () => import('./user.tsx');
 const organizations = () => import('./organizations.tsx');
+const settings = () => import('./settings.tsx');
 const applications = () => import('./applications.tsx');
 
 /** All pages. */
@@ -44,6 +45,10 @@ export const PAGES: readonly PageRoute[] = [
   { path: '/applications/:id/edit', page: page(applications, 'EditApplication') },
   { path: '/applications/:id/tokens', page: page(applications, 'ApplicationTokens') },
   { path: '/applications/:id/tokens/add', page: page(applications, 'CreateApplicationToken') },
+  { path: '/tokens', page: page(() => import('./tokens.tsx'), 'Tokens') },
+  { path: '/settings', page: page(settings, 'Settings') },
+  { path: '/settings/:category', page: page(settings, 'Settings') },
+  { path: '/activity', page: page(() => import('./activity.tsx'), 'Activity') },
 ];
 
 /** An entry of the navigation. */
@@ -63,6 +68,14 @@ export const NAVIGATION: readonly (readonly [string | null, readonly NavigationE
       { path: '/organizations', title: 'Organizations' },
       { path: '/users', title: 'Users' },
       { path: '/applications', title: 'Applications' },
+      { path: '/tokens', title: 'Tokens' },
+    ],
+  ],
+  [
+    'Administration',
+    [
+      { path: '/activity', title: 'Activity stream' },
+      { path: '/settings', title: 'Settings', forAuditors: true },
     ],
   ],
 ];

@@ -252,3 +252,16 @@ export function CreateToken({
 /** What a user of an identity provider is told about tokens. */
 export const EXTERNAL_HINT =
   'Your account belongs to an identity provider. You can create tokens only if an administrator allows tokens for external users in the authentication settings.';
+
+/** All tokens that the user may see. */
+export function Tokens(): ReactNode {
+  const me = useMe();
+  return (
+    <>
+      <PageHeading title="Tokens" />
+      <PageSection>
+        <TokenList path="/api/v2/tokens/" about="all" createAt={`/users/${me.id}/tokens/add`} />
+      </PageSection>
+    </>
+  );
+}

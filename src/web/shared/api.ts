@@ -47,6 +47,9 @@ export interface RequestOptions {
 
 const TIMEOUT_MS = 60_000;
 
+/** The event of the window when a change was refused because the session has expired. */
+export const CHANGE_WITHOUT_SESSION = 'change-without-session';
+
 /**
  * Sends a request to the API and returns the body of the answer, undefined for an empty one.
  *
@@ -73,6 +76,7 @@ export async function callApi<T>(path: string, options: RequestOptions = {}): Pr
   });
   const answer = parse(await response.text());
   if (response.ok) return answer as T;
+  if (response.status === 401 && method !== 'GET') window.dispatchEvent(new Event(CHANGE_WITHOUT_SESSION));
   throw failure(response, answer);
 }
 
@@ -113,9 +117,7 @@ function failure(response: Response, answer: unknown): ApiError {
   }
   const entries = Object.entries(answer);
   const general = entries.filter(([name]) => GENERAL.has(name)).map(([, value]) => textOf(value));
-  const fields = Object.fromEntries(
-    entries.filter(([name]) => !GENERAL.has(name)).map(([name, value]) => [name, textOf(value)]),
-  );
+  const fields = Object.fromEntries(entries.filter(([name]) => !GENERAL.has(name)).flatMap(fieldMessages));
   const message = general.length > 0 ? general.join(' ') : defaultMessage(status, fields);
   return new ApiError(message, { status, fields, retryAfter });
 }
@@ -124,6 +126,12 @@ function defaultMessage(status: number, fields: Readonly<Record<string, string>>
   const names = Object.keys(fields);
   if (names.length > 0) return 'Some values were not accepted.';
   return `The service answered with status ${status}.`;
+}
+
+/** A field with its message; of an object of messages, each part with its own, as `field.part`. */
+function fieldMessages([name, value]: readonly [string, unknown]): readonly (readonly [string, string])[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[name, textOf(value)]];
+  return Object.entries(value).map(([part, inner]) => [`${name}.${part}`, textOf(inner)] as const);
 }
 
 /** Messages are texts, lists of them, or objects of lists, for a setting with several values. */

@@ -87,11 +87,14 @@ export function LinkedTabs({
 /** Facts: names with their values. Undefined leaves one out. */
 export function Facts({
   facts,
+  isWide = false,
 }: {
+  /** Whether each value has a line for itself. */
+  readonly isWide?: boolean;
   readonly facts: readonly (readonly [string, ReactNode | undefined])[];
 }): ReactNode {
   return (
-    <DescriptionList isHorizontal columnModifier={{ lg: '2Col' }}>
+    <DescriptionList isHorizontal columnModifier={isWide ? {} : { lg: '2Col' }}>
       {facts
         .filter(([, value]) => value !== undefined)
         .map(([name, value]) => (

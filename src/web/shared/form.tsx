@@ -47,12 +47,15 @@ interface FormProps {
   readonly send: (values: FormValues) => Promise<void>;
   readonly submitLabel: string;
   readonly onCancel: () => void;
+  /** Whether this user may send it; true if not given. */
+  readonly canSubmit?: boolean;
   /** What stands between the fields and the buttons. */
   readonly children?: ReactNode;
 }
 
 /** A form with its buttons. */
-export function ApiForm({ fields, initial, send, submitLabel, onCancel, children }: FormProps): ReactNode {
+export function ApiForm(props: FormProps): ReactNode {
+  const { fields, initial, send, submitLabel, onCancel, canSubmit = true, children } = props;
   const queries = useQueryClient();
   const [values, setValues] = useState(initial);
   const [error, setError] = useState<ApiError | null>(null);
@@ -96,7 +99,7 @@ export function ApiForm({ fields, initial, send, submitLabel, onCancel, children
       ))}
       {children}
       <ActionGroup>
-        <Button type="submit" isLoading={isBusy} isDisabled={isBusy}>
+        <Button type="submit" isLoading={isBusy} isDisabled={isBusy || !canSubmit}>
           {submitLabel}
         </Button>
         <Button variant="link" onClick={onCancel}>
@@ -202,7 +205,7 @@ function Input({
   };
   switch (kind) {
     case 'textarea':
-      return <TextArea {...shared} resizeOrientation="vertical" />;
+      return <TextArea {...shared} resizeOrientation="vertical" autoResize />;
     case 'select':
       return <Options {...shared} choices={choices} />;
     case 'lookup':

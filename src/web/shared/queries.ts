@@ -1,6 +1,5 @@
 import {
   keepPreviousData,
-  MutationCache,
   QueryCache,
   QueryClient,
   type UseQueryResult,
@@ -16,26 +15,16 @@ const MAX_ATTEMPTS = 3;
  * The cache of what was read. A list or object is read again when it is shown again, at most every few seconds; an
  * attempt that the server put off is repeated when the server said so.
  *
- * @param onExpired Called when a request finds no session: `reading` for one that only reads.
+ * @param onExpired Called when a read finds no session.
  */
-export function createQueryClient(onExpired: (during: 'reading' | 'writing') => void): QueryClient {
-  const expired = (error: Error) => error instanceof ApiError && error.status === 401;
+export function createQueryClient(onExpired: () => void): QueryClient {
   return new QueryClient({
     queryCache: new QueryCache({
       onError: (error) => {
-        if (expired(error)) onExpired('reading');
+        if (error instanceof ApiError && error.status === 401) onExpired();
       },
     }),
-    mutationCache: new MutationCache({
-      onError: (error) => {
-        if (expired(error)) onExpired('writing');
-      },
-    }),
-    defaultOptions: {
-      queries: { staleTime: 5_000, retry: mayRetry, retryDelay },
-      // What a request created may be a secret: nothing of it is kept.
-      mutations: { retry: false, gcTime: 0 },
-    },
+    defaultOptions: { queries: { staleTime: 5_000, retry: mayRetry, retryDelay } },
   });
 }
 

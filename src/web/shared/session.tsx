@@ -1,8 +1,8 @@
 /** The session: who is logged in, the way to the login page and back, and the logout. */
 import { Bullseye, Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { QueryClientProvider } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
-import { ApiError, cookie, type Page } from './api.ts';
+import { type ReactNode, useEffect, useState } from 'react';
+import { ApiError, CHANGE_WITHOUT_SESSION, cookie, type Page } from './api.ts';
 import { createQueryClient, type User, useApi } from './queries.ts';
 import { Failed, Loading } from './states.tsx';
 
@@ -19,12 +19,16 @@ function loginPath(): string {
 export function Session({ children }: { readonly children: ReactNode }): ReactNode {
   const [isExpired, setExpired] = useState(false);
   const [queries] = useState(() =>
-    createQueryClient((during) => {
-      if (during === 'writing') setExpired(true);
-      else if (document.querySelector('form') === null) window.location.assign(loginPath());
+    createQueryClient(() => {
+      if (document.querySelector('form') === null) window.location.assign(loginPath());
       else setExpired(true);
     }),
   );
+  useEffect(() => {
+    const show = () => setExpired(true);
+    window.addEventListener(CHANGE_WITHOUT_SESSION, show);
+    return () => window.removeEventListener(CHANGE_WITHOUT_SESSION, show);
+  }, []);
   return (
     <QueryClientProvider client={queries}>
       <KnownUser>{children}</KnownUser>

@@ -24,3 +24,16 @@ export function Time({
     </time>
   );
 }
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+] as const;
+
+/** A number of seconds in the largest unit that divides it: 600 is "10 minutes". */
+export function duration(seconds: number): string {
+  const [unit, size] = UNITS.find(([, each]) => seconds >= each && seconds % each === 0) ?? ['second', 1];
+  const count = seconds / size;
+  return `${count.toLocaleString('en')} ${unit}${count === 1 ? '' : 's'}`;
+}

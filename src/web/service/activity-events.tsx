@@ -1,0 +1,80 @@
+/** Events of the activity stream in words. */
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+
+/** An entry as `/api/v2/activity_stream/` shows it. */
+export interface ActivityEntry {
+  readonly id: number;
+  readonly timestamp: string;
+  readonly operation: string;
+  readonly changes: Readonly<Record<string, unknown>> | null;
+  readonly object1: string;
+  readonly object2: string;
+  readonly summary_fields: Readonly<Record<string, unknown>>;
+}
+
+/** What can be done: as the API calls it, and as it is called here. */
+export const OPERATIONS = [
+  ['create', 'Created'],
+  ['update', 'Changed'],
+  ['delete', 'Deleted'],
+  ['associate', 'Added'],
+  ['disassociate', 'Removed'],
+] as const;
+
+/** What the stream calls a kind of resource, what it is called here, and the page of one, if there is one. */
+export const KINDS: readonly (readonly [string, string, string | null])[] = [
+  ['o_auth2_access_token', 'token', null],
+  ['o_auth2_application', 'application', '/applications'],
+  ['user', 'user', '/users'],
+  ['organization', 'organization', '/organizations'],
+  ['setting', 'setting', null],
+  ['inventory', 'inventory', '/inventories'],
+  ['host', 'host', '/hosts'],
+  ['project', 'project', '/projects'],
+  ['credential', 'credential', '/credentials'],
+  ['job_template', 'job template', '/templates'],
+  ['job', 'job', '/jobs'],
+];
+
+function operationOf({ operation }: ActivityEntry): string {
+  return OPERATIONS.find(([each]) => each === operation)?.[1] ?? operation;
+}
+
+/** Who did it: a link, or a name if the user is deleted. */
+export function Actor({ entry }: { readonly entry: ActivityEntry }): ReactNode {
+  const actor = entry.summary_fields['actor'] as { id: number | null; username: string } | undefined;
+  if (actor === undefined) return 'The service';
+  return actor.id === null ? (
+    `${actor.username} (deleted)`
+  ) : (
+    <Link to={`/users/${actor.id}`}>{actor.username}</Link>
+  );
+}
+
+/** What it was done to: its kind and, while it exists, a link. */
+function Resource({ entry, name }: { readonly entry: ActivityEntry; readonly name: string }): ReactNode {
+  if (name === '') return null;
+  const [, kind = name.replaceAll('_', ' '), page = null] = KINDS.find(([each]) => each === name) ?? [];
+  const [found] = (entry.summary_fields[name] ?? []) as readonly Readonly<Record<string, unknown>>[];
+  const facts = found ?? (name === entry.object1 ? entry.changes : null) ?? {};
+  const called = String(facts['name'] || facts['username'] || facts['description'] || '');
+  const text = called === '' ? kind : `${kind} ${called}`;
+  if (page === null || typeof found?.['id'] !== 'number') return text;
+  return <Link to={`${page}/${found['id']}`}>{text}</Link>;
+}
+
+/** An entry as a sentence without its subject: "Created token x". */
+export function ActivitySentence({ entry }: { readonly entry: ActivityEntry }): ReactNode {
+  return (
+    <>
+      {operationOf(entry)} <Resource entry={entry} name={entry.object1} />
+      {entry.object2 !== '' && (
+        <>
+          {' '}
+          {entry.operation === 'associate' ? 'to' : 'from'} <Resource entry={entry} name={entry.object2} />
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,64 @@
+/** The activity stream: who changed what. */
+import { PageSection } from '@patternfly/react-core';
+import type { ReactNode } from 'react';
+import { PageHeading } from '../shared/detail.tsx';
+import { type Column, ResourceList } from '../shared/list.tsx';
+import { Time } from '../shared/times.tsx';
+import { type ActivityEntry, ActivitySentence, Actor, KINDS, OPERATIONS } from './activity-events.tsx';
+
+const MAX_LENGTH = 120;
+
+/** The changed values: `name: old → new`, or `name: value`. */
+function Changes({ entry }: { readonly entry: ActivityEntry }): ReactNode {
+  const changes = Object.entries(entry.changes ?? {}).filter(([, value]) => value !== '' && value !== null);
+  return changes.map(([name, value]) => {
+    const isChange = entry.operation === 'update' && Array.isArray(value) && value.length === 2;
+    const text = isChange ? `${shown(value[0])} → ${shown(value[1])}` : shown(value);
+    return (
+      <div key={name}>
+        {name}: {text}
+      </div>
+    );
+  });
+}
+
+function shown(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text;
+}
+
+const COLUMNS: readonly Column<ActivityEntry>[] = [
+  { title: 'Time', orderBy: 'timestamp', show: ({ timestamp }) => <Time value={timestamp} /> },
+  { title: 'User', orderBy: 'actor__username', show: (entry) => <Actor entry={entry} /> },
+  { title: 'Event', show: (entry) => <ActivitySentence entry={entry} /> },
+  { title: 'Values', show: (entry) => <Changes entry={entry} /> },
+];
+
+/** The page of the activity stream. */
+export function Activity(): ReactNode {
+  return (
+    <>
+      <PageHeading title="Activity stream" />
+      <PageSection>
+        <ResourceList<ActivityEntry>
+          name="events"
+          path="/api/v2/activity_stream/"
+          order="-timestamp"
+          columns={COLUMNS}
+          filters={[
+            { name: 'actor__username__icontains', label: 'User' },
+            { name: 'operation', label: 'Operation', choices: OPERATIONS },
+            {
+              name: 'object1',
+              label: 'Resource',
+              choices: KINDS.map(([name, kind]) => [name, kind] as const),
+            },
+            { name: 'timestamp__gte', label: 'Since (2026-01-31)' },
+            { name: 'timestamp__lt', label: 'Before (2026-01-31)' },
+            { name: 'changes__icontains', label: 'Values' },
+          ]}
+        />
+      </PageSection>
+    </>
+  );
+}

@@ -1,0 +1,192 @@
+/** Forms of settings, made from what OPTIONS says about them. */
+import { ApiError } from '../shared/api.ts';
+import type { FormField, FormValues } from '../shared/form.tsx';
+import { duration } from '../shared/times.tsx';
+
+/** A setting as OPTIONS describes it. */
+interface Described {
+  readonly type: string;
+  readonly label: string;
+  readonly help_text?: string;
+  readonly warning_text?: string;
+  readonly unit?: string;
+  readonly default?: unknown;
+  readonly min_value?: number;
+  readonly max_value?: number;
+  readonly defined_in_file?: boolean;
+  readonly required?: boolean;
+}
+
+/** What OPTIONS answers for a category of settings. */
+export interface SettingOptions {
+  readonly actions: {
+    readonly GET?: Readonly<Record<string, Described>>;
+    readonly PUT?: Readonly<Record<string, Described>>;
+  };
+}
+
+/** The values of a category. */
+export type Settings = Readonly<Record<string, unknown>>;
+
+/** What the API shows instead of a secret. */
+const MASK = '$encrypted$';
+
+/** The lifetimes of tokens are one setting with three values. */
+const LIFETIMES = 'OAUTH2_PROVIDER';
+const LIFETIME_LABELS: Readonly<Record<string, string>> = {
+  ACCESS_TOKEN_EXPIRE_SECONDS: 'Access token lifetime',
+  AUTHORIZATION_CODE_EXPIRE_SECONDS: 'Authorization code lifetime',
+  REFRESH_TOKEN_EXPIRE_SECONDS: 'Refresh token lifetime',
+};
+
+/** The settings that only show something, such as an address to register with a provider. */
+export function readOnlyKeys(options: SettingOptions): readonly string[] {
+  const { GET = {}, PUT } = options.actions;
+  return PUT === undefined
+    ? Object.keys(GET).filter((key) => /_(CALLBACK|METADATA)_URL$/.test(key))
+    : Object.keys(GET).filter((key) => !(key in PUT) && GET[key]?.defined_in_file !== true);
+}
+
+/**
+ * The fields of a category.
+ *
+ * @param keys Which settings, in this order; all of them if not given.
+ */
+export function settingFields(
+  options: SettingOptions,
+  values: Settings,
+  keys: readonly string[] = Object.keys(values),
+): readonly FormField[] {
+  const { GET = {}, PUT } = options.actions;
+  const readOnly = readOnlyKeys(options);
+  return keys
+    .filter((key) => key in GET && !readOnly.includes(key))
+    .flatMap((key): readonly FormField[] => {
+      const described = PUT?.[key] ?? GET[key];
+      if (described === undefined) return [];
+      const isDisabled = PUT?.[key] === undefined;
+      const isFixed = GET[key]?.defined_in_file === true;
+      if (key === LIFETIMES) return lifetimeFields(described, values[key], isDisabled);
+      return [
+        {
+          name: key,
+          label: described.label,
+          kind: kindOf(key, described, values[key]),
+          required: described.type === 'integer',
+          isDisabled,
+          help: helpOf(described, { isFixed, isSecret: isSecret(key, values[key]) }),
+        },
+      ];
+    });
+}
+
+function lifetimeFields(described: Described, value: unknown, isDisabled: boolean): readonly FormField[] {
+  const defaults = (described.default ?? {}) as Readonly<Record<string, number>>;
+  return Object.keys({ ...LIFETIME_LABELS, ...(value as object) }).map((name) => ({
+    name: `${LIFETIMES}.${name}`,
+    label: `${LIFETIME_LABELS[name] ?? name} (seconds)`,
+    kind: 'number',
+    required: true,
+    isDisabled,
+    help: defaults[name] === undefined ? undefined : `Default: ${seconds(defaults[name])}.`,
+  }));
+}
+
+function kindOf(key: string, { type }: Described, value: unknown): NonNullable<FormField['kind']> {
+  if (type === 'boolean') return 'checkbox';
+  if (type === 'integer') return 'number';
+  if (type !== 'string' || /(CERT|PRIVATE_KEY)$/.test(key)) return 'textarea';
+  return isSecret(key, value) ? 'password' : 'text';
+}
+
+function isSecret(key: string, value: unknown): boolean {
+  return value === MASK || /_(SECRET|PRIVATE_KEY)$/.test(key);
+}
+
+function helpOf(
+  { help_text = '', warning_text, default: standard, unit, type }: Described,
+  { isFixed, isSecret }: { readonly isFixed: boolean; readonly isSecret: boolean },
+): string {
+  const shown =
+    type === 'integer' && typeof standard === 'number' && unit === 'seconds'
+      ? seconds(standard)
+      : type === 'boolean'
+        ? standard === true
+          ? 'on'
+          : 'off'
+        : (JSON.stringify(standard) ?? '');
+  return [
+    help_text,
+    ...(unit !== undefined && type === 'integer' ? [`In ${unit}.`] : []),
+    ...(warning_text === undefined ? [] : [`Warning: ${warning_text}`]),
+    ...(isSecret ? ['Stored encrypted and never shown. Empty keeps what is stored.'] : []),
+    ...(standard === undefined || isSecret ? [] : [`Default: ${shown === '""' ? 'empty' : shown}.`]),
+    ...(isFixed ? ['Set in the environment of the service; it cannot be changed here.'] : []),
+  ].join(' ');
+}
+
+function seconds(count: number): string {
+  const words = duration(count);
+  return /second/.test(words) ? words : `${count} (${words})`;
+}
+
+/** The values of a form, from settings. */
+export function formValues(values: Settings): FormValues {
+  const entries = Object.entries(values).flatMap(
+    ([key, value]): readonly (readonly [string, string | boolean])[] => {
+      if (key === LIFETIMES && typeof value === 'object' && value !== null) {
+        return Object.entries(value).map(([name, each]) => [`${LIFETIMES}.${name}`, String(each)] as const);
+      }
+      if (typeof value === 'boolean') return [[key, value]];
+      if (value === null || value === MASK) return [[key, '']];
+      return [[key, typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value)]];
+    },
+  );
+  return Object.fromEntries(entries);
+}
+
+/**
+ * What a form changes: the body of a PATCH.
+ *
+ * @throws ApiError for a field that has to be JSON and is not.
+ */
+export function changesOf(
+  fields: readonly FormField[],
+  before: Settings,
+  values: FormValues,
+): Record<string, unknown> {
+  const initial = formValues(before);
+  const changed = fields.filter(
+    ({ name, isDisabled }) => isDisabled !== true && values[name] !== initial[name],
+  );
+  const body: Record<string, unknown> = {};
+  for (const { name, kind } of changed) {
+    const [key = '', part] = name.split('.');
+    const value = values[name] ?? '';
+    if (part === undefined) body[key] = parsedValue(name, { kind, value, before: before[key] });
+    else body[key] = { ...(before[key] as object), ...(body[key] as object), [part]: numberOr(value) };
+  }
+  return body;
+}
+
+function parsedValue(
+  name: string,
+  field: { readonly kind: FormField['kind']; readonly value: string | boolean; readonly before: unknown },
+): unknown {
+  const { kind, value, before } = field;
+  if (typeof value === 'boolean') return value;
+  if (kind === 'number') return numberOr(value);
+  if (kind !== 'textarea' || typeof before === 'string') return value;
+  if (value.trim() === '') return null;
+  try {
+    return JSON.parse(value) as unknown;
+  } catch (error) {
+    const problem = `Enter valid JSON: ${error instanceof Error ? error.message : error}`;
+    throw new ApiError('Some values were not accepted.', { status: 400, fields: { [name]: problem } });
+  }
+}
+
+/** A number, or the text as it is, which the API refuses with its own message. */
+function numberOr(value: string | boolean): unknown {
+  return typeof value === 'string' && /^\s*-?\d+\s*$/.test(value) ? Number(value) : value;
+}

@@ -1,0 +1,230 @@
+/** Settings: miscellaneous authentication settings, and the identity providers of single sign-on. */
+import {
+  Alert,
+  Button,
+  List,
+  ListItem,
+  Modal,
+  ModalBody,
+  ModalFooter,
+  ModalHeader,
+  PageSection,
+} from '@patternfly/react-core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { Navigate, useNavigate, useParams } from 'react-router';
+import { callApi, type Page, withQuery } from '../shared/api.ts';
+import { Facts, LinkedTabs, PageHeading } from '../shared/detail.tsx';
+import { ApiForm } from '../shared/form.tsx';
+import { useNotify } from '../shared/notices.tsx';
+import { type User, useApi, useMe } from '../shared/queries.ts';
+import { CopyText } from '../shared/secrets.tsx';
+import { Failed, Loading } from '../shared/states.tsx';
+import {
+  changesOf,
+  formValues,
+  readOnlyKeys,
+  type SettingOptions,
+  type Settings as SettingValues,
+  settingFields,
+} from './settings-fields.ts';
+
+const MISCELLANEOUS = 'authentication';
+
+const CATEGORIES: readonly (readonly [string, string])[] = [
+  [MISCELLANEOUS, 'Miscellaneous Authentication'],
+  ['google-oauth2', 'Google'],
+  ['azuread-oauth2', 'Microsoft Entra ID'],
+  ['github', 'GitHub'],
+  ['saml', 'SAML'],
+];
+
+/** The settings that the page begins with; the others of the category follow. */
+const FIRST = [
+  'AUTH_BASIC_ENABLED',
+  'DISABLE_LOCAL_AUTH',
+  'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
+  'OAUTH2_PROVIDER',
+  'SESSION_COOKIE_AGE',
+  'SESSIONS_PER_USER',
+  'LOGIN_REDIRECT_OVERRIDE',
+  'ALLOW_METRICS_FOR_ANONYMOUS_USERS',
+];
+
+/** The page of a category of settings. */
+export function Settings(): ReactNode {
+  const { category } = useParams();
+  const options = useQuery({
+    queryKey: ['options', category],
+    queryFn: () => callApi<SettingOptions>(`/api/v2/settings/${category}/`, { method: 'OPTIONS' }),
+    enabled: category !== undefined,
+  });
+  const values = useApi<SettingValues>(`/api/v2/settings/${category}/`, { enabled: category !== undefined });
+  const [saved, setSaved] = useState(0);
+  const title = CATEGORIES.find(([each]) => each === category)?.[1];
+  if (title === undefined) return <Navigate to={`/settings/${MISCELLANEOUS}`} replace />;
+  const error = options.error ?? values.error;
+  return (
+    <>
+      <PageHeading title={`${title} settings`} />
+      <LinkedTabs
+        label="Categories of settings"
+        tabs={CATEGORIES.map(([each, name]) => [`/settings/${each}`, name] as const)}
+      />
+      <PageSection>
+        {error !== null ? (
+          <Failed error={error} />
+        ) : options.data === undefined || values.data === undefined ? (
+          <Loading />
+        ) : (
+          <SettingsForm
+            key={`${category} ${saved}`}
+            category={category ?? ''}
+            options={options.data}
+            values={values.data}
+            onSaved={() => setSaved(saved + 1)}
+          />
+        )}
+      </PageSection>
+    </>
+  );
+}
+
+function SettingsForm({
+  category,
+  options,
+  values,
+  onSaved,
+}: {
+  readonly category: string;
+  readonly options: SettingOptions;
+  readonly values: SettingValues;
+  readonly onSaved: () => void;
+}): ReactNode {
+  const me = useMe();
+  const notify = useNotify();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  // What the form began with: a later read must not change what counts as changed.
+  const [before] = useState(values);
+  const [question, setQuestion] = useState<Question | null>(null);
+  const path = `/api/v2/settings/${category}/`;
+  const keys = Object.keys(before);
+  const ordered =
+    category === MISCELLANEOUS ? [...FIRST, ...keys.filter((key) => !FIRST.includes(key))] : keys;
+  const fields = settingFields(options, before, ordered);
+  const shown = readOnlyKeys(options).filter((key) => typeof before[key] === 'string' && before[key] !== '');
+  return (
+    <div className="settings">
+      {!me.is_superuser && (
+        <Alert isInline variant="info" component="p" title="Only superusers can change settings." />
+      )}
+      {shown.length > 0 && (
+        <Facts
+          isWide
+          facts={shown.map((key) => {
+            const label = options.actions.GET?.[key]?.label ?? key;
+            return [label, <CopyText key={key} label={label} value={String(before[key])} />] as const;
+          })}
+        />
+      )}
+      <ApiForm
+        fields={fields}
+        initial={formValues(before)}
+        submitLabel="Save"
+        canSubmit={me.is_superuser}
+        onCancel={() => void navigate('/')}
+        send={async (next) => {
+          const changes = changesOf(fields, before, next);
+          if (Object.keys(changes).length === 0) return notify('Nothing was changed.', 'info');
+          if (needsQuestion(changes)) {
+            const answer = Promise.withResolvers<boolean>();
+            setQuestion({ changes, answer: answer.resolve });
+            const isConfirmed = await answer.promise;
+            setQuestion(null);
+            if (!isConfirmed) return;
+          }
+          const after = await callApi<SettingValues>(path, { method: 'PATCH', body: changes });
+          queries.setQueryData([path], after);
+          notify('Saved the settings.');
+          onSaved();
+        }}
+      />
+      {question !== null && <ConsequencesDialog {...question} />}
+    </div>
+  );
+}
+
+interface Question {
+  readonly changes: Readonly<Record<string, unknown>>;
+  readonly answer: (isConfirmed: boolean) => void;
+}
+
+function needsQuestion(changes: Readonly<Record<string, unknown>>): boolean {
+  return changes['AUTH_BASIC_ENABLED'] === false || changes['DISABLE_LOCAL_AUTH'] === true;
+}
+
+/** Says who loses access before a way to authenticate is turned off. */
+function ConsequencesDialog({ changes, answer }: Question): ReactNode {
+  const isLocalOff = changes['DISABLE_LOCAL_AUTH'] === true;
+  const isBasicOff = changes['AUTH_BASIC_ENABLED'] === false;
+  return (
+    <Modal isOpen variant="small" onClose={() => answer(false)} aria-labelledby="consequences-title">
+      <ModalHeader
+        title="Turn off a way to authenticate?"
+        titleIconVariant="warning"
+        labelId="consequences-title"
+      />
+      <ModalBody>
+        <List>
+          {isBasicOff && (
+            <ListItem>
+              Scripts and programs that send a user name and a password with each request are refused from now
+              on. Tokens and browser sessions keep working.
+            </ListItem>
+          )}
+          {isLocalOff && <LocalAccounts />}
+        </List>
+      </ModalBody>
+      <ModalFooter>
+        <Button variant="danger" onClick={() => answer(true)}>
+          Turn off
+        </Button>
+        <Button variant="link" onClick={() => answer(false)}>
+          Cancel
+        </Button>
+      </ModalFooter>
+    </Modal>
+  );
+}
+
+const MAX_USERS = 200;
+const MAX_NAMED = 10;
+
+/** The users who can no longer log in without local accounts: those without an account at an identity provider. */
+function LocalAccounts(): ReactNode {
+  const read = useApi<Page<User>>(
+    withQuery('/api/v2/users/', { page_size: MAX_USERS, order_by: 'username' }),
+  );
+  if (read.data === undefined) {
+    return (
+      <ListItem>
+        {read.isError ? 'The users could not be read.' : 'Reading who has a local account …'}
+      </ListItem>
+    );
+  }
+  const { count, results } = read.data;
+  const local = results.filter(({ external_account }) => external_account === null);
+  const names = local.slice(0, MAX_NAMED).map(({ username }) => username);
+  const others = local.length - names.length;
+  const among =
+    count > results.length ? ` of the first ${results.length} (there are ${count})` : ` of ${count}`;
+  return (
+    <ListItem>
+      {local.length}
+      {among} users have a local account only, and can log in neither here nor with Basic authentication:{' '}
+      {names.join(', ')}
+      {others > 0 && ` and ${others} more`}. Their tokens keep working, and sessions last until they expire.
+    </ListItem>
+  );
+}
