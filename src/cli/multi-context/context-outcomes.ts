@@ -15,6 +15,8 @@ export interface ContextOutcome {
   /** Absent after an error. */
   readonly result?: Result;
   readonly error?: unknown;
+  /** The context whose database had the token of this one before the change, and has not any more. */
+  readonly credentialRevokedBy?: string;
 }
 
 /** How a command ended in all contexts. */
@@ -75,6 +77,7 @@ export function multiContextFailure(
 
 /** Whether the same command would find the same again in a context: its own hint then says what to do instead. */
 function isStuck({ error, failure }: { readonly error: unknown; readonly failure: Failure }): boolean {
+  if (failure.code === 'credentials_refused' || failure.code === 'permission_refused') return true;
   const isPartly = error instanceof TokenctlError && error.code === 'partly_done';
   return isPartly && failure.hint !== undefined && !/^Run the same command again/.test(failure.hint);
 }
@@ -96,19 +99,40 @@ export function reportOf({ result }: ContextOutcome): Report | undefined {
   return result?.kind === 'report' ? result : undefined;
 }
 
-/** Why a command did not complete in a context. */
+/**
+ * Why a command did not complete in a context. What was refused after another context revoked the token of this one is no
+ * problem: the other context did the work, in the same controller, and says how far it came.
+ */
 export function problemOf(outcome: ContextOutcome): unknown {
-  return outcome.error ?? reportOf(outcome)?.failure;
+  return isLeftToOther(outcome) ? undefined : (outcome.error ?? reportOf(outcome)?.failure);
+}
+
+function isLeftToOther(outcome: ContextOutcome): boolean {
+  const problem = outcome.error ?? reportOf(outcome)?.failure;
+  if (outcome.credentialRevokedBy === undefined || !(problem instanceof TokenctlError)) return false;
+  return problem.code === 'credentials_refused' || problem.code === 'partly_done';
+}
+
+/** What became of the token of a context that another one revoked, as a line; empty for any other. */
+export function credentialText({ context, credentialRevokedBy: by }: ContextOutcome): string {
+  return by === undefined
+    ? ''
+    : `The token of context ${context} is revoked: the database of context ${by} does not have it any more. Configure a new one, or leave the context out.\n`;
 }
 
 /** How a command ended in one context, as `--json` shows it. */
 interface ContextStateJson {
-  /** The code of the error, or `done`. `not_found` is no error if another context has what was named. */
+  /**
+   * The code of the error, or `done`. `not_found` is no error if another context has what was named, nor is
+   * `credentials_refused` with `credentialRevokedBy`.
+   */
   readonly state: Failure['code'] | 'done';
-  /** Absent for `done` and `not_found`. */
+  /** Absent where there is none. */
   readonly error?: FailureJson['error'];
-  /** For `not_found`: what is not there. */
+  /** For `not_found`: what is not there. For `credentials_refused` without `error`: what became of the token. */
   readonly message?: string;
+  /** The context whose database had the token of this context before the change, and does not have it any more. */
+  readonly credentialRevokedBy?: string;
 }
 
 /** What a command prints with `--json` in several contexts. Lists print one array instead, whose rows have a `context`. */
@@ -130,6 +154,15 @@ export function stateToJson(problem: unknown): ContextStateJson {
   return { state: failure.code, ...why };
 }
 
+/** As {@link stateToJson}, of a change: with what became of the token of the context. */
+export function changeToJson(outcome: ContextOutcome): ContextStateJson {
+  const { credentialRevokedBy } = outcome;
+  if (credentialRevokedBy !== undefined && isLeftToOther(outcome)) {
+    return { state: 'credentials_refused', credentialRevokedBy, message: credentialText(outcome).trimEnd() };
+  }
+  return { ...stateToJson(problemOf(outcome)), ...(credentialRevokedBy && { credentialRevokedBy }) };
+}
+
 /** A line of the table: a context, or the total. */
 interface TableRow {
   readonly context: string;
@@ -142,7 +175,7 @@ interface TableRow {
 export function outcomeTable(outcomes: readonly ContextOutcome[]): Listing<TableRow> {
   const rows = outcomes.map(rowOf);
   const total = totalOf(outcomes);
-  const completed = outcomes.filter((outcome) => problemOf(outcome) === undefined).length;
+  const completed = outcomes.filter((each) => problemOf(each) === undefined && !isLeftToOther(each)).length;
   const last: readonly TableRow[] =
     total === null
       ? []
@@ -185,6 +218,9 @@ function rowOf(outcome: ContextOutcome): TableRow {
   const { context } = outcome;
   const amount = reportOf(outcome)?.amount;
   const problem = problemOf(outcome);
+  if (isLeftToOther(outcome)) {
+    return { context, amount, state: `token revoked: see ${outcome.credentialRevokedBy}`, tone: 'faint' };
+  }
   if (problem === undefined) {
     if (amount?.dryRun === true) return { context, amount, state: 'dry run', tone: 'faint' };
     const isNothing = amount?.planned === 0;

@@ -1,12 +1,18 @@
 import type { Progress, ProgressView, Runtime, ShowProgress } from '../../app/runtime.ts';
+import { contextOf } from '../../config/contexts.ts';
+import { readSecret } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { Secret } from '../../domain/secret.ts';
+import type { Target } from '../../operations/ports/target.ts';
 import { type Report, type Result, report, type Screen } from '../../reports/tables/result.ts';
 import { printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { failureOf, failureOnScreen } from '../errors/failure.ts';
 import {
   type ContextOutcome,
+  changeToJson,
   contextHeading,
+  credentialText,
   isNotFound,
   type MultiContextOutcome,
   multiContextFailure,
@@ -14,7 +20,6 @@ import {
   problemOf,
   reportOf,
   type SeveralContextsJson,
-  stateToJson,
   totalOf,
 } from './context-outcomes.ts';
 import { JointConfirmation } from './joint-confirmation.ts';
@@ -57,6 +62,7 @@ export async function multiContextFlow<Asking extends Confirmation | null>(
   const { runtime, contexts, confirmation, atMost, includeOwn, work } = request;
   const progress = new MultiContextProgress(runtime.progress);
   const joint = confirmation === null ? null : new JointConfirmation({ contexts, confirmation, atMost });
+  const credentials = confirmation === null ? null : new SharedCredentials(runtime, contexts);
 
   async function attempt(
     label: string,
@@ -87,6 +93,7 @@ export async function multiContextFlow<Asking extends Confirmation | null>(
   function workInContext(context: string): Promise<readonly ContextOutcome[]> {
     return attempt(context, async () => {
       const place = runtime.in({ context, progress: progress.member(context) });
+      await credentials?.find(context, place);
       const components = await place.components();
       if (components.length < 2) return await workIn(place, context);
       const parts = components.map((component) => ({ component, label: `${context}/${component}` }));
@@ -109,7 +116,80 @@ export async function multiContextFlow<Asking extends Confirmation | null>(
   if (joint?.refusal !== undefined) throw joint.refusal;
   const error = commonError(outcomes);
   if (error !== undefined) throw error;
-  return multiContextResult({ outcomes, changes: confirmation !== null });
+  return multiContextResult({
+    outcomes: credentials === null ? outcomes : await credentials.explain(outcomes),
+    changes: confirmation !== null,
+  });
+}
+
+/** A token of a REST context that was valid in the database of another context, before the change. */
+interface SharedToken {
+  readonly token: Secret;
+  readonly context: string;
+  /** The context of the database, and the target to ask again. */
+  readonly databaseContext: string;
+  readonly target: Target;
+}
+
+/**
+ * The tokens with which REST contexts of a change authenticate, as far as the database of another of its contexts has them:
+ * a change of all tokens there revokes these as well, and what the REST context then cannot do is done.
+ */
+class SharedCredentials {
+  readonly #tokens: readonly { readonly context: string; readonly token: Secret }[];
+  readonly #shared: SharedToken[] = [];
+
+  constructor({ configuration, environment }: Runtime, contexts: readonly string[]) {
+    this.#tokens = contexts.flatMap((name) => {
+      const context = contextOf(configuration, name);
+      if (context.database !== undefined || context.token === undefined) return [];
+      // What is wrong with a credential is said by the context itself.
+      try {
+        return [{ context: name, token: readSecret(context.token, environment) }];
+      } catch {
+        return [];
+      }
+    });
+  }
+
+  /** Before a change: which of the tokens the database of this context has. Nothing over REST, or without the right to read. */
+  async find(databaseContext: string, place: Runtime): Promise<void> {
+    if (this.#tokens.length === 0) return;
+    if (contextOf(place.configuration, databaseContext).database === undefined) return;
+    try {
+      const target = await place.target();
+      const values = this.#tokens.map(({ token }) => token);
+      for await (const { index, live } of target.identify(values)) {
+        const known = this.#tokens[index];
+        if (live && known !== undefined) this.#shared.push({ ...known, databaseContext, target });
+      }
+    } catch (error) {
+      if (!(error instanceof TokenctlError)) throw error;
+    }
+  }
+
+  /** After a change: names the contexts whose token the change revoked through the database of another context. */
+  async explain(outcomes: readonly ContextOutcome[]): Promise<readonly ContextOutcome[]> {
+    const revokedBy = new Map<string, string>();
+    for (const { context, databaseContext, target, token } of this.#shared) {
+      if (await isRevoked(target, token)) revokedBy.set(context, databaseContext);
+    }
+    return outcomes.map((outcome) => {
+      const by = revokedBy.get(outcome.context.split('/')[0] ?? '');
+      return by === undefined ? outcome : { ...outcome, credentialRevokedBy: by };
+    });
+  }
+}
+
+/** Whether the database does not have a token any more; false if it could not be asked. */
+async function isRevoked(target: Target, token: Secret): Promise<boolean> {
+  try {
+    for await (const { live } of target.identify([token])) if (live) return false;
+    return true;
+  } catch (error) {
+    if (error instanceof TokenctlError) return false;
+    throw error;
+  }
 }
 
 /** Confirms as usual, then waits for `before` to settle. */
@@ -182,7 +262,7 @@ function memberJson(outcome: ContextOutcome): SeveralContextsJson['contexts'][nu
   return {
     context: outcome.context,
     result: reportOf(outcome)?.json,
-    ...stateToJson(problemOf(outcome)),
+    ...changeToJson(outcome),
   };
 }
 
@@ -205,7 +285,7 @@ async function jointText({ outcomes, changes }: MultiContextOutcome, screen: Scr
     const { tableLines } = await import('../../reports/tables/table.ts');
     let table = '';
     for await (const block of tableLines(outcomeTable(outcomes), screen)) table += block;
-    parts.push(table);
+    parts.push(table + outcomes.map(credentialText).join(''));
   }
   return parts.join('\n');
 }

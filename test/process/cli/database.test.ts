@@ -527,3 +527,33 @@ describe('context add', () => {
     expect(stderr).not.toContain('s3cretpw');
   });
 });
+
+test('a change over REST and in the database of one controller says that it revoked the token of the REST context', async () => {
+  const { folder, run } = home();
+  const made = await fetch(`${service()}/api/v2/users/1/personal_tokens/`, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${btoa('admin:correct-horse-battery')}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ scope: 'write' }),
+  });
+  const { token } = (await made.json()) as { token: string };
+  const file = join(folder, 'rest.token');
+  writeFileSync(file, `${token}\n`, { mode: 0o600 });
+  const added = await run(['context', 'add', 'rest', '--url', service(), '--token-file', file]);
+  expect(added.code).toBe(0);
+  const revoke = ['tokens', 'revoke', '--user', 'admin', '--all-contexts', '--yes'];
+  const revoked = await run([...revoke, '--json']);
+  expect(revoked.code).toBe(0);
+  const { contexts } = parsed(revoked);
+  const rest = contexts.find(({ context }: { context: string }) => context === 'rest');
+  expect(rest).toMatchObject({ credentialRevokedBy: 'db' });
+  // The REST context may have been first, and kept its own token.
+  expect(['done', 'credentials_refused']).toContain(rest.state);
+  expect(rest.error).toBeUndefined();
+  const again = await run(revoke);
+  expect(again.code).toBe(5);
+  expect(again.stderr).toContain('does not accept the token');
+  expect(again.stderr).not.toContain('Run the same command again');
+});

@@ -1,7 +1,12 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { failureOf } from '../../../src/cli/errors/failure.ts';
 import { hintForPaths } from '../../../src/cli/incident/incident-text.ts';
-import { multiContextFailure } from '../../../src/cli/multi-context/context-outcomes.ts';
+import {
+  changeToJson,
+  multiContextFailure,
+  outcomeTable,
+  problemOf,
+} from '../../../src/cli/multi-context/context-outcomes.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { AccessPath } from '../../../src/operations/incident/verify-access-paths.ts';
 
@@ -62,6 +67,35 @@ test('several contexts are told to run it again only where that may finish the w
   expect(
     hint(stuck, new TokenctlError('target_unreachable', 'Gone', { hint: 'Check the address.' })),
   ).toMatch(/^Run the same command again/);
+});
+
+describe('a token that another context of the change revoked', () => {
+  const refused = new TokenctlError('credentials_refused', 'The controller does not accept the token.');
+  const rest = { context: 'rest', error: refused, credentialRevokedBy: 'db' };
+
+  test('is no problem of its context, which says so', async () => {
+    expect(problemOf(rest)).toBeUndefined();
+    expect(problemOf({ context: 'rest', error: refused })).toBe(refused);
+    expect(changeToJson(rest)).toEqual({
+      state: 'credentials_refused',
+      credentialRevokedBy: 'db',
+      message: expect.stringMatching(/^The token of context rest is revoked: .* of context db /),
+    });
+    const rows: unknown[] = [];
+    for await (const row of outcomeTable([rest]).rows) rows.push(row);
+    expect(rows).toEqual([expect.objectContaining({ state: 'token revoked: see db' })]);
+  });
+
+  test('hides no other problem', () => {
+    const gone = new TokenctlError('target_unreachable', 'Gone');
+    expect(problemOf({ ...rest, error: gone })).toBe(gone);
+    expect(changeToJson({ ...rest, error: gone })).toMatchObject({ state: 'target_unreachable' });
+  });
+
+  test('is not refused again by running the same command', () => {
+    const run = { contexts: ['rest', 'db'], changes: true };
+    expect(multiContextFailure(new Map([['rest', refused]]), run)?.hint).toBeUndefined();
+  });
 });
 
 test('a bug in one of several contexts is a bug, which the others do not hide', () => {
