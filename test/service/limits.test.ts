@@ -321,21 +321,27 @@ describe('over HTTP', () => {
       'a later time': `${user}.${id}.${Number(issued) + 1}.${signature}`,
       garbage: 'a~b.c.d.e~~',
     };
-    for (const [what, cookie] of Object.entries(worthless)) {
+    // A browser's own limit lets ten attempts through. On a slow machine, the network's limit lets one through every six seconds.
+    const guesses = async (username: string, cookie: string) => {
       await flood();
-      const answer = await logIn('person-0', `wrong with ${what}`, cookie);
-      expect([what, answer.status]).toEqual([what, 429]);
-      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+      const answers = await Promise.all(
+        people.map((_, each) => logIn(username, `guess ${each} with ${cookie}`, cookie)),
+      );
+      const refused = answers.filter(({ status }) => status === 429);
+      for (const { headers } of refused) expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+      expect(answers.filter(({ status }) => status === 401)).toHaveLength(people.length - refused.length);
+      return people.length - refused.length;
+    };
+    for (const [what, cookie] of Object.entries(worthless)) {
+      expect(await guesses('person-0', cookie), what).toBeLessThan(10);
     }
-    // A stolen cookie is worth ten guesses at one user.
-    await flood();
-    const guesses = await Promise.all(people.map((_, each) => logIn('person-0', `guess ${each}`, own)));
-    expect(guesses.filter(({ status }) => status === 401).length).toBeLessThan(13);
+    const withStolen = await guesses('person-0', own);
+    expect(withStolen).toBeGreaterThanOrEqual(10);
+    expect(withStolen).toBeLessThan(people.length);
     // A new password makes the user's cookies worthless.
     const admin = new Client(after.url, basic(ADMIN.username, ADMIN.password));
     await admin.patch(`/api/v2/users/${eves.split('.')[0]}/`, { password: 'new' });
-    await flood();
-    expect((await logIn('person-1', 'new', eves)).status).toBe(429);
+    expect(await guesses('person-1', eves)).toBeLessThan(10);
     await after.close();
   });
 
