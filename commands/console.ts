@@ -45,6 +45,7 @@ nothing with --json.`;
       readOnly: flags['read-only'] === true,
       environment: process.env,
       version: this.config.version,
+      root: this.config.root,
       notify,
       attended: process.stderr.isTTY === true,
     });

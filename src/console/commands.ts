@@ -38,6 +38,7 @@ export const filterSchema = z.object({
   expiresWithin: days,
   use: z.enum(['never', 'used']).optional(),
   unusedFor: days,
+  finding: listed,
   createdSince: instant,
   createdBefore: instant,
   expiresSince: instant,
@@ -46,8 +47,8 @@ export const filterSchema = z.object({
 
 /** The filter of a query. */
 export function filterOf(query: z.infer<typeof filterSchema>, places: readonly string[]): TokenFilter {
-  const { user, application, place: _place, ...rest } = query;
-  return { ...rest, places, users: user, applications: application };
+  const { user, application, finding, place: _place, ...rest } = query;
+  return { ...rest, places, users: user, applications: application, findings: finding };
 }
 
 const account = { reason: text, ticket: text };
@@ -162,19 +163,22 @@ async function prepareRevocation(request: Revocation, findIds: FindIds): Promise
   if ((ids === undefined) === (filter === undefined)) {
     throw new TokenctlError('usage', 'Select tokens by id, or by a filter');
   }
-  const { selection, flags: selected } =
-    filter === undefined
-      ? byIds(ids ?? [])
-      : (byFlags(filterOf(filter, [place])) ?? byIds(await findIds(filterOf(filter, [place]))));
+  const {
+    selection,
+    flags: selected,
+    finding,
+  }: Selected = filter === undefined
+    ? byIds(ids ?? [])
+    : (byFlags(filterOf(filter, [place])) ?? byIds(await findIds(filterOf(filter, [place]))));
   const flags = {
     ...accountOf(request),
     ...(accessOnly === true && { 'access-only': true }),
     ...(withSessions === true && { 'with-sessions': true }),
     ...(includeOwn === true && { 'include-own': true }),
+    ...(finding !== undefined && { finding }),
   };
-  const more = Object.keys(flags).flatMap((name) =>
-    name === 'reason' || name === 'ticket' ? [] : [`--${name}`],
-  );
+  const switches = ['access-only', 'with-sessions', 'include-own'] as const;
+  const more = switches.flatMap((name) => (flags[name] === true ? [`--${name}`] : []));
   return {
     command: line(['tokens revoke', ...selected, ...more], request),
     flow: (dryRun) => (run) => revocationFlow({ ...run, selection, flags: { ...flags, 'dry-run': dryRun } }),
@@ -183,6 +187,8 @@ async function prepareRevocation(request: Revocation, findIds: FindIds): Promise
 
 interface Selected {
   readonly selection: Selection;
+  /** The rules of the policy that select as well. */
+  readonly finding?: readonly string[];
   /** The same as flags. */
   readonly flags: readonly string[];
 }
@@ -200,7 +206,7 @@ function byFlags(filter: TokenFilter): Selected | null {
   const now = Date.now();
   const inDays = (days: number) => new Date(now + days * DAY);
   const { users, applications, scope, expiry, expiresWithin, use, unusedFor } = filter;
-  const { createdSince, createdBefore } = filter;
+  const { createdSince, createdBefore, findings } = filter;
   const patterns = (names: readonly string[]) => names.map((pattern) => ({ pattern }));
   const criteria: readonly (Criterion | undefined)[] = [
     users && [{ users: patterns(users) }, ...users.map((name) => option('--user', name))],
@@ -220,10 +226,15 @@ function byFlags(filter: TokenFilter): Selected | null {
     createdBefore && [{ createdBefore }, `--created-before ${createdBefore.toISOString()}`],
   ];
   const given = criteria.filter((each) => each !== undefined);
-  if (given.length === 0) return { selection: { all: true }, flags: ['--all'] };
+  const byRule = findings === undefined ? {} : { finding: findings };
+  const rules = (findings ?? []).map((rule) => option('--finding', rule));
+  if (given.length === 0) {
+    return { selection: { all: true }, flags: rules.length === 0 ? ['--all'] : rules, ...byRule };
+  }
   return {
     selection: Object.assign({}, ...given.map(([selection]) => selection)) as Selection,
-    flags: given.flatMap(([, ...flags]) => flags),
+    flags: [...given.flatMap(([, ...flags]) => flags), ...rules],
+    ...byRule,
   };
 }
 

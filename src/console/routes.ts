@@ -4,8 +4,11 @@ import { jobHistory, jobStates } from '../app/jobs/inspect.ts';
 import type { Runtime } from '../app/runtime.ts';
 import { requireAccount } from '../cli/base-command.ts';
 import type { Confirmation } from '../cli/confirmation.ts';
+import { runbookResult, runbooks } from '../cli/incident/runbook.ts';
+import { timelineFlow } from '../cli/incident/timeline-flow.ts';
 import { auditFlow } from '../cli/token-audit/audit-flow.ts';
 import { policyOf } from '../cli/token-audit/policy-flags.ts';
+import { traceFlow } from '../cli/token-audit/trace-flow.ts';
 
 import { incompleteText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
@@ -31,6 +34,8 @@ export interface ConsoleParts {
   readonly operations: Operations;
   readonly readOnly: boolean;
   readonly version: string;
+  /** The root directory of the package, which has the runbooks. */
+  readonly root: string;
 }
 
 const placeQuery = z.object({ place: z.string().max(300) });
@@ -116,6 +121,10 @@ function serveTokens(app: FastifyInstance, { places, tokens }: ConsoleParts): vo
       throw new TokenctlError('not_found', `This console has no context "${unknown}"`);
     return await tokens.page(filterOf(filter, wanted), pageSchema.parse(query));
   });
+  app.get('/api/trace', async ({ query }) => {
+    const { place, id } = placeQuery.extend({ id: z.coerce.number().int().positive() }).parse(query);
+    return await places.work(place, async (runtime) => await endedOf(await traceFlow(runtime, id)));
+  });
   app.post('/api/tokens/read-again', { config: { readsOnly: true } }, async ({ body }) => {
     const { place } = z.strictObject({ place: z.string().max(300).optional() }).parse(body);
     tokens.forget(place);
@@ -199,7 +208,7 @@ const neverConfirmed: Confirmation = {
   confirm: () => Promise.reject(new TokenctlError('not_confirmed', 'Only planned. Nothing was changed')),
 };
 
-function serveIncidents(app: FastifyInstance, { places }: ConsoleParts): void {
+function serveIncidents(app: FastifyInstance, { places, root }: ConsoleParts): void {
   app.get('/api/incidents', async ({ query }) => {
     const { place } = placeQuery.parse(query);
     return await places.work(place, async (runtime) => {
@@ -209,6 +218,20 @@ function serveIncidents(app: FastifyInstance, { places }: ConsoleParts): void {
       const found = await incidentStatus({ target, description, log, clock, all: true });
       return { ...found, at: clock.now(), address: description.address };
     });
+  });
+  app.get('/api/timeline', async ({ query }) => {
+    const { place, user, since } = placeQuery
+      .extend({ user: z.string().min(1).max(300), since: z.coerce.date() })
+      .parse(query);
+    return await places.work(place, async (runtime) => {
+      const until = runtime.clock.now();
+      const request = { runtime, user, tokenId: undefined, since, until, format: 'markdown' } as const;
+      return await endedOf(await timelineFlow(request));
+    });
+  });
+  app.get('/api/runbooks', async ({ query }) => {
+    const { name } = z.object({ name: z.enum(runbooks).optional() }).parse(query);
+    return await endedOf(await runbookResult(root, name));
   });
 }
 
@@ -241,15 +264,10 @@ function serveAudits(app: FastifyInstance, { places, version }: ConsoleParts): v
         incomplete: incompleteText(await runtime.description()),
         summary,
         rules: Object.entries(byRule).map(([rule, count]) => {
-          const { finds, matters, remedy } = rules[rule as keyof typeof rules].help;
-          return {
-            rule,
-            count,
-            severity: audit.policy[rule as keyof typeof rules].severity,
-            finds,
-            matters,
-            remedy,
-          };
+          const { help, appliesTo } = rules[rule as keyof typeof rules];
+          const { severity } = audit.policy[rule as keyof typeof rules];
+          const { finds, matters, remedy } = help;
+          return { rule, count, severity, selects: appliesTo === 'tokens', finds, matters, remedy };
         }),
         owners: Array.from(owners, ([name, count]) => ({ name, count }))
           .sort((one, other) => other.count - one.count)

@@ -29,6 +29,8 @@ export interface ConsoleOptions {
   readonly places: Places;
   readonly readOnly: boolean;
   readonly version: string;
+  /** The root directory of the package. */
+  readonly root: string;
   /** The host and port that it answers to, once it listens. */
   readonly host: () => string;
   readonly access: ConsoleAccess;
@@ -45,7 +47,7 @@ export interface BuiltConsole {
 
 /** Builds the console's server without listening. */
 export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsole> {
-  const { places, readOnly, version, host, access, onActivity = () => undefined, onRoute } = options;
+  const { places, readOnly, version, root, host, access, onActivity = () => undefined, onRoute } = options;
   const app = Fastify({
     bodyLimit: BODY_LIMIT,
     forceCloseConnections: true,
@@ -62,7 +64,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsol
   serveCode(app, access);
   servePage(app);
   const operations = new Operations(places);
-  serveConsole(app, { places, operations, tokens: new TokenTable(places), readOnly, version });
+  serveConsole(app, { places, operations, tokens: new TokenTable(places), readOnly, version, root });
   return { app, operations };
 }
 
@@ -137,6 +139,8 @@ export interface ConsoleRequest {
   readonly readOnly: boolean;
   readonly environment: RuntimeOptions['environment'];
   readonly version: string;
+  /** The root directory of the package. */
+  readonly root: string;
   /** Prints a line to stderr. */
   readonly notify: (line: string) => void;
   /** Whether a person reads stderr. */
@@ -150,7 +154,7 @@ export interface ConsoleRequest {
  * @throws TokenctlError `configuration`, `not_found`; `busy` if the port is taken.
  */
 export async function runConsole(request: ConsoleRequest): Promise<void> {
-  const { flags, allContexts, environment, version, notify, readOnly } = request;
+  const { flags, allContexts, environment, version, root, notify, readOnly } = request;
   const places = await openPlaces({ flags, allContexts, environment, version });
   const access = new ConsoleAccess(() => performance.now());
   const { signal, release } = catchSignals(() =>
@@ -159,7 +163,7 @@ export async function runConsole(request: ConsoleRequest): Promise<void> {
   let host = '';
   let active = performance.now();
   const { app, operations } = await buildConsole({
-    ...{ places, readOnly, version, access, host: () => host },
+    ...{ places, readOnly, version, root, access, host: () => host },
     onActivity: () => {
       active = performance.now();
     },

@@ -1,4 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Runtime } from '../app/runtime.ts';
+import { selectTokens } from '../cli/tokens/token-selection.ts';
 import { matchesAny } from '../domain/policy/subject.ts';
 import type { Selector } from '../domain/selector.ts';
 import type { Token } from '../domain/token.ts';
@@ -24,8 +26,8 @@ interface Reading {
   state: 'reading' | 'complete' | 'cut' | 'failed';
   problem: Problem | null;
   seconds: number;
-  /** The ids that the target selects by a use, where it does not tell the use of each: by criterion. */
-  readonly byUse: Map<string, Promise<ReadonlySet<number>>>;
+  /** The ids that the target, or an audit of it, selects by what its tokens do not tell: by criterion. */
+  readonly selected: Map<string, Promise<ReadonlySet<number>>>;
 }
 
 /** What of the tokens is shown. Criteria that are present must all hold. */
@@ -45,6 +47,8 @@ export interface TokenFilter {
   readonly use?: 'never' | 'used' | undefined;
   /** In days. */
   readonly unusedFor?: number | undefined;
+  /** Tokens that violate one of these rules of the policy. */
+  readonly findings?: readonly string[] | undefined;
   readonly createdSince?: Date | undefined;
   readonly createdBefore?: Date | undefined;
   readonly expiresSince?: Date | undefined;
@@ -128,7 +132,7 @@ export class TokenTable {
     if (known !== undefined) return known;
     const reading: Reading = {
       ...{ place, began: new Date(), tokens: [], state: 'reading', problem: null, seconds: 0 },
-      byUse: new Map(),
+      selected: new Map(),
     };
     this.#readings.set(place, reading);
     void this.#read(reading);
@@ -174,10 +178,10 @@ export class TokenTable {
       const reading = this.reading(place);
       const uses = await this.#usesIn(reading, filter, now);
       const matches = matcher(uses === null ? filter : withoutUse(filter), now);
+      const tests = [...(uses ?? []), ...(await this.#findingsIn(reading, filter))];
       let seen = 0;
       for (const token of reading.tokens) {
-        if (matches(token) && (uses === null || uses.every((use) => use(token.id))))
-          found.push({ token, place });
+        if (matches(token) && tests.every((test) => test(token.id))) found.push({ token, place });
         seen += 1;
         if (seen % TURN === 0) await nextTurn();
       }
@@ -206,20 +210,41 @@ export class TokenTable {
     return tests;
   }
 
+  /** A test by findings, as an audit by the configured policy has them; none without the criterion. */
+  async #findingsIn(
+    reading: Reading,
+    { findings: finding }: TokenFilter,
+  ): Promise<((id: number) => boolean)[]> {
+    if (finding === undefined) return [];
+    const found = await this.#idsBy(reading, `finding ${finding.join(' ')}`, async (runtime) => {
+      const { tokens } = await selectTokens(runtime, { all: true }, { finding });
+      return tokens();
+    });
+    return [(id) => found.has(id)];
+  }
+
   #selected(reading: Reading, key: string, selector: Selector): Promise<ReadonlySet<number>> {
-    const { place, byUse } = reading;
-    const known = byUse.get(key);
+    return this.#idsBy(reading, key, async (runtime) => (await runtime.target()).tokens(selector));
+  }
+
+  /** Ids that are read once for each reading of the tokens. */
+  #idsBy(
+    { place, selected }: Reading,
+    key: string,
+    read: (runtime: Runtime) => Promise<AsyncIterable<Token>>,
+  ): Promise<ReadonlySet<number>> {
+    const known = selected.get(key);
     if (known !== undefined) return known;
-    const read = this.#places.work(place, async (runtime) => {
+    const reading = this.#places.work(place, async (runtime) => {
       const ids = new Set<number>();
-      for await (const { id } of (await runtime.target()).tokens(selector)) {
+      for await (const { id } of await read(runtime)) {
         if (ids.add(id).size >= MAX_HELD) break;
       }
       return ids;
     });
-    byUse.set(key, read);
-    read.catch(() => byUse.delete(key));
-    return read;
+    selected.set(key, reading);
+    reading.catch(() => selected.delete(key));
+    return reading;
   }
 
   async #read(reading: Reading): Promise<void> {

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import { COOKIE, ConsoleAccess, KEY_HEADER } from '../../src/console/access.ts';
 import type { OperationState } from '../../src/console/operations.ts';
@@ -39,7 +40,14 @@ export async function testConsole(options: {
   const routes: { method: string; url: string }[] = [];
   let host = HOST;
   const built = await buildConsole({
-    ...{ places, readOnly, access, version: '0.0.0', host: () => host },
+    ...{
+      places,
+      readOnly,
+      access,
+      version: '0.0.0',
+      root: fileURLToPath(new URL('../..', import.meta.url)),
+      host: () => host,
+    },
     onRoute: ({ method, url }) => {
       for (const each of [method].flat()) routes.push({ method: each, url });
     },

@@ -31,6 +31,8 @@ export interface AuditRead {
     readonly rule: string;
     readonly count: number;
     readonly severity: string;
+    /** Whether tokens can be selected by it. */
+    readonly selects: boolean;
     readonly finds: string;
     readonly matters: string;
     readonly remedy: string;
@@ -149,11 +151,16 @@ function Findings(props: {
       </div>
       {found
         .filter((each) => each.rule === rule)
-        .map(({ finds, matters, remedy }) => (
+        .map(({ finds, matters, remedy, selects }) => (
           <ExpandableSection key={finds} toggleText="About this rule" isIndented>
             <p>{finds}</p>
             <p>{matters}</p>
             <p>{remedy}</p>
+            {selects && rule !== null && (
+              <p>
+                <Link to={query('/tokens', { place, finding: rule })}>Its tokens</Link>
+              </p>
+            )}
             <CommandLine command={`tokenctl tokens audit --rule ${rule} --list --context ${place}`} />
           </ExpandableSection>
         ))}

@@ -1,33 +1,31 @@
-/** Lockdowns: a form whose plan follows the choices, and the ways in of each open one as a board. */
+/** Lockdowns: the ways in of each open one as a board, its timeline, and the runbooks. */
 import {
   Alert,
   Button,
   Card,
   CardBody,
   CardTitle,
-  Checkbox,
-  Form,
-  FormGroup,
   FormSelect,
   FormSelectOption,
-  Grid,
-  GridItem,
   Label,
+  Modal,
+  ModalBody,
+  ModalHeader,
   PageSection,
-  Spinner,
   TextInput,
 } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
-import { useQuery } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
-import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
-import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
-import { CommandLine, Heading, Printed, When } from './parts.tsx';
+import { type Ended, query, useFacts, useRead } from './api.ts';
+import { LockdownForm } from './lockdown-form.tsx';
+import { useBegin } from './operation.tsx';
+import { Heading, Printed, When } from './parts.tsx';
 
 interface Incident {
   readonly id: string;
+  readonly scope: { readonly kind: string; readonly names?: readonly string[] };
   readonly selection: string;
   readonly address: string;
   readonly state: string;
@@ -114,6 +112,9 @@ export function Incidents(): ReactNode {
         </Loaded>
       </PageSection>
       <PageSection>
+        <Runbook />
+      </PageSection>
+      <PageSection>
         <LockdownForm key={place} place={place} user={search.get('user') ?? ''} />
       </PageSection>
     </>
@@ -188,6 +189,7 @@ function Board({
   const { readOnly } = useFacts();
   const begin = useBegin();
   const [hours, setHours] = useState('4');
+  const [shown, setShown] = useState<string | null>(null);
   const isOpen = state !== 'lifted';
   const change = (kind: string, more: object = {}) => begin.mutate({ kind, place, incident: id, ...more });
   return (
@@ -235,6 +237,18 @@ function Board({
           </Table>
         )}
         {begin.error !== null && <Alert isInline isLiveRegion variant="danger" title={begin.error.message} />}
+        {incident.scope.kind === 'users' && (
+          <div className="actions">
+            {incident.scope.names?.map((user) => (
+              <Button key={user} variant="link" onClick={() => setShown(user)}>
+                Timeline of {user}
+              </Button>
+            ))}
+          </div>
+        )}
+        {shown !== null && (
+          <TimelineDialog {...{ place, user: shown, since }} onClose={() => setShown(null)} />
+        )}
         {isOpen && !readOnly && (
           <div className="actions">
             <Button variant="secondary" onClick={() => change('incident lift')}>
@@ -261,210 +275,42 @@ function Board({
   );
 }
 
-const SCOPES = [
-  ['user', 'Users'],
-  ['application', 'Applications'],
-  ['identityProvider', 'Users of an identity provider'],
-  ['all', 'All users'],
-] as const;
+const DAY = 86_400_000;
 
-type Scope = (typeof SCOPES)[number][0];
-
-/** What is done to users, or to the applications that are named; the keys of the request. */
-const MEASURES = [
-  ['deactivate', 'Deactivate the users'],
-  ['resetPassword', 'Reset the passwords'],
-  ['stripRoles', 'Take the roles away; lifting gives them back'],
-  ['endApplications', 'Replace the secrets of their applications, or delete these'],
-] as const;
-
-/** What a measure can be used for. */
-function isPossible(measure: string, scope: Scope): boolean {
-  if (measure === 'deactivate') return scope !== 'application';
-  return scope === 'user' || (scope === 'application' && measure === 'endApplications');
-}
-
-const SWITCHES = [
-  ['basicAuthOff', 'Turn basic authentication off'],
-  ['externalTokensOff', 'Stop external users from creating tokens'],
-  ['shortenLifetimes', 'Shorten the lifetimes of new tokens to one hour'],
-] as const;
-
-/** What the form holds. */
-interface Choices {
+/** What happened around a user since a day before the lockdown, as the command prints it. */
+function TimelineDialog(props: {
   readonly place: string;
-  readonly scope: Scope;
-  readonly names: string;
-  readonly provider: string;
-  /** Those that differ from the default. */
-  readonly measures: Readonly<Record<string, boolean>>;
-  /** Over REST, a controller deactivates no users. */
-  readonly canDeactivate: boolean;
-  readonly switches: Readonly<Record<string, boolean>>;
-  readonly hours: string;
-}
-
-/** The request of the form, null without a name; and the defaults of the command for its selection. */
-function requestOf(choices: Choices) {
-  const { place, scope, names, provider, measures, canDeactivate, switches, hours } = choices;
-  const list = names
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-  const isWide = scope === 'all' || scope === 'identityProvider';
-  const defaults: Readonly<Record<string, boolean>> = {
-    basicAuthOff: isWide,
-    externalTokensOff: isWide,
-    shortenLifetimes: scope === 'all',
-    deactivate: canDeactivate && scope === 'user',
-    resetPassword: !canDeactivate && scope === 'user',
-  };
-  const chosen = MEASURES.map(([name]) => name).filter(
-    (name) => isPossible(name, scope) && (measures[name] ?? defaults[name] ?? false),
-  );
-  const who = {
-    user: { user: list },
-    application: { application: list },
-    identityProvider: { identityProvider: provider },
-    all: { all: true },
-  }[scope];
-  const request = {
-    ...{ kind: 'incident lockdown', place, ...switches, ...who },
-    ...Object.fromEntries(chosen.map((name) => [name, true])),
-    ...(Number(hours) > 0 && { hours: Number(hours) }),
-  };
-  return { request: isWide || list.length > 0 ? request : null, defaults, chosen: new Set<string>(chosen) };
-}
-
-const SETTLED_MS = 500;
-
-/** Plans as one chooses; the plan is the dry run of the command. */
-function LockdownForm({ place, user }: { readonly place: string; readonly user: string }): ReactNode {
-  const { readOnly } = useFacts();
-  const [scope, setScope] = useState<Scope>('user');
-  const [names, setNames] = useState(user);
-  const [provider, setProvider] = useState('any');
-  const [measures, setMeasures] = useState<Readonly<Record<string, boolean>>>({});
-  const context = useRead<ContextRead>(query('/api/overview', { place }));
-  const canDeactivate = context.data?.capabilities.deactivateUsers ?? false;
-  const [switches, setSwitches] = useState<Readonly<Record<string, boolean>>>({});
-  const [hours, setHours] = useState('');
-  const [account, setAccount] = useState<Account>({ reason: '', ticket: '' });
-  const begin = useBegin();
-  const choices = { place, scope, names, provider, measures, canDeactivate, switches, hours };
-  const { request, defaults, chosen } = requestOf(choices);
-  const isWhole = request !== null;
-  const planned = usePlan(context.data === undefined ? null : request);
+  readonly user: string;
+  readonly since: string;
+  readonly onClose: () => void;
+}): ReactNode {
+  const { place, user, since, onClose } = props;
+  const from = new Date(Date.parse(since) - DAY).toISOString();
+  const read = useRead<Ended>(query('/api/timeline', { place, user, since: from }));
   return (
-    <Card component="section" aria-label="New lockdown">
-      <CardTitle component="h2">Lock down</CardTitle>
-      <CardBody>
-        <Grid hasGutter>
-          <GridItem lg={5}>
-            <Form>
-              <FormGroup label="Who" fieldId="scope">
-                <FormSelect id="scope" value={scope} onChange={(_event, value) => setScope(value as Scope)}>
-                  {SCOPES.map(([value, label]) => (
-                    <FormSelectOption key={value} value={value} label={label} />
-                  ))}
-                </FormSelect>
-              </FormGroup>
-              {(scope === 'user' || scope === 'application') && (
-                <FormGroup label="Names, separated by commas" fieldId="names" isRequired>
-                  <TextInput
-                    id="names"
-                    value={names}
-                    autoComplete="off"
-                    onChange={(_event, value) => setNames(value)}
-                  />
-                </FormGroup>
-              )}
-              {scope === 'identityProvider' && (
-                <FormGroup label="Identity provider" fieldId="provider">
-                  <FormSelect id="provider" value={provider} onChange={(_event, value) => setProvider(value)}>
-                    {['any', 'ldap', 'social', 'enterprise'].map((each) => (
-                      <FormSelectOption key={each} value={each} label={each} />
-                    ))}
-                  </FormSelect>
-                </FormGroup>
-              )}
-              <FormGroup role="group" label="Measures" fieldId="deactivate">
-                {MEASURES.map(([name, label]) => (
-                  <Checkbox
-                    key={name}
-                    id={name}
-                    label={label}
-                    isChecked={chosen.has(name)}
-                    isDisabled={!isPossible(name, scope)}
-                    onChange={(_event, value) => setMeasures({ ...measures, [name]: value })}
-                  />
-                ))}
-                {SWITCHES.map(([name, label]) => (
-                  <Checkbox
-                    key={name}
-                    id={name}
-                    label={label}
-                    isChecked={switches[name] ?? defaults[name] ?? false}
-                    onChange={(_event, value) => setSwitches({ ...switches, [name]: value })}
-                  />
-                ))}
-              </FormGroup>
-              <FormGroup label="Ends after hours (empty: until it is lifted)" fieldId="hours">
-                <TextInput
-                  id="hours"
-                  type="number"
-                  min={1}
-                  value={hours}
-                  onChange={(_event, value) => setHours(value)}
-                />
-              </FormGroup>
-              <AccountFields account={account} onChange={setAccount} />
-              {begin.error !== null && (
-                <Alert isInline isLiveRegion variant="danger" title={begin.error.message} />
-              )}
-              {!readOnly && (
-                <Button
-                  variant="danger"
-                  isDisabled={!isWhole || begin.isPending}
-                  isLoading={begin.isPending}
-                  onClick={() => begin.mutate({ ...request, ...account })}
-                >
-                  Lock down…
-                </Button>
-              )}
-            </Form>
-          </GridItem>
-          <GridItem lg={7}>
-            {!isWhole && <p>Name a user or an application to see the plan.</p>}
-            {planned.isFetching && <Spinner size="md" aria-label="Planning" />}
-            {planned.error !== null && <Alert isInline variant="danger" title={planned.error.message} />}
-            {planned.data != null && (
-              <>
-                {planned.data.failure !== null && <ProblemAlert problem={planned.data.failure} />}
-                <Printed text={planned.data.text} label="Plan" />
-                <CommandLine command={planned.data.command} />
-              </>
-            )}
-          </GridItem>
-        </Grid>
-      </CardBody>
-    </Card>
+    <Modal isOpen variant="large" onClose={onClose} aria-labelledby="timeline-title">
+      <ModalHeader title={`Timeline of ${user} at ${place}`} labelId="timeline-title" />
+      <ModalBody tabIndex={0} aria-label="The timeline">
+        <Loaded query={read}>{({ text }) => <Printed text={text} label="Timeline" />}</Loaded>
+      </ModalBody>
+    </Modal>
   );
 }
 
-/** The plan of a request, once it has not changed for a moment. */
-function usePlan(request: object | null) {
-  const [settled, setSettled] = useState<string | null>(null);
-  const wanted = request === null ? null : JSON.stringify(request);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(wanted), SETTLED_MS);
-    return () => clearTimeout(timer);
-  }, [wanted]);
-  return useQuery({
-    queryKey: ['plan', settled],
-    queryFn: ({ signal }) =>
-      call<Ended & { readonly command: string }>('/api/plans', { body: JSON.parse(settled ?? '{}'), signal }),
-    enabled: settled !== null && settled === wanted,
-    retry: false,
-  });
+/** The runbooks that come with the program. */
+function Runbook(): ReactNode {
+  const names = useRead<{ readonly json: { readonly runbooks: readonly string[] } }>('/api/runbooks');
+  const [name, setName] = useState('');
+  const read = useRead<Ended>(name === '' ? null : query('/api/runbooks', { name }));
+  return (
+    <>
+      <FormSelect aria-label="Runbook" value={name} onChange={(_event, value) => setName(value)}>
+        <FormSelectOption value="" label="Show a runbook" />
+        {names.data?.json.runbooks.map((each) => (
+          <FormSelectOption key={each} value={each} label={each} />
+        ))}
+      </FormSelect>
+      {name !== '' && <Loaded query={read}>{({ text }) => <Printed text={text} label="Runbook" />}</Loaded>}
+    </>
+  );
 }

@@ -21,7 +21,7 @@ import { type ContextRead, call, query, useFacts, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
 import type { IncidentsRead } from './incidents.tsx';
 import { Bars, Heading, number, Severity, When } from './parts.tsx';
-import type { TokenPage } from './tokens.tsx';
+import type { TokenPage } from './token-rows.tsx';
 
 /** The page. */
 export function Overview(): ReactNode {

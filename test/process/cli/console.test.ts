@@ -200,6 +200,21 @@ describe('a revocation in a console', () => {
   });
 });
 
+it('revokes by a finding, as the command does', async () => {
+  const at = home();
+  const opened = await consoleOf({ home: at });
+  const query = '&finding=never-expires&scope=read';
+  const { total } = await tokensOf(opened, query);
+  const request = {
+    kind: 'tokens revoke',
+    place: 'test',
+    filter: { finding: 'never-expires', scope: 'read' },
+  };
+  const planned = (await opened.send('/api/plans', request)).json();
+  expect(planned.command).toBe('tokenctl tokens revoke --scope read --finding never-expires --context test');
+  expect(planned.json.plan.accessTokens).toBe(total);
+});
+
 describe('a lockdown in a console', () => {
   it('is planned as it is chosen, carried out, shown and lifted', async () => {
     const at = home();
@@ -253,6 +268,7 @@ describe('what a console reads', () => {
       ['&use=never', ['--never-used']],
       ['&unusedFor=90', ['--unused-for', '90d']],
       ['&user=*a*', ['--user', '*a*']],
+      ['&finding=never-expires&scope=write', ['--finding', 'never-expires', '--scope', 'write']],
     ] as const) {
       expect([query, (await tokensOf(opened, query)).total]).toEqual([query, await count(flags)]);
     }
@@ -267,11 +283,17 @@ describe('what a console reads', () => {
     expect(audit.findings.length).toBe(audit.summary.found);
     expect((await send('/api/audit/export?place=test&format=csv')).body).toMatch(/^severity,/);
     expect(await read('/api/log/verification')).toMatchObject({ entries: 0 });
+    const [{ tokenId }] = audit.findings.filter((each: { tokenId: number | null }) => each.tokenId !== null);
+    expect((await read(`/api/trace?place=test&id=${tokenId}`)).text).toContain(`${tokenId}`);
+    expect((await read('/api/timeline?place=test&user=admin&since=2020-01-01')).text).toMatch(/^# /);
+    expect((await read('/api/runbooks?name=stolen-token')).text).toMatch(/^# /);
     expect(await read('/api/jobs')).toEqual({ jobs: [], runs: [] });
     for (const [url, status] of [
       ['/api/overview?place=other', 404],
       ['/api/overview?place=test/controller/x', 404],
       ['/api/overview', 400],
+      ['/api/tokens?finding=no-rule', 400],
+      ['/api/runbooks?name=../../package', 400],
       ['/api/tokens?sort=password', 400],
       ['/api/tokens?limit=501', 400],
       ['/api/operations/none', 404],

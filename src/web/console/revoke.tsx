@@ -1,0 +1,138 @@
+/** Plans the revocation of selected tokens, or of all that match a filter. */
+import {
+  Alert,
+  Button,
+  Checkbox,
+  Form,
+  FormGroup,
+  FormSelect,
+  FormSelectOption,
+  Modal,
+  ModalBody,
+  ModalFooter,
+  ModalHeader,
+} from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import { call, type Ended, useFacts } from './api.ts';
+import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
+import { CommandLine, number, Printed } from './parts.tsx';
+import type { Row } from './token-rows.tsx';
+
+/** Opens the dialog. */
+export function RevokeButton(props: {
+  readonly filter: Readonly<Record<string, string>>;
+  readonly total: number;
+  readonly selected: readonly Row[];
+}): ReactNode {
+  const { filter, total, selected } = props;
+  const [isOpen, setOpen] = useState(false);
+  const text =
+    selected.length > 0 ? `Revoke ${number(selected.length)} selected…` : `Revoke all ${number(total)}…`;
+  return (
+    <>
+      <Button variant="danger" isDisabled={total === 0} onClick={() => setOpen(true)}>
+        {text}
+      </Button>
+      {isOpen && <RevokeDialog filter={filter} selected={selected} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function RevokeDialog(props: {
+  readonly filter: Readonly<Record<string, string>>;
+  readonly selected: readonly Row[];
+  readonly onClose: () => void;
+}): ReactNode {
+  const { filter, selected, onClose } = props;
+  const { places, readOnly } = useFacts();
+  const meant =
+    selected.length > 0
+      ? [...new Set(selected.map(({ place }) => place))]
+      : filter['place']
+        ? [filter['place']]
+        : places;
+  const [place, setPlace] = useState(meant[0] ?? '');
+  const [account, setAccount] = useState<Account>({ reason: '', ticket: '' });
+  const [withSessions, setSessions] = useState(false);
+  const [accessOnly, setAccessOnly] = useState(false);
+  const [planned, setPlanned] = useState<(Ended & { readonly command: string }) | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const begin = useBegin();
+  const { place: _place, ...criteria } = filter;
+  const request = {
+    ...{ kind: 'tokens revoke', place, ...account },
+    ...(selected.length > 0
+      ? { ids: selected.filter((row) => row.place === place).map(({ id }) => id) }
+      : { filter: criteria }),
+    ...(withSessions && { withSessions }),
+    ...(accessOnly && { accessOnly }),
+  };
+  const plan = () => {
+    setBusy(true);
+    setError(null);
+    call<Ended & { command: string }>('/api/plans', { body: request })
+      .then(setPlanned, setError)
+      .finally(() => setBusy(false));
+  };
+  return (
+    <Modal isOpen variant="medium" onClose={onClose} aria-labelledby="revoke-title">
+      <ModalHeader title="Revoke tokens" labelId="revoke-title" />
+      <ModalBody tabIndex={0} aria-label="What to revoke">
+        <Form>
+          {meant.length > 1 && (
+            <FormGroup label="Context" fieldId="place">
+              <FormSelect id="place" value={place} onChange={(_event, value) => setPlace(value)}>
+                {meant.map((each) => (
+                  <FormSelectOption key={each} value={each} label={each} />
+                ))}
+              </FormSelect>
+            </FormGroup>
+          )}
+          <Checkbox
+            id="with-sessions"
+            label="End the users' sessions as well (needs a database context)"
+            isChecked={withSessions}
+            onChange={(_event, value) => setSessions(value)}
+          />
+          <Checkbox
+            id="access-only"
+            label="Leave refresh tokens alive"
+            isChecked={accessOnly}
+            onChange={(_event, value) => setAccessOnly(value)}
+          />
+          <AccountFields account={account} onChange={setAccount} />
+        </Form>
+        {(error ?? begin.error) !== null && (
+          <Alert isInline isLiveRegion variant="danger" title={(error ?? begin.error)?.message} />
+        )}
+        {planned !== null && (
+          <>
+            {planned.failure !== null && <ProblemAlert problem={planned.failure} />}
+            <Printed text={planned.text} label="Plan" />
+            <CommandLine command={planned.command} />
+          </>
+        )}
+      </ModalBody>
+      <ModalFooter>
+        {readOnly ? (
+          <Button onClick={plan} isLoading={isBusy} isDisabled={isBusy}>
+            Show the plan
+          </Button>
+        ) : (
+          <Button
+            variant="primary"
+            isLoading={begin.isPending}
+            isDisabled={begin.isPending}
+            onClick={() => begin.mutate(request, { onSuccess: onClose })}
+          >
+            Plan
+          </Button>
+        )}
+        <Button variant="link" onClick={onClose}>
+          Cancel
+        </Button>
+      </ModalFooter>
+    </Modal>
+  );
+}

@@ -1,0 +1,198 @@
+/** The rows of the table of tokens, of which only those that are seen are read and drawn. */
+import { Button, Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
+import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
+import { useQueries } from '@tanstack/react-query';
+import { type ReactNode, type UIEvent, useRef, useState } from 'react';
+import { Loaded } from '../shared/states.tsx';
+import { type Count, call, type Ended, type Problem, query, useFacts, useRead } from './api.ts';
+import { CommandLine, Printed, When } from './parts.tsx';
+
+/** A token as a row. */
+export interface Row {
+  readonly place: string;
+  readonly id: number;
+  readonly user: { readonly username: string } | null;
+  readonly application: { readonly name: string } | null;
+  readonly scope: string;
+  readonly description: string;
+  readonly created: string;
+  readonly expires: string;
+  readonly lastUsed?: string | null;
+}
+
+/** How many tokens are in a stretch of time. */
+export interface Bar {
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly label: string;
+  readonly count: number;
+}
+
+/** A part of the filtered tokens, with counts of all of them. */
+export interface TokenPage {
+  readonly total: number;
+  readonly rows: readonly Row[];
+  readonly facets: {
+    readonly users: readonly Count[];
+    readonly applications: readonly Count[];
+    readonly scopes: readonly Count[];
+  };
+  readonly expiry: readonly Bar[];
+  readonly lastUse: readonly Bar[] | null;
+  readonly readings: readonly {
+    readonly place: string;
+    readonly at: string;
+    readonly state: 'reading' | 'complete' | 'cut' | 'failed';
+    readonly tokens: number;
+    readonly problem: Problem | null;
+    readonly seconds: number;
+  }[];
+}
+
+/** Rows in one request. */
+const CHUNK = 100;
+const ROW_HEIGHT = 37;
+/** Rows above and below what is seen. */
+const MARGIN = 20;
+
+/** Names a row among those of all contexts. */
+export function keyOf({ place, id }: Row): string {
+  return `${place} ${id}`;
+}
+
+const COLUMNS = [
+  ['id', 'Id'],
+  ['user', 'Owner'],
+  ['application', 'Application'],
+  ['scope', 'Scope'],
+  ['created', 'Created'],
+  ['expires', 'Expires'],
+  ['lastUsed', 'Last use'],
+] as const;
+
+/** The rows that are seen, and a few around them: a table of any length. */
+export function Rows(props: {
+  readonly filter: Readonly<Record<string, string>>;
+  readonly order: { readonly sort: string; readonly descending: string };
+  readonly total: number;
+  readonly selected: ReadonlyMap<string, Row>;
+  readonly onOrder: (sort: string) => void;
+  readonly onSelect: (row: Row) => void;
+}): ReactNode {
+  const { filter, order, total, selected, onOrder, onSelect } = props;
+  const { places } = useFacts();
+  const [top, setTop] = useState(0);
+  const [traced, setTraced] = useState<Row | null>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const visible = Math.ceil((box.current?.clientHeight ?? 600) / ROW_HEIGHT);
+  const first = Math.max(0, Math.min(top, total) - MARGIN);
+  const last = Math.min(total, top + visible + MARGIN);
+  const chunks = [];
+  for (let at = Math.floor(first / CHUNK); at * CHUNK < last; at += 1) chunks.push(at * CHUNK);
+  const reads = useQueries({
+    queries: chunks.map((offset) => {
+      const path = query('/api/tokens', { ...filter, ...order, offset, limit: CHUNK });
+      return { queryKey: [path, total], queryFn: () => call<TokenPage>(path, { quiet: true }) };
+    }),
+  });
+  const rows = chunks.flatMap((offset, index) =>
+    (reads[index]?.data?.rows ?? []).map((row, at) => ({ row, index: offset + at })),
+  );
+  const shown = rows.filter(({ index }) => index >= first && index < last);
+  const before = (shown[0]?.index ?? first) * ROW_HEIGHT;
+  const after = Math.max(0, total - (shown.at(-1)?.index ?? last - 1) - 1) * ROW_HEIGHT;
+  const onScroll = ({ currentTarget }: UIEvent<HTMLDivElement>) => {
+    const next = Math.floor(currentTarget.scrollTop / ROW_HEIGHT);
+    if (Math.abs(next - top) > MARGIN / 2) setTop(next);
+  };
+  const sorted = COLUMNS.findIndex(([name]) => name === order.sort);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached with the keyboard
+    <section className="rows" ref={box} onScroll={onScroll} tabIndex={0} aria-label="Rows">
+      <Table aria-label="Tokens" aria-rowcount={total} variant="compact" isStickyHeader gridBreakPoint="">
+        <Thead>
+          <Tr>
+            <Th screenReaderText="Selected" />
+            {places.length > 1 && <Th>Context</Th>}
+            {COLUMNS.map(([name, title], columnIndex) => (
+              <Th
+                key={name}
+                modifier="nowrap"
+                sort={{
+                  columnIndex,
+                  sortBy: { index: sorted, direction: order.descending === 'true' ? 'desc' : 'asc' },
+                  onSort: () => onOrder(name),
+                }}
+              >
+                {title}
+              </Th>
+            ))}
+            <Th>Description</Th>
+          </Tr>
+        </Thead>
+        <Tbody>
+          <Space height={before} />
+          {shown.map(({ row, index }) => (
+            <Tr key={keyOf(row)} aria-rowindex={index + 2}>
+              <Td
+                select={{
+                  rowIndex: index,
+                  isSelected: selected.has(keyOf(row)),
+                  onSelect: () => onSelect(row),
+                }}
+              />
+              {places.length > 1 && <Td>{row.place}</Td>}
+              <Td>
+                <Button
+                  variant="link"
+                  isInline
+                  aria-label={`Trace token ${row.id}`}
+                  onClick={() => setTraced(row)}
+                >
+                  {row.id}
+                </Button>
+              </Td>
+              <Td>{row.user?.username ?? '(no owner)'}</Td>
+              <Td>{row.application?.name ?? '(personal)'}</Td>
+              <Td>{row.scope}</Td>
+              <Td>
+                <When at={row.created} />
+              </Td>
+              <Td>
+                <When at={row.expires} />
+              </Td>
+              <Td>{row.lastUsed === undefined ? 'not told' : <When at={row.lastUsed} />}</Td>
+              <Td>{row.description}</Td>
+            </Tr>
+          ))}
+          <Space height={after} />
+        </Tbody>
+      </Table>
+      {traced !== null && <TraceDialog row={traced} onClose={() => setTraced(null)} />}
+    </section>
+  );
+}
+
+/** What is known of a token: its history, as the command prints it. */
+function TraceDialog({ row, onClose }: { readonly row: Row; readonly onClose: () => void }): ReactNode {
+  const { place, id } = row;
+  const read = useRead<Ended>(query('/api/trace', { place, id }));
+  return (
+    <Modal isOpen variant="large" onClose={onClose} aria-labelledby="trace-title">
+      <ModalHeader title={`Token ${id} at ${place}`} labelId="trace-title" />
+      <ModalBody tabIndex={0} aria-label="The history of the token">
+        <Loaded query={read}>{({ text }) => <Printed text={text} label="History" />}</Loaded>
+        <CommandLine command={`tokenctl tokens trace ${id} --context ${place}`} />
+      </ModalBody>
+    </Modal>
+  );
+}
+
+function Space({ height }: { readonly height: number }): ReactNode {
+  if (height === 0) return null;
+  return (
+    <tr className="space">
+      <td style={{ height }} colSpan={10} />
+    </tr>
+  );
+}
