@@ -72,6 +72,6 @@ function factLines({ name, value }: Fact): string {
 const MARKUP = /[\\`*_[\]<>|&~#!@]|:(?=\/\/)|(?<=www)\.|^(?:[-+=]|\d+[.)])/gi;
 
 /** Escapes a text for Markdown. */
-function markdown(text: string): string {
+export function markdown(text: string): string {
   return printable.value(text).replace(MARKUP, (found) => `${found.slice(0, -1)}\\${found.slice(-1)}`);
 }

@@ -148,6 +148,8 @@ const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = 
   'incident.lift': ['lifted', 'lift'],
   'incident.extend': ['changed the end of', 'change the end of'],
   'users.offboard': ['offboarded', 'offboard'],
+  'applications.delete': ['deleted the application', 'delete the application'],
+  'applications.rotate-secret': ['replaced the client secret of', 'replace the client secret of'],
   'tokens.cleanup': ['cleaned up', 'clean up'],
   'tokens.find': ['tried leaked values as tokens', 'try leaked values as tokens'],
   'tokens.notice': ['sent notices about tokens that expire', 'send notices about tokens that expire'],

@@ -59,7 +59,7 @@ export interface RunAccount {
   readonly approvedBy: string | null;
   /** Whether the rule of two persons was set aside. */
   readonly brokeGlass: boolean;
-  /** The incident or the users that it is about, where it names them. */
+  /** The incident, the users or the application that it is about, where it names them. */
   readonly subject: string | null;
   /** Of its first and its last entry. */
   readonly began: string;
@@ -132,6 +132,7 @@ export class RunTally {
     const owners = [...this.#owners].sort(([, a], [, b]) => b - a);
     const { reason, ticket, selection, incident, users } = this.#opening;
     const approval = objectOf(this.#opening['approval']) ?? {};
+    const application = objectOf(this.#opening['application'])?.['name'];
     const named = listOf(users).filter((each) => typeof each === 'string');
     const { staysAlive, stillAlive } = this.#closing ?? {};
     return {
@@ -144,7 +145,7 @@ export class RunTally {
       selection: textOf(selection) ?? null,
       approvedBy: textOf(approval['by']) ?? null,
       brokeGlass: approval['breakGlass'] === true,
-      subject: textOf(incident) ?? (named.length > 0 ? named.join(', ') : null),
+      subject: textOf(incident) ?? (named.length > 0 ? named.join(', ') : (textOf(application) ?? null)),
       began: at,
       ended: this.#last.at,
       first: seq,

@@ -1,0 +1,51 @@
+import { string as argument } from '@oclif/core/args';
+import { option, string } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+/** Reports an incident for people who were not there. */
+export default class IncidentReport extends TokenctlCommand {
+  static override summary = 'Report an incident for people who were not there';
+
+  static override description =
+    `Answers what happened, whether it is over, and how that is known: the timeline of the intruder beside that of the \
+responders, a picture of who made what, what was ended, what remains with the remedy, what is not known, and the \
+checkpoint of the audit log with the command that verifies it. What responders did comes from the audit log: the runs \
+that name the incident, its users or applications, or its ticket. What the intruder did comes from investigations that \
+incident investigate --out saved: give the one from before the clean-up and the one after it. Changes nothing.
+
+With --json, prints what docs/schemas/incident-report.json describes.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> inc-1a2b3c4d --from before.json --from after.json --format html --output report.html',
+    '<%= config.bin %> <%= command.id %> inc-1a2b3c4d --from after.json --format svg --output chain.svg',
+  ];
+
+  static override args = {
+    incident: argument({ description: 'The id of the incident.', required: true, ignoreStdin: true }),
+  };
+
+  static override flags = {
+    from: string({
+      summary: 'A saved investigation of this incident; can be given several times.',
+      helpValue: 'FILE',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+    format: option({ options: ['markdown', 'html', 'svg'] as const })({
+      summary: 'The format; svg is the picture alone. Default: markdown.',
+      exclusive: ['json'],
+    }),
+    output: string({ summary: 'Write the report to this file.', helpValue: 'FILE' }),
+  };
+
+  async run(): Promise<Result> {
+    const { args, flags } = await this.input(IncidentReport);
+    const { incidentReportFlow } = await import('../../src/cli/incident/report-flow.ts');
+    const { from = [], format = 'markdown', output } = flags;
+    return await incidentReportFlow({
+      ...{ runtime: await this.runtime(flags), incident: args.incident, from, format, output },
+      version: this.config.version,
+    });
+  }
+}

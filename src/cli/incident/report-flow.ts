@@ -1,0 +1,139 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { auditLogFile } from '../../config/configuration.ts';
+import { databaseName } from '../../config/secrets.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { type Investigation, remains } from '../../domain/investigation/investigation.ts';
+import { makeCheckpoint } from '../../operations/audit-log/checkpoints.ts';
+import {
+  gatherReport,
+  type IncidentReport,
+  type LogEvidence,
+} from '../../operations/incident/gather-report.ts';
+import { htmlDocument, markdownDocument } from '../../reports/document.ts';
+import { chainNodes, chainPicture } from '../../reports/incident/chain-picture.ts';
+import { combined, incidentParts } from '../../reports/incident/incident-report.ts';
+import { writeReport } from '../../reports/report-file.ts';
+import { type Report, report } from '../../reports/tables/result.ts';
+import { readInvestigationFile } from '../investigation/investigation-file.ts';
+
+/** What to report, and how. */
+export interface IncidentReportRequest {
+  readonly runtime: Runtime;
+  readonly incident: string;
+  /** The files of saved investigations. */
+  readonly from: readonly string[];
+  readonly format: 'markdown' | 'html' | 'svg';
+  readonly output: string | undefined;
+  readonly version: string;
+}
+
+/**
+ * Reports an incident from the audit log and saved investigations. Reads nothing of the controller but who it is.
+ *
+ * @throws TokenctlError `usage` for a picture without an investigation, `configuration` for a file that is no investigation or of
+ * another controller, and as `gatherReport`.
+ */
+export async function incidentReportFlow(request: IncidentReportRequest): Promise<Report> {
+  const { runtime, format, output, version } = request;
+  const description = await runtime.description();
+  const investigations = request.from.map((path) => {
+    const read = readInvestigationFile(path);
+    requireSameController(path, read, description);
+    return read;
+  });
+  const log = await runtime.auditLog();
+  const gathered = await gatherReport({
+    ...{ log, description, investigations, incident: request.incident, now: runtime.clock.now() },
+    checkpoint: () => checkpointOf(runtime),
+  });
+  const { auditLog } = runtime.configuration;
+  const place =
+    auditLog.database === undefined
+      ? auditLogFile(auditLog)
+      : `the database ${databaseName(auditLog.database)}`;
+  const document = documentOf(gathered, { format, place, version });
+  if (output !== undefined) await writeReport(output, once(document));
+  return report({
+    json: jsonOf(gathered),
+    text: () =>
+      output === undefined ? document : `Wrote the report on ${gathered.incident.id} to ${output}.\n`,
+    verbatim: output === undefined,
+  });
+}
+
+function requireSameController(
+  path: string,
+  { target }: Investigation,
+  { address, installUuid }: { readonly address: string; readonly installUuid: string | null },
+): void {
+  const isSame = target.address === address || (installUuid !== null && target.installUuid === installUuid);
+  if (isSame) return;
+  throw new TokenctlError(
+    'configuration',
+    `${path} is an investigation at ${target.address}, not at ${address}`,
+    {
+      hint: 'Name the context of that controller with --context.',
+    },
+  );
+}
+
+/** Null for a log without a key: then the report has its head only. */
+async function checkpointOf(runtime: Runtime): Promise<LogEvidence['checkpoint']> {
+  const keys = await runtime.logKeys();
+  const log = await runtime.auditLog();
+  try {
+    const { note } = await makeCheckpoint({ log, keys });
+    return { note, verifiers: await keys.verifiers() };
+  } catch (error) {
+    if (error instanceof TokenctlError && error.code === 'configuration') return null;
+    throw error;
+  }
+}
+
+function documentOf(
+  gathered: IncidentReport,
+  options: {
+    readonly format: IncidentReportRequest['format'];
+    readonly place: string;
+    readonly version: string;
+  },
+): string {
+  const { format, place, version } = options;
+  if (format === 'svg') {
+    const { investigations } = gathered;
+    if (investigations.length === 0) {
+      throw new TokenctlError('usage', 'The picture needs an investigation', {
+        hint: 'Make one with `tokenctl incident investigate --out FILE`, and add --from FILE.',
+      });
+    }
+    return `${chainPicture(chainNodes(combined(investigations)), { standalone: true })}\n`;
+  }
+  const parts = incidentParts(gathered, { log: place, version });
+  return format === 'html'
+    ? htmlDocument(parts, `Incident ${gathered.incident.id}`)
+    : markdownDocument(parts);
+}
+
+function jsonOf({ incident, address, madeAt, runs, lockdown, investigations, evidence }: IncidentReport) {
+  const last = investigations.at(-1);
+  return {
+    incident,
+    address,
+    madeAt: madeAt.toISOString(),
+    runs,
+    lockdown,
+    investigations: investigations.map(({ madeAt: at, since, until, items }) => ({
+      madeAt: at,
+      since,
+      until,
+      items: items.length,
+      remaining: items.filter(remains).length,
+    })),
+    remaining: last === undefined ? null : last.items.filter(remains),
+    evidence,
+  };
+}
+
+async function* once(text: string): AsyncIterable<string> {
+  yield text;
+}

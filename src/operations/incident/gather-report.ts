@@ -1,0 +1,160 @@
+import { openCheckpoint } from '../../domain/checkpoint.ts';
+import type { TokenctlError } from '../../domain/errors.ts';
+import type { Incident } from '../../domain/incident/incident.ts';
+import type { Investigation } from '../../domain/investigation/investigation.ts';
+import { parseVerifier } from '../../domain/note-key.ts';
+import { listRuns, numberSince } from '../audit-log/list-log.ts';
+import { requireIntact } from '../audit-log/verify-log.ts';
+import { isSameController, listOf, objectOf, objectsIn, textOf } from '../journal/journal.ts';
+import type { RunAccount } from '../journal/run-account.ts';
+import type { AuditLog, Entry } from '../ports/audit-log.ts';
+import type { TargetDescription } from '../ports/target.ts';
+import { readIncidentHistories, requireIncident } from './recorded-incidents.ts';
+
+/** What a lockdown said of itself when it ended, as the log has it. */
+interface RecordedLockdown {
+  readonly at: string;
+  readonly result: string;
+  readonly steps: readonly { readonly step: string; readonly result: string }[];
+  readonly accessPaths: readonly {
+    readonly path: string;
+    readonly state: string;
+    readonly until: string | null;
+  }[];
+  readonly manualSteps: readonly string[];
+}
+
+/** What the audit log is, so that a reader can check it. */
+export interface LogEvidence {
+  readonly size: number;
+  /** The SHA-256 (hex) of its last entry. */
+  readonly head: string;
+  /** Whether the chain of the whole log was read and holds; `problem` says why not. */
+  readonly intact: boolean;
+  readonly problem: string | null;
+  /** A signed checkpoint of it, where the log has a key, and the public keys that verify it. */
+  readonly checkpoint: { readonly note: string; readonly verifiers: readonly string[] } | null;
+}
+
+/** All that an incident's report is made of. */
+export interface IncidentReport {
+  readonly incident: Incident;
+  readonly address: string;
+  readonly madeAt: Date;
+  /** What responders did, in the order in which it began. */
+  readonly runs: readonly RunAccount[];
+  /** Of the last lockdown that ended; null where none did. */
+  readonly lockdown: RecordedLockdown | null;
+  /** By the time at which they were made. */
+  readonly investigations: readonly Investigation[];
+  readonly evidence: LogEvidence;
+}
+
+/** How long before the lockdown the log is read, in milliseconds: a token may have been revoked first. */
+const BEFORE_MS = 7 * 86_400_000;
+
+/**
+ * Gathers what the audit log has of an incident: the runs that name it, its users or applications, or its ticket, the state of
+ * the lockdown, and the log's own evidence. Reads only, and nothing of the target.
+ *
+ * @param options.checkpoint Signs the log; null where it has no key.
+ * @throws TokenctlError `not_found` for an incident that the log does not have, `audit_unavailable`.
+ */
+export async function gatherReport(options: {
+  readonly log: AuditLog;
+  readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
+  readonly incident: string;
+  readonly investigations: readonly Investigation[];
+  readonly now: Date;
+  readonly checkpoint: () => Promise<LogEvidence['checkpoint']>;
+}): Promise<IncidentReport> {
+  const { log, description, investigations, now } = options;
+  const histories = (await readIncidentHistories(log)).ofController(description);
+  const { incident, history } = requireIncident(histories, options.incident);
+  const since = new Date(Date.parse(incident.since) - BEFORE_MS);
+  const { runs: related, lockdown } = await relatedRuns(log, { incident, description, since });
+  const runs: RunAccount[] = [];
+  for await (const account of listRuns({ log, since })) if (related.has(account.run)) runs.push(account);
+  return {
+    incident,
+    address: history.address,
+    madeAt: now,
+    runs: runs.sort((one, other) => one.first - other.first),
+    lockdown,
+    investigations: investigations.toSorted((one, other) => one.madeAt.localeCompare(other.madeAt)),
+    evidence: await evidenceOf(log, options.checkpoint),
+  };
+}
+
+/** The runs that belong to an incident, and what its last lockdown recorded. */
+async function relatedRuns(
+  log: AuditLog,
+  of: {
+    readonly incident: Incident;
+    readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
+    readonly since: Date;
+  },
+): Promise<{ readonly runs: ReadonlySet<string>; readonly lockdown: RecordedLockdown | null }> {
+  const { incident, description } = of;
+  const runs = new Set<string>();
+  let lockdown: RecordedLockdown | null = null;
+  const names = new Set<unknown>('names' in incident.scope ? incident.scope.names : []);
+  for await (const entry of log.entries(await numberSince(log, of.since))) {
+    if (!isSameController(entry.target, description)) continue;
+    const { data, run, operation, kind } = entry;
+    if (!belongs(entry, { incident, names })) continue;
+    runs.add(run);
+    const clearing = textOf(data['clearing']);
+    if (clearing !== undefined) runs.add(clearing);
+    const isClosing = kind === 'outcome' && data['step'] === 'operation';
+    if (operation === 'incident.lockdown' && isClosing && data['incident'] === incident.id)
+      lockdown = recordedLockdown(entry);
+  }
+  return { runs, lockdown };
+}
+
+function belongs(
+  { data }: Entry,
+  { incident, names }: { readonly incident: Incident; readonly names: ReadonlySet<unknown> },
+): boolean {
+  if (data['incident'] === incident.id) return true;
+  if (incident.ticket !== null && data['ticket'] === incident.ticket) return true;
+  const application = objectOf(data['application'])?.['name'];
+  const owners = objectsIn(data['tokens']).map(({ user }) => user);
+  return [...listOf(data['users']), ...owners, application].some((name) => names.has(name));
+}
+
+function recordedLockdown({ at, data }: Entry): RecordedLockdown {
+  const text = (value: unknown) => textOf(value) ?? '';
+  return {
+    at,
+    result: text(data['result']),
+    steps: objectsIn(data['steps']).map(({ step, result }) => ({ step: text(step), result: text(result) })),
+    accessPaths: objectsIn(data['accessPaths']).map(({ path, state, until }) => ({
+      path: text(path),
+      state: text(state),
+      until: textOf(until) ?? null,
+    })),
+    manualSteps: listOf(data['manualSteps']).map(text),
+  };
+}
+
+async function evidenceOf(
+  log: AuditLog,
+  checkpoint: () => Promise<LogEvidence['checkpoint']>,
+): Promise<LogEvidence> {
+  const verification = await log.verify();
+  const { size, hash } = verification.head;
+  try {
+    requireIntact(verification);
+  } catch (error) {
+    const { message } = error as TokenctlError;
+    return { size, head: hash, intact: false, problem: message, checkpoint: null };
+  }
+  return { size, head: hash, intact: true, problem: null, checkpoint: await checkpoint() };
+}
+
+/** How many entries a checkpoint covers. Throws as `openCheckpoint`. */
+export function coveredBy({ note, verifiers }: NonNullable<LogEvidence['checkpoint']>): number {
+  return openCheckpoint(note, verifiers.map(parseVerifier)).size;
+}

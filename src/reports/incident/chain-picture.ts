@@ -1,0 +1,115 @@
+import {
+  type ChainLink,
+  type Investigation,
+  type InvestigationItem,
+  remains,
+} from '../../domain/investigation/investigation.ts';
+import { html } from '../html.ts';
+
+/** One line of the picture: a user of the chain, or something that a user did. */
+export interface ChainNode {
+  readonly depth: number;
+  readonly text: string;
+  /** `open` remains, `closed` is gone, undone or finished, `unknown` was not checked. */
+  readonly state: 'user' | 'open' | 'closed' | 'unknown';
+  /** The place of the node that it hangs on; null for a root. */
+  readonly parent: number | null;
+}
+
+/** The most things of one user, and the most lines of the picture. */
+const MAX_OF_USER = 25;
+const MAX_NODES = 120;
+
+/** Who made what, as a tree: below each user of the chain what that user did, and below a made user what that one did. */
+export function chainNodes({ chain, items }: Investigation): readonly ChainNode[] {
+  const nodes: ChainNode[] = [];
+  const byItem = Map.groupBy(
+    chain.filter(({ through }) => through !== null),
+    ({ through }) => through ?? '',
+  );
+  const add = (node: ChainNode) => nodes.push(node) - 1;
+  const drawn = new Set<ChainLink>();
+  const addUser = (link: ChainLink, depth: number, parent: number | null) => {
+    if (drawn.has(link)) return;
+    drawn.add(link);
+    const gone = link.exists === false ? ', deleted' : '';
+    const place = add({ depth, parent, state: 'user', text: `${link.user.username}${HOW[link.how]}${gone}` });
+    addItems(link, depth + 1, place);
+  };
+  const addItems = (link: ChainLink, depth: number, parent: number) => {
+    const mine = items.filter(({ group, by }) => group !== 'other' && by[0]?.username === link.user.username);
+    for (const item of mine.slice(0, MAX_OF_USER)) {
+      const place = add({ depth, parent, state: stateOf(item), text: item.summary });
+      for (const made of byItem.get(item.id) ?? []) addUser(made, depth + 1, place);
+    }
+    const more = mine.length - MAX_OF_USER;
+    if (more > 0) add({ depth, parent, state: 'unknown', text: `and ${more} more` });
+  };
+  for (const link of chain.filter(({ how }) => how === 'subject')) addUser(link, 0, null);
+  // Users whose item was left out.
+  for (const link of chain) addUser(link, 0, null);
+  return nodes.slice(0, MAX_NODES);
+}
+
+const HOW: Readonly<Record<ChainLink['how'], string>> = {
+  subject: '',
+  made: ' (made by the user above)',
+  password_set: ' (password set by the user above)',
+};
+
+function stateOf(item: InvestigationItem): ChainNode['state'] {
+  if (item.state === 'unknown') return 'unknown';
+  return remains(item) ? 'open' : 'closed';
+}
+
+const ROW = 26;
+const INDENT = 26;
+const WIDTH = 980;
+/** Characters of a line, and how many fewer for each step to the right. */
+const MAX_TEXT = 120;
+const CHARACTERS_OF_INDENT = 4;
+
+const STYLE = `<style>.chain-line{stroke:#8a94a3;fill:none;stroke-width:1.5}.chain-user{fill:#2f6fb5}.chain-open{fill:#b42318}.chain-closed{fill:#3f8f4f}.chain-unknown{fill:#8a6a00}.chain-name{font-weight:600}</style>`;
+
+/**
+ * The tree as SVG without scripts or links. All texts are escaped.
+ *
+ * @param standalone With a namespace, a font and a white ground, for a file of its own.
+ */
+export function chainPicture(nodes: readonly ChainNode[], { standalone = false } = {}): string {
+  const height = (nodes.length + 1) * ROW + 12;
+  const x = ({ depth }: ChainNode) => 14 + depth * INDENT;
+  const y = (place: number) => 18 + place * ROW;
+  const lines = nodes.flatMap((node, place) => {
+    const parent = node.parent === null ? undefined : nodes[node.parent];
+    if (parent === undefined || node.parent === null) return [];
+    return [`<path class="chain-line" d="M${x(parent)} ${y(node.parent) + 7}V${y(place)}H${x(node) - 6}"/>`];
+  });
+  const texts = nodes.map((node, place) => {
+    const most = MAX_TEXT - node.depth * CHARACTERS_OF_INDENT;
+    const text = node.text.length > most ? `${node.text.slice(0, most - 1)}…` : node.text;
+    const mark =
+      node.state === 'user'
+        ? `<rect class="chain-user" x="${x(node) - 6}" y="${y(place) - 6}" width="12" height="12" rx="3"/>`
+        : `<circle class="chain-${node.state}" cx="${x(node)}" cy="${y(place)}" r="5"/>`;
+    const name = node.state === 'user' ? ' class="chain-name"' : '';
+    return `<g>${mark}<text${name} x="${x(node) + 14}" y="${y(place)}">${html(text)}</text></g>`;
+  });
+  const legend = LEGEND.map(
+    ([state, name, left]) =>
+      `<circle class="chain-${state}" cx="${left}" cy="${y(nodes.length) + 8}" r="5"/><text class="small" x="${left + 10}" y="${y(nodes.length) + 8}">${name}</text>`,
+  );
+  const own = standalone
+    ? ' xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" dominant-baseline="central"'
+    : '';
+  const ground = standalone ? `<rect width="${WIDTH}" height="${height}" fill="#fff"/>` : '';
+  return `<svg${own} viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Who made what">${STYLE}${ground}
+${[...lines, ...texts, ...legend].join('\n')}
+</svg>`;
+}
+
+const LEGEND = [
+  ['open', 'remains', 14],
+  ['closed', 'gone, undone or finished', 110],
+  ['unknown', 'not checked', 300],
+] as const;

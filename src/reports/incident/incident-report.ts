@@ -1,0 +1,460 @@
+import {
+  type Investigation,
+  type InvestigationItem,
+  type InvestigationSubject,
+  remains,
+} from '../../domain/investigation/investigation.ts';
+import type { Severity } from '../../domain/policy/rule.ts';
+import { shellWord } from '../../domain/remedies.ts';
+import { coveredBy, type IncidentReport } from '../../operations/incident/gather-report.ts';
+import type { RunCounts } from '../../operations/journal/run-account.ts';
+import type { Part } from '../document.ts';
+import { runSentence } from '../log-report.ts';
+import { countText, timeText } from '../tables/text.ts';
+import { chainNodes, chainPicture } from './chain-picture.ts';
+
+/** The most lines of the timeline, of what remains, and of any other list. */
+const MAX_EVENTS = 400;
+const MAX_ITEMS = 200;
+const MAX_UNATTRIBUTED = 20;
+
+/** Where the log and the investigations are, for the commands that verify the report. */
+export interface ReportPlace {
+  /** The log's file or database, without credentials. */
+  readonly log: string;
+  /** The program's version. */
+  readonly version: string;
+}
+
+/**
+ * An incident for people who were not there: what happened, whether it is over and how that is known; then the timeline, the
+ * chain, what was ended, what remains, what is not known, and how to check the evidence.
+ */
+export function incidentParts(report: IncidentReport, place: ReportPlace): readonly Part[] {
+  const { incident, investigations } = report;
+  const last = investigations.at(-1);
+  return [
+    { kind: 'heading', level: 1, text: `Incident ${incident.id}: ${incident.selection}` },
+    ...facts(report),
+    { kind: 'heading', level: 2, text: 'What happened' },
+    ...whatHappened(report),
+    { kind: 'heading', level: 2, text: 'Is it over?' },
+    ...isItOver(report),
+    { kind: 'heading', level: 2, text: 'How do we know?' },
+    ...howDoWeKnow(report),
+    { kind: 'heading', level: 2, text: 'Timeline' },
+    ...timeline(report),
+    ...(last === undefined ? [] : chainParts(combined(investigations))),
+    { kind: 'heading', level: 2, text: 'What was ended' },
+    ...whatWasEnded(report),
+    { kind: 'heading', level: 2, text: 'What remains' },
+    ...whatRemains(last),
+    { kind: 'heading', level: 2, text: 'What is not known' },
+    ...whatIsNotKnown(report),
+    { kind: 'heading', level: 2, text: 'Evidence, and how to check it' },
+    ...evidenceParts(report, place),
+  ];
+}
+
+function facts({ incident, address, madeAt }: IncidentReport): readonly Part[] {
+  const { since, by, reason, ticket, context, lifted } = incident;
+  const who = [by['user'] ?? 'unknown', ...(by['host'] === undefined ? [] : [`on ${by['host']}`])].join(' ');
+  return [
+    {
+      kind: 'list',
+      items: [
+        `Controller: ${address} (context ${context})`,
+        `Locked down: ${since} by ${who}${by['as'] === undefined ? '' : `, as ${by['as']} there`}`,
+        ...(reason === null ? [] : [`Reason: ${reason}`]),
+        ...(ticket === null ? [] : [`Ticket: ${ticket}`]),
+        lifted === null
+          ? 'Not lifted by the audit log.'
+          : `Lifted: ${lifted.at} by ${lifted.by['user'] ?? 'unknown'}`,
+        `This report: ${timeText(madeAt)}. Times are UTC.`,
+      ],
+    },
+  ];
+}
+
+/**
+ * All that the investigations found, as the last one has it: what an earlier one found to remain and the last one does not name
+ * any more is gone.
+ *
+ * @throws Error without an investigation.
+ */
+export function combined(investigations: readonly Investigation[]): Investigation {
+  const last = investigations.at(-1);
+  if (last === undefined) throw new Error('there is no investigation');
+  const items = new Map(
+    investigations
+      .slice(0, -1)
+      .flatMap((earlier) => earlier.items)
+      .map((item) => [
+        item.id,
+        remains(item) ? { ...item, state: 'gone' as const, stateReason: null } : item,
+      ]),
+  );
+  // The stream drops the id of an object that was deleted since: its entries are known from before.
+  const known = new Set([...items.values()].flatMap(({ entries }) => entries));
+  for (const item of last.items) {
+    const isKnown =
+      item.object.id === null && item.entries.length > 0 && item.entries.every((id) => known.has(id));
+    if (items.has(item.id) || !isKnown) items.set(item.id, item);
+  }
+  const chain = new Map(
+    investigations
+      .flatMap((each) => each.chain)
+      .map((link) => [`${link.user.id}:${link.user.username}`, link]),
+  );
+  return { ...last, items: [...items.values()], chain: [...chain.values()] };
+}
+
+const NOT_INVESTIGATED =
+  'What the intruder did is not part of this report: no investigation was made. Make one with `tokenctl incident investigate`.';
+
+function whatHappened({ investigations, incident }: IncidentReport): readonly Part[] {
+  if (investigations.length === 0) return [paragraph(NOT_INVESTIGATED)];
+  const found = combined(investigations);
+  const done = found.items.filter(({ group }) => group !== 'other');
+  const began = done.map(({ first }) => first).sort()[0];
+  const ended = done
+    .map(({ last }) => last)
+    .sort()
+    .at(-1);
+  const others = found.chain.filter(({ how }) => how !== 'subject');
+  const counted = ACTS.flatMap(([act, word]) => {
+    const count = done.filter((item) => item.act === act).length;
+    return count === 0 ? [] : [`${word} ${count}`];
+  });
+  const worst = done
+    .filter(({ risk }) => risk === 'critical' || risk === 'high')
+    .sort(byRisk)
+    .slice(0, 12);
+  return [
+    paragraph(
+      began === undefined
+        ? `The activity stream has nothing that ${subjectText(found.subject)} did to access or to what runs, from ${found.since} to ${found.until}.`
+        : `${subjectText(found.subject)} acted from ${began} to ${ended ?? began}${others.length === 0 ? '' : `, also through ${others.map(({ user }) => user.username).join(', ')}`}: ${counted.join(', ')} ${done.length === 1 ? 'object' : 'objects'}. ${incident.reason === null ? '' : `The lockdown gives as its reason: ${incident.reason}.`}`.trim(),
+    ),
+    ...(worst.length === 0
+      ? []
+      : [
+          paragraph('The most serious of it:'),
+          {
+            kind: 'list' as const,
+            items: worst.map((item) => `${item.risk}: ${item.summary}, ${item.first}`),
+          },
+        ]),
+  ];
+}
+
+const ACTS: readonly (readonly [InvestigationItem['act'], string])[] = [
+  ['made', 'created'],
+  ['changed', 'changed'],
+  ['granted', 'granted roles on'],
+  ['linked', 'linked'],
+  ['launched', 'launched'],
+  ['removed', 'removed'],
+  ['deleted', 'deleted'],
+];
+
+function subjectText(subject: InvestigationSubject): string {
+  switch (subject.kind) {
+    case 'user':
+      return `User ${subject.name}`;
+    case 'token':
+      return `The owner of access token ${subject.id}, ${subject.user},`;
+    case 'application':
+      return `Who has tokens of the application ${subject.name}`;
+  }
+}
+
+/** Every sentence says what it rests on: an investigation at a time, or the log. */
+function isItOver({ investigations, lockdown, incident }: IncidentReport): readonly Part[] {
+  const last = investigations.at(-1);
+  const unchecked = (lockdown?.accessPaths ?? []).filter(({ state }) => state === 'not_checked');
+  const open = (lockdown?.accessPaths ?? []).filter(({ state }) => state === 'open');
+  return [
+    paragraph(remainingText(last), true),
+    paragraph(
+      lockdown === null
+        ? 'The audit log has no lockdown of this incident that ended.'
+        : `By the audit log, the lockdown ended at ${lockdown.at}: ${lockdown.result === 'locked' ? 'every step was done' : 'not every step was done'}.${pathsText('open', open)}${pathsText('not checked', unchecked)}`,
+    ),
+    ...(incident.lifted === null
+      ? []
+      : [
+          paragraph(
+            `By the audit log, it was lifted at ${incident.lifted.at}. What was revoked stays revoked.`,
+          ),
+        ]),
+  ];
+}
+
+function remainingText(last: Investigation | undefined): string {
+  if (last === undefined) return 'Not known: what the intruder left behind was not investigated.';
+  const left = last.items.filter(remains);
+  const unknown = left.filter(({ state }) => state === 'unknown').length;
+  const seen = left.length - unknown;
+  if (left.length === 0) {
+    return `The investigation of ${last.madeAt} found nothing that remains, within the limits below.`;
+  }
+  const serious = left.filter(({ risk }) => risk === 'critical' || risk === 'high').length;
+  return [
+    seen === 0
+      ? `By the investigation of ${last.madeAt}, nothing is known to remain.`
+      : `No. By the investigation of ${last.madeAt}, ${countText(seen, 'thing remains', 'things remain')}, ${serious} of them of the risk high or critical.`,
+    ...(unknown === 0 ? [] : [`${countText(unknown, 'more was', 'more were')} not checked.`]),
+  ].join(' ');
+}
+
+function pathsText(
+  state: string,
+  paths: readonly { readonly path: string; readonly until: string | null }[],
+): string {
+  if (paths.length === 0) return '';
+  const named = paths.map(
+    ({ path, until }) => path.replaceAll('_', ' ') + (until === null ? '' : ` (until ${until})`),
+  );
+  return ` Ways in that were ${state}: ${named.join(', ')}.`;
+}
+
+function howDoWeKnow({ investigations, evidence, runs }: IncidentReport): readonly Part[] {
+  const last = investigations.at(-1);
+  return [
+    {
+      kind: 'list',
+      items: [
+        ...(last === undefined
+          ? []
+          : [
+              `What the intruder did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${last.stream.oldest}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. ${countText(last.limits.length, 'limit')} of it ${last.limits.length === 1 ? 'is' : 'are'} listed below.`,
+            ]),
+        `What was done about it: ${countText(runs.length, 'run')} in the audit log of tokenctl, which records each change before it is made.`,
+        evidence.intact
+          ? `The chain of that log was read and holds: ${countText(evidence.size, 'entry', 'entries')}.${evidence.checkpoint === null ? ' It has no key, so that there is no signed checkpoint of it.' : ' A signed checkpoint is below.'}`
+          : `The chain of that log does not hold: ${evidence.problem ?? 'unknown'}.`,
+      ],
+    },
+  ];
+}
+
+/** What one side did at a time. */
+interface Event {
+  readonly at: string;
+  readonly intruder: string;
+  readonly responders: string;
+}
+
+const RISK_ORDER: readonly (Severity | null)[] = ['critical', 'high', 'medium', 'low', null];
+
+function byRisk(one: InvestigationItem, other: InvestigationItem): number {
+  return RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk);
+}
+
+/** The intruder beside the responders, in order of time. */
+function timeline({ investigations, runs }: IncidentReport): readonly Part[] {
+  const found = investigations.length === 0 ? [] : combined(investigations).items;
+  const worst = found.toSorted((one, other) => RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk));
+  const listed = worst.slice(0, MAX_EVENTS);
+  const events: Event[] = [
+    ...listed.map((item) => ({ at: item.first, intruder: deedText(item), responders: '' })),
+    ...runs
+      .slice(0, MAX_EVENTS)
+      .map((run) => ({ at: run.began, intruder: '', responders: runSentence(run) })),
+  ];
+  const more = found.length - listed.length + Math.max(0, runs.length - MAX_EVENTS);
+  if (events.length === 0) return [paragraph('No events.')];
+  return [
+    {
+      kind: 'table',
+      heads: ['Time', 'Intruder', 'Responders'],
+      rows: events
+        .toSorted((one, other) => one.at.localeCompare(other.at))
+        .map(({ at, intruder, responders }) => [at.replace(/\.\d+Z$/, 'Z'), intruder, responders]),
+    },
+    ...(more === 0
+      ? []
+      : [paragraph(`${countText(more, 'event is', 'events are')} left out, those with the lowest risk.`)]),
+  ];
+}
+
+function deedText({ by, summary, entryCount, first, last }: InvestigationItem): string {
+  const who = by.map(({ username }) => username).join(', ');
+  const again = last === first ? '' : `, ${countText(entryCount, 'entry', 'entries')} until ${last}`;
+  return `${who === '' ? '' : `${who}: `}${summary}${again}`;
+}
+
+function chainParts(found: Investigation): readonly Part[] {
+  const nodes = chainNodes(found);
+  return [
+    { kind: 'heading', level: 2, text: 'Who made what' },
+    {
+      kind: 'picture',
+      svg: chainPicture(nodes),
+      items: nodes.map(({ depth, text, state }) => ({ depth, text: `${text}${STATES[state]}` })),
+    },
+  ];
+}
+
+const STATES = {
+  user: '',
+  open: ': remains',
+  closed: ': gone, undone or finished',
+  unknown: ': not checked',
+};
+
+function whatWasEnded({ lockdown, runs, investigations }: IncidentReport): readonly Part[] {
+  const sum = (name: keyof RunCounts) => runs.reduce((total, { counts }) => total + counts[name], 0);
+  const counted = [
+    `${countText(sum('revoked'), 'access token')} revoked`,
+    ...ENDED.flatMap(([name, what]) => (sum(name) === 0 ? [] : [`${sum(name)} ${what}`])),
+  ];
+  const cleaned = dealtWith(investigations);
+  return [
+    {
+      kind: 'list',
+      items: [
+        `By the outcomes in the audit log: ${counted.join(', ')}.`,
+        ...(lockdown?.steps ?? []).map(
+          ({ step, result }) => `Step ${step.replaceAll('_', ' ')}: ${result.replaceAll('_', ' ')}`,
+        ),
+        ...(lockdown?.accessPaths ?? []).map(
+          ({ path, state, until }) =>
+            `Way in ${path.replaceAll('_', ' ')}: ${state.replaceAll('_', ' ')}${until === null ? '' : ` (until ${until})`}`,
+        ),
+      ],
+    },
+    ...(cleaned.length === 0
+      ? []
+      : [
+          paragraph('Of what the intruder did, gone, undone or changed back by the last investigation:'),
+          {
+            kind: 'list' as const,
+            items: cleaned
+              .slice(0, MAX_ITEMS)
+              .map(({ summary, state }) => `${summary}: ${state.replaceAll('_', ' ')}`),
+          },
+        ]),
+  ];
+}
+
+const ENDED: readonly (readonly [keyof RunCounts, string])[] = [
+  ['refreshTokensRevoked', 'refresh tokens revoked'],
+  ['deleted', 'rows deleted'],
+  ['sessionsEnded', 'sessions ended'],
+  ['usersChanged', 'users deactivated or activated'],
+  ['failed', 'failed'],
+];
+
+/** What the intruder did to access and to what runs, and does not remain. */
+function dealtWith(investigations: readonly Investigation[]): readonly InvestigationItem[] {
+  if (investigations.length === 0) return [];
+  return combined(investigations).items.filter(
+    (item) =>
+      (item.group === 'ways_in' || item.group === 'code_later') &&
+      !remains(item) &&
+      item.act !== 'removed' &&
+      item.act !== 'deleted',
+  );
+}
+
+function whatRemains(last: Investigation | undefined): readonly Part[] {
+  if (last === undefined) return [paragraph(NOT_INVESTIGATED)];
+  const left = last.items.filter(remains);
+  if (left.length === 0) return [paragraph(remainingText(last))];
+  return [
+    {
+      kind: 'table',
+      heads: ['Risk', 'What', 'State', 'What to do'],
+      rows: left
+        .slice(0, MAX_ITEMS)
+        .map(({ risk, summary, state, stateReason, remedy }) => [
+          risk ?? '-',
+          summary,
+          stateReason ?? state.replaceAll('_', ' '),
+          remedy?.text ?? '',
+        ]),
+    },
+    ...(left.length > MAX_ITEMS ? [paragraph(`and ${left.length - MAX_ITEMS} more.`)] : []),
+  ];
+}
+
+function whatIsNotKnown({ investigations, lockdown }: IncidentReport): readonly Part[] {
+  const last = investigations.at(-1);
+  const unchecked = (lockdown?.accessPaths ?? []).filter(({ state }) => state === 'not_checked');
+  const items = [
+    ...unchecked.map(
+      ({ path, until }) =>
+        `Whether this way in was closed: ${path.replaceAll('_', ' ')}${until === null ? '' : ` (it closes by itself at ${until})`}.`,
+    ),
+    ...(lockdown?.manualSteps ?? []).map(
+      (what) => `The lockdown left to people: ${what}. The log does not say whether it was done.`,
+    ),
+    ...(last?.mayHaveRead ?? []).map((text) => `May have been read: ${text}`),
+    ...(last?.limits ?? []).map(({ text }) => text),
+    ...(last === undefined || last.unattributed.length === 0
+      ? []
+      : [
+          `${countText(last.unattributed.length, 'entry', 'entries')} about access without an actor, which may be the intruder's:`,
+        ]),
+    ...(last?.unattributed ?? [])
+      .slice(0, MAX_UNATTRIBUTED)
+      .map(({ at, operation, object }) =>
+        `${at}: ${operation} ${object.kind} ${object.name ?? object.id ?? ''}`.trim(),
+      ),
+  ];
+  return items.length === 0 ? [paragraph(NOT_INVESTIGATED)] : [{ kind: 'list', items }];
+}
+
+function evidenceParts(
+  { evidence, incident, investigations, runs }: IncidentReport,
+  { log, version }: ReportPlace,
+): readonly Part[] {
+  const { checkpoint, size, head } = evidence;
+  return [
+    {
+      kind: 'list',
+      items: [
+        `Audit log: ${log}, ${countText(size, 'entry', 'entries')}. SHA-256 of its last entry: ${head}`,
+        ...(incident.snapshot === null
+          ? []
+          : [
+              `Snapshot of before: ${incident.snapshot.file}, SHA-256 ${incident.snapshot.sha256} by the audit log.`,
+            ]),
+        ...investigations.map(
+          ({ madeAt, as, target, since, until }) =>
+            `Investigation of ${madeAt} by ${as} at ${target.address}${target.version === null ? '' : ` (version ${target.version})`}, of the time from ${since} to ${until}.`,
+        ),
+        ...runs
+          .slice(0, MAX_ITEMS)
+          .map(
+            ({ run, operation, first, last }) => `Run ${run} (${operation}): entries ${first} to ${last}.`,
+          ),
+        `Written by tokenctl ${version}.`,
+      ],
+    },
+    ...(checkpoint === null
+      ? [
+          paragraph('To check the chain of the log:'),
+          { kind: 'code' as const, lines: ['tokenctl log verify'] },
+          paragraph('To sign checkpoints of it from now on, create a key with `tokenctl log init`.'),
+        ]
+      : [
+          paragraph(
+            `The checkpoint covers entries 1 to ${coveredBy(checkpoint)}. Save it as incident.checkpoint, where users who can write the log have no access. It proves later that nothing in these entries was changed or cut off:`,
+          ),
+          {
+            kind: 'code' as const,
+            lines: [
+              `tokenctl log verify --checkpoint incident.checkpoint ${checkpoint.verifiers.map((key) => `--key ${shellWord(key)}`).join(' ')}`,
+            ],
+          },
+          { kind: 'code' as const, lines: checkpoint.note.trimEnd().split('\n') },
+        ]),
+  ];
+}
+
+function paragraph(text: string, strong = false): Part {
+  return { kind: 'paragraph', text, ...(strong && { strong }) };
+}

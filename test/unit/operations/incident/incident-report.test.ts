@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'vitest';
+import type {
+  ChainLink,
+  Investigation,
+  InvestigationItem,
+} from '../../../../src/domain/investigation/investigation.ts';
+import { gatherReport, type IncidentReport } from '../../../../src/operations/incident/gather-report.ts';
+import { htmlDocument, markdownDocument, type Part } from '../../../../src/reports/document.ts';
+import { chainNodes, chainPicture } from '../../../../src/reports/incident/chain-picture.ts';
+import { combined, incidentParts } from '../../../../src/reports/incident/incident-report.ts';
+import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
+import { token } from '../../../support/tokens.ts';
+
+/** Names that would be markup, end a cell, a line, a code block, or turn the text around. */
+const HOSTILE = [
+  '<img src=x onerror=alert(1)>',
+  '"><script>alert(1)</script>',
+  '</text></svg><script>alert(1)</script>',
+  '[x](javascript:alert(1)) | a | b',
+  'line\n\n# heading\n```\n',
+  '\u202eevil\u0007',
+];
+
+const ALICE = { id: 2, username: 'alice' };
+const SVC = { id: 11, username: HOSTILE[0] ?? '' };
+
+function item(other: Partial<InvestigationItem> & Pick<InvestigationItem, 'id'>): InvestigationItem {
+  return {
+    ...{ group: 'ways_in', act: 'made', other: null, role: null, link: '', by: [ALICE] },
+    object: { kind: 'user', id: 11, name: SVC.username },
+    summary: `created the user ${SVC.username}`,
+    ...{ first: '2026-11-20T09:00:00.000Z', last: '2026-11-20T09:00:00.000Z', entries: [1], entryCount: 1 },
+    ...{ state: 'there', stateReason: null, changes: [], changedSince: [], job: null, findings: [] },
+    ...{ risk: 'critical', remedy: { kind: 'call', text: 'DELETE /api/v2/users/11/' } },
+    ...other,
+  };
+}
+
+function link(user: ChainLink['user'], other: Partial<ChainLink> = {}): ChainLink {
+  const since = '2026-11-20T08:00:00.000Z';
+  return { user, how: 'subject', by: null, through: null, depth: 0, since, exists: true, ...other };
+}
+
+function investigation(other: Partial<Investigation> = {}): Investigation {
+  return {
+    ...{ format: 'tokenctl-investigation', version: 1, madeAt: '2026-11-20T10:00:00.000Z' },
+    target: {
+      ...{ context: 'test', address: 'https://controller.example.org', installUuid: null },
+      ...{ dialect: 'controller', version: '24.6.1' },
+    },
+    ...{ as: 'admin', visibility: { kind: 'all' }, incident: null, subject: { kind: 'user', name: 'alice' } },
+    ...{ since: '2026-11-20T08:00:00.000Z', until: '2026-11-20T10:00:00.000Z' },
+    chain: [link(ALICE), link(SVC, { how: 'made', by: ALICE, through: 'user:11', depth: 1 })],
+    items: [
+      item({ id: 'user:11' }),
+      ...HOSTILE.map((name, index) =>
+        item({
+          id: `schedule:${index}`,
+          summary: `created the schedule ${name}`,
+          by: [SVC],
+          group: 'code_later',
+        }),
+      ),
+    ],
+    ...{ mayHaveRead: HOSTILE, unattributed: [], limits: [{ limit: 'clock', text: HOSTILE[3] ?? '' }] },
+    stream: { enabled: true, oldest: '2026-01-01T00:00:00.000Z', read: 12, withoutActor: 0 },
+    ...other,
+  };
+}
+
+/** An incident about alice, with its lockdown and the revocation of a token before it. */
+async function locked() {
+  const at = await incidentFixture('rest');
+  at.target.alive.set(9, token({ id: 9, user: { id: 3, username: 'bob' } }));
+  await at.revokeAll({ selector: { ids: [9] } });
+  const scope = { kind: 'users' as const, names: ['alice'] };
+  const { incident } = await at.lockDown({ scope, measures: NO_MEASURE, reason: HOSTILE[1] ?? '' });
+  const report = (
+    investigations: readonly Investigation[],
+    other: Partial<Parameters<typeof gatherReport>[0]> = {},
+  ): Promise<IncidentReport> =>
+    gatherReport({
+      ...{ log: at.log, description: at.target.self, incident, investigations, now: at.common.clock.now() },
+      checkpoint: () => Promise.resolve(null),
+      ...other,
+    });
+  return { ...at, incident, report };
+}
+
+const PLACE = { log: '/var/log/<audit>.jsonl', version: '0.2.0' };
+
+function texts(parts: readonly Part[], heading: string): string {
+  const start = parts.findIndex((part) => part.kind === 'heading' && part.text === heading);
+  const rest = parts.slice(start + 1);
+  const end = rest.findIndex((part) => part.kind === 'heading' && part.level <= 2);
+  return markdownDocument(end < 0 ? rest : rest.slice(0, end));
+}
+
+describe('the report of an incident', () => {
+  test('has the runs that belong to it, and no others', async () => {
+    await using at = await locked();
+    const { runs, lockdown, evidence } = await at.report([]);
+    expect(runs.map(({ operation }) => operation)).toEqual(['incident.lockdown', 'tokens.revoke']);
+    expect(lockdown).toMatchObject({ result: 'locked', steps: expect.arrayContaining([]) });
+    expect(lockdown?.accessPaths.find(({ path }) => path === 'access_tokens')?.state).toBe('closed');
+    expect(evidence).toMatchObject({ intact: true, checkpoint: null });
+  });
+
+  test('answers nothing that was not investigated', async () => {
+    await using at = await locked();
+    const parts = incidentParts(await at.report([]), PLACE);
+    expect(texts(parts, 'Is it over?')).toMatch(/^\*\*Not known/);
+    expect(texts(parts, 'What happened')).toContain('no investigation was made');
+  });
+
+  test('says by which investigation something remains, and what is gone since', async () => {
+    await using at = await locked();
+    const before = investigation();
+    const after = investigation({
+      madeAt: '2026-11-20T12:00:00.000Z',
+      items: [item({ id: 'schedule:0', summary: 'created the schedule nightly', by: [SVC] })],
+    });
+    const parts = incidentParts(await at.report([after, before]), PLACE);
+    expect(texts(parts, 'Is it over?')).toMatch(
+      /^\*\*No\. By the investigation of 2026-11-20T12:00:00\.000Z, 1 thing/,
+    );
+    expect(texts(parts, 'What was ended')).toContain(': gone');
+    expect(combined([before, after]).items.filter(({ state }) => state === 'there')).toHaveLength(1);
+  });
+
+  test('says of a clean investigation that nothing was found, within the limits', async () => {
+    await using at = await locked();
+    const clean = investigation({ items: [item({ id: 'user:11', state: 'gone' })] });
+    const parts = incidentParts(await at.report([clean]), PLACE);
+    expect(texts(parts, 'Is it over?')).toContain('found nothing that remains, within the limits below');
+    const unsure = investigation({ items: [item({ id: 'user:11', state: 'unknown' })] });
+    expect(texts(incidentParts(await at.report([unsure]), PLACE), 'Is it over?')).toContain(
+      '1 more was not checked',
+    );
+  });
+
+  test('shows a log that does not hold as one, and signs nothing of it', async () => {
+    await using at = await locked();
+    const broken = {
+      ...at.log,
+      entries: at.log.entries.bind(at.log),
+      head: () => at.log.head(),
+      verify: async () => ({
+        ...(await at.log.verify()),
+        break: {
+          ...{ line: 2, expected: 2, seq: 2, problem: 'edited' as const, message: 'Entry 2 was edited' },
+        },
+      }),
+    };
+    const report = await at.report([], {
+      log: broken,
+      checkpoint: () => Promise.reject(new Error('signed')),
+    });
+    expect(report.evidence).toMatchObject({ intact: false, checkpoint: null });
+    expect(texts(incidentParts(report, PLACE), 'How do we know?')).toContain('does not hold');
+  });
+});
+
+describe('hostile names', () => {
+  test('become no markup in HTML', async () => {
+    await using at = await locked();
+    const page = htmlDocument(incidentParts(await at.report([investigation()]), PLACE), HOSTILE[1] ?? '');
+    const tags = new Set([...page.matchAll(/<([a-z!][a-z0-9]*)/gi)].map(([, name]) => name?.toLowerCase()));
+    const allowed = ['!doctype', 'html', 'head', 'meta', 'title', 'style', 'body', 'main', 'h1', 'h2', 'p'];
+    allowed.push('strong', 'ul', 'li', 'div', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'pre', 'code');
+    allowed.push('figure', 'svg', 'g', 'path', 'rect', 'circle', 'text');
+    expect([...tags].filter((name) => !allowed.includes(name ?? ''))).toEqual([]);
+    expect(page).not.toMatch(/<[^>]*\son\w+=/i);
+    expect(page).toContain("default-src 'none'");
+    expect(page).toContain('&lt;img src=x onerror=alert(1)&gt;');
+    expect(page).not.toContain('\u202e');
+    expect(page.match(/<\/svg>/g)).toHaveLength(1);
+  });
+
+  test('become no markup in the picture alone', () => {
+    const svg = chainPicture(chainNodes(investigation()), { standalone: true });
+    expect(svg).not.toMatch(/<script|<img|href|<[^>]*\son\w+=/i);
+    expect(svg.match(/<\/svg>/g)).toHaveLength(1);
+    expect(svg.match(/<text/g)?.length).toBe(chainNodes(investigation()).length + 3);
+  });
+
+  test('stay in their cell and their line in Markdown', async () => {
+    await using at = await locked();
+    const text = markdownDocument(incidentParts(await at.report([investigation()]), PLACE));
+    expect(text).not.toMatch(/(?<!\\)<(img|script)/);
+    expect(text).not.toMatch(/^# heading/m);
+    expect(text).not.toMatch(/^```/m);
+    const rows = text.split('\n').filter((line) => line.startsWith('| 2026'));
+    expect(rows.length).toBeGreaterThan(HOSTILE.length);
+    for (const row of rows) expect(row.match(/(?<!\\)\|/g)).toHaveLength(4);
+  });
+});
+
+test('the chain hangs what a made user did below that user, bounded', () => {
+  const nodes = chainNodes(investigation());
+  expect(nodes.slice(0, 4).map(({ depth, state, parent }) => [depth, state, parent])).toEqual([
+    [0, 'user', null],
+    [1, 'open', 0],
+    [2, 'user', 1],
+    [3, 'open', 2],
+  ]);
+  const many = Array.from({ length: 500 }, (_, index) => item({ id: `x:${index}` }));
+  const large = chainNodes(investigation({ items: many, chain: [link(ALICE)] }));
+  expect(large.length).toBeLessThan(40);
+  expect(large.at(-1)?.text).toBe('and 475 more');
+});
