@@ -25,7 +25,7 @@ docs/policy.md for all rules, or --explain for one.
 The table shows the first findings of each rule, the worst rules first, of the severity medium or above (with \
 --rule: of all severities); --list shows one table of all. The other formats have all findings. --min-severity \
 applies to every format; the numbers and --fail-on always count all. With --baseline, the report has how many \
-findings are new, known and fixed.
+findings are new, known and fixed; CSV and SARIF have a row with its state for each of them.
 
 With --json, prints what docs/schemas/tokens-audit.json describes.
 
@@ -72,7 +72,7 @@ Exit code 3: there are findings at or above --fail-on.`;
     'fail-on': option({ options: ['low', 'medium', 'high', 'critical'] as const })({
       summary: 'Exit with 3 if there are findings of this severity or above.',
     }),
-    baseline: string({ summary: 'Skip the findings listed in this file.', helpValue: 'FILE' }),
+    baseline: string({ summary: 'Do not count the findings listed in this file.', helpValue: 'FILE' }),
     'write-baseline': string({ summary: 'Write a list of all findings to this file.', helpValue: 'FILE' }),
     explain: string({
       summary: 'Explain a rule, and do not audit.',

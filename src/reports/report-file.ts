@@ -86,10 +86,11 @@ const HEADING = '# tokenctl baseline 1';
  * Reads a baseline: under its heading a finding a line, as `never-used token:17`; what begins with `#` is a
  * remark.
  *
+ * @param keepsKeys As of `Baseline`.
  * @throws TokenctlError `configuration` if it cannot be read or is not a baseline
  */
-export async function readBaseline(path: string): Promise<Baseline> {
-  const baseline = new Baseline();
+export async function readBaseline(path: string, keepsKeys = false): Promise<Baseline> {
+  const baseline = new Baseline(keepsKeys);
   let number = 0;
   try {
     const input = createReadStream(path, 'utf8');

@@ -7,7 +7,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Audit } from '../../domain/policy/judge.ts';
 import type { JobFiles, NameSource } from '../../operations/ports/job-files.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { csvReport } from '../../reports/audit/audit-result.ts';
+import { csvReport } from '../../reports/audit/csv-report.ts';
 import { baselineHeading, readBaseline, writeReport } from '../../reports/report-file.ts';
 
 /** For how long a program may take to print names, and how much it may print. */

@@ -11,7 +11,6 @@ import {
   type AuditGroupsJson,
   type AuditSummaryJson,
   atOrAbove,
-  csvReport,
   type Grouping,
   groupedResult,
   inFormat,
@@ -21,6 +20,7 @@ import {
   tableReport,
   trendText,
 } from '../../reports/audit/audit-result.ts';
+import { csvReport } from '../../reports/audit/csv-report.ts';
 import { type AuditJson, jsonReport } from '../../reports/audit/json-report.ts';
 import {
   baselineHeading,
@@ -73,7 +73,9 @@ export async function auditFlow(options: AuditFlowOptions): Promise<AuditResult>
   const target = await options.runtime.target();
   const policy = policyOf(options.runtime, flags);
   const rules = flags.rule === undefined ? undefined : rulesNamed(flags.rule, policy);
-  const baseline = flags.baseline === undefined ? undefined : await readBaseline(flags.baseline);
+  // These formats have a row for each known and each fixed finding.
+  const hasTrend = (format === 'csv' || format === 'sarif') && flags['group-by'] === undefined;
+  const baseline = flags.baseline === undefined ? undefined : await readBaseline(flags.baseline, hasTrend);
   const written = baselineToWrite(options);
   try {
     const audit = await auditTokens({
@@ -83,6 +85,7 @@ export async function auditFlow(options: AuditFlowOptions): Promise<AuditResult>
       clock: options.runtime.clock,
       ...(rules && { rules }),
       baseline,
+      withKnown: hasTrend,
       onKey: written && ((key) => written.write(`${key}\n`)),
       statistics: format === 'html',
     });

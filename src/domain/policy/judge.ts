@@ -21,6 +21,16 @@ export interface Finding {
   // Made when it is asked for: most findings of a large audit are only counted.
   /** What is wrong, as a sentence. */
   readonly message: string;
+  /** Present on findings that the baseline has. */
+  readonly isKnown?: true;
+}
+
+/** A finding of the baseline that is neither found nor excused any more. */
+export interface FixedFinding {
+  readonly rule: RuleName;
+  readonly severity: Severity;
+  /** As of `subjectKey`. */
+  readonly key: string;
 }
 
 /** A finding whose message its rule makes when asked for it. */
@@ -61,10 +71,19 @@ export function findingKey({ rule, subject }: Pick<Finding, 'rule' | 'subject'>)
 export class Baseline {
   readonly #keys = new HashCounter();
   readonly #byRule = new Map<string, number>();
+  /** In the order of the file; null if they are not kept. */
+  readonly #names: string[] | null;
+  readonly #seen = new HashCounter();
+
+  /** @param keepsKeys Keeps the keys themselves as well, for {@link Baseline.unseen}. */
+  constructor(keepsKeys = false) {
+    this.#names = keepsKeys ? [] : null;
+  }
 
   /** @param key As of `findingKey`. */
   add(key: string): void {
     if (this.#keys.add(textHash(key)) > 1) return;
+    this.#names?.push(key);
     const rule = key.slice(0, Math.max(0, key.indexOf(' ')));
     this.#byRule.set(rule, this.sizeOf(rule) + 1);
   }
@@ -76,6 +95,16 @@ export class Baseline {
 
   has(key: string): boolean {
     return this.#keys.count(textHash(key)) > 0;
+  }
+
+  /** Notes that a finding exists. */
+  see(key: string): void {
+    if (this.#names !== null) this.#seen.add(textHash(key));
+  }
+
+  /** The keys of findings that were not noted to exist; none if the keys are not kept. */
+  *unseen(): Iterable<string> {
+    for (const key of this.#names ?? []) if (this.#seen.count(textHash(key)) === 0) yield key;
   }
 
   /** How many findings it knows. */
@@ -279,6 +308,8 @@ export interface Audit {
   readonly findings: AsyncIterable<Finding>;
   /** What was counted, once the findings have ended. */
   summary(): AuditSummary;
+  /** What `summary` counts as fixed, once the findings have ended, if the baseline keeps its keys; none otherwise. */
+  fixed(): Iterable<FixedFinding>;
   /** The tokens in numbers, once the findings have ended; null if they were not requested. */
   readonly statistics: TokenStatistics | null;
 }

@@ -4,6 +4,7 @@ import {
   type AuditSummary,
   type Baseline,
   type Finding,
+  type FixedFinding,
   findingKey,
   type NotChecked,
   PolicyEvaluator,
@@ -27,6 +28,8 @@ export interface AuditTokensOptions {
   readonly rules?: readonly RuleName[];
   /** What does not count. */
   readonly baseline?: Baseline | undefined;
+  /** Hands out the findings that the baseline has as well, marked as known. They are not counted as found. */
+  readonly withKnown?: boolean;
   /** Told the key of every finding, known ones included. */
   readonly onKey?: ((key: string) => void) | undefined;
   /** Count tokens by age, scope, use and expiry as well. */
@@ -58,7 +61,14 @@ export async function auditTokens(options: AuditTokensOptions): Promise<Audit> {
     selector.all === true &&
     (await target.describe()).visibility.kind === 'all';
   const run = new AuditRun(options, { ...gathered, statistics, isWhole });
-  return { policy, now, findings: run.findings(), summary: () => run.summary(), statistics };
+  return {
+    policy,
+    now,
+    findings: run.findings(),
+    summary: () => run.summary(),
+    fixed: () => run.fixed(),
+    statistics,
+  };
 }
 
 /** One reading of everything, and what is counted meanwhile. */
@@ -142,6 +152,7 @@ class AuditRun {
         onKey?.(key);
         if (this.#note(finding.rule, key)) {
           this.#known += 1;
+          if (this.#options.withKnown === true) yield asKnown(finding);
           continue;
         }
       }
@@ -157,7 +168,9 @@ class AuditRun {
 
   /** Whether the baseline knows a finding, which is counted. */
   #note(rule: RuleName, key: string): boolean {
-    if (this.#options.baseline?.has(key) !== true) return false;
+    const { baseline } = this.#options;
+    if (baseline?.has(key) !== true) return false;
+    baseline.see(key);
     this.#remaining.set(rule, (this.#remaining.get(rule) ?? 0) + 1);
     return true;
   }
@@ -168,6 +181,19 @@ class AuditRun {
     return [...this.#byRule.keys()]
       .map((rule) => Math.max(0, baseline.sizeOf(rule) - (this.#remaining.get(rule) ?? 0)))
       .reduce((sum, count) => sum + count, 0);
+  }
+
+  *fixed(): Iterable<FixedFinding> {
+    const { baseline, policy } = this.#options;
+    if (baseline === undefined || !this.#isWhole) return;
+    const rules = [...this.#byRule.keys()];
+    for (const named of baseline.unseen()) {
+      const end = named.indexOf(' ');
+      const rule = rules.find((name) => name === named.slice(0, end));
+      if (rule === undefined) continue;
+      const severity = this.#severities.get(rule) ?? policy[rule].severity;
+      yield { rule, severity, key: named.slice(end + 1) };
+    }
   }
 
   summary(): AuditSummary {
@@ -183,6 +209,17 @@ class AuditRun {
       notChecked: this.#notChecked,
     };
   }
+}
+
+/** The finding, marked as known. Its message is still made only when asked for. */
+function asKnown(finding: Finding): Finding {
+  const { rule, severity, subject } = finding;
+  return {
+    ...{ rule, severity, subject, isKnown: true },
+    get message() {
+      return finding.message;
+    },
+  };
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Audit, AuditSummary, Finding } from '../../domain/policy/judge.ts';
+import type { Audit, AuditSummary, Finding, FixedFinding } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import { atLeast, type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { applicationOf, ownerOf } from '../../domain/policy/subject.ts';
@@ -46,7 +46,10 @@ export function atOrAbove(audit: Audit, floor: Severity): Audit {
   async function* findings(): AsyncIterable<Finding> {
     for await (const finding of audit.findings) if (atLeast(finding.severity, floor)) yield finding;
   }
-  return { ...audit, findings: findings() };
+  function* fixed(): Iterable<FixedFinding> {
+    for (const finding of audit.fixed()) if (atLeast(finding.severity, floor)) yield finding;
+  }
+  return { ...audit, findings: findings(), fixed };
 }
 
 /** Findings with the days of the last uses of their tokens. */
@@ -60,12 +63,12 @@ export async function withLastUses(
     if (subject.kind === 'token') tokens.set(subject.token.id, subject.token);
   const days = await lastUses([...tokens.values()]);
   return findings.map((finding) => {
-    const { rule, severity, subject, message } = finding;
+    const { rule, severity, subject, message, isKnown } = finding;
     if (subject.kind !== 'token') return finding;
     const lastUsedOn = days.get(subject.token.id);
     if (lastUsedOn === undefined) return finding;
     const token: ListedToken = { ...subject.token, lastUsedOn };
-    return { rule, severity, message, subject: { kind: 'token', token } };
+    return { rule, severity, message, subject: { kind: 'token', token }, ...(isKnown && { isKnown }) };
   });
 }
 
@@ -197,7 +200,8 @@ export function commonMessage(findings: readonly Finding[]): string | null {
   return others.every((other) => other.message === message) ? message : null;
 }
 
-async function* firstOf(
+/** The first findings, with the days of their last uses. */
+export async function* firstOf(
   findings: AsyncIterable<Finding>,
   { limit, lastUses }: Pick<TableOptions, 'limit' | 'lastUses'>,
 ): AsyncIterable<Finding> {
@@ -208,12 +212,6 @@ async function* firstOf(
   const held: Finding[] = [];
   for await (const finding of findings) if (limit === undefined || held.length < limit) held.push(finding);
   yield* await withLastUses(held, lastUses);
-}
-
-/** The findings as CSV. */
-export function csvReport(audit: Audit, lastUses?: LastUseReader): AsyncIterable<string> {
-  const rows = firstOf(worstFirstWhereFew(audit.findings), { lastUses });
-  return csvLines(findingListing(rows));
 }
 
 /** What `tokens audit` prints with `--json --summary`, and of a report that was written to a file. */

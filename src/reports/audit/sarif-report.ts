@@ -1,12 +1,13 @@
 import { incompleteText } from '../../domain/claims.ts';
 import type { Audit } from '../../domain/policy/judge.ts';
-import { type Finding, findingKey } from '../../domain/policy/judge.ts';
+import { type Finding, type FixedFinding, findingKey } from '../../domain/policy/judge.ts';
 import { type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
 import { type Subject, subjectKey, subjectName } from '../../domain/policy/subject.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { IncompleteListing } from '../tables/result.ts';
 import { printable } from '../tables/text.ts';
+import { FIXED } from './csv-report.ts';
 
 /** What the SARIF log contains in addition to the findings. */
 export interface SarifContext {
@@ -42,10 +43,15 @@ export async function* sarifReport(audit: Audit, context: SarifContext): AsyncIt
   yield opening(audit, context);
   let separator = '\n      ';
   try {
-    // With a baseline, only new findings are results (section 3.27.24).
-    const baselineState = audit.summary().known === null ? {} : { baselineState: 'new' };
+    // With a baseline, every result has its state (section 3.27.24).
+    const isCompared = audit.summary().known !== null;
     for await (const finding of audit.findings) {
-      yield separator + line({ ...resultOf(finding), ...baselineState });
+      const state = isCompared ? { baselineState: finding.isKnown ? 'unchanged' : 'new' } : {};
+      yield separator + line({ ...resultOf(finding), ...state });
+      separator = ',\n      ';
+    }
+    for (const finding of audit.fixed()) {
+      yield separator + line(fixedResult(finding));
       separator = ',\n      ';
     }
   } catch (error) {
@@ -132,6 +138,28 @@ function resultOf(finding: Finding): object {
       },
     ],
     partialFingerprints: { 'tokenctlFinding/v1': findingKey(finding) },
+    properties: { severity },
+  };
+}
+
+/** A result for a finding of the baseline that is fixed. */
+function fixedResult({ rule, severity, key }: FixedFinding): object {
+  const [kind, id] = key.split(':');
+  const resource = { token: 'tokens', application: 'applications', user: 'users' }[kind ?? ''];
+  const uri = resource === undefined ? 'api/v2/tokens/' : `api/v2/${resource}/${id}/`;
+  return {
+    ruleId: rule,
+    ruleIndex: ruleNames.indexOf(rule),
+    level: levels[severity],
+    baselineState: 'absent',
+    message: { text: `${capital(key)}: ${FIXED}` },
+    locations: [
+      {
+        physicalLocation: { artifactLocation: { uri, uriBaseId: BASE }, region: { startLine: 1 } },
+        logicalLocations: [{ name: key, fullyQualifiedName: key, kind: 'resource' }],
+      },
+    ],
+    partialFingerprints: { 'tokenctlFinding/v1': `${rule} ${key}` },
     properties: { severity },
   };
 }

@@ -9,12 +9,12 @@ import { type Severity, severities } from '../../../src/domain/policy/rule.ts';
 import { auditTokens } from '../../../src/operations/token-audit/audit-tokens.ts';
 import {
   atOrAbove,
-  csvReport,
   grouped,
   tableReport,
   Worst,
   worstFirstWhereFew,
 } from '../../../src/reports/audit/audit-result.ts';
+import { csvReport } from '../../../src/reports/audit/csv-report.ts';
 import { htmlReport } from '../../../src/reports/audit/html-report.ts';
 import { jsonReport } from '../../../src/reports/audit/json-report.ts';
 import { sarifReport } from '../../../src/reports/audit/sarif-report.ts';
@@ -131,14 +131,14 @@ describe('JSON', () => {
   });
 });
 
-describe('SARIF', () => {
-  const schema = JSON.parse(
-    readFileSync(new URL('../../support/schemas/sarif-2.1.0.schema.json', import.meta.url), 'utf8'),
-  ) as object;
-  const ajv = new Ajv2020({ allErrors: true, strict: false });
-  addFormats.default(ajv);
-  const validate = ajv.compile(schema);
+const sarifSchema = JSON.parse(
+  readFileSync(new URL('../../support/schemas/sarif-2.1.0.schema.json', import.meta.url), 'utf8'),
+) as object;
+const ajv = new Ajv2020({ allErrors: true, strict: false });
+addFormats.default(ajv);
+const validateSarif = ajv.compile(sarifSchema);
 
+describe('SARIF', () => {
   interface Log {
     readonly runs: readonly {
       readonly tool: { readonly driver: { readonly rules: readonly { readonly id: string }[] } };
@@ -161,15 +161,15 @@ describe('SARIF', () => {
 
   test('keeps to the schema, with every kind of subject in it', async () => {
     const { whole, results } = await log();
-    validate(whole);
-    expect(validate.errors).toBeNull();
+    validateSarif(whole);
+    expect(validateSarif.errors).toBeNull();
     expect(results.length).toBe((await asJson()).found);
   });
 
   test('the schema refuses what SARIF does not know', async () => {
     const { whole } = await log();
-    expect(validate({ ...(whole as object), extra: 1 })).toBe(false);
-    expect(validate({ version: '2.0.0', runs: [] })).toBe(false);
+    expect(validateSarif({ ...(whole as object), extra: 1 })).toBe(false);
+    expect(validateSarif({ version: '2.0.0', runs: [] })).toBe(false);
   });
 
   test('names rules by index, levels by severity, and findings by fingerprints that last', async () => {
@@ -189,7 +189,7 @@ describe('SARIF', () => {
     const target = estate();
     target.refused = ['inactive'];
     const { invocations, whole } = await log(target);
-    expect(validate(whole)).toBe(true);
+    expect(validateSarif(whole)).toBe(true);
     expect(invocations[0]?.toolExecutionNotifications).toMatchObject([
       { level: 'warning', associatedRule: { id: 'owner-inactive' } },
     ]);
@@ -304,14 +304,14 @@ describe('table and CSV', () => {
     const lastUses = () => Promise.resolve(new Map([[1, new Date('2026-02-03')]]));
     const [heading, first] = (await text(csvReport(await audit(), lastUses))).split('\n');
     expect(heading).toBe(
-      'severity,rule,subject,user,application,finding,id,scope,created,expires,last_used,description',
+      'severity,rule,subject,user,application,finding,id,scope,created,expires,last_used,description,state',
     );
     expect(first).toMatch(/^critical,owner-inactive,token:1,/);
     expect(first).toMatch(/,1,write,2026-06-01T00:00:00Z,2027-06-01T00:00:00Z,2026-11-19T00:00:00Z,/);
   });
 
   test('every format tells how many findings are new, known and fixed', async () => {
-    const baseline = new Baseline();
+    const baseline = new Baseline(true);
     for (const key of [
       'owner-inactive token:1',
       'owner-inactive token:77',
@@ -319,7 +319,7 @@ describe('table and CSV', () => {
       'gone-rule token:1',
     ])
       baseline.add(key);
-    const compared = async () =>
+    const compared = async (withKnown = false) =>
       auditTokens({
         target: estate(),
         selector: { all: true },
@@ -327,13 +327,34 @@ describe('table and CSV', () => {
         clock: stillClock,
         statistics: true,
         baseline,
+        withKnown,
       });
     const table = await text(tableReport(await compared(), noScreen));
     expect(table).toMatch(/\nCompared with the baseline: \d+ new, 1 known, 2 fixed\.\n/);
     expect(JSON.parse(await text(jsonReport(await compared(), ALL)))).toMatchObject({ known: 1, fixed: 2 });
-    const sarif = JSON.parse(await text(sarifReport(await compared(), context)));
+    const sarif = JSON.parse(await text(sarifReport(await compared(true), context)));
     expect(sarif.runs[0].properties.trend).toMatchObject({ known: 1, fixed: 2 });
-    expect(sarif.runs[0].results[0].baselineState).toBe('new');
+    const results = sarif.runs[0].results as { ruleId: string; baselineState: string }[];
+    const stated = results.map(({ ruleId, baselineState }) => `${ruleId} ${baselineState}`);
+    expect(stated).toContain('owner-inactive unchanged');
+    expect(stated.filter((each) => each.endsWith('absent'))).toEqual([
+      'owner-inactive absent',
+      'never-used absent',
+    ]);
+    expect(new Set(results.map(({ baselineState }) => baselineState)).size).toBe(3);
+    validateSarif(sarif);
+    expect(validateSarif.errors).toBeNull();
+    const rows = (await text(csvReport(await compared(true)))).trimEnd().split('\n');
+    expect(rows.filter((row) => row.endsWith(',known'))).toEqual([
+      expect.stringMatching(/^critical,owner-inactive,token:1,/),
+    ]);
+    expect(rows.slice(-2)).toEqual([
+      'critical,owner-inactive,token:77,,,Neither found nor excused any more: fixed.,77,,,,,,fixed',
+      expect.stringMatching(/^\w+,never-used,token:78,.*,fixed$/),
+    ]);
+    expect(rows.slice(1, -2).every((row) => /,(?:new|known)$/.test(row))).toBe(true);
+    const critical = await text(csvReport(atOrAbove(await compared(true), 'critical')));
+    expect(critical).not.toContain('token:78');
     const page = await text(htmlReport(await compared(), context));
     expect(page).toContain('<b>2</b><span>fixed since the baseline</span>');
   });

@@ -58,7 +58,7 @@ describe('tokens audit', () => {
     const { stdout } = await run(['tokens', 'audit', '--csv']);
     const [heading, first] = stdout.split('\n');
     expect(heading).toBe(
-      'severity,rule,subject,user,application,finding,id,scope,created,expires,last_used,description',
+      'severity,rule,subject,user,application,finding,id,scope,created,expires,last_used,description,state',
     );
     expect(first).toMatch(/^critical,owner-inactive,token:\d+,/);
     expect((await run(['tokens', 'audit', '--format', 'csv'])).stdout).toBe(stdout);
@@ -139,6 +139,13 @@ write-scope:
     expect((await audited(run, '--baseline', baseline, '--user', 'backup')).fixed).toBeNull();
     const csv = await run(['tokens', 'audit', '--baseline', baseline, '--csv']);
     expect(csv.stderr).toMatch(/^Compared with the baseline: 0 new, \d+ known, 0 fixed\.\n$/);
+    expect(
+      csv.stdout
+        .trimEnd()
+        .split('\n')
+        .slice(1)
+        .every((row) => row.endsWith(',known')),
+    ).toBe(true);
     expect((await run(['tokens', 'audit', '--baseline', baseline, '--fail-on', 'low'])).code).toBe(0);
     const [dropped = '', ...kept] = readFileSync(baseline, 'utf8')
       .split('\n')
