@@ -5,6 +5,7 @@ import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, startTestService } from '../support/service.ts';
 import { adminOf } from '../support/sso/world.ts';
 import { findChromium, startChromium, takePictures } from './chromium.ts';
+import { createAndDeleteToken, logIn, turnBasicOffAndOn } from './web-stories.ts';
 
 const chromium = findChromium();
 
@@ -20,12 +21,6 @@ describe.skipIf(chromium === null)('the web interface', () => {
     await browser.close();
     await service.close();
   });
-
-  async function logIn(page: Page, { username, password } = ADMIN): Promise<void> {
-    await page.getByLabel('User name').fill(username);
-    await page.getByLabel('Password').fill(password);
-    await page.getByRole('button', { name: 'Log in' }).click();
-  }
 
   /** Opens a page of the interface as the superuser, by way of the login. */
   async function open<T>(
@@ -77,69 +72,10 @@ describe.skipIf(chromium === null)('the web interface', () => {
     }));
 
   it('creates a token that works, shows its value once, and deletes it', () =>
-    open('/users/1/tokens', async (page) => {
-      await page.getByText('No tokens yet').waitFor();
-      await page.getByRole('link', { name: 'Create token' }).click();
-      await page.getByLabel('Scope').selectOption('write');
-      await page.getByLabel('Description').fill('<img src=x onerror=alert(1)>');
-      await page.getByRole('button', { name: 'Create token' }).click();
-      const dialog = page.getByRole('dialog', { name: 'Token created' });
-      const token = await dialog.getByRole('textbox', { name: 'Token' }).inputValue();
-      expect(token).toMatch(/^\w{30}$/);
-      const use = () =>
-        fetch(`${service.url}/api/v2/me/`, { headers: { authorization: `Bearer ${token}` } }).then(
-          ({ status }) => status,
-        );
-      expect(await use()).toBe(200);
-      await dialog.getByRole('button', { name: 'Close' }).click();
-      await page.getByRole('row', { name: '<img src=x onerror=alert(1)>' }).waitFor();
-      await page.getByText('In the last day').waitFor();
-      const kept = await page.evaluate(() =>
-        [document.documentElement.outerHTML, location.href, ...Object.values(localStorage)].join(' '),
-      );
-      expect(kept).not.toContain(token);
-      await page.getByRole('checkbox', { name: 'Select row 0' }).check();
-      await page.getByRole('button', { name: 'Delete' }).click();
-      await page.getByRole('button', { name: 'Delete token' }).click();
-      await page.getByText('Deleted 1 token.').waitFor();
-      await page.getByText('No tokens yet').waitFor();
-      expect(await use()).toBe(401);
-      await page.getByRole('link', { name: 'Activity stream' }).click();
-      const [deleted, created] = [page.getByRole('row').nth(1), page.getByRole('row').nth(2)];
-      await deleted.getByText('Deleted token <img src=x onerror=alert(1)>').waitFor();
-      await created.getByText('Created token <img src=x onerror=alert(1)>').waitFor();
-    }));
+    open('/', (page) => createAndDeleteToken(page, { url: service.url, ...ADMIN })));
 
   it('turns Basic authentication off, after a warning, and on; the API checks what is entered', () =>
-    open('/settings', async (page) => {
-      const basic = page.getByRole('checkbox', { name: 'Enable HTTP Basic authentication' });
-      const save = () => page.getByRole('button', { name: 'Save', exact: true }).click();
-      const credentials = Buffer.from(`${ADMIN.username}:${ADMIN.password}`).toString('base64');
-      const use = () =>
-        fetch(`${service.url}/api/v2/me/`, { headers: { authorization: `Basic ${credentials}` } }).then(
-          ({ status }) => status,
-        );
-      await page.getByLabel('Idle session timeout').fill('5');
-      await page.getByLabel('Access token lifetime').fill('soon');
-      await save();
-      await page.getByText('Ensure this value is greater than or equal to 60.').waitFor();
-      expect(await page.getByText('A valid integer is required.').count()).toBe(1);
-      await page.getByLabel('Idle session timeout').fill('1800');
-      await page.getByLabel('Access token lifetime').fill('3600');
-      await basic.uncheck();
-      await save();
-      await page.getByText('are refused from now on').waitFor();
-      await page.getByRole('button', { name: 'Cancel' }).last().click();
-      expect(await use()).toBe(200);
-      await save();
-      await page.getByRole('button', { name: 'Turn off' }).click();
-      await page.getByText('Saved the settings.').waitFor();
-      expect(await use()).toBe(401);
-      await basic.check();
-      await save();
-      await page.getByText('Saved the settings.').nth(1).waitFor();
-      expect(await use()).toBe(200);
-    }));
+    open('/', (page) => turnBasicOffAndOn(page, { url: service.url, ...ADMIN })));
 
   it('keeps what was entered when the session expires, and goes on after a login elsewhere', () =>
     open('/organizations/add', async (page) => {
@@ -151,7 +87,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
         page.context().waitForEvent('page'),
         dialog.getByRole('link', { name: 'Log in in a new tab' }).click(),
       ]);
-      await logIn(other);
+      await logIn(other, ADMIN);
       await other.getByRole('heading', { name: 'Dashboard' }).waitFor();
       await page.getByRole('button', { name: 'Create organization' }).click();
       await page.getByRole('heading', { name: 'Kept' }).waitFor();
@@ -163,7 +99,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
       // In the page itself: a click of the browser gives it the focus, which reads everything again first.
       await page.getByRole('link', { name: 'Members' }).evaluate((link) => (link as HTMLElement).click());
       await page.waitForURL(/\/api\/login\//);
-      await logIn(page);
+      await logIn(page, ADMIN);
       await page.getByRole('heading', { name: 'Kept' }).waitFor();
       expect(new URL(page.url()).pathname).toMatch(/^\/organizations\/\d+\/users$/);
     }));

@@ -44,7 +44,7 @@ function operationOf({ operation }: ActivityEntry): string {
 /** Who did it: a link, or a name if the user is deleted. */
 export function Actor({ entry }: { readonly entry: ActivityEntry }): ReactNode {
   const actor = entry.summary_fields['actor'] as { id: number | null; username: string } | undefined;
-  if (actor === undefined) return 'The service';
+  if (actor === undefined) return '—';
   return actor.id === null ? (
     `${actor.username} (deleted)`
   ) : (

@@ -46,7 +46,7 @@ const APPLICATION: Column<Token> = {
   orderBy: 'application__name',
   show: ({ summary_fields: { application } }) =>
     application === undefined ? (
-      'Personal access token'
+      'Personal'
     ) : (
       <Link to={`/applications/${application.id}`}>{application.name}</Link>
     ),

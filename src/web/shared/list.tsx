@@ -149,54 +149,56 @@ function RowTable<T extends { readonly id: number }>(
     setSelected(next);
   };
   return (
-    <Table aria-label={name} variant="compact" gridBreakPoint="grid-md" aria-busy={read.isPlaceholderData}>
-      <Thead>
-        <Tr>
-          {deletion !== undefined && (
-            <Th
-              aria-label="Select all rows of this page"
-              select={{
-                onSelect: (_event, isSelected) => select(deletable, isSelected),
-                isSelected: deletable.length > 0 && deletable.every(({ id }) => selected.has(id)),
-                isDisabled: deletable.length === 0,
-              }}
-            />
-          )}
-          {columns.map(({ title, orderBy }, index) => (
-            <Th
-              key={title}
-              modifier="nowrap"
-              {...(orderBy && { sort: sortOf(orderBy, { index, ordered, address }) })}
-            >
-              {title}
-            </Th>
-          ))}
-          {rowActions !== undefined && <Th screenReaderText="Actions" />}
-        </Tr>
-      </Thead>
-      <Tbody>
-        {rows.map((row, rowIndex) => (
-          <Tr key={row.id}>
+    <div className="table-scroll">
+      <Table aria-label={name} variant="compact" gridBreakPoint="grid-md" aria-busy={read.isPlaceholderData}>
+        <Thead>
+          <Tr>
             {deletion !== undefined && (
-              <Td
+              <Th
+                aria-label="Select all rows of this page"
                 select={{
-                  rowIndex,
-                  onSelect: (_event, isSelected) => select([row], isSelected),
-                  isSelected: selected.has(row.id),
-                  isDisabled: !deletable.includes(row),
+                  onSelect: (_event, isSelected) => select(deletable, isSelected),
+                  isSelected: deletable.length > 0 && deletable.every(({ id }) => selected.has(id)),
+                  isDisabled: deletable.length === 0,
                 }}
               />
             )}
-            {columns.map(({ title, show }) => (
-              <Td key={title} dataLabel={title} modifier="breakWord">
-                {show(row)}
-              </Td>
+            {columns.map(({ title, orderBy }, index) => (
+              <Th
+                key={title}
+                modifier="nowrap"
+                {...(orderBy && { sort: sortOf(orderBy, { index, ordered, address }) })}
+              >
+                {title}
+              </Th>
             ))}
-            {rowActions !== undefined && <Td isActionCell>{rowActions(row)}</Td>}
+            {rowActions !== undefined && <Th screenReaderText="Actions" />}
           </Tr>
-        ))}
-      </Tbody>
-    </Table>
+        </Thead>
+        <Tbody>
+          {rows.map((row, rowIndex) => (
+            <Tr key={row.id}>
+              {deletion !== undefined && (
+                <Td
+                  select={{
+                    rowIndex,
+                    onSelect: (_event, isSelected) => select([row], isSelected),
+                    isSelected: selected.has(row.id),
+                    isDisabled: !deletable.includes(row),
+                  }}
+                />
+              )}
+              {columns.map(({ title, show }) => (
+                <Td key={title} dataLabel={title} modifier="breakWord">
+                  {show(row)}
+                </Td>
+              ))}
+              {rowActions !== undefined && <Td isActionCell>{rowActions(row)}</Td>}
+            </Tr>
+          ))}
+        </Tbody>
+      </Table>
+    </div>
   );
 }
 
