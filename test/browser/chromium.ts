@@ -1,5 +1,6 @@
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -28,6 +29,19 @@ export async function takePictures(page: Page, name: string): Promise<void> {
     await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) });
   }
   await page.emulateMedia({ colorScheme: null });
+}
+
+/** What axe finds in a page of the web interface as it is, of the impacts that keep users out. */
+export async function barriers(page: Page): Promise<readonly string[]> {
+  // Past the page's Content-Security-Policy, which allows no script of others.
+  const session = await page.context().newCDPSession(page);
+  await session.send('Runtime.evaluate', { expression: axe.source });
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: typeof axe }).axe.run(document, { resultTypes: ['violations'] }),
+  );
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
 }
 
 /** Texts whose contrast with what is behind them is lower than WCAG 2.2 asks for at level AA (4.5 : 1). */

@@ -179,6 +179,11 @@ describe.each(DATABASES)('resources on %s', (kind) => {
     const [template] = (await get('job_templates/?name=Demo Job Template')).results;
     const { id } = (await admin.post(`${template?.['url']}launch/`)).json;
     await expect.poll(async () => (await get(`jobs/${id}/`))['status']).toBe('error');
+    const jobs = `${template?.['url']}jobs/`;
+    expect(template?.['related']).toMatchObject({ jobs });
+    expect((await admin.get(jobs)).json.results).toMatchObject([{ id }]);
+    expect((await admin.get(`${jobs}?status=running`)).json.count).toBe(0);
+    expect((await people.boss.get(jobs)).status).toBe(403);
     await service.database.execute(
       "UPDATE service_job SET status = 'running', heartbeat = now() + interval '1 hour'",
     );

@@ -232,7 +232,7 @@ function jobTemplateJson(template: JobTemplateRecord, caller: Caller): Record<st
       ...(organization_id !== null && { organization: `/api/v2/organizations/${organization_id}/` }),
       ...(inventory_id !== null && { inventory: `/api/v2/inventories/${inventory_id}/` }),
       launch: `${url}launch/`,
-      jobs: `/api/v2/jobs/?job_template=${id}`,
+      jobs: `${url}jobs/`,
     },
     summary_fields: {
       ...named('organization', { id: organization_id, name: template.organization_name }),

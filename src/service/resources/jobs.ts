@@ -4,6 +4,7 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid, notFound, RequestFailure, tooManyRequests } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
+import { allOf, type Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { escapeHtml } from '../pages/page.ts';
 import { limitProblem } from '../playbooks/playbook.ts';
@@ -31,7 +32,19 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
     name: 'Jobs',
     description: 'The jobs of the organizations that you administer or audit.',
     fields: jobFields,
-    handlers: { GET: listJobs },
+    handlers: { GET: (exchange) => listJobs(exchange) },
+  });
+  serveEndpoint(app, service, {
+    path: '/api/v2/job_templates/:id(^\\d+$)/jobs/',
+    name: 'Jobs of a job template',
+    description: 'The jobs that were launched from this job template.',
+    fields: jobFields,
+    handlers: {
+      GET: async (exchange) => {
+        const { id } = await seenJobTemplate(exchange);
+        return listJobs(exchange, (first) => ({ sql: `x.job_template_id = $${first}`, values: [id] }));
+      },
+    },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/jobs/:id(^\\d+$)/',
@@ -54,12 +67,15 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
   });
 }
 
-function listJobs(exchange: Exchange): Promise<unknown> {
+function listJobs(
+  exchange: Exchange,
+  condition: (first: number) => Condition = () => ({ sql: 'TRUE', values: [] }),
+): Promise<unknown> {
   return list<JobRecord>(exchange, {
     fields: jobFields,
     columns: JOB_COLUMNS,
     from: JOB_FROM,
-    visible: visibleByOrganization(exchange.caller.user, 'x.organization_id'),
+    visible: allOf(visibleByOrganization(exchange.caller.user, 'x.organization_id'), condition),
     render: (job) => jobJson(job, exchange),
   });
 }

@@ -21,6 +21,10 @@ const user = () => import('./user.tsx');
 const organizations = () => import('./organizations.tsx');
 const settings = () => import('./settings.tsx');
 const applications = () => import('./applications.tsx');
+const inventories = () => import('./inventories.tsx');
+const projects = () => import('./projects.tsx');
+const templates = () => import('./templates.tsx');
+const jobs = () => import('./jobs.tsx');
 
 /** All pages. */
 export const PAGES: readonly PageRoute[] = [
@@ -49,6 +53,31 @@ export const PAGES: readonly PageRoute[] = [
   { path: '/settings', page: page(settings, 'Settings') },
   { path: '/settings/:category', page: page(settings, 'Settings') },
   { path: '/activity', page: page(() => import('./activity.tsx'), 'Activity') },
+  { path: '/inventories', page: page(inventories, 'Inventories') },
+  { path: '/inventories/add', page: page(inventories, 'AddInventory') },
+  { path: '/inventories/:id', page: page(inventories, 'InventoryDetails') },
+  { path: '/inventories/:id/hosts', page: page(inventories, 'InventoryHosts') },
+  { path: '/inventories/:id/edit', page: page(inventories, 'EditInventory') },
+  { path: '/hosts', page: page(inventories, 'Hosts') },
+  { path: '/hosts/add', page: page(inventories, 'AddHost') },
+  { path: '/hosts/:id', page: page(inventories, 'HostDetails') },
+  { path: '/hosts/:id/edit', page: page(inventories, 'EditHost') },
+  { path: '/projects', page: page(projects, 'Projects') },
+  { path: '/projects/add', page: page(projects, 'AddProject') },
+  { path: '/projects/:id', page: page(projects, 'ProjectDetails') },
+  { path: '/projects/:id/edit', page: page(projects, 'EditProject') },
+  { path: '/credentials', page: page(projects, 'Credentials') },
+  { path: '/credentials/add', page: page(projects, 'AddCredential') },
+  { path: '/credentials/:id', page: page(projects, 'CredentialDetails') },
+  { path: '/credentials/:id/edit', page: page(projects, 'EditCredential') },
+  { path: '/templates', page: page(templates, 'Templates') },
+  { path: '/templates/add', page: page(templates, 'AddTemplate') },
+  { path: '/templates/:id', page: page(templates, 'TemplateDetails') },
+  { path: '/templates/:id/jobs', page: page(templates, 'TemplateJobs') },
+  { path: '/templates/:id/edit', page: page(templates, 'EditTemplate') },
+  { path: '/templates/:id/launch', page: page(templates, 'LaunchTemplate') },
+  { path: '/jobs', page: page(jobs, 'Jobs') },
+  { path: '/jobs/:id', page: page(jobs, 'JobDetails') },
 ];
 
 /** An entry of the navigation. */
@@ -61,7 +90,23 @@ export interface NavigationEntry {
 
 /** The navigation: groups with their entries. */
 export const NAVIGATION: readonly (readonly [string | null, readonly NavigationEntry[]])[] = [
-  [null, [{ path: '/', title: 'Dashboard' }]],
+  [
+    null,
+    [
+      { path: '/', title: 'Dashboard' },
+      { path: '/jobs', title: 'Jobs' },
+    ],
+  ],
+  [
+    'Resources',
+    [
+      { path: '/templates', title: 'Job templates' },
+      { path: '/projects', title: 'Projects' },
+      { path: '/inventories', title: 'Inventories' },
+      { path: '/hosts', title: 'Hosts' },
+      { path: '/credentials', title: 'Credentials' },
+    ],
+  ],
   [
     'Access',
     [

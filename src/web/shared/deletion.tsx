@@ -18,6 +18,8 @@ import { useNotify } from './notices.tsx';
 export interface Deletion<T> {
   /** One of them, such as "token". */
   readonly noun: string;
+  /** Several of them; with an s without it. */
+  readonly plural?: string;
   readonly path: (row: T) => string;
   /** What a row is called in the question. */
   readonly describe: (row: T) => string;
@@ -75,7 +77,8 @@ function DeleteDialog<T>({
   const [isBusy, setBusy] = useState(false);
   const [left, setLeft] = useState(rows);
   const [problem, setProblem] = useState<string | null>(null);
-  const what = left.length === 1 ? deletion.noun : `${left.length} ${deletion.noun}s`;
+  const { noun, plural = `${noun}s` } = deletion;
+  const what = left.length === 1 ? noun : `${left.length} ${plural}`;
 
   async function remove(): Promise<void> {
     setBusy(true);
@@ -92,7 +95,7 @@ function DeleteDialog<T>({
     await queries.invalidateQueries();
     setBusy(false);
     const count = left.length - failed.length;
-    if (count > 0) notify(`Deleted ${count} ${deletion.noun}${count === 1 ? '' : 's'}.`);
+    if (count > 0) notify(`Deleted ${count} ${count === 1 ? noun : plural}.`);
     if (failed.length === 0) return onClose(true);
     setLeft(failed);
     setProblem(problems.join(' '));

@@ -26,11 +26,24 @@ export interface FormField {
   readonly label: string;
   readonly help?: ReactNode;
   readonly required?: boolean;
-  readonly kind?: 'text' | 'password' | 'email' | 'textarea' | 'number' | 'checkbox' | 'select' | 'lookup';
+  readonly kind?:
+    | 'text'
+    | 'password'
+    | 'email'
+    | 'textarea'
+    | 'number'
+    | 'checkbox'
+    | 'select'
+    | 'lookup'
+    | 'listed';
   /** The values of a `select`, with their labels. */
   readonly choices?: readonly (readonly [string, string])[];
   /** The collection that a `lookup` chooses from, such as `/api/v2/organizations/`; its value is an id. */
   readonly collection?: string;
+  /** The path with the texts that a `listed` field chooses from, by the form's values; null for none yet. */
+  readonly listedAt?: (values: FormValues) => string | null;
+  /** The texts in what that path answers; the answer itself without it. */
+  readonly read?: (answer: unknown) => readonly string[];
   /** The field of a looked-up resource that names it; `name` without it. */
   readonly shows?: string;
   readonly isDisabled?: boolean;
@@ -93,6 +106,7 @@ export function ApiForm(props: FormProps): ReactNode {
           key={field.name}
           field={field}
           value={values[field.name] ?? ''}
+          values={values}
           problem={error?.fields[field.name]}
           onChange={(value) => setValues((before) => ({ ...before, [field.name]: value }))}
         />
@@ -141,6 +155,8 @@ function FormProblem({
 interface FieldProps {
   readonly field: FormField;
   readonly value: string | boolean;
+  /** Those of the whole form. */
+  readonly values: FormValues;
   readonly problem: string | undefined;
   readonly onChange: (value: string | boolean) => void;
 }
@@ -186,6 +202,7 @@ function Field(props: FieldProps): ReactNode {
 function Input({
   field,
   value,
+  values,
   problem,
   onChange,
   id,
@@ -208,6 +225,8 @@ function Input({
       return <TextArea {...shared} resizeOrientation="vertical" autoResize />;
     case 'select':
       return <Options {...shared} choices={choices} />;
+    case 'listed':
+      return <Listed {...shared} field={field} values={values} />;
     case 'lookup':
       return <Lookup {...shared} field={field} />;
     case 'password':
@@ -241,6 +260,22 @@ function Options({
       ))}
     </FormSelect>
   );
+}
+
+/** A choice of texts that the API lists, such as the playbooks of the chosen project. */
+function Listed({
+  field,
+  values,
+  ...input
+}: InputProps & { readonly field: FormField; readonly values: FormValues }): ReactNode {
+  const { listedAt, read = (answer) => answer as readonly string[], required = false } = field;
+  const path = listedAt?.(values) ?? null;
+  const listed = useApi<unknown>(path ?? '', { enabled: path !== null });
+  const found = path === null || listed.data === undefined ? [] : read(listed.data);
+  const texts = input.value === '' || found.includes(input.value) ? found : [input.value, ...found];
+  const none: [string, string][] =
+    required && input.value !== '' ? [] : [['', required ? 'Choose …' : 'None']];
+  return <Options {...input} choices={[...none, ...texts.map((text): [string, string] => [text, text])]} />;
 }
 
 const MAX_OPTIONS = 200;

@@ -1,0 +1,193 @@
+/** Inventories and their hosts. */
+import { CodeBlock, CodeBlockCode, Label } from '@patternfly/react-core';
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import type { FormField } from '../shared/form.tsx';
+import {
+  AddResource,
+  EditResource,
+  KindList,
+  KindPage,
+  ORGANIZATION,
+  ORGANIZATION_FIELD,
+  organizationOf,
+  type Resource,
+  type ResourceKind,
+  ResourcePage,
+} from './resource-pages.tsx';
+
+interface InventoryRow extends Resource {
+  readonly organization: number | null;
+  readonly variables: string;
+  readonly total_hosts: number;
+}
+
+interface HostRow extends Resource {
+  readonly inventory: number;
+  readonly enabled: boolean;
+  readonly variables: string;
+}
+
+const VARIABLES: FormField = {
+  name: 'variables',
+  label: 'Variables',
+  kind: 'textarea',
+  help: 'A mapping in YAML or JSON, such as "ansible_host: 192.0.2.1".',
+};
+
+function variablesOf({ variables }: { readonly variables: string }): ReactNode {
+  if (variables === '') return '';
+  return (
+    <CodeBlock>
+      <CodeBlockCode>{variables}</CodeBlockCode>
+    </CodeBlock>
+  );
+}
+
+const INVENTORY: ResourceKind<InventoryRow> = {
+  noun: 'inventory',
+  plural: 'Inventories',
+  path: '/inventories',
+  api: '/api/v2/inventories/',
+  columns: [
+    ORGANIZATION,
+    {
+      title: 'Hosts',
+      show: ({ id, total_hosts }) => <Link to={`/inventories/${id}/hosts`}>{total_hosts}</Link>,
+    },
+  ],
+  filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
+  consequence: 'Its hosts are deleted with it. Job templates that use it cannot be launched any more.',
+  facts: (inventory) => [
+    ['Organization', organizationOf(inventory)],
+    ['Hosts', inventory.total_hosts],
+    ['Variables', variablesOf(inventory)],
+  ],
+  fields: () => [ORGANIZATION_FIELD, VARIABLES],
+  values: (inventory) => ({
+    organization: String(inventory?.organization ?? ''),
+    variables: inventory?.variables ?? '',
+  }),
+  tabs: [['hosts', 'Hosts']],
+};
+
+const HOST: ResourceKind<HostRow> = {
+  noun: 'host',
+  plural: 'Hosts',
+  path: '/hosts',
+  api: '/api/v2/hosts/',
+  columns: [
+    { title: 'Inventory', orderBy: 'inventory__name', show: (host) => <InventoryLink host={host} /> },
+    { title: 'State', orderBy: 'enabled', show: (host) => <HostState host={host} /> },
+    { title: 'Description', show: ({ description }) => description },
+  ],
+  filters: [
+    { name: 'inventory__name__icontains', label: 'Inventory' },
+    {
+      name: 'enabled',
+      label: 'State',
+      choices: [
+        ['true', 'Enabled'],
+        ['false', 'Disabled'],
+      ],
+    },
+  ],
+  facts: (host) => [
+    ['Inventory', <InventoryLink key="inventory" host={host} />],
+    ['State', <HostState key="state" host={host} />],
+    ['Variables', variablesOf(host)],
+  ],
+  fields: (host) => [
+    ...(host === undefined
+      ? [
+          {
+            name: 'inventory',
+            label: 'Inventory',
+            kind: 'lookup',
+            collection: '/api/v2/inventories/',
+            required: true,
+          } as const,
+        ]
+      : []),
+    { name: 'enabled', label: 'Enabled', kind: 'checkbox', help: 'Jobs run on enabled hosts only.' },
+    VARIABLES,
+  ],
+  values: (host) => ({
+    ...(host === undefined && { inventory: '' }),
+    enabled: host?.enabled ?? true,
+    variables: host?.variables ?? '',
+  }),
+  above: ({ inventory, summary_fields }) => [
+    ['/inventories', 'Inventories'],
+    [`/inventories/${inventory}`, summary_fields.inventory?.name ?? `Inventory ${inventory}`],
+    [`/inventories/${inventory}/hosts`, 'Hosts'],
+  ],
+};
+
+function InventoryLink({ host }: { readonly host: HostRow }): ReactNode {
+  const { inventory, summary_fields } = host;
+  return <Link to={`/inventories/${inventory}`}>{summary_fields.inventory?.name ?? `ID ${inventory}`}</Link>;
+}
+
+function HostState({ host: { enabled } }: { readonly host: HostRow }): ReactNode {
+  return (
+    <Label isCompact color={enabled ? 'green' : 'grey'}>
+      {enabled ? 'Enabled' : 'Disabled'}
+    </Label>
+  );
+}
+
+/** The list of inventories. */
+export function Inventories(): ReactNode {
+  return <KindPage kind={INVENTORY} />;
+}
+
+/** The details of an inventory. */
+export function InventoryDetails(): ReactNode {
+  return <ResourcePage kind={INVENTORY} />;
+}
+
+/** The hosts of an inventory. */
+export function InventoryHosts(): ReactNode {
+  return (
+    <ResourcePage kind={INVENTORY}>
+      {({ id, summary_fields }) => (
+        <KindList
+          kind={HOST}
+          api={`/api/v2/inventories/${id}/hosts/`}
+          add={summary_fields.user_capabilities?.edit === true ? `/hosts/add?inventory=${id}` : null}
+        />
+      )}
+    </ResourcePage>
+  );
+}
+
+/** The form for a new inventory. */
+export function AddInventory(): ReactNode {
+  return <AddResource kind={INVENTORY} />;
+}
+
+/** The form for an inventory that exists. */
+export function EditInventory(): ReactNode {
+  return <EditResource kind={INVENTORY} />;
+}
+
+/** The hosts of all inventories. */
+export function Hosts(): ReactNode {
+  return <KindPage kind={HOST} />;
+}
+
+/** The details of a host. */
+export function HostDetails(): ReactNode {
+  return <ResourcePage kind={HOST} />;
+}
+
+/** The form for a new host. */
+export function AddHost(): ReactNode {
+  return <AddResource kind={HOST} />;
+}
+
+/** The form for a host that exists. */
+export function EditHost(): ReactNode {
+  return <EditResource kind={HOST} />;
+}

@@ -1,0 +1,159 @@
+/** Projects, which are folders with playbooks, and credentials. */
+import { Label, List, ListItem } from '@patternfly/react-core';
+import type { ReactNode } from 'react';
+import { useApi } from '../shared/queries.ts';
+import { Loaded } from '../shared/states.tsx';
+import {
+  AddResource,
+  EditResource,
+  KindPage,
+  ORGANIZATION,
+  ORGANIZATION_FIELD,
+  organizationOf,
+  type Resource,
+  type ResourceKind,
+  ResourcePage,
+} from './resource-pages.tsx';
+
+interface ProjectRow extends Resource {
+  readonly organization: number | null;
+  readonly local_path: string;
+  readonly status: string;
+}
+
+interface CredentialRow extends Resource {
+  readonly organization: number | null;
+  /** The type at a controller; the service's credentials have none. */
+  readonly kind?: string;
+}
+
+/** The folders that no project uses; a controller and the service tell them to administrators. */
+interface Configuration {
+  readonly project_local_paths?: readonly string[];
+}
+
+const PROJECT: ResourceKind<ProjectRow> = {
+  noun: 'project',
+  plural: 'Projects',
+  path: '/projects',
+  api: '/api/v2/projects/',
+  columns: [
+    { title: 'Status', show: (project) => <ProjectStatus project={project} /> },
+    ORGANIZATION,
+    { title: 'Folder', orderBy: 'local_path', show: ({ local_path }) => local_path },
+  ],
+  filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
+  consequence:
+    'Job templates that use it cannot be launched any more. The playbooks stay on the machine of the service.',
+  facts: (project) => [
+    ['Status', <ProjectStatus key="status" project={project} />],
+    ['Organization', organizationOf(project)],
+    ['Folder', project.local_path],
+    ['Playbooks', <Playbooks key="playbooks" project={project} />],
+  ],
+  fields: (project) => [
+    ORGANIZATION_FIELD,
+    {
+      name: 'local_path',
+      label: 'Folder',
+      kind: 'listed',
+      listedAt: () => '/api/v2/config/',
+      read: (answer) => [
+        ...(project === undefined || project.local_path === '' ? [] : [project.local_path]),
+        ...((answer as Configuration).project_local_paths ?? []),
+      ],
+      help: 'A folder with playbooks on the machine of the service that no other project uses. The operator of the service makes it.',
+    },
+  ],
+  values: (project) => ({
+    organization: String(project?.organization ?? ''),
+    local_path: project?.local_path ?? '',
+  }),
+};
+
+function ProjectStatus({ project: { status } }: { readonly project: ProjectRow }): ReactNode {
+  const isGood = status === 'ok' || status === 'successful';
+  const isMissing = status === 'missing' || status === 'failed' || status === 'error';
+  return (
+    <Label isCompact status={isGood ? 'success' : isMissing ? 'danger' : 'info'}>
+      {status === 'ok' ? 'Folder exists' : status === 'missing' ? 'Folder missing' : status}
+    </Label>
+  );
+}
+
+const MAX_PLAYBOOKS = 50;
+
+function Playbooks({ project: { id } }: { readonly project: ProjectRow }): ReactNode {
+  const query = useApi<readonly string[]>(`/api/v2/projects/${id}/playbooks/`);
+  return (
+    <Loaded query={query}>
+      {(paths) =>
+        paths.length === 0 ? (
+          'None'
+        ) : (
+          <List isPlain>
+            {paths.slice(0, MAX_PLAYBOOKS).map((path) => (
+              <ListItem key={path}>{path}</ListItem>
+            ))}
+            {paths.length > MAX_PLAYBOOKS && <ListItem>and {paths.length - MAX_PLAYBOOKS} more</ListItem>}
+          </List>
+        )
+      }
+    </Loaded>
+  );
+}
+
+const CREDENTIAL: ResourceKind<CredentialRow> = {
+  noun: 'credential',
+  plural: 'Credentials',
+  path: '/credentials',
+  api: '/api/v2/credentials/',
+  columns: [ORGANIZATION, { title: 'Description', show: ({ description }) => description }],
+  filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
+  facts: (credential) => [
+    ['Organization', organizationOf(credential)],
+    ['Type', credential.kind],
+  ],
+  fields: () => [{ ...ORGANIZATION_FIELD, required: false }],
+  values: (credential) => ({ organization: String(credential?.organization ?? '') }),
+};
+
+/** The list of projects. */
+export function Projects(): ReactNode {
+  return <KindPage kind={PROJECT} />;
+}
+
+/** The details of a project. */
+export function ProjectDetails(): ReactNode {
+  return <ResourcePage kind={PROJECT} />;
+}
+
+/** The form for a new project. */
+export function AddProject(): ReactNode {
+  return <AddResource kind={PROJECT} />;
+}
+
+/** The form for a project that exists. */
+export function EditProject(): ReactNode {
+  return <EditResource kind={PROJECT} />;
+}
+
+/** The list of credentials. */
+export function Credentials(): ReactNode {
+  return <KindPage kind={CREDENTIAL} />;
+}
+
+/** The details of a credential. */
+export function CredentialDetails(): ReactNode {
+  return <ResourcePage kind={CREDENTIAL} />;
+}
+
+/** The form for a new credential. */
+export function AddCredential(): ReactNode {
+  return <AddResource kind={CREDENTIAL} />;
+}
+
+/** The form for a credential that exists. */
+export function EditCredential(): ReactNode {
+  return <EditResource kind={CREDENTIAL} />;
+}

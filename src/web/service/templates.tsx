@@ -1,0 +1,236 @@
+/** Job templates, and launching them. */
+import { Alert, Button, PageSection } from '@patternfly/react-core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { Link, useNavigate } from 'react-router';
+import { callApi } from '../shared/api.ts';
+import { PageHeading } from '../shared/detail.tsx';
+import { ApiForm } from '../shared/form.tsx';
+import { useNotify } from '../shared/notices.tsx';
+import { useApi } from '../shared/queries.ts';
+import { Loaded } from '../shared/states.tsx';
+import { JobList } from './jobs.tsx';
+import {
+  AddResource,
+  EditResource,
+  KindPage,
+  type Named,
+  organizationOf,
+  ReadResource,
+  type Resource,
+  type ResourceKind,
+  ResourcePage,
+} from './resource-pages.tsx';
+
+interface TemplateRow extends Resource {
+  readonly inventory: number | null;
+  readonly project: number | null;
+  readonly playbook: string;
+  readonly limit: string;
+  readonly ask_limit_on_launch: boolean;
+}
+
+function linkTo(path: string, named: Named | undefined): ReactNode {
+  return named === undefined ? 'Deleted' : <Link to={`${path}/${named.id}`}>{named.name}</Link>;
+}
+
+const TEMPLATE: ResourceKind<TemplateRow> = {
+  noun: 'job template',
+  plural: 'Job templates',
+  path: '/templates',
+  api: '/api/v2/job_templates/',
+  columns: [
+    {
+      title: 'Inventory',
+      orderBy: 'inventory__name',
+      show: ({ summary_fields }) => linkTo('/inventories', summary_fields.inventory),
+    },
+    {
+      title: 'Project',
+      orderBy: 'project__name',
+      show: ({ summary_fields }) => linkTo('/projects', summary_fields.project),
+    },
+    { title: 'Playbook', show: ({ playbook }) => playbook },
+  ],
+  filters: [
+    { name: 'inventory__name__icontains', label: 'Inventory' },
+    { name: 'project__name__icontains', label: 'Project' },
+  ],
+  consequence: 'Its jobs and their output stay.',
+  facts: (template) => [
+    ['Organization', organizationOf(template)],
+    ['Inventory', linkTo('/inventories', template.summary_fields.inventory)],
+    ['Project', linkTo('/projects', template.summary_fields.project)],
+    ['Playbook', template.playbook],
+    ['Limit', template.limit === '' ? 'All hosts of the inventory' : template.limit],
+    ['Limit on launch', template.ask_limit_on_launch ? 'Asked for' : 'As above'],
+  ],
+  fields: () => [
+    {
+      name: 'inventory',
+      label: 'Inventory',
+      kind: 'lookup',
+      collection: '/api/v2/inventories/',
+      required: true,
+    },
+    { name: 'project', label: 'Project', kind: 'lookup', collection: '/api/v2/projects/', required: true },
+    {
+      name: 'playbook',
+      label: 'Playbook',
+      kind: 'listed',
+      required: true,
+      listedAt: ({ project }) => (project ? `/api/v2/projects/${project}/playbooks/` : null),
+      help: 'A playbook of the project.',
+    },
+    { name: 'limit', label: 'Limit', maxLength: 1024, help: 'A pattern of hosts, such as "web*:!web3".' },
+    {
+      name: 'ask_limit_on_launch',
+      label: 'Ask for the limit on launch',
+      kind: 'checkbox',
+      help: 'Whether a launch may override the limit.',
+    },
+  ],
+  values: (template) => ({
+    inventory: String(template?.inventory ?? ''),
+    project: String(template?.project ?? ''),
+    playbook: template?.playbook ?? '',
+    limit: template?.limit ?? '',
+    ask_limit_on_launch: template?.ask_limit_on_launch ?? false,
+  }),
+  tabs: [['jobs', 'Jobs']],
+  actions: (template) => <LaunchButton template={template} />,
+};
+
+/** Launches a template, or leads to the form for the limit if the template asks for it. */
+function LaunchButton({
+  template,
+  variant = 'primary',
+}: {
+  readonly template: TemplateRow;
+  readonly variant?: 'primary' | 'secondary';
+}): ReactNode {
+  const navigate = useNavigate();
+  const notify = useNotify();
+  const queries = useQueryClient();
+  const [isBusy, setBusy] = useState(false);
+  const { id, name, ask_limit_on_launch: asks } = template;
+  if (template.summary_fields.user_capabilities?.start !== true) return null;
+  const launch = async () => {
+    setBusy(true);
+    try {
+      const job = await callApi<Named>(`/api/v2/job_templates/${id}/launch/`, { method: 'POST', body: {} });
+      await queries.invalidateQueries();
+      await navigate(`/jobs/${job.id}`);
+    } catch (error) {
+      notify(`${name} was not launched: ${error instanceof Error ? error.message : String(error)}`, 'danger');
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Button
+      variant={variant}
+      isDisabled={isBusy}
+      isLoading={isBusy}
+      aria-label={`Launch ${name}`}
+      onClick={() => void (asks ? navigate(`/templates/${id}/launch`) : launch())}
+    >
+      Launch
+    </Button>
+  );
+}
+
+/** The list of job templates. */
+export function Templates(): ReactNode {
+  return (
+    <KindPage
+      kind={TEMPLATE}
+      rowActions={(template) => <LaunchButton template={template} variant="secondary" />}
+    />
+  );
+}
+
+/** The details of a job template. */
+export function TemplateDetails(): ReactNode {
+  return <ResourcePage kind={TEMPLATE} />;
+}
+
+/** The jobs that were launched from a job template. */
+export function TemplateJobs(): ReactNode {
+  return (
+    <ResourcePage kind={TEMPLATE}>
+      {({ id }) => <JobList path={`/api/v2/job_templates/${id}/jobs/`} />}
+    </ResourcePage>
+  );
+}
+
+/** The form for a new job template. */
+export function AddTemplate(): ReactNode {
+  return <AddResource kind={TEMPLATE} />;
+}
+
+/** The form for a job template that exists. */
+export function EditTemplate(): ReactNode {
+  return <EditResource kind={TEMPLATE} />;
+}
+
+/** What a launch may override, and what it takes without. */
+interface LaunchFacts {
+  readonly ask_limit_on_launch: boolean;
+  readonly can_start_without_user_input: boolean;
+  readonly defaults: { readonly limit?: string };
+}
+
+/** The form for what a template asks for before a launch. */
+export function LaunchTemplate(): ReactNode {
+  return <ReadResource kind={TEMPLATE}>{(template) => <Launch template={template} />}</ReadResource>;
+}
+
+function Launch({ template }: { readonly template: TemplateRow }): ReactNode {
+  const navigate = useNavigate();
+  const path = `${TEMPLATE.path}/${template.id}`;
+  const api = `/api/v2/job_templates/${template.id}/launch/`;
+  const query = useApi<LaunchFacts>(api);
+  return (
+    <>
+      <PageHeading
+        title={`Launch ${template.name}`}
+        above={[
+          [TEMPLATE.path, TEMPLATE.plural],
+          [path, template.name],
+        ]}
+      />
+      <PageSection>
+        <Loaded query={query}>
+          {({ ask_limit_on_launch: asks, defaults }) => (
+            <ApiForm
+              fields={
+                asks
+                  ? [
+                      {
+                        name: 'limit',
+                        label: 'Limit',
+                        maxLength: 1024,
+                        help: `A pattern of hosts of ${template.summary_fields.inventory?.name ?? 'the inventory'}, such as "web*:!web3"; empty for all.`,
+                      },
+                    ]
+                  : []
+              }
+              initial={asks ? { limit: defaults.limit ?? '' } : {}}
+              submitLabel="Launch"
+              onCancel={() => void navigate(path)}
+              send={async (values) => {
+                const { id } = await callApi<Named>(api, { method: 'POST', body: values });
+                await navigate(`/jobs/${id}`, { replace: true });
+              }}
+            >
+              {!asks && (
+                <Alert isInline variant="info" component="p" title="This job template asks for nothing." />
+              )}
+            </ApiForm>
+          )}
+        </Loaded>
+      </PageSection>
+    </>
+  );
+}

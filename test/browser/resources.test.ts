@@ -1,0 +1,235 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '../../src/service/server.ts';
+import { fakeAnsible } from '../support/fake-ansible.ts';
+import { ADMIN, type Body, basic, Client, startTestService } from '../support/service.ts';
+import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
+
+const chromium = findChromium();
+/** A name that shows whether it is taken for markup. */
+const MARKUP = '<img src="/x" onerror="document.body.remove()">';
+
+describe.skipIf(chromium === null)('the resources of the web interface', () => {
+  let service: RunningService;
+  let browser: Browser;
+  let admin: Client;
+  let odd: Record<'inventory' | 'host' | 'project' | 'credential' | 'template' | 'job', number>;
+
+  const made = async (path: string, json: unknown): Promise<Body> => {
+    const answer = await admin.post(`/api/v2/${path}`, json);
+    if (answer.status !== 201) throw new Error(`${path}: ${answer.text}`);
+    return answer.json;
+  };
+
+  beforeAll(async () => {
+    const projects = mkdtempSync(join(tmpdir(), 'tokenctl-projects-'));
+    for (const folder of ['web', 'odd']) mkdirSync(join(projects, folder));
+    writeFileSync(join(projects, 'web', 'site.yml'), '- hosts: all\n');
+    browser = await startChromium(chromium ?? '');
+    service = await startTestService('PostgreSQL', { searchPath: fakeAnsible(), projects });
+    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    const { id: organization } = await made('organizations/', { name: MARKUP });
+    const owned = { name: MARKUP, description: MARKUP, organization };
+    const inventory = await made('inventories/', { ...owned, variables: `text: '${MARKUP}'` });
+    const host = await made('hosts/', { ...owned, inventory: inventory.id, variables: `text: '${MARKUP}'` });
+    const project = await made('projects/', { ...owned, local_path: 'odd' });
+    const credential = await made('credentials/', owned);
+    const template = await made('job_templates/', {
+      ...owned,
+      inventory: inventory.id,
+      project: project.id,
+      playbook: 'odd.yml',
+      limit: MARKUP,
+    });
+    const job = await made(`job_templates/${template.id}/launch/`, {});
+    odd = {
+      inventory: inventory.id,
+      host: host.id,
+      project: project.id,
+      credential: credential.id,
+      template: template.id,
+      job: job.id,
+    };
+    await made('users/', { username: 'auditor', password: 'a-password', is_system_auditor: true });
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.close();
+  });
+
+  /** Opens a page by way of the login. */
+  async function open(
+    path: string,
+    work: (page: Page) => Promise<void>,
+    { username = ADMIN.username, password = ADMIN.password, width = 1200 } = {},
+  ): Promise<void> {
+    const context = await browser.newContext({ viewport: { width, height: 800 } });
+    const problems: string[] = [];
+    try {
+      const page = await context.newPage();
+      page.on('pageerror', ({ message }) => problems.push(message));
+      page.on('console', (message) => {
+        if (/content security policy/i.test(message.text())) problems.push(message.text());
+      });
+      await page.goto(`${service.url}${path}`);
+      await page.getByLabel('User name').fill(username);
+      await page.getByLabel('Password').fill(password);
+      await page.getByRole('button', { name: 'Log in' }).click();
+      await work(page);
+      expect(problems).toEqual([]);
+    } finally {
+      await context.close();
+    }
+  }
+
+  const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+  const follow = (page: Page, name: string) =>
+    page.getByRole('main').getByRole('link', { name, exact: true }).click();
+  const field = (page: Page, name: string) => page.locator('form').getByLabel(name);
+  const heading = (page: Page, name: string | RegExp) =>
+    page.getByRole('heading', { level: 1, name }).waitFor();
+
+  it('are made from nothing to a running job, which is canceled', () =>
+    open('/inventories', async (page) => {
+      await follow(page, 'Create inventory');
+      await field(page, 'Name').fill('Web servers');
+      await field(page, 'Organization').selectOption('Default');
+      await field(page, 'Variables').fill('- no mapping');
+      await press(page, 'Create inventory');
+      await page.getByText('Must be a mapping in JSON or YAML.').waitFor();
+      await field(page, 'Variables').fill('port: 80');
+      await press(page, 'Create inventory');
+      await heading(page, 'Web servers');
+
+      await follow(page, 'Hosts');
+      await page
+        .getByText(/no hosts/i)
+        .first()
+        .waitFor();
+      await page.getByRole('link', { name: 'Create host' }).click();
+      await field(page, 'Name').fill('web1');
+      await press(page, 'Create host');
+      await heading(page, 'web1');
+      await page.getByText('Enabled').waitFor();
+
+      await page.goto(`${service.url}/projects/add`);
+      await field(page, 'Name').fill('Site');
+      await field(page, 'Organization').selectOption('Default');
+      await field(page, 'Folder').selectOption('web');
+      await press(page, 'Create project');
+      await page.getByText('site.yml').waitFor();
+
+      await page.goto(`${service.url}/templates/add`);
+      await field(page, 'Name').fill('Deploy');
+      await field(page, 'Inventory').selectOption('Web servers');
+      await field(page, 'Project').selectOption('Site');
+      await field(page, 'Playbook').selectOption('site.yml');
+      await page.getByRole('checkbox', { name: 'Ask for the limit on launch' }).check();
+      await press(page, 'Create job template');
+      await heading(page, 'Deploy');
+
+      await press(page, 'Launch Deploy');
+      await field(page, 'Limit').fill('@file');
+      await press(page, 'Launch');
+      await page.getByText('A limit cannot be read from a file').waitFor();
+      await field(page, 'Limit').fill('slow');
+      await press(page, 'Launch');
+      await heading(page, /^Job \d+: Deploy$/);
+      // While it runs: it would go on for a minute.
+      const output = page.getByRole('log', { name: 'Output' });
+      await expect.poll(() => output.textContent(), { timeout: 30_000 }).toContain('begun');
+      await page.getByText('Running', { exact: true }).waitFor();
+      await press(page, 'Cancel job');
+      await page.getByText('Canceled', { exact: true }).waitFor();
+      expect(await output.textContent()).toContain('argument: --limit=slow\n');
+      await takePictures(page, 'web-job-canceled');
+      await press(page, 'Delete');
+      await press(page, 'Delete job');
+      await heading(page, 'Jobs');
+      await page.getByRole('link', { name: 'Deploy' }).waitFor({ state: 'detached' });
+    }));
+
+  it('are changed, and deleted with others from the list', () =>
+    open(`/credentials/${odd.credential}`, async (page) => {
+      await follow(page, 'Edit');
+      await field(page, 'Name').fill('');
+      await field(page, 'Description').fill('Used by the web servers');
+      await press(page, 'Save');
+      await page.getByText('This field may not be blank.').waitFor();
+      await field(page, 'Name').fill(MARKUP);
+      await press(page, 'Save');
+      await page.getByText('Used by the web servers').waitFor();
+      for (const name of ['one', 'two']) await made('inventories/', { name: `old ${name}`, organization: 1 });
+      await page.goto(`${service.url}/inventories?name__icontains=old`);
+      await page.getByRole('checkbox', { name: /^Select all/ }).check();
+      await press(page, 'Delete');
+      await page.getByText('Its hosts are deleted with it.', { exact: false }).waitFor();
+      await press(page, 'Delete 2 inventories');
+      await page.getByText('Deleted 2 inventories.').waitFor();
+      expect((await admin.get('/api/v2/inventories/?name__startswith=old')).json.count).toBe(0);
+    }));
+
+  it('offer an auditor nothing that would be refused', () =>
+    open(
+      '/templates',
+      async (page) => {
+        await page.getByRole('link', { name: 'Demo Job Template' }).waitFor();
+        for (const path of ['/templates', `/templates/${odd.template}`, '/projects', `/jobs/${odd.job}`]) {
+          await page.goto(`${service.url}${path}`);
+          await page.waitForLoadState('networkidle');
+          await page.getByRole('heading', { level: 1 }).waitFor();
+          const names = /^(Launch|Edit|Create|Cancel job)/;
+          const found = [
+            ...(await page.getByRole('button', { name: names }).allTextContents()),
+            ...(await page.getByRole('link', { name: names }).allTextContents()),
+          ];
+          expect([path, found]).toEqual([path, []]);
+        }
+      },
+      { username: 'auditor', password: 'a-password' },
+    ));
+
+  it.each([375, 1200])(
+    'have pages without barriers, that fit %d pixels and take no name for markup',
+    (width) =>
+      open(
+        '/inventories',
+        async (page) => {
+          const pages = [
+            ['inventories', '/inventories'],
+            ['inventory', `/inventories/${odd.inventory}`],
+            ['inventory-hosts', `/inventories/${odd.inventory}/hosts`],
+            ['hosts', '/hosts'],
+            ['host', `/hosts/${odd.host}`],
+            ['host-edit', `/hosts/${odd.host}/edit`],
+            ['projects', '/projects'],
+            ['project', `/projects/${odd.project}`],
+            ['credentials', '/credentials'],
+            ['templates', '/templates'],
+            ['template', `/templates/${odd.template}`],
+            ['template-jobs', `/templates/${odd.template}/jobs`],
+            ['template-edit', `/templates/${odd.template}/edit`],
+            ['jobs', '/jobs'],
+            ['job', `/jobs/${odd.job}`],
+          ] as const;
+          // Lists, tabs, forms and details look alike: one of each shows whether they fit a phone.
+          const narrow = new Set(['inventories', 'inventory-hosts', 'host-edit', 'template', 'job']);
+          for (const [name, path] of pages) {
+            if (width < 1000 && !narrow.has(name)) continue;
+            await page.goto(`${service.url}${path}`);
+            await page.getByRole('heading', { level: 1 }).waitFor();
+            await page.getByText(MARKUP).first().waitFor({ state: 'attached' });
+            expect([path, await page.locator('img[src="/x"]').count()]).toEqual([path, 0]);
+            if (width > 1000) expect([path, await barriers(page)]).toEqual([path, []]);
+            const wide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+            expect([path, wide]).toEqual([path, false]);
+            await takePictures(page, `web-${name}-${width}`);
+          }
+        },
+        { width },
+      ),
+  );
+});
