@@ -1,7 +1,9 @@
-import { contextOf, credentialOf } from '../config/contexts.ts';
+import { contextOf, credentialOf, type NamedRestContext } from '../config/contexts.ts';
 import { databaseConnection } from '../config/secrets.ts';
 import { TokenctlError } from '../domain/errors.ts';
+import type { Cleaner } from '../operations/ports/cleaner.ts';
 import type { Evidence } from '../operations/ports/evidence.ts';
+import type { ApiEvidenceOptions } from '../targets/controller-api/evidence.ts';
 import type { Component } from './open-target.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -22,6 +24,46 @@ export async function openEvidence(runtime: Runtime): Promise<Evidence & { close
       interruption: runtime.caughtSignal,
     });
   }
+  const { openApiEvidence } = await import('../targets/controller-api/evidence.ts');
+  return openApiEvidence(await apiOptions(runtime, context));
+}
+
+/** What a cleaning works with. */
+export interface Cleaning {
+  readonly evidence: Evidence;
+  readonly cleaner: Cleaner;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Opens what cleaning needs: the evidence, and the REST API to end what was found. A database can end only what a target can.
+ *
+ * @throws TokenctlError as {@link openEvidence}.
+ */
+export async function openCleaning(runtime: Runtime): Promise<Cleaning> {
+  const evidence = await openEvidence(runtime);
+  const context = contextOf(runtime.configuration);
+  if (context.database !== undefined) return { evidence, cleaner: noCleaner, close: () => evidence.close() };
+  const { openApiCleaner } = await import('../targets/controller-api/cleaner.ts');
+  const cleaner = openApiCleaner(await apiOptions(runtime, context));
+  return {
+    evidence,
+    cleaner,
+    close: async () => {
+      await Promise.allSettled([evidence.close(), cleaner.close()]);
+    },
+  };
+}
+
+/** A controller's own code keeps roles, schedules and templates consistent: plans do not ask a database for them. */
+const noCleaner: Cleaner = {
+  apply: () =>
+    Promise.reject(
+      new TokenctlError('unsupported', 'Only the REST API can do it', { hint: 'Use a context with a URL.' }),
+    ),
+};
+
+async function apiOptions(runtime: Runtime, context: NamedRestContext): Promise<ApiEvidenceOptions> {
   const { dialect, address } = await runtime.description();
   if (dialect === 'gateway') {
     throw new TokenctlError(
@@ -33,12 +75,11 @@ export async function openEvidence(runtime: Runtime): Promise<Evidence & { close
     );
   }
   const component: Component | undefined = context.component;
-  const { openApiEvidence } = await import('../targets/controller-api/evidence.ts');
-  return openApiEvidence({
+  return {
     address: context.url,
-    credential: credentialOf(context, environment),
+    credential: credentialOf(context, runtime.environment),
     verifyTls: context.verifyTls ?? true,
     ...(context.caFile !== undefined && { caFile: context.caFile }),
     ...(component !== undefined && { component }),
-  });
+  };
 }

@@ -145,6 +145,7 @@ function orderedBy({ user, sudo_user, job }: RunAccount['actor']): string {
 /** The verb of an operation: what was done, and what was tried or begun. */
 const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = {
   'incident.lockdown': ['locked down', 'lock down'],
+  'incident.clean': ['cleaned', 'clean'],
   'incident.lift': ['lifted', 'lift'],
   'incident.extend': ['changed the end of', 'change the end of'],
   'users.offboard': ['offboarded', 'offboard'],

@@ -6,7 +6,7 @@ const START = Date.UTC(2026, 10, 20, 8);
 
 /** A stream of entries and the objects that they are about, in memory. */
 export class MemoryEvidence implements Evidence {
-  readonly entries: StreamEntry[] = [];
+  readonly entriesList: StreamEntry[] = [];
   /** The fields of what there is now, by kind and id: `job_template:7`. */
   readonly now = new Map<string, Readonly<Record<string, unknown>>>();
   readonly values = new Map<string, unknown>();
@@ -25,7 +25,7 @@ export class MemoryEvidence implements Evidence {
     more: Partial<StreamEntry> = {},
   ): StreamEntry {
     const [kind = '', id = ''] = object.split(':');
-    const number = this.entries.length + 1;
+    const number = this.entriesList.length + 1;
     const [name, actorId] = actor?.split(':') ?? [];
     const entry: StreamEntry = {
       id: number,
@@ -41,7 +41,7 @@ export class MemoryEvidence implements Evidence {
       links: new Map(id === '' || kind === 'setting' ? [] : [[kind, [{ id: Number(id), name: null }]]]),
       ...more,
     };
-    this.entries.push(entry);
+    this.entriesList.push(entry);
     return entry;
   }
 
@@ -71,6 +71,10 @@ export class MemoryEvidence implements Evidence {
     return this.#among(
       ({ id, links }) => id > after && (links.get(kind) ?? []).some((each) => ids.includes(each.id)),
     );
+  }
+
+  async entries(ids: readonly number[]) {
+    return this.entriesList.filter(({ id }) => ids.includes(id));
   }
 
   settingEntries(after: number) {
@@ -111,6 +115,6 @@ export class MemoryEvidence implements Evidence {
   }
 
   async *#among(isMeant: (entry: StreamEntry) => boolean): AsyncGenerator<StreamEntry, void> {
-    for (const entry of this.entries) if (isMeant(entry)) yield entry;
+    for (const entry of this.entriesList) if (isMeant(entry)) yield entry;
   }
 }

@@ -58,10 +58,24 @@ async function subjectOf(request: InvestigateRequest): Promise<{
   const { runtime, user, token, application } = request;
   const given = { user, token, application };
   if (request.incident === undefined) return { ...given, incident: null };
+  const { incident, ...subject } = await subjectOfIncident(runtime, request.incident, given);
+  return { ...subject, incident };
+}
+
+/**
+ * The user or application of an incident, unless others are given.
+ *
+ * @throws TokenctlError `not_found`, `usage` for an incident of several users.
+ */
+export async function subjectOfIncident(
+  runtime: Runtime,
+  id: string,
+  given: Readonly<Record<string, string | number | undefined>> = {},
+): Promise<{ readonly user?: string; readonly application?: string; readonly incident: string }> {
   const histories = (await readIncidentHistories(await runtime.auditLog())).ofController(
     await runtime.description(),
   );
-  const { incident } = requireIncident(histories, request.incident);
+  const { incident } = requireIncident(histories, id);
   if (Object.values(given).some((each) => each !== undefined)) return { ...given, incident: incident.id };
   const { scope } = incident;
   const [name, ...others] = scope.kind === 'users' || scope.kind === 'applications' ? scope.names : [];

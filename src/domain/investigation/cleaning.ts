@@ -11,8 +11,10 @@ export type CleaningAct =
       readonly path: string;
       /** Each with the entry of the activity stream that has the value before. */
       readonly fields: readonly { readonly field: string; readonly entry: number }[];
-      /** The path that gives a template a new webhook key; null if its webhook was not changed. */
+      /** The path that gives a template a new webhook key; null if its webhook was not changed. Without a webhook there is no key. */
       readonly newWebhookKey: string | null;
+      /** The path of a survey that was empty before; null if there is none to delete. */
+      readonly survey: string | null;
       readonly undoable: true;
     }
   | {
@@ -27,19 +29,14 @@ export type CleaningAct =
 /** What to do about an item: an act, or why none is possible. */
 export type Cleaning = CleaningAct | { readonly act: 'manual'; readonly why: string };
 
-/** Kinds that are deleted when the actor made them; anything else that was made is left to a person. */
+/**
+ * Kinds that are deleted when the actor made them. With any other, objects of other people may go along (the hosts of an
+ * inventory) or stop working (the templates of a project): these are left to a person.
+ */
 const DELETABLE: ReadonlySet<string> = new Set([
   ...['o_auth2_access_token', 'o_auth2_application', 'user', 'team', 'schedule', 'credential'],
   ...['job_template', 'workflow_job_template', 'workflow_job_template_node', 'notification_template'],
-  ...[
-    'inventory_source',
-    'inventory',
-    'host',
-    'group',
-    'execution_environment',
-    'project',
-    'credential_type',
-  ],
+  ...['inventory_source', 'host', 'group', 'execution_environment'],
 ]);
 
 /** What ends an item that remains; null for one that does not. Only states what is possible: whether to do it is the plan's. */
@@ -59,7 +56,7 @@ export function cleaningOf(item: InvestigationItem): Cleaning | null {
   if (act === 'made') {
     return DELETABLE.has(object.kind)
       ? { act: 'delete', path, undoable: false }
-      : manual('Delete it by hand, once nothing needs it.');
+      : manual('Others may use it: delete it by hand once that is clear.');
   }
   return restoring(item, path);
 }
@@ -84,12 +81,20 @@ function settingCleaning(item: InvestigationItem): Cleaning {
   return restoring(item, '/api/v2/settings/all/');
 }
 
+/** Fields that the API takes elsewhere, or not at all. */
+const NOT_WRITABLE: ReadonlySet<string> = new Set(['survey_spec', 'password', 'inputs']);
+
 /** The fields whose value before is known, and that nobody is known to have changed since. */
 function restoring({ changes, object }: InvestigationItem, path: string): Cleaning {
   const isLeft = ({ state }: FieldChange) => state === 'as_left' || state === 'unknown';
-  const fields = changes.filter((change) => isLeft(change) && 'before' in change);
+  const fields = changes.filter(
+    (change) => isLeft(change) && 'before' in change && !NOT_WRITABLE.has(change.field),
+  );
   const webhook = changes.some((change) => change.field.startsWith('webhook_') && isLeft(change));
-  if (fields.length === 0) {
+  const survey = changes.some(
+    (change) => change.field === 'survey_spec' && isLeft(change) && isEmpty(change.before),
+  );
+  if (fields.length === 0 && !survey) {
     return object.kind === 'user' && changes.some(({ field }) => field === 'password')
       ? manual('Set a new password: the one before is not known.')
       : manual('The values before are secret, or not recorded: set new ones.');
@@ -98,19 +103,33 @@ function restoring({ changes, object }: InvestigationItem, path: string): Cleani
     act: 'restore',
     path,
     fields: fields.map(({ field, entry }) => ({ field, entry })),
+    survey: survey ? `${path}survey_spec/` : null,
     newWebhookKey: webhook ? `${path}webhook_key/` : null,
     undoable: true,
   };
+}
+
+/** A template without a survey has an empty object. */
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
 
 function manual(why: string): Cleaning {
   return { act: 'manual', why };
 }
 
-/** A recorded value as the API takes it: references are recorded as `name-id`. */
+/** Fields that are text, also where the text is JSON. */
+const TEXT_FIELDS: ReadonlySet<string> = new Set(['extra_vars', 'variables', 'source_vars']);
+
+/** A recorded value as the API takes it: references are recorded as `name-id`, lists and objects as JSON in a text. */
 export function asWritten(field: string, recorded: unknown): unknown {
   if (isReference(field)) return referenceId(recorded);
-  return recorded;
+  if (typeof recorded !== 'string' || TEXT_FIELDS.has(field) || !/^[{[]/.test(recorded)) return recorded;
+  try {
+    return JSON.parse(recorded) as unknown;
+  } catch {
+    return recorded;
+  }
 }
 
 /** How to deal with an item by hand: a command of tokenctl where there is one, otherwise the exact request. */
@@ -139,14 +158,29 @@ export function remedyOf(item: InvestigationItem, context: string): ItemRemedy |
   }
 }
 
+/** Whether a value is printed without its secrets, or cut. */
+function isShortened(value: unknown): boolean {
+  return /\[hidden\]|…/.test(JSON.stringify(value ?? null));
+}
+
 function restoreRemedy(
   { changes }: InvestigationItem,
-  { path, fields, newWebhookKey }: Extract<CleaningAct, { act: 'restore' }>,
+  { path, fields, newWebhookKey, survey }: Extract<CleaningAct, { act: 'restore' }>,
 ): ItemRemedy {
   const printable = fields.flatMap(({ field }) => {
     const change = changes.find((each) => each.field === field);
     return change === undefined ? [] : [[field, asWritten(field, change.before)] as const];
   });
-  const call = `PATCH ${path} ${JSON.stringify(Object.fromEntries(printable))}`;
-  return { kind: 'call', text: newWebhookKey === null ? call : `${call}, then POST ${newWebhookKey}` };
+  if (printable.some(([, value]) => isShortened(value))) {
+    return {
+      kind: 'manual',
+      text: 'Restore it with `tokenctl incident clean`: the values are not printed whole.',
+    };
+  }
+  const calls = [
+    ...(printable.length === 0 ? [] : [`PATCH ${path} ${JSON.stringify(Object.fromEntries(printable))}`]),
+    ...(newWebhookKey === null ? [] : [`POST ${newWebhookKey}`]),
+    ...(survey === null ? [] : [`DELETE ${survey}`]),
+  ];
+  return { kind: 'call', text: calls.join(', then ') };
 }

@@ -54,10 +54,10 @@ export type ItemGroup = (typeof itemGroups)[number];
  * - `changed`: every changed value was changed again since by somebody else
  * - `gone`: deleted
  */
-export type ItemState = 'there' | 'running' | 'unknown' | 'finished' | 'undone' | 'changed' | 'gone';
+type ItemState = 'there' | 'running' | 'unknown' | 'finished' | 'undone' | 'changed' | 'gone';
 
 /** The states of an item that is left to deal with. */
-export const remainingStates: readonly ItemState[] = ['there', 'running', 'unknown'];
+const remainingStates: readonly ItemState[] = ['there', 'running', 'unknown'];
 
 /** A field that the actor changed. Values are as the activity stream has them, without secrets, cut to some length. */
 export interface FieldChange {
@@ -182,7 +182,7 @@ export interface UnattributedEntry {
 }
 
 /** How far the activity stream reaches. */
-export interface StreamExtent {
+interface StreamExtent {
   /** Whether the controller records activity now; null if this account may not read the setting. */
   readonly enabled: boolean | null;
   /** When its oldest entry was written; null for an empty stream. */

@@ -20,7 +20,7 @@ import { type FollowedChain, followChain } from './follow-chain.ts';
 import { readCircumstances } from './read-circumstances.ts';
 import { jobItems } from './read-jobs.ts';
 import { remainingAccess } from './remaining-access.ts';
-import { resolveSubject, type SubjectRequest } from './resolve-subject.ts';
+import { resolvedBefore, resolveSubject, type SubjectRequest } from './resolve-subject.ts';
 
 /** What to investigate, and where. */
 export interface InvestigationOptions extends SubjectRequest {
@@ -34,6 +34,8 @@ export interface InvestigationOptions extends SubjectRequest {
   readonly until?: Date | undefined;
   /** The incident that it belongs to. */
   readonly incident?: string | null;
+  /** An investigation to repeat: whose deeds, and when, are taken from it. */
+  readonly repeats?: Investigation | undefined;
 }
 
 /** How far back a user is investigated by default, in milliseconds. */
@@ -54,9 +56,13 @@ const ACCESS_KINDS: ReadonlySet<string> = new Set([
 export async function investigate(options: InvestigationOptions): Promise<Investigation> {
   const { target, evidence, description, clock, incident = null } = options;
   const now = clock.now();
-  const until = options.until ?? now;
+  const { repeats } = options;
+  const until = repeats === undefined ? (options.until ?? now) : new Date(repeats.until);
   const searched = { since: options.since ?? new Date(until.getTime() - DEFAULT_PERIOD_MS), until };
-  const found = await resolveSubject({ target, evidence, ...searched }, options);
+  const found =
+    repeats === undefined
+      ? await resolveSubject({ target, evidence, ...searched }, options)
+      : resolvedBefore(repeats);
   const since = options.since ?? found.since ?? searched.since;
   const window = { since, until };
   const chain = await followChain(evidence, {

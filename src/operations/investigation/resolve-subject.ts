@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Actor, InvestigationSubject } from '../../domain/investigation/investigation.ts';
+import type { Actor, Investigation, InvestigationSubject } from '../../domain/investigation/investigation.ts';
 import type { Evidence, Window } from '../ports/evidence.ts';
 import type { Target } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
@@ -36,6 +36,14 @@ export async function resolveSubject(
   throw new TokenctlError('usage', 'No user, token or application selected', {
     hint: 'Add --user NAME, --token NUMBER or --application NAME.',
   });
+}
+
+/** Whose deeds an investigation was about. They may be deleted by now. */
+export function resolvedBefore({ subject, chain, since }: Investigation): ResolvedSubject {
+  const actors = chain.flatMap(({ user, how, since: from }) =>
+    how === 'subject' ? [{ user, since: new Date(from) }] : [],
+  );
+  return { subject, actors, since: new Date(since) };
 }
 
 async function userSubject(

@@ -66,6 +66,8 @@ export interface Evidence {
     readonly ids: readonly number[];
     readonly after: number;
   }): AsyncIterable<StreamEntry>;
+  /** The entries with these ids that there are. */
+  entries(ids: readonly number[]): Promise<readonly StreamEntry[]>;
   /** Streams the entries about settings with a greater id. */
   settingEntries(after: number): AsyncIterable<StreamEntry>;
   /** The objects of one kind that exist and that the caller may see; null for a kind that cannot be read here. */

@@ -224,6 +224,11 @@ class ApiEvidence implements Evidence {
     yield* this.#stream(queries.map((objects) => [...objects, ['id__gt', String(after)]]));
   }
 
+  async entries(ids: readonly number[]): Promise<readonly StreamEntry[]> {
+    if (ids.length === 0) return [];
+    return await Array.fromAsync(this.#stream(listFilter('id', ids.map(String))));
+  }
+
   settingEntries(after: number) {
     return this.#stream([
       [

@@ -249,6 +249,14 @@ class DatabaseEvidence implements OpenedEvidence {
     }
   }
 
+  async entries(ids: readonly number[]): Promise<readonly StreamEntry[]> {
+    const rows = await this.#read<EntryRow>(
+      `SELECT ${ENTRY} FROM ${STREAM} WHERE s.id = ANY($1::bigint[]) ORDER BY s.id`,
+      [ids],
+    );
+    return await this.#withLinks(rows);
+  }
+
   async *settingEntries(after: number): AsyncGenerator<StreamEntry, void> {
     const rows = await this.#read<EntryRow>(
       `SELECT ${ENTRY} FROM ${STREAM} WHERE s.id > $1::bigint AND s.object1 = 'setting' ORDER BY s.id LIMIT ${PAGE_SIZE}`,

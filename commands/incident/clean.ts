@@ -1,0 +1,62 @@
+import { custom, string } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { changeFlags, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
+const SEVERAL = { multiple: true, multipleNonGreedy: true } as const;
+
+/** Ends what an intruder left behind. */
+export default class IncidentClean extends TokenctlCommand {
+  static override summary = 'End what an intruder left behind';
+
+  static override description =
+    `Investigates again, and ends what remains: revokes tokens, deletes applications, users, schedules and other objects that \
+the actor made, removes roles and links, restores changed fields to the values before, and cancels running jobs. Ways in \
+come first. The plan is shown first, and says what cannot be undone. What somebody else changed since is not touched; nor is \
+what the activity stream has no value for: it is listed with what to do by hand. Reads everything again at the end. Running \
+it again finishes the work.
+
+A database context can revoke tokens, delete applications and deactivate users; the rest takes the REST API.
+
+With --json, prints what docs/schemas/incident-clean.json describes.
+
+Exit code 5: something is left.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> --from stolen-token.json --dry-run',
+    '<%= config.bin %> <%= command.id %> --from stolen-token.json --reason "token stolen" --ticket SEC-7',
+    '<%= config.bin %> <%= command.id %> --incident inc-1a2b3c4d --rule schedule --rule webhook --yes',
+  ];
+
+  static override flags = {
+    from: string({
+      summary: 'Clean what this investigation lists (incident investigate --out).',
+      helpValue: 'FILE',
+    }),
+    incident: string({
+      summary: 'The incident that it belongs to; without --from, its user or application is investigated.',
+      helpValue: 'ID',
+    }),
+    since: moment({
+      summary: 'With --incident: from this date, or this long ago. Default: 30 days ago.',
+      exclusive: ['from'],
+    }),
+    item: string({ ...SEVERAL, summary: 'Clean this item only, by its id.', helpValue: 'ID' }),
+    rule: string({ ...SEVERAL, summary: 'Clean only items with this finding.', helpValue: 'RULE' }),
+    ...changeFlags,
+  };
+
+  async run(): Promise<Result> {
+    const { flags } = await this.input(IncidentClean);
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
+    const { cleanFlow } = await import('../../src/cli/investigation/clean-flow.ts');
+    const confirmation = confirmationFrom(flags);
+    const runtime = await this.runtime(flags);
+    const { from, incident, since, item: items, rule: rules } = flags;
+    return await cleanFlow({
+      ...{ runtime, confirmation, flags, from, incident, items, rules },
+      since: since && instantOf(since, runtime.clock.now()),
+    });
+  }
+}

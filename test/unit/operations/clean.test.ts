@@ -1,0 +1,175 @@
+import { expect, test } from 'vitest';
+import type { CleaningAct } from '../../../src/domain/investigation/cleaning.ts';
+import { clean } from '../../../src/operations/investigation/clean.ts';
+import { investigate } from '../../../src/operations/investigation/investigate.ts';
+import { planCleaning } from '../../../src/operations/investigation/plan-cleaning.ts';
+import { failingFrom, fixture } from '../../support/fixture.ts';
+import { MemoryEvidence } from '../../support/memory-evidence.ts';
+import { user } from '../../support/memory-target.ts';
+import { token } from '../../support/tokens.ts';
+
+const IVY = 'ivy:11';
+
+/** What ivy left behind: a token, a schedule, a changed template, a role; and a schedule that bob changed since. */
+async function estate() {
+  const at = await fixture(0);
+  at.target.people.push(user(11, 'ivy'), user(12, 'eve'));
+  const evidence = new MemoryEvidence();
+  at.target.alive.set(50, token({ id: 50, user: { id: 11, username: 'ivy' } }));
+  evidence.write(IVY, 'create', 'o_auth2_access_token:50', { id: 50, description: 'backup' });
+  evidence.write(IVY, 'create', 'schedule:6', { id: 6, name: 'nightly' });
+  evidence.write(IVY, 'create', 'schedule:7', { id: 7, name: 'changed' });
+  evidence.write(IVY, 'update', 'job_template:7', {
+    extra_vars: ['{"password": "hunter2hunter2"}', ''],
+    limit: ['all', 'db'],
+    webhook_service: ['', 'github'],
+  });
+  const grant = { object1_pk: 12, object2_pk: 9, relationship: 'awx.main.models.rbac.Role_members' };
+  evidence.write(IVY, 'associate', 'user:12', grant, {
+    object2: 'organization',
+    relationship: 'x.admin_role',
+  });
+  evidence.ties.add('role:9:user:12');
+  evidence.write(IVY, 'update', 'credential:3', { inputs: ['hidden', 'hidden'] });
+  evidence.write('bob:3', 'update', 'schedule:7', { name: ['changed', 'of bob'] });
+  evidence.write('bob:3', 'update', 'job_template:7', { limit: ['db', 'web'] });
+  evidence.now.set('o_auth2_access_token:50', {});
+  evidence.now.set('schedule:6', { enabled: true }).set('schedule:7', { enabled: true }).set('user:12', {});
+  evidence.now
+    .set('credential:3', {})
+    .set('job_template:7', { extra_vars: '', limit: 'web', webhook_service: 'github' });
+
+  const done: { act: CleaningAct; values: Readonly<Record<string, unknown>> }[] = [];
+  const cleaner = {
+    apply: async (act: CleaningAct, values: Readonly<Record<string, unknown>>): Promise<'done'> => {
+      done.push({ act, values });
+      if (act.path === '/api/v2/schedules/6/') evidence.now.delete('schedule:6');
+      if (act.act === 'disassociate') evidence.ties.delete('role:9:user:12');
+      if (act.act === 'restore')
+        evidence.now.set('job_template:7', { ...evidence.now.get('job_template:7'), ...values });
+      return 'done';
+    },
+  };
+  const { description } = at.common;
+  const clock = { now: () => new Date('2026-11-21T00:00:00Z') };
+  const look = () =>
+    investigate({
+      target: at.target,
+      description,
+      evidence,
+      clock,
+      user: 'ivy',
+      since: new Date('2026-11-20T00:00:00Z'),
+    });
+  const plan = async (selection = {}) => {
+    // A revoked token is gone.
+    if (!at.target.alive.has(50)) evidence.now.delete('o_auth2_access_token:50');
+    return planCleaning(await look(), { selection, description, ownTokens: [] });
+  };
+  const run = async (more = {}) => {
+    const planned = await plan();
+    return await clean({ ...at.common, clock, plan: planned, evidence, cleaner, ...more });
+  };
+  return { ...at, evidence, cleaner, done, plan, run };
+}
+
+test('a plan ends ways in first, and keeps what others changed since and what cannot be restored', async () => {
+  const { plan } = await estate();
+  const { clean: planned, keep } = await plan();
+  expect(planned.map(({ item, act }) => [item.id, act.act])).toEqual([
+    ['o_auth2_access_token:50', 'delete'],
+    ['role:9:user:12', 'disassociate'],
+    ['schedule:6', 'delete'],
+    ['job_template:7', 'restore'],
+  ]);
+  const restored = planned[3]?.act;
+  expect(restored?.act === 'restore' && restored.fields.map(({ field }) => field)).toEqual([
+    'extra_vars',
+    'webhook_service',
+  ]);
+  expect(keep.map(({ item, reason }) => [item.id, reason])).toEqual([
+    ['credential:3', 'by_hand'],
+    ['schedule:7', 'changed_since'],
+  ]);
+});
+
+test('a cleaning ends what is planned, records it without secrets, and finds nothing left', async () => {
+  const { run, done, log, target, plan } = await estate();
+  // The token is gone from the lists once it is revoked.
+  const report = await run();
+  expect(report.steps.map(({ step, result }) => [step, result])).toEqual([
+    ['o_auth2_access_token:50', 'done'],
+    ['role:9:user:12', 'done'],
+    ['schedule:6', 'done'],
+    ['job_template:7', 'done'],
+  ]);
+  expect(target.alive.has(50)).toBe(false);
+  const restored = done.find(({ act }) => act.act === 'restore');
+  expect(restored?.values).toEqual({ extra_vars: '{"password": "hunter2hunter2"}', webhook_service: '' });
+  const entries = await Array.fromAsync(log.entries(1));
+  expect(JSON.stringify(entries)).not.toContain('hunter2');
+  expect(entries.filter(({ operation }) => operation === 'incident.clean')).toHaveLength(10);
+  expect((await plan()).clean).toEqual([]);
+});
+
+test('nothing is ended without the intent in the log', async () => {
+  const { run, done, log } = await estate();
+  await expect(run({ log: failingFrom(log, 1) })).rejects.toMatchObject({ code: 'audit_unavailable' });
+  expect(done).toEqual([]);
+});
+
+test('an interrupted cleaning is finished by the next one', async () => {
+  const { run, done, plan, cleaner } = await estate();
+  const stop = new AbortController();
+  const stopping = {
+    apply: (...args: Parameters<typeof cleaner.apply>) => {
+      stop.abort();
+      return cleaner.apply(...args);
+    },
+  };
+  const first = await run({ cleaner: stopping, signal: stop.signal });
+  expect(first).toMatchObject({ result: 'partly', interrupted: true, left: null });
+  expect(first.steps.map(({ result }) => result)).toEqual([
+    'done',
+    'done',
+    'not_tried',
+    'not_tried',
+    'not_tried',
+  ]);
+  expect((await plan()).clean.map(({ item }) => item.id)).toEqual(['schedule:6', 'job_template:7']);
+  await run();
+  expect(done.map(({ act }) => act.act)).toEqual(['disassociate', 'delete', 'restore']);
+  expect((await plan()).clean).toEqual([]);
+});
+
+test('items can be chosen by id and by rule; unknown ones, and the caller itself, are refused', async () => {
+  const { plan, common, target } = await estate();
+  expect((await plan({ items: ['schedule:6'] })).clean.map(({ item }) => item.id)).toEqual(['schedule:6']);
+  expect((await plan({ rules: ['webhook'] })).clean.map(({ item }) => item.id)).toEqual(['job_template:7']);
+  await expect(plan({ items: ['schedule:99'] })).rejects.toMatchObject({ code: 'not_found' });
+  await expect(plan({ rules: ['nothing'] })).rejects.toMatchObject({ code: 'not_found' });
+  const { investigation } = await plan();
+  const description = {
+    ...common.description,
+    identity: { ...common.description.identity, id: 11, username: 'ivy' },
+  };
+  expect(() => planCleaning(investigation, { selection: {}, description, ownTokens: [] })).toThrow(
+    /signs in as ivy/,
+  );
+  const own = planCleaning(investigation, {
+    selection: {},
+    description: common.description,
+    ownTokens: [50],
+  });
+  expect(own.keep.find(({ item }) => item.id === 'o_auth2_access_token:50')?.reason).toBe('own');
+  expect(target.alive.has(50)).toBe(true);
+});
+
+test('in a database, what only the API can do is left to it', async () => {
+  const { plan, common } = await estate();
+  const { investigation } = await plan();
+  const description = { ...common.description, credential: 'database_role' } as const;
+  const planned = planCleaning(investigation, { selection: {}, description, ownTokens: [] });
+  expect(planned.clean.map(({ item }) => item.id)).toEqual(['o_auth2_access_token:50']);
+  expect(planned.keep.find(({ item }) => item.id === 'schedule:6')?.why).toContain('REST API');
+});
