@@ -29,7 +29,7 @@ function argumentsOf(command: string, incident: string): string[] {
   const words = Array.from(command.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? '');
   const asks = words.includes('--dry-run')
     ? false
-    : /^(incident (lockdown|lift)|users offboard|tokens revoke)|--revoke/.test(command);
+    : /^(incident (lockdown|lift)|users offboard|tokens revoke|applications rotate)|--revoke/.test(command);
   return [...words.map((word) => (word === 'inc-1a2b3c4d' ? incident : word)), ...(asks ? ['--yes'] : [])];
 }
 
@@ -80,7 +80,7 @@ contexts:
   const env = { HOME: folder, TOKENCTL_CONFIG: join(folder, 'tokenctl.yaml') };
   const run = (args: readonly string[]) =>
     tokenctl(
-      args.map((word) => (word === 'found.txt' ? join(folder, word) : word)),
+      args.map((word) => (/^\w+\.(txt|json|html|secret)$/.test(word) ? join(folder, word) : word)),
       { env },
     );
   return { run, down };
