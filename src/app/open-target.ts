@@ -118,6 +118,7 @@ export function dryRun(target: Target): Target {
     users: (selector) => target.users(selector),
     applications: (names) => target.applications(names),
     activity: (selector) => target.activity(selector),
+    contacts: (names, organizations) => target.contacts(names, organizations),
     lastChanges: (userIds) => target.lastChanges(userIds),
     ownTokenIds: () => target.ownTokenIds(),
     staysAlive: (facts) => target.staysAlive(facts),

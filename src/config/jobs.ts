@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type RuleName, ruleNames } from '../domain/policy/policy.ts';
 import { severities } from '../domain/policy/rule.ts';
-import { policySchema } from './policy.ts';
+import { exceptionSchema, policySchema } from './policy.ts';
 import { databaseSetting, duration, MAX_AGE, secretReference } from './value-schemas.ts';
 
 const file = z.strictObject({ file: z.string().min(1) }).transform(({ file }) => file);
@@ -105,6 +105,9 @@ const logCheckpoint = z.lazy(() =>
 
 const incidentLift = z.strictObject({});
 
+/** The `ownerNotices` section has them. */
+const ownerNotices = z.strictObject({});
+
 /** The parameters of every kind of job, by its name. */
 const jobParameters = {
   'revocation-sweep': revocationSweep,
@@ -113,6 +116,7 @@ const jobParameters = {
   'token-cleanup': tokenCleanup,
   'settings-guard': settingsGuard,
   offboarding,
+  'owner-notices': ownerNotices,
   'incident-lift': incidentLift,
   'log-checkpoint': logCheckpoint,
 } as const;
@@ -185,6 +189,11 @@ function jobSchema() {
         job: z.literal('offboarding'),
         ...dryRunUntilTrusted,
         parameters: jobParameters.offboarding.prefault({}),
+      }),
+      z.strictObject({
+        job: z.literal('owner-notices'),
+        ...dryRunUntilTrusted,
+        parameters: jobParameters['owner-notices'].prefault({}),
       }),
       z.strictObject({
         job: z.literal('incident-lift'),
@@ -282,3 +291,45 @@ export const schedulerSchema = z
 
 /** The `scheduler` section, defaults filled in. */
 export type SchedulerSettings = z.output<typeof schedulerSchema>;
+
+const templateSchema = () =>
+  z.strictObject({
+    subject: z
+      .string()
+      .min(1)
+      .max(200)
+      .regex(/^[^\r\n]*$/, 'must be one line'),
+    text: z.string().min(1).max(10_000),
+  });
+
+/** The `ownerNotices` section: mail to the owners of tokens. Its schema is built when a configuration has one. */
+export const ownerNoticesSchema = z.lazy(() =>
+  z.strictObject({
+    /** Holds the `smtps://` or `smtp://` URL of the server, its credentials in it. */
+    server: secretReference,
+    from: z
+      .string()
+      .min(3)
+      .regex(/^[^\r\n]*$/, 'must be one line'),
+    /** Sends in clear text where the server offers nothing else. */
+    allowPlain: z.boolean().default(false),
+    /** Days before the expiry; none for no mail about that. */
+    thresholds: z.array(days).default([30, 7, 1]),
+    /** Whether owners are told what was revoked. */
+    revoked: z.boolean().default(true),
+    /** How far back revocations are looked for. */
+    revokedWithin: duration({ min: '1m', max: '90d' }).default(7 * 86_400),
+    /** Which tokens are not told of. */
+    optOut: z.array(exceptionSchema()).default([]),
+    /** Domains that mail is sent to; all where not given. */
+    domains: z.array(z.string().min(1)).default([]),
+    /** How many mails one run sends. */
+    atMost: z.number().int().min(1).max(100_000).default(500),
+    template: templateSchema().optional(),
+    /** Templates for members of organizations, by their names. The first that fits counts. */
+    organizations: z.record(z.string().min(1), templateSchema()).default({}),
+  }),
+);
+
+/** The `ownerNotices` section, defaults filled in. */
+export type OwnerNoticesSettings = z.output<typeof ownerNoticesSchema>;

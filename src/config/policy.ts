@@ -43,15 +43,20 @@ const positive = (what: string) =>
 const whole = (what: string) =>
   z.number().int().positive(`must be a whole number of ${what} above 0`).optional();
 
-/** The settings that all rules share. */
-function ruleSchema() {
-  const exception = z.strictObject({
+/** The shape of an exception of a rule, and of a rule by which owners are not told. */
+export function exceptionSchema() {
+  return z.strictObject({
     user: pattern.optional(),
     application: pattern.optional(),
     description: pattern.optional(),
     until: day.optional(),
     reason: z.string({ error: 'is missing: say why this is an exception' }).min(1),
   });
+}
+
+/** The settings that all rules share. */
+function ruleSchema() {
+  const exception = exceptionSchema();
   return z.strictObject({
     enabled: z.boolean().optional(),
     severity: z.enum(severities).optional(),

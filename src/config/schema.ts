@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nearestName } from '../domain/nearest-name.ts';
 import { parseVerifier } from '../domain/note-key.ts';
-import { jobsSchema, schedulerSchema } from './jobs.ts';
+import { jobsSchema, ownerNoticesSchema, schedulerSchema } from './jobs.ts';
 import { policySchema } from './policy.ts';
 import { type DatabaseSetting, databaseSetting, duration, secretReference } from './value-schemas.ts';
 
@@ -240,6 +240,7 @@ export const configurationSchema = z
     groups: groupsSchema.prefault({}),
     auditLog: auditLogSchema,
     policy: policySchema.default({}),
+    ownerNotices: ownerNoticesSchema.optional(),
     /** The rule of two persons for all contexts, and where the own private key of an approver is. */
     approval: approval.extend({ key: secretReference.optional() }).optional(),
     jobs: jobsSchema.default({}),

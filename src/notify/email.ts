@@ -2,17 +2,21 @@ import { createHash } from 'node:crypto';
 import { createTransport } from 'nodemailer';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
-import type { Notifier } from '../operations/ports/notifier.ts';
+import type { Mailer, Notifier } from '../operations/ports/notifier.ts';
 import { noticeText } from './notice-formats.ts';
 
-/** The mail server, the sender and the recipients. */
-export interface EmailOptions {
+/** The mail server and the sender. */
+export interface MailerOptions {
   /** `smtps://user:password@host:465`, or `smtp://host:587`, which then has to offer STARTTLS. */
   readonly server: Secret;
   readonly from: string;
-  readonly to: readonly string[];
   /** Sends in clear text where the server offers nothing else: for a relay on this machine. */
   readonly allowPlain?: boolean;
+}
+
+/** The same, and the recipients. */
+export interface EmailOptions extends MailerOptions {
+  readonly to: readonly string[];
 }
 
 /** How long a server may take for each step, in milliseconds. */
@@ -26,6 +30,64 @@ const TIMEOUT_MS = 10_000;
  */
 export function openEmail(options: EmailOptions): Notifier {
   const { from, to } = options;
+  const { url, transport } = openTransport(options);
+  const receivers = createHash('sha256')
+    .update([url.host, ...to].join(' '))
+    .digest('hex')
+    .slice(0, 12);
+  return {
+    name: `email ${url.host} ${receivers}`,
+    async send(notice) {
+      const { subject, text } = noticeText(notice);
+      const messageId = messageIdOf(notice.id);
+      try {
+        await transport.sendMail({ from, to: [...to], subject, text, messageId, date: notice.at });
+      } catch (cause) {
+        throw failure(url.host, cause);
+      }
+    },
+    close: async () => transport.close(),
+  };
+}
+
+/**
+ * Sends each mail to its one recipient, whose address is an envelope address and never parsed as a list.
+ *
+ * @throws TokenctlError `configuration` for an invalid server URL.
+ */
+export function openMailer(options: MailerOptions): Mailer {
+  const { from } = options;
+  const { url, transport } = openTransport(options);
+  return {
+    name: `email ${url.host}`,
+    async send({ id, at, to, subject, text }) {
+      const messageId = messageIdOf(id);
+      // RFC 3834: no automatic replies.
+      const headers = { 'Auto-Submitted': 'auto-generated' };
+      try {
+        const address = { name: '', address: to };
+        await transport.sendMail({ from, to: address, subject, text, messageId, date: at, headers });
+        return 'sent';
+      } catch (cause) {
+        if (isRecipientRefused(cause)) return 'refused';
+        throw failure(url.host, cause);
+      }
+    },
+    close: async () => transport.close(),
+  };
+}
+
+function messageIdOf(id: string): string {
+  return `<${id}@tokenctl.invalid>`;
+}
+
+/** RFC 5321 §4.2.1: 5yz is a permanent refusal. The same answer to another command is about the sender or the message. */
+function isRecipientRefused(cause: unknown): boolean {
+  if (!(cause instanceof Error && 'responseCode' in cause && 'command' in cause)) return false;
+  return cause.command === 'RCPT TO' && Number(cause.responseCode) >= 500;
+}
+
+function openTransport(options: MailerOptions) {
   const url = parseUrl(options.server);
   const transport = createTransport({
     host: url.hostname,
@@ -39,23 +101,7 @@ export function openEmail(options: EmailOptions): Notifier {
       auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) },
     }),
   });
-  const receivers = createHash('sha256')
-    .update([url.host, ...to].join(' '))
-    .digest('hex')
-    .slice(0, 12);
-  return {
-    name: `email ${url.host} ${receivers}`,
-    async send(notice) {
-      const { subject, text } = noticeText(notice);
-      const messageId = `<${notice.id}@tokenctl.invalid>`;
-      try {
-        await transport.sendMail({ from, to: [...to], subject, text, messageId, date: notice.at });
-      } catch (cause) {
-        throw failure(url.host, cause);
-      }
-    },
-    close: async () => transport.close(),
-  };
+  return { url, transport };
 }
 
 function failure(host: string, cause: unknown): TokenctlError {

@@ -154,6 +154,7 @@ const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = 
   'tokens.cleanup': ['cleaned up', 'clean up'],
   'tokens.find': ['tried leaked values as tokens', 'try leaked values as tokens'],
   'tokens.notice': ['sent notices about tokens that expire', 'send notices about tokens that expire'],
+  'tokens.notify-owners': ['sent mail to owners about', 'send mail to owners about'],
   'log.rotate': ['closed the file of the audit log', 'close the file of the audit log'],
   'log.prune': ['removed old files of the audit log', 'remove old files of the audit log'],
   'log.repair': ['repaired the audit log', 'repair the audit log'],
@@ -173,10 +174,11 @@ function actText(account: RunAccount): string {
   const [done, tried] = VERBS[operation] ?? [];
   if (done === undefined || tried === undefined) return acts === '' ? `ran ${operation}` : acts;
   const isIncident = operation === 'incident.lockdown' && selection !== null && subject !== null;
+  const about = operation === 'tokens.notify-owners' ? ` ${selection}` : '';
   const what = isIncident ? ` ${selection} as ${subject}` : subject === null ? '' : ` ${subject}`;
   const begun = { refused: 'tried to ', unfinished: 'began to ', interrupted: 'began to ' };
   const verb = state in begun ? begun[state as keyof typeof begun] + tried : done;
-  return `${verb}${what}${acts === '' ? '' : ` (${acts})`}`;
+  return `${verb}${about}${what}${acts === '' ? '' : ` (${acts})`}`;
 }
 
 /** `tokens of alice` is what was selected: `revoked 4 tokens of alice`. */

@@ -58,6 +58,7 @@ export function dyingTarget(target: Target, pass: Pass): Target {
     users: (selector) => target.users(selector),
     applications: (names) => target.applications(names),
     activity: (selector) => target.activity(selector),
+    contacts: (names, organizations) => target.contacts(names, organizations),
     lastChanges: (ids) => target.lastChanges(ids),
     ownTokenIds: () => target.ownTokenIds(),
     staysAlive: (facts) => target.staysAlive(facts),

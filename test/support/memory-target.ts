@@ -17,6 +17,7 @@ import type {
   ActivitySelector,
   AuthenticationSettings,
   AuthorizationCodeSelector,
+  Contact,
   CreatedToken,
   Identified,
   RefreshTokenSelector,
@@ -127,6 +128,22 @@ export class MemoryTarget implements Target {
     await this.#authenticate();
     this.#refuse(selector);
     for (const each of this.stream) if (isMeantActivity(each, selector)) yield await Promise.resolve(each);
+  }
+
+  /** The addresses and organizations of users, by name. */
+  addresses: ReadonlyMap<
+    string,
+    { readonly email: string | null; readonly organizations: readonly string[] }
+  > = new Map();
+
+  async contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]> {
+    await this.#authenticate();
+    return names.flatMap((username) => {
+      const known = this.addresses.get(username);
+      if (known === undefined) return [];
+      const of = organizations.filter((name) => known.organizations.includes(name));
+      return [{ id: names.indexOf(username) + 1, username, email: known.email, organizations: of }];
+    });
   }
 
   async lastChanges(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {

@@ -3,6 +3,7 @@ import { expiryNotices } from '../../../jobs/expiry-notices.ts';
 import { incidentLift } from '../../../jobs/incident-lift.ts';
 import { logCheckpoint } from '../../../jobs/log-checkpoint.ts';
 import { offboarding } from '../../../jobs/offboarding.ts';
+import { ownerNotices } from '../../../jobs/owner-notices.ts';
 import { revocationSweep } from '../../../jobs/revocation-sweep.ts';
 import { settingsGuard } from '../../../jobs/settings-guard.ts';
 import { tokenAudit } from '../../../jobs/token-audit.ts';
@@ -10,7 +11,7 @@ import { tokenCleanup } from '../../../jobs/token-cleanup.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import type { JobKind, JobSettings } from '../../config/jobs.ts';
 import type { Environment } from '../../config/paths.ts';
-import { type PolicySettings, policyFrom } from '../../config/policy.ts';
+import { policyFrom } from '../../config/policy.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import type { JobContext, JobReport, LogJobContext, TargetJobContext } from '../../operations/jobs/job.ts';
@@ -21,6 +22,7 @@ import type { Clock } from '../../operations/ports/scheduler.ts';
 import type { RunContext } from '../../scheduler/scheduled-job.ts';
 import { dryRunAuditLog } from '../open-audit-log.ts';
 import type { Component } from '../open-target.ts';
+import { openOwnerMailer, ownerNoticeRules, requireOwnerNotices } from '../owner-notices.ts';
 import { createRuntime, type Runtime } from '../runtime.ts';
 
 /** What all runs share. */
@@ -85,7 +87,7 @@ export async function runJob(
       return await runOnTarget(
         withFilesOf(settings, { context: named, component }),
         { ...shared, target, description, actor },
-        { policy: configuration.policy, notifiers: recipients(settings, options.notifiers) },
+        { configuration, environment, notifiers: recipients(settings, options.notifiers) },
       );
     });
   } finally {
@@ -223,6 +225,7 @@ export const jobKinds = {
   'token-cleanup': tokenCleanup,
   'settings-guard': settingsGuard,
   offboarding,
+  'owner-notices': ownerNotices,
   'incident-lift': incidentLift,
   'log-checkpoint': logCheckpoint,
 } as const satisfies Readonly<Record<JobKind, { readonly name: string; readonly schedule: string }>>;
@@ -232,8 +235,8 @@ type TargetJobSettings = Exclude<JobSettings, { readonly job: 'log-checkpoint' }
 
 /** What jobs get in addition to their own parameters. */
 interface KindOptions {
-  /** The configuration's policy. */
-  readonly policy: PolicySettings;
+  readonly configuration: Configuration;
+  readonly environment: Environment;
   /** The channels for expiry notices. */
   readonly notifiers: readonly Notifier[];
 }
@@ -242,8 +245,9 @@ interface KindOptions {
 function runOnTarget(
   settings: TargetJobSettings,
   context: TargetJobContext,
-  { policy, notifiers }: KindOptions,
+  { configuration, environment, notifiers }: KindOptions,
 ): Promise<JobReport> {
+  const { policy } = configuration;
   switch (settings.job) {
     case 'revocation-sweep': {
       const { parameters } = settings;
@@ -263,6 +267,8 @@ function runOnTarget(
     }
     case 'expiry-notices':
       return expiryNotices.run(context, { thresholds: settings.parameters.thresholds, notifiers });
+    case 'owner-notices':
+      return runOwnerNotices(context, { configuration, environment });
     case 'token-cleanup': {
       const { keepRevokedFor, atMost } = settings.parameters;
       return tokenCleanup.run(context, { keepRevokedFor: keepRevokedFor * 1000, atMost });
@@ -276,6 +282,20 @@ function runOnTarget(
       });
     case 'incident-lift':
       return incidentLift.run(context, settings.parameters);
+  }
+}
+
+/** Runs the job with the `ownerNotices` section, and closes the connection to the mail server. */
+async function runOwnerNotices(
+  context: TargetJobContext,
+  { configuration, environment }: Pick<KindOptions, 'configuration' | 'environment'>,
+): Promise<JobReport> {
+  const settings = requireOwnerNotices(configuration.ownerNotices);
+  const mailer = openOwnerMailer(settings, environment);
+  try {
+    return await ownerNotices.run(context, { rules: ownerNoticeRules(settings), mailer });
+  } finally {
+    await mailer.close();
   }
 }
 

@@ -6,6 +6,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { requireUsable } from '../../operations/token-audit/audit-tokens.ts';
 import { Schedule } from '../../scheduler/schedule.ts';
 import type { ScheduledJob } from '../../scheduler/scheduled-job.ts';
+import { requireOwnerNotices } from '../owner-notices.ts';
 import { type ConfiguredJob, jobKinds, runJob, type WorkOptions } from './run-job.ts';
 
 /** A job as `jobs list` and `jobs check` know it. */
@@ -55,7 +56,7 @@ export function scheduledJobs(options: WorkOptions): readonly ScheduledJob[] {
 function scheduled(job: CheckedJob & { readonly schedule: Schedule }, options: WorkOptions): ScheduledJob {
   const { name, settings, schedule, expression, context } = job;
   const { timeout, jitter, missed, onFailure, dryRun, timeZone } = settings;
-  const { contexts, policy } = options.configuration;
+  const { contexts, policy, ownerNotices } = options.configuration;
   return {
     name,
     schedule,
@@ -66,7 +67,10 @@ function scheduled(job: CheckedJob & { readonly schedule: Schedule }, options: W
     missed,
     onFailure,
     dryRun,
-    fingerprint: JSON.stringify([settings, expression, context === null ? null : contexts[context], policy]),
+    fingerprint: JSON.stringify([
+      ...[settings, expression, context === null ? null : contexts[context], policy],
+      ...(settings.job === 'owner-notices' ? [ownerNotices] : []),
+    ]),
   };
 }
 
@@ -87,6 +91,7 @@ function checked(
     const policy = policyFrom(settings.parameters.policy ?? configuration.policy);
     for (const rule of settings.parameters.rules) requireUsable(rule, policy);
   }
+  if (settings.job === 'owner-notices') requireOwnerNotices(configuration.ownerNotices);
   if (settings.job === 'expiry-notices') requireRecipients(settings.parameters.to, configuration);
   return schedule;
 }

@@ -42,7 +42,7 @@ function savedLines({ saved, notSeen }: RevocationPlan): string[] {
   if (saved === undefined) return [];
   const { made, digest } = saved;
   return [
-    `Applies the plan of ${timeText(new Date(made.at))} by ${printable.value(made.by['user'] ?? 'an unknown user')}, digest ${digest.slice(0, 12)}.`,
+    `Applies the plan of ${timeText(new Date(made.at))} by ${printable.value(made.by['sudo_user'] ?? made.by['user'] ?? 'an unknown user')}, digest ${digest.slice(0, 12)}.`,
     ...goneLines(saved, notSeen),
   ];
 }

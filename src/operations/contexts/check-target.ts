@@ -119,6 +119,7 @@ const PURPOSES: Readonly<Record<RightsPurpose, string>> = {
   cleanup: 'delete expired and revoked tokens',
   users: 'deactivate users',
   applications: 'delete applications and replace client secrets',
+  contacts: 'read the mail addresses of owners',
 };
 
 /** What a role of the database may not do; what would grant it is in `missingRights`. */

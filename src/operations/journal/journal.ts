@@ -25,7 +25,13 @@ export interface JournalOptions {
 }
 
 /** Operations that a user without further rights may carry out: for its own tokens, or with the value of a token. */
-const WITHOUT_RIGHTS: ReadonlySet<string> = new Set(['tokens.create', 'tokens.revoke', 'tokens.find']);
+const WITHOUT_RIGHTS: ReadonlySet<string> = new Set([
+  'tokens.create',
+  'tokens.revoke',
+  'tokens.find',
+  // Changes nothing at the target.
+  'tokens.notify-owners',
+]);
 
 /** One run's side of the audit log: what it intends and what came of it. */
 export class Journal {

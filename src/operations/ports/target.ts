@@ -124,6 +124,13 @@ export interface Target {
    * where the caller may not read it.
    */
   activity(selector: ActivitySelector): AsyncIterable<Activity>;
+  /**
+   * The mail addresses of users, and to which of some organizations they belong. Users that do not exist, or that the caller
+   * may not see, are left out. A gateway's database tells no organizations.
+   *
+   * @param names User names, exactly.
+   */
+  contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]>;
   /** When each of these users last changed anything by the activity stream; none for who never did. */
   lastChanges(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>>;
   /**
@@ -285,7 +292,8 @@ export type RightsPurpose =
   | 'create'
   | 'cleanup'
   | 'users'
-  | 'applications';
+  | 'applications'
+  | 'contacts';
 
 /** Something that a role of a database may not do. */
 export interface MissingRight {
@@ -357,6 +365,16 @@ export interface TargetDescription {
   } | null;
   /** The configured session cache of a gateway, and why it cannot be used, if so. */
   readonly sessionCache?: { readonly addresses: readonly string[]; readonly problem: string | null };
+}
+
+/** How a user is reached. */
+export interface Contact {
+  readonly id: number;
+  readonly username: string;
+  /** As the user or an administrator entered it; null if there is none. */
+  readonly email: string | null;
+  /** Those of the organizations asked for that the user is a member of, in the order asked. */
+  readonly organizations: readonly string[];
 }
 
 /** Which users are meant; criteria that are present must all hold. No criterion means every user. */

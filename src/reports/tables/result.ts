@@ -15,7 +15,7 @@ export const noScreen: Screen = { width: Number.POSITIVE_INFINITY, paint: unpain
 /** A change in numbers, for the table of several contexts. */
 export interface Amount {
   /** What is counted, in the singular. */
-  readonly what: 'token' | 'session' | 'row' | 'step';
+  readonly what: 'token' | 'session' | 'row' | 'step' | 'mail';
   readonly planned: number;
   /** Done now, or found done already. */
   readonly done: number;

@@ -9,6 +9,7 @@ import type { AccessChanges } from '../../operations/ports/access-changes.ts';
 import type {
   ActivitySelector,
   AuthenticationSettings,
+  Contact,
   CreatedToken,
   Identified,
   IdentifyOptions,
@@ -27,6 +28,7 @@ import {
   readApplication,
 } from './applications.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
+import { readContacts } from './contacts.ts';
 import { controllerDialect } from './controller-dialect.ts';
 import { DeletionLimit, deleteTokens } from './delete-tokens.ts';
 import { gatewayDialect } from './gateway-dialect.ts';
@@ -126,6 +128,10 @@ class ControllerApi implements ControllerApiTarget {
 
   activity(selector: ActivitySelector): AsyncIterable<Activity> {
     return this.#stream((api) => listActivity(api, selector));
+  }
+
+  async contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]> {
+    return await readContacts(await this.#api(), { names, organizations });
   }
 
   async lastChanges(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {

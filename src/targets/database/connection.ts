@@ -45,13 +45,14 @@ export class Connection {
   /**
    * Runs queries that only read.
    *
+   * @param purpose What they are for, if that needs more rights than most.
    * @throws TokenctlError as {@link explain} returns it.
    */
-  async read<T>(work: (database: Queryable) => Promise<T>): Promise<T> {
+  async read<T>(work: (database: Queryable) => Promise<T>, purpose: RightsPurpose = 'read'): Promise<T> {
     try {
       return await work(this.database);
     } catch (error) {
-      throw await this.explain('read', error);
+      throw await this.explain(purpose, error);
     }
   }
 

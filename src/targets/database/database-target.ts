@@ -19,6 +19,7 @@ import type {
   ActivitySelector,
   AuthenticationSettings,
   AuthorizationCodeSelector,
+  Contact,
   CreatedToken,
   Identified,
   MissingRight,
@@ -43,7 +44,7 @@ import { SessionCache, type SessionCacheOptions } from './session-cache.ts';
 import { cacheProblem, endSessions, listSessions, type SessionStore } from './sessions.ts';
 import { readSettings, writeSettings } from './settings.ts';
 import { identifyByHash, listRefreshTokens, listTokens, listTokensToPlan } from './tokens.ts';
-import { listUsers, setUserActive } from './users.ts';
+import { listUsers, readContacts, setUserActive } from './users.ts';
 
 /** Which database, and how to reach it. */
 export interface DatabaseTargetOptions {
@@ -170,6 +171,10 @@ class DatabaseTarget implements Target {
 
   activity(selector: ActivitySelector): AsyncIterable<Activity> {
     return listActivity(this.#connection, selector);
+  }
+
+  contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]> {
+    return readContacts(this.#connection, { names, organizations });
   }
 
   lastChanges(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {

@@ -26,6 +26,9 @@ import { unownedSessions } from './sessions.ts';
 import { type Layout, TABLES } from './tables.ts';
 import { readTokenStorage } from './tokens.ts';
 
+/** What changes nothing. */
+const READING: readonly RightsPurpose[] = ['read', 'contacts'];
+
 /** The service reads its settings with each request; a controller and a gateway cache them. */
 const SETTINGS_HOLD: Readonly<Record<Layout, TargetDescription['capabilities']['settingsHold']>> = {
   service: 'at_once',
@@ -86,7 +89,7 @@ export async function describeDatabase(
       createTokens: may('create'),
       deactivateUsers: may('users'),
       identifies: 'by_hash',
-      changes: PURPOSES.some((purpose) => purpose !== 'read' && may(purpose)),
+      changes: PURPOSES.some((purpose) => !READING.includes(purpose) && may(purpose)),
       batchSize: BATCH_SIZE,
     },
     missingRights: missing,

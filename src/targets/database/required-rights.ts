@@ -114,6 +114,7 @@ function controllerRights(): RightsByPurpose {
       writeActivity,
       insert('main_activitystream_user', 'activitystream_id', 'user_id'),
     ],
+    contacts: [select('auth_user', 'email')],
   };
 }
 
@@ -215,6 +216,7 @@ function gatewayRights(): RightsByPurpose {
       deleteFrom('dab_oauth2_provider_oauth2application'),
     ],
     users: [update(users, 'is_active', 'modified'), writeActivity],
+    contacts: [select(users, 'email')],
   };
 }
 
@@ -232,10 +234,11 @@ export function requiredRights(purpose: RightsPurpose, layout: Layout): readonly
   return RIGHTS[layout][purpose];
 }
 
-/** The tables that the queries use in a layout, each with the columns they name. */
+/** The tables that a layout must have, each with the columns that the queries name. Contacts are not needed for anything else. */
 export function requiredColumns(layout: Layout): ReadonlyMap<string, readonly string[]> {
   const tables = new Map<string, readonly string[]>();
-  for (const { table, columns = [] } of Object.values(RIGHTS[layout]).flat()) {
+  const { contacts: _, ...needed } = RIGHTS[layout];
+  for (const { table, columns = [] } of Object.values(needed).flat()) {
     tables.set(table, [...new Set([...(tables.get(table) ?? []), ...columns])]);
   }
   return tables;

@@ -1,10 +1,10 @@
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { User } from '../../domain/token.ts';
-import type { UserSelector } from '../../operations/ports/target.ts';
+import type { Contact, UserSelector } from '../../operations/ports/target.ts';
 import { gatewayChanges, insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
-import { dateOrNull, type IdRange, idPages, inRange, milliseconds, PAGE_SIZE } from './queries.ts';
+import { dateOrNull, type IdRange, idPages, inBatches, inRange, milliseconds, PAGE_SIZE } from './queries.ts';
 import { readUserNames } from './references.ts';
 import { type Layout, TABLES } from './tables.ts';
 
@@ -15,6 +15,70 @@ export async function* listUsers(connection: Connection, selector: UserSelector)
     readUserPage(database, { layout, selector, range }),
   );
   for await (const users of pages) yield* users;
+}
+
+/**
+ * SQL for the organizations `o` of members `m`, by user. In a controller, membership is a role of the organization [seen on
+ * 24.6.1]. In a gateway it is not read.
+ */
+const MEMBERS: Readonly<Record<Layout, string | null>> = {
+  controller: 'main_organization o JOIN main_rbac_roles_members m ON m.role_id = o.member_role_id',
+  service: "main_organization o JOIN service_role m ON m.organization_id = o.id AND m.role = 'member'",
+  gateway: null,
+};
+
+/** The mail addresses of users, and the organizations among some that they are members of. */
+export async function readContacts(
+  connection: Connection,
+  { names, organizations }: { readonly names: readonly string[]; readonly organizations: readonly string[] },
+): Promise<Contact[]> {
+  const { layout } = connection;
+  const contacts: Contact[] = [];
+  for (const batch of inBatches(names, PAGE_SIZE)) {
+    const users = await connection.read(
+      (database) =>
+        database.query<{ id: number; username: string; email: string | null }>(
+          `SELECT u.id, u.username, u.email FROM ${TABLES[layout].users} u
+           WHERE u.username = ANY($1::text[]) ORDER BY u.id`,
+          [batch],
+        ),
+      'contacts',
+    );
+    const memberships = await readMembers(connection, { organizations, userIds: users.map(({ id }) => id) });
+    const byUser = Map.groupBy(memberships, ({ user_id }) => user_id);
+    for (const { id, username, email } of users) {
+      const of = new Set(byUser.get(id)?.map(({ name }) => name));
+      contacts.push({
+        ...{ id, username, email: email === '' ? null : email },
+        organizations: organizations.filter((name) => of.has(name)),
+      });
+    }
+  }
+  return contacts;
+}
+
+async function readMembers(
+  connection: Connection,
+  asked: { readonly organizations: readonly string[]; readonly userIds: readonly number[] },
+): Promise<readonly { readonly user_id: number; readonly name: string }[]> {
+  const members = MEMBERS[connection.layout];
+  if (members === null || asked.organizations.length === 0) return [];
+  try {
+    return await connection.read((database) =>
+      database.query<{ user_id: number; name: string }>(
+        `SELECT m.user_id, o.name FROM ${members}
+         WHERE o.name = ANY($1::text[]) AND m.user_id = ANY($2::int[])`,
+        [asked.organizations, asked.userIds],
+      ),
+    );
+  } catch (error) {
+    if (!(error instanceof TokenctlError) || error.code !== 'permission_refused') throw error;
+    throw new TokenctlError(
+      'permission_refused',
+      `This role may not read the members of organizations in ${connection.address}`,
+      { hint: 'Grant it as docs/database.md says ("Reading mail addresses").', cause: error },
+    );
+  }
 }
 
 /**

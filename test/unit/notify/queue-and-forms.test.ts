@@ -1,4 +1,3 @@
-import { createServer as createTcpServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import { Secret } from '../../../src/domain/secret.ts';
@@ -6,6 +5,7 @@ import { openEmail } from '../../../src/notify/email.ts';
 import { slackMessage } from '../../../src/notify/notice-formats.ts';
 import { NoticeQueue } from '../../../src/notify/notice-queue.ts';
 import type { Notice, Notifier } from '../../../src/operations/ports/notifier.ts';
+import { mailServer } from '../../support/mail-server.ts';
 
 const notice: Notice = {
   id: 'abc123',
@@ -169,46 +169,3 @@ describe('a notice by e-mail', () => {
     );
   });
 });
-
-/** A mail server (RFC 5321) that offers nothing, takes everything else, and remembers each line. */
-async function mailServer(
-  refusals: Readonly<Record<string, string>> = {},
-): Promise<AsyncDisposable & { readonly url: string; readonly lines: string[] }> {
-  const lines: string[] = [];
-  const sockets = new Set<Socket>();
-  const server = createTcpServer((socket) => {
-    sockets.add(socket);
-    const answer = dialogue(lines, refusals);
-    socket.on('error', () => undefined);
-    socket.write('220 test\r\n');
-    socket.setEncoding('utf8').on('data', (text: string) => {
-      for (const line of text.split('\r\n').slice(0, -1)) socket.write(answer(line));
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return {
-    url: `smtp://127.0.0.1:${port}`,
-    lines,
-    [Symbol.asyncDispose]: async () => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-    },
-  };
-}
-
-/** What is said to a line: nothing while a message comes. */
-function dialogue(lines: string[], refusals: Readonly<Record<string, string>>): (line: string) => string {
-  let inMessage = false;
-  return (line) => {
-    lines.push(line);
-    if (inMessage && line !== '.') return '';
-    inMessage = line === 'DATA';
-    const refusal = refusals[line.slice(0, 4)];
-    if (refusal !== undefined) return `${refusal}\r\n`;
-    if (inMessage) return '354 go on\r\n';
-    if (line === 'STARTTLS') return '502 not here\r\n';
-    return line === 'QUIT' ? '221 bye\r\n' : '250 fine\r\n';
-  };
-}

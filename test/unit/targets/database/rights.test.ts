@@ -34,7 +34,17 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
   it('lists all missing rights for a role without rights', async () => {
     const { capabilities, identity, missingRights } = await (await roleFor()).describe();
     expect(new Set(missingRights.map(({ purpose }) => purpose))).toEqual(
-      new Set(['read', 'revoke', 'sessions', 'settings', 'create', 'cleanup', 'applications', 'users']),
+      new Set([
+        'read',
+        'revoke',
+        'sessions',
+        'settings',
+        'create',
+        'cleanup',
+        'applications',
+        'users',
+        'contacts',
+      ]),
     );
     expect(capabilities).toMatchObject({
       refreshTokens: false,
@@ -88,6 +98,7 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
     expect(await all(reader.authorizationCodes({ state: 'live' }))).toMatchObject([{ id: codeId }]);
     await refused(all(reader.deleteAuthorizationCodes([codeId])), 'DELETE ON public.oauth2_provider_grant');
     await refused(all(reader.endSessions({ all: true })), 'public.django_session');
+    await refused(reader.contacts(['alice'], []), `SELECT (email`);
     await refused(reader.settings.write({ AUTH_BASIC_ENABLED: false }), `public.${tables.settings}`);
     await refused(
       reader.createToken({ scope: 'read', description: '', user: 'alice' }),
@@ -118,12 +129,22 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
   });
 
   it('does everything with exactly the listed rights', async () => {
-    const target = await roleFor(
-      ...(['read', 'revoke', 'sessions', 'settings', 'create', 'cleanup', 'applications', 'users'] as const),
-    );
+    const changing = [
+      'revoke',
+      'sessions',
+      'settings',
+      'create',
+      'cleanup',
+      'applications',
+      'users',
+    ] as const;
+    const target = await roleFor('read', ...changing, 'contacts');
     const { capabilities, missingRights } = await target.describe();
     expect(missingRights).toEqual([]);
     expect(capabilities).toMatchObject({ createTokens: true, changes: true });
+    expect(await target.contacts(['alice', 'nobody'], [])).toMatchObject([
+      { id: ALICE, username: 'alice', organizations: [] },
+    ]);
     const { token } = await target.createToken({ scope: 'write', description: '', user: 'alice' });
     const refreshId = await place.refreshToken(token.id);
     const orphan = await place.refreshToken(null);

@@ -1,0 +1,50 @@
+import { string } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { allContextsFlag, changeFlags, count } from '../../src/cli/flags.ts';
+import type { OwnerNoticesJson } from '../../src/cli/token-audit/owner-notices-flow.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+/** Tells owners about their tokens by mail. */
+export default class TokensNotifyOwners extends TokenctlCommand {
+  static override summary = 'Tell owners by mail about their tokens';
+
+  static override description =
+    `Sends each owner one mail about tokens that expire soon, and tokens that tokenctl revoked, by the section \
+ownerNotices of the configuration: mail server, sender, thresholds, who is left out, templates (docs/configuration.md). \
+The addresses come from the controller. Owners without a usable address are listed. The audit log records each mail \
+before it is sent, without the address, so that nothing is told twice, also by the job owner-notices. An address that \
+the mail server refuses for good is not tried again for the same tokens. Confirm by typing the number of owners.
+
+With --json, prints what docs/schemas/tokens-notify-owners.json describes.
+
+Exit code 5: some mails were not sent. Exit code 130: interrupted.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> --dry-run',
+    '<%= config.bin %> <%= command.id %> --dry-run --show alice',
+    '<%= config.bin %> <%= command.id %> --at-most 50 --yes',
+  ];
+
+  static override flags = {
+    show: string({
+      summary: 'With --dry-run, also print the mail of this owner.',
+      dependsOn: ['dry-run'],
+      helpValue: 'NAME',
+    }),
+    'at-most': count({
+      summary: 'Send no more mails than this; the rest waits for the next run.',
+      helpGroup: 'CHANGE',
+      helpValue: 'N',
+    }),
+    ...changeFlags,
+    ...allContextsFlag,
+  };
+
+  async run(): Promise<Result<OwnerNoticesJson>> {
+    const { flags } = await this.input(TokensNotifyOwners);
+    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
+    const { ownerNoticesFlow } = await import('../../src/cli/token-audit/owner-notices-flow.ts');
+    const confirmation = confirmationFrom(flags);
+    return await this.inContexts(flags, confirmation, (member) => ownerNoticesFlow({ ...member, flags }));
+  }
+}

@@ -1,0 +1,59 @@
+import type { OwnerNoticesSettings } from '../config/jobs.ts';
+import type { Environment } from '../config/paths.ts';
+import { readSecret } from '../config/secrets.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import {
+  defaultTemplate,
+  type MailTemplate,
+  placeholders,
+  unknownPlaceholder,
+} from '../domain/owner-mail.ts';
+import { openMailer } from '../notify/email.ts';
+import type { Mailer } from '../operations/ports/notifier.ts';
+import type { OwnerNoticeRules } from '../operations/token-audit/owner-notices.ts';
+
+/**
+ * Opens the mail server of the `ownerNotices` section.
+ *
+ * @throws TokenctlError `configuration` if its URL cannot be read or is invalid.
+ */
+export function openOwnerMailer(settings: OwnerNoticesSettings, environment: Environment): Mailer {
+  const { from, allowPlain } = settings;
+  return openMailer({ server: readSecret(settings.server, environment), from, allowPlain });
+}
+
+/**
+ * The `ownerNotices` section.
+ *
+ * @throws TokenctlError `configuration` if there is none, or a template has an unknown placeholder.
+ */
+export function requireOwnerNotices(settings: OwnerNoticesSettings | undefined): OwnerNoticesSettings {
+  if (settings !== undefined) {
+    for (const each of [settings.template, ...Object.values(settings.organizations)]) {
+      if (each !== undefined) requirePlaceholders(each);
+    }
+    return settings;
+  }
+  throw new TokenctlError('configuration', 'No mail to owners is configured', {
+    hint: 'Add ownerNotices with server and from to the configuration.',
+  });
+}
+
+function requirePlaceholders(template: MailTemplate): void {
+  const unknown = unknownPlaceholder(template);
+  if (unknown === null) return;
+  throw new TokenctlError(
+    'configuration',
+    `A template of ownerNotices has an unknown placeholder {${unknown}}`,
+    { hint: `Use ${placeholders.map((name) => `{${name}}`).join(', ')}.` },
+  );
+}
+
+/** The rules of the section, in the units of the operation. */
+export function ownerNoticeRules(settings: OwnerNoticesSettings): OwnerNoticeRules {
+  const { thresholds, revoked, revokedWithin, optOut, domains, atMost, organizations } = settings;
+  return {
+    ...{ thresholds, revoked, revokedWithin: revokedWithin * 1000, optOut, domains, atMost, organizations },
+    template: settings.template ?? defaultTemplate,
+  };
+}

@@ -1,0 +1,274 @@
+import {
+  type ExpiringToken,
+  isOptedOut,
+  isOwnerOptedOut,
+  isSendable,
+  type MailTemplate,
+  type RevokedToken,
+} from '../../domain/owner-mail.ts';
+import type { Exception } from '../../domain/policy/subject.ts';
+import { numberSince } from '../audit-log/list-log.ts';
+import { isSameController, listOf, numbersIn, objectsIn, textOf } from '../journal/journal.ts';
+import type { AuditLog, Entry } from '../ports/audit-log.ts';
+import type { Clock } from '../ports/scheduler.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import { planNotices } from './expiry-notices.ts';
+
+/** Whom to tell what, and in which words. */
+export interface OwnerNoticeRules {
+  /** Days before the expiry; none for nothing about that. */
+  readonly thresholds: readonly number[];
+  readonly revoked: boolean;
+  /** How far back revocations are looked for, in milliseconds. */
+  readonly revokedWithin: number;
+  readonly optOut: readonly Exception[];
+  /** Domains of addresses; empty for all. */
+  readonly domains: readonly string[];
+  /** How many mails one run sends. */
+  readonly atMost: number;
+  readonly template: MailTemplate;
+  /** By the name of the organization; the first that the owner is a member of counts. */
+  readonly organizations: Readonly<Record<string, MailTemplate>>;
+}
+
+/** What one owner is told. */
+export interface OwnerDigest {
+  readonly owner: string;
+  readonly address: string;
+  /** The organization whose template is used; null for the default. */
+  readonly organization: string | null;
+  readonly expiring: readonly ExpiringToken[];
+  readonly revoked: readonly RevokedToken[];
+}
+
+/** An owner who cannot be told, and of how many tokens. */
+interface UnreachableOwner {
+  readonly owner: string;
+  /** `unknown`: no such user is listed, for example because it was deleted. */
+  readonly why: 'no_address' | 'invalid_address' | 'other_domain' | 'unknown';
+  readonly tokens: number;
+}
+
+/** Who would be told what. */
+export interface OwnerNoticePlan {
+  readonly digests: readonly OwnerDigest[];
+  readonly unreachable: readonly UnreachableOwner[];
+  /** How many owners wait for the next run, because this one sends no more. */
+  readonly later: number;
+  /** How many things were told before, or are about to be told by another run. */
+  readonly toldBefore: number;
+  /** How many things the rules leave out. */
+  readonly optedOut: number;
+}
+
+interface PlanOptions {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly log: Pick<AuditLog, 'entries' | 'head' | 'abandonedIntents'>;
+  readonly clock: Clock;
+  readonly rules: OwnerNoticeRules;
+}
+
+/**
+ * Finds out which owners are to be told which of their tokens expire soon, or were revoked by tokenctl. Reads only. What was
+ * told before is left out, by the audit log.
+ *
+ * @throws TokenctlError whatever the target and the log throw.
+ */
+export async function planOwnerNotices(options: PlanOptions): Promise<OwnerNoticePlan> {
+  const { target, description, log, clock, rules } = options;
+  const { optOut, thresholds } = rules;
+  const now = clock.now();
+  const told = new ToldOwners(log, description);
+  await told.readOn();
+  // What a killed run claimed may not have been sent.
+  told.release((await log.abandonedIntents()).map(({ seq }) => seq));
+  const due = new DueOwners(told);
+  if (thresholds.length > 0) {
+    for await (const notice of planNotices({ target, clock, thresholds })) {
+      const owner = notice.token.user?.username;
+      if (owner === undefined) continue;
+      if (isOptedOut(notice.token, optOut, now)) due.optedOut += 1;
+      else due.addExpiring(owner, notice);
+    }
+  }
+  if (rules.revoked) {
+    const since = new Date(now.getTime() - rules.revokedWithin);
+    for await (const { owner, token } of revokedSince(log, { since, description })) {
+      if (isOwnerOptedOut(owner, optOut, now)) due.optedOut += 1;
+      else due.addRevoked(owner, token);
+    }
+  }
+  const { digests, unreachable } = await addressed(due, { target, rules });
+  return {
+    digests: digests.slice(0, rules.atMost),
+    unreachable,
+    later: Math.max(0, digests.length - rules.atMost),
+    toldBefore: due.toldBefore,
+    optedOut: due.optedOut,
+  };
+}
+
+/** What is due by owner. */
+class DueOwners {
+  readonly byOwner = new Map<string, { expiring: ExpiringToken[]; revoked: RevokedToken[] }>();
+  readonly #told: ToldOwners;
+  toldBefore = 0;
+  optedOut = 0;
+
+  constructor(told: ToldOwners) {
+    this.#told = told;
+  }
+
+  addExpiring(owner: string, notice: ExpiringToken): void {
+    if (this.#told.has(expiringKey(notice.token.id, notice.threshold))) this.toldBefore += 1;
+    else this.#of(owner).expiring.push(notice);
+  }
+
+  addRevoked(owner: string, token: RevokedToken): void {
+    if (this.#told.has(revokedKey(token.id))) this.toldBefore += 1;
+    else this.#of(owner).revoked.push(token);
+  }
+
+  #of(owner: string) {
+    const known = this.byOwner.get(owner) ?? { expiring: [], revoked: [] };
+    this.byOwner.set(owner, known);
+    return known;
+  }
+}
+
+async function addressed(
+  { byOwner }: DueOwners,
+  { target, rules }: { readonly target: Target; readonly rules: OwnerNoticeRules },
+): Promise<{ digests: OwnerDigest[]; unreachable: UnreachableOwner[] }> {
+  const owners = [...byOwner.keys()].sort();
+  const found = owners.length === 0 ? [] : await target.contacts(owners, Object.keys(rules.organizations));
+  const contacts = new Map(found.map((each) => [each.username, each]));
+  const digests: OwnerDigest[] = [];
+  const unreachable: UnreachableOwner[] = [];
+  for (const owner of owners) {
+    const { expiring = [], revoked = [] } = byOwner.get(owner) ?? {};
+    const contact = contacts.get(owner);
+    const address = contact?.email ?? '';
+    const tokens = expiring.length + revoked.length;
+    if (contact === undefined) unreachable.push({ owner, why: 'unknown', tokens });
+    else if (address === '') unreachable.push({ owner, why: 'no_address', tokens });
+    else if (!isSendable(address, [])) unreachable.push({ owner, why: 'invalid_address', tokens });
+    else if (!isSendable(address, rules.domains)) unreachable.push({ owner, why: 'other_domain', tokens });
+    else digests.push({ owner, address, organization: contact.organizations[0] ?? null, expiring, revoked });
+  }
+  return { digests, unreachable };
+}
+
+/** The operations whose batches revoke access tokens. */
+const REVOKING = { operations: ['tokens.revoke', 'incident.lockdown', 'users.offboard'] };
+
+/**
+ * Streams the access tokens that tokenctl revoked at a target since an instant, as far as the audit log names their owners.
+ * Those of a killed run are among them if a later run found them gone.
+ */
+async function* revokedSince(
+  log: Pick<AuditLog, 'entries' | 'head'>,
+  { since, description }: { readonly since: Date; readonly description: TargetDescription },
+): AsyncIterable<{ readonly owner: string; readonly token: RevokedToken }> {
+  const owners = new Map<number, ReadonlyMap<number, string>>();
+  for await (const entry of log.entries(await numberSince(log, since), REVOKING)) {
+    const { kind, seq, at, data, closes = 0, target } = entry;
+    if (data['step'] !== 'batch' || !isSameController(target, description)) continue;
+    if (kind === 'intent') owners.set(seq, ownersIn(data));
+    if (kind !== 'outcome') continue;
+    const intended = owners.get(closes);
+    owners.delete(closes);
+    if (Date.parse(at) < since.getTime()) continue;
+    for (const id of [...numbersIn(data['revoked']), ...numbersIn(data['gone'])]) {
+      const owner = intended?.get(id);
+      if (owner !== undefined) yield { owner, token: { id, at } };
+    }
+  }
+}
+
+function ownersIn(data: Entry['data']): ReadonlyMap<number, string> {
+  const owners = new Map<number, string>();
+  for (const { user, ids } of objectsIn(data['tokens'])) {
+    const owner = textOf(user);
+    if (owner !== undefined) for (const id of numbersIn(ids)) owners.set(id, owner);
+  }
+  return owners;
+}
+
+/** Under what the audit log keeps what owners were told. */
+export const OPERATION = 'tokens.notify-owners';
+
+const expiringKey = (id: number, threshold: number) => `e ${id} ${threshold}`;
+const revokedKey = (id: number) => `r ${id}`;
+
+/**
+ * What owners were told about a target's tokens, by the audit log. A mail is claimed before it is sent: of two runs that
+ * claim the same thing, the one whose claim comes first in the log sends it. A claim counts until its outcome says that the
+ * mail was not sent.
+ */
+export class ToldOwners {
+  /** The number of the claim by what was told. */
+  readonly #claims = new Map<string, number>();
+  /** What open claims are about, by their number. */
+  readonly #open = new Map<number, readonly string[]>();
+  readonly #log: Pick<AuditLog, 'entries'>;
+  readonly #description: TargetDescription;
+  #next = 1;
+
+  constructor(log: Pick<AuditLog, 'entries'>, description: TargetDescription) {
+    this.#log = log;
+    this.#description = description;
+  }
+
+  /** Reads what was appended since. */
+  async readOn(): Promise<void> {
+    for await (const entry of this.#log.entries(this.#next, { operations: [OPERATION] })) this.#take(entry);
+  }
+
+  /** Forgets claims. */
+  release(claims: readonly number[]): void {
+    const released = new Set(claims);
+    for (const [key, seq] of this.#claims) if (released.has(seq)) this.#claims.delete(key);
+  }
+
+  has(key: string): boolean {
+    return this.#claims.has(key);
+  }
+
+  /** Whether all of these are claimed by this entry. */
+  isFirst(keys: readonly string[], seq: number): boolean {
+    return keys.every((key) => this.#claims.get(key) === seq);
+  }
+
+  #take({ kind, seq, data, closes = 0, target }: Entry): void {
+    this.#next = seq + 1;
+    if (kind === 'intent' && data['step'] === 'mail' && isSameController(target, this.#description)) {
+      const keys = keysIn(data);
+      this.#open.set(seq, keys);
+      for (const key of keys) if (!this.#claims.has(key)) this.#claims.set(key, seq);
+    }
+    if (kind !== 'outcome') return;
+    const wasSent = data['result'] === 'sent' || data['result'] === 'undeliverable';
+    for (const key of wasSent ? [] : (this.#open.get(closes) ?? [])) {
+      if (this.#claims.get(key) === closes) this.#claims.delete(key);
+    }
+    this.#open.delete(closes);
+  }
+}
+
+/** What the claim of a mail is about, as texts. */
+export function keysIn(data: Entry['data']): string[] {
+  return [
+    ...listOf(data['expiring']).flatMap((pair) => {
+      const [id, threshold] = numbersOf(pair);
+      return id === undefined || threshold === undefined ? [] : [expiringKey(id, threshold)];
+    }),
+    ...numbersIn(data['revoked']).map(revokedKey),
+  ];
+}
+
+/** Thresholds may be fractions of a day. */
+function numbersOf(value: unknown): number[] {
+  return listOf(value).filter((each) => typeof each === 'number');
+}

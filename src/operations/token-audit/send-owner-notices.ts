@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto';
+import { TokenctlError } from '../../domain/errors.ts';
+import { type MailTemplate, renderMail } from '../../domain/owner-mail.ts';
+import { Journal } from '../journal/journal.ts';
+import type { Change, Stopped } from '../journal/operation-run.ts';
+import { reconcile } from '../journal/reconcile.ts';
+import type { Entry } from '../ports/audit-log.ts';
+import type { Mailer } from '../ports/notifier.ts';
+import type { TargetDescription } from '../ports/target.ts';
+import {
+  keysIn,
+  OPERATION,
+  type OwnerDigest,
+  type OwnerNoticePlan,
+  type OwnerNoticeRules,
+  ToldOwners,
+} from './owner-notices.ts';
+
+/** What the log has about a mail: never the address, which is personal data. */
+function claimOf({ owner, expiring, revoked }: OwnerDigest): Entry['data'] {
+  return {
+    step: 'mail',
+    user: owner,
+    expiring: expiring.map(({ token, threshold }) => [token.id, threshold]),
+    revoked: revoked.map(({ id }) => id),
+  };
+}
+
+/** What came of a run. */
+export interface OwnerNoticeReport extends Omit<OwnerNoticePlan, 'digests'> {
+  /** Mails. */
+  readonly planned: number;
+  readonly sent: number;
+  /** Owners whose address the server refused for good. They are not told about the same again. */
+  readonly undeliverable: readonly string[];
+  readonly failed: readonly { readonly owner: string; readonly reason: string }[];
+  /** Mails that another run sends. */
+  readonly skipped: number;
+  readonly notTried: number;
+  readonly interrupted: boolean;
+  readonly stopped: Stopped | null;
+  /** The run's UUID in the audit log. */
+  readonly run: string;
+  readonly seconds: number;
+}
+
+/** After this many mails in a row that failed for now, the server is left alone. */
+const MAX_FAILURES = 3;
+
+/** What is sent, and how. */
+interface SendOptions extends Change {
+  readonly plan: OwnerNoticePlan;
+  readonly rules: OwnerNoticeRules;
+  readonly mailer: Mailer;
+}
+
+/**
+ * Sends each owner one mail, recorded in the audit log before and after. A refused recipient is dropped, and the others are
+ * told. A run that is killed while it sends may cause one mail to be sent twice, with the same id.
+ *
+ * @throws TokenctlError `audit_unavailable` before anything was sent, `outcome_unrecorded` after something was.
+ */
+export async function sendOwnerNotices(options: SendOptions): Promise<OwnerNoticeReport> {
+  const { plan, clock } = options;
+  const started = clock.now();
+  const journal = new Journal({ ...options, operation: OPERATION });
+  await reconcile(options);
+  using _lock = await journal.lock();
+  const opening = await journal.opening({
+    step: 'operation',
+    selection: 'tokens that expire or were revoked',
+    planned: plan.digests.length,
+    unreachable: plan.unreachable.length,
+    to: options.mailer.name,
+  });
+  const mailing = new Mailing(journal, options);
+  for (const digest of plan.digests) {
+    if (options.signal?.aborted === true || mailing.stopped !== null) break;
+    await mailing.tell(digest);
+  }
+  const { tried, failed, stopped, ...counts } = mailing;
+  const { digests, ...planned } = plan;
+  const report: OwnerNoticeReport = {
+    planned: digests.length,
+    sent: counts.sent,
+    skipped: counts.skipped,
+    undeliverable: counts.undeliverable,
+    failed,
+    notTried: digests.length - tried,
+    ...planned,
+    interrupted: options.signal?.aborted === true && tried < digests.length,
+    stopped: stopped && { code: stopped.code, message: stopped.message },
+    run: journal.run,
+    seconds: (clock.now().getTime() - started.getTime()) / 1000,
+  };
+  const { sent, skipped, notTried, interrupted } = report;
+  await journal.outcome(opening, {
+    step: 'operation',
+    ...{ sent, skipped, notTried, interrupted, undeliverable: report.undeliverable.length },
+    ...{ failed: failed.length, stopped: report.stopped },
+  });
+  return report;
+}
+
+/** Sends mails one after the other, and counts. */
+class Mailing {
+  readonly #journal: Journal;
+  readonly #options: SendOptions;
+  readonly #told: ToldOwners;
+  #failuresInARow = 0;
+  tried = 0;
+  sent = 0;
+  skipped = 0;
+  readonly undeliverable: string[] = [];
+  readonly failed: { readonly owner: string; readonly reason: string }[] = [];
+  /** Why no more is sent; null while more may be. */
+  stopped: TokenctlError | null = null;
+
+  constructor(journal: Journal, options: SendOptions) {
+    this.#journal = journal;
+    this.#options = options;
+    this.#told = new ToldOwners(options.log, options.description);
+  }
+
+  async tell(digest: OwnerDigest): Promise<void> {
+    this.tried += 1;
+    const claim = await this.#journal.intent(claimOf(digest));
+    await this.#told.readOn();
+    if (!this.#told.isFirst(keysIn(claim.data), claim.seq)) {
+      this.skipped += 1;
+      await this.#journal.outcome(claim, { step: 'mail', result: 'skipped' });
+      return;
+    }
+    const { result, error } = await tryToSend(digest, this.#options);
+    const reason = error === null ? {} : { reason: error.message };
+    await this.#journal.outcome(claim, { step: 'mail', result, ...reason });
+    if (result === 'sent') this.sent += 1;
+    if (result === 'undeliverable') this.undeliverable.push(digest.owner);
+    this.#failuresInARow = error === null ? 0 : this.#failuresInARow + 1;
+    if (error !== null) this.#fail(digest, error);
+  }
+
+  #fail({ owner }: OwnerDigest, error: TokenctlError): void {
+    this.failed.push({ owner, reason: error.message });
+    const mayWorkLater = error.code === 'target_unreachable' && this.#failuresInARow < MAX_FAILURES;
+    if (!mayWorkLater) this.stopped = error;
+  }
+}
+
+/** @returns What became of a mail; the error if it was not sent for now, or the server takes no mail. */
+async function tryToSend(
+  digest: OwnerDigest,
+  options: Pick<Change, 'clock' | 'description'> & {
+    readonly rules: OwnerNoticeRules;
+    readonly mailer: Mailer;
+  },
+): Promise<{ readonly result: string; readonly error: TokenctlError | null }> {
+  try {
+    const result = await options.mailer.send({
+      id: idOf(digest, options.description),
+      at: options.clock.now(),
+      to: digest.address,
+      ...mailFor(digest, options),
+    });
+    return { result: result === 'sent' ? result : 'undeliverable', error: null };
+  } catch (error) {
+    if (!(error instanceof TokenctlError)) throw error;
+    return { result: 'failed', error };
+  }
+}
+
+/** The subject and text of a mail. */
+export function mailFor(
+  digest: OwnerDigest,
+  {
+    description,
+    rules,
+  }: {
+    readonly description: TargetDescription;
+    readonly rules: Pick<OwnerNoticeRules, 'template' | 'organizations'>;
+  },
+): MailTemplate {
+  const { organization } = digest;
+  const template = (organization !== null && rules.organizations[organization]) || rules.template;
+  const { address: controller, context } = description;
+  return renderMail(template, { ...digest, controller, context });
+}
+
+function idOf(digest: OwnerDigest, { address }: TargetDescription): string {
+  const about = JSON.stringify([address, claimOf(digest)]);
+  return createHash('sha256').update(about).digest('hex').slice(0, 32);
+}
