@@ -67,9 +67,13 @@ export class MemoryEvidence implements Evidence {
     );
   }
 
-  entriesAbout({ kind, ids, after }: { kind: string; ids: readonly number[]; after: number }) {
+  entriesAbout(selector: { kind: string; ids: readonly number[]; after: number; notBy: readonly number[] }) {
+    const { kind, ids, after, notBy } = selector;
     return this.#among(
-      ({ id, links }) => id > after && (links.get(kind) ?? []).some((each) => ids.includes(each.id)),
+      ({ id, links, actor }) =>
+        id > after &&
+        !notBy.includes(actor?.id ?? 0) &&
+        (links.get(kind) ?? []).some((each) => ids.includes(each.id)),
     );
   }
 

@@ -79,7 +79,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   const items = drafts
     .filter((draft) => draft.group !== 'ran')
     .map((draft) => itemOf(draft, { ...circumstances.of(draft), context }));
-  const ran = await jobItems(evidence, { drafts, chain, window, context });
+  const ran = await jobItems(evidence, { drafts, items, chain, window, context });
   const access = await remainingAccess(target, { chain, items, window, description });
   const all = [...items, ...ran.items, ...access.items].sort(byGroupAndRisk);
   const missing = await evidence.withoutActor(window);

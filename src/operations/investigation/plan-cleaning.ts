@@ -108,7 +108,8 @@ function decide(
   if (object.kind === 'o_auth2_access_token' && object.id !== null && context.ownTokens.includes(object.id)) {
     return keep('own', 'It may be the credential of this context: revoke it last.');
   }
-  const [later] = item.changedSince;
+  // A user who was deactivated is still the actor's.
+  const later = item.changedSince.find(({ fields }) => fields.join() !== 'is_active');
   // Of changed fields, only those are restored that nobody changed since; a role or link has no other state.
   if (later !== undefined && cleaning.act === 'delete') {
     return keep(

@@ -133,12 +133,18 @@ async function readLater(
   const byKind = Map.groupBy(drafts, ({ object }) => object.kind);
   const deeds = new Map<string, Deed[]>();
   let read = 0;
+  // What a user did before its password was set is the work of somebody else.
+  const notBy = chain.members.flatMap(({ user, how }) =>
+    user.id === null || how === 'password_set' ? [] : [user.id],
+  );
   await eachOf([...byKind], async ([kind, items]) => {
     const ids = [...new Set(items.flatMap(({ object }) => (object.id === null ? [] : [object.id])))];
     const after = Math.min(...items.map(({ entries }) => entries[0] ?? Number.MAX_SAFE_INTEGER)) - 1;
     if (ids.length === 0) return;
     const entries =
-      kind === 'setting' ? evidence.settingEntries(after) : evidence.entriesAbout({ kind, ids, after });
+      kind === 'setting'
+        ? evidence.settingEntries(after)
+        : evidence.entriesAbout({ kind, ids, after, notBy });
     for await (const entry of entries) {
       read += 1;
       if (read > MAX_LATER) return;

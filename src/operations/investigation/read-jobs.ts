@@ -32,6 +32,8 @@ export async function jobItems(
   evidence: Evidence,
   found: {
     readonly drafts: readonly ItemDraft[];
+    /** The items of these drafts, with what became of them. */
+    readonly items: readonly InvestigationItem[];
     readonly chain: FollowedChain;
     readonly window: Window;
     readonly context: string;
@@ -39,7 +41,7 @@ export async function jobItems(
 ): Promise<RanItems> {
   const { drafts, chain, window } = found;
   const recorded = new Map(drafts.filter(({ group }) => group === 'ran').map((draft) => [draft.id, draft]));
-  const sources = sourcesOf(drafts);
+  const sources = sourcesOf(drafts, found.items);
   const items = new Map<string, InvestigationItem>();
   let isBounded = false;
   const jobs = evidence.jobs({
@@ -70,28 +72,49 @@ export async function jobItems(
   return { items: [...items.values()], isBounded };
 }
 
+/** What other code ran from, and when. */
+interface Source {
+  readonly act: ItemDraft['act'];
+  readonly object: ItemDraft['object'];
+  readonly first: Date;
+  /** When it was changed back or on by somebody else; null if it was not. */
+  readonly end: Date | null;
+}
+
+/** When nothing was left of a change: at the last change by somebody else. */
+function endOf({ state, changedSince }: InvestigationItem): Date | null {
+  const last = state === 'undone' || state === 'changed' ? changedSince.at(-1) : undefined;
+  return last === undefined ? null : new Date(last.at);
+}
+
 /** What the chain made or changed so that other code runs, by the id that jobs name it with. */
-function sourcesOf(drafts: readonly ItemDraft[]): ReadonlyMap<string, ItemDraft> {
-  const sources = new Map<string, ItemDraft>();
+function sourcesOf(
+  drafts: readonly ItemDraft[],
+  items: readonly InvestigationItem[],
+): ReadonlyMap<string, Source> {
+  const ends = new Map(items.map((item) => [item.id, endOf(item)]));
+  const sources = new Map<string, Source>();
   for (const draft of drafts) {
     const { object, act, changes, other, role, group } = draft;
     if (object.id === null || other !== null || role !== null || group !== 'code_later') continue;
     if (act !== 'made' && ![...changes.keys()].some((field) => isCodeField(object.kind, field))) continue;
-    if (TEMPLATES.has(object.kind)) sources.set(`template:${object.id}`, draft);
-    if (object.kind === 'schedule') sources.set(`schedule:${object.id}`, draft);
+    const source = { act, object, first: draft.first, end: ends.get(draft.id) ?? null };
+    if (TEMPLATES.has(object.kind)) sources.set(`template:${object.id}`, source);
+    if (object.kind === 'schedule') sources.set(`schedule:${object.id}`, source);
   }
   return sources;
 }
 
 function reasonOf(
   { createdBy, created, template, scheduleId }: JobRecord,
-  { chain, sources }: { readonly chain: FollowedChain; readonly sources: ReadonlyMap<string, ItemDraft> },
+  { chain, sources }: { readonly chain: FollowedChain; readonly sources: ReadonlyMap<string, Source> },
 ): JobFacts['because'] | null {
   const member = chain.members.find(({ user }) => createdBy !== null && user.id === createdBy.id);
   if (member !== undefined && created >= member.since) return 'launched';
   for (const key of [`schedule:${scheduleId}`, `template:${template?.id}`]) {
     const source = sources.get(key);
-    if (source !== undefined && created >= source.first) return source.act === 'made' ? 'made' : 'changed';
+    if (source !== undefined && created >= source.first && (source.end === null || created < source.end))
+      return source.act === 'made' ? 'made' : 'changed';
   }
   return null;
 }

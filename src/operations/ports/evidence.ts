@@ -60,11 +60,12 @@ export interface Evidence {
   deeds(selector: Window & { readonly actorIds: readonly number[] }): AsyncIterable<StreamEntry>;
   /** Streams the entries of users of these names who were deleted since. */
   deedsOfDeleted(selector: Window & { readonly usernames: readonly string[] }): AsyncIterable<StreamEntry>;
-  /** Streams the entries about any of these objects of one kind with a greater id. None for a kind without links. */
+  /** Streams the entries about any of these objects of one kind with a greater id, but not those by these users. */
   entriesAbout(selector: {
     readonly kind: string;
     readonly ids: readonly number[];
     readonly after: number;
+    readonly notBy: readonly number[];
   }): AsyncIterable<StreamEntry>;
   /** The entries with these ids that there are. */
   entries(ids: readonly number[]): Promise<readonly StreamEntry[]>;

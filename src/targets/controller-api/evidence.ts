@@ -217,11 +217,13 @@ class ApiEvidence implements Evidence {
     readonly kind: string;
     readonly ids: readonly number[];
     readonly after: number;
+    readonly notBy: readonly number[];
   }): AsyncGenerator<StreamEntry, void> {
-    const { kind, ids, after } = selector;
+    const { kind, ids, after, notBy } = selector;
     if (!isKnownKind(kind) || kind === 'setting' || ids.length === 0) return;
     const queries = listFilter(`${kind}__id`, ids.map(String));
-    yield* this.#stream(queries.map((objects) => [...objects, ['id__gt', String(after)]]));
+    const others: Query = notBy.length === 0 ? [] : [['not__actor__id__in', notBy.join(',')]];
+    yield* this.#stream(queries.map((objects) => [...objects, ...others, ['id__gt', String(after)]]));
   }
 
   async entries(ids: readonly number[]): Promise<readonly StreamEntry[]> {

@@ -121,6 +121,8 @@ const STREAM = 'main_activitystream s LEFT JOIN auth_user u ON u.id = s.actor_id
 class DatabaseEvidence implements OpenedEvidence {
   readonly #connection: Connection;
   readonly #present: ReadonlySet<string>;
+  /** The first id of the entries from an instant on. */
+  readonly #firstIds = new Map<number, number>();
 
   constructor(connection: Connection, present: ReadonlySet<string>) {
     this.#connection = connection;
@@ -168,15 +170,24 @@ class DatabaseEvidence implements OpenedEvidence {
     }
   }
 
-  /** The ids between which a period's entries are. There is no index on times: the first one is found by halving. */
+  /** The ids between which a period's entries are. */
   async #bounds({ since }: Window): Promise<{ readonly first: number; readonly last: number }> {
     const [ends] = await this.#read<{ first: number | null; last: number | null }>(
       'SELECT min(id) AS first, max(id) AS last FROM main_activitystream',
     );
     const last = ends?.last ?? 0;
+    const known = this.#firstIds.get(since.getTime());
+    if (known !== undefined) return { first: known, last };
+    const first = await this.#firstId(since, { low: ends?.first ?? 1, high: last });
+    this.#firstIds.set(since.getTime(), first);
+    return { first, last };
+  }
+
+  /** The first id from an instant on. There is no index on times: it is found by halving. */
+  async #firstId(since: Date, range: { readonly low: number; readonly high: number }): Promise<number> {
     const from = since.getTime() - CLOCK_MARGIN_MS;
-    let low = ends?.first ?? 1;
-    for (let high = last; low < high; ) {
+    let { low, high } = range;
+    while (low < high) {
       const middle = Math.floor((low + high) / 2);
       const [row] = await this.#read<{ id: number; at: number }>(
         `SELECT s.id, ${milliseconds('s.timestamp')} AS at FROM main_activitystream s WHERE s.id >= $1 ORDER BY s.id LIMIT 1`,
@@ -185,7 +196,7 @@ class DatabaseEvidence implements OpenedEvidence {
       if (row === undefined || row.at >= from) high = middle;
       else low = row.id + 1;
     }
-    return { first: low, last };
+    return low;
   }
 
   /** Updates and links name their objects only in tables of links; other entries name them themselves. */
@@ -230,6 +241,7 @@ class DatabaseEvidence implements OpenedEvidence {
     readonly kind: string;
     readonly ids: readonly number[];
     readonly after: number;
+    readonly notBy: readonly number[];
   }): AsyncGenerator<StreamEntry, void> {
     const [table, column] = (isKnownKind(selector.kind) ? STORES[selector.kind]?.link : undefined) ?? [null];
     if (table === null || !this.#present.has(table)) return;
@@ -238,8 +250,9 @@ class DatabaseEvidence implements OpenedEvidence {
         const rows: EntryRow[] = await this.#read<EntryRow>(
           `SELECT ${ENTRY} FROM ${STREAM} WHERE s.id IN (SELECT l.activitystream_id FROM ${table} l
              WHERE l.${column} = ANY($1::bigint[]) AND l.activitystream_id > $2::bigint)
+             AND (s.actor_id IS NULL OR s.actor_id <> ALL($3::bigint[]))
            ORDER BY s.id LIMIT ${PAGE_SIZE}`,
-          [ids, after],
+          [ids, after, selector.notBy],
         );
         yield* await this.#withLinks(rows);
         const last = rows.at(-1);

