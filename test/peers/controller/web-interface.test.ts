@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findChromium, startChromium } from '../../browser/chromium.ts';
 import { createAndDeleteToken, logIn, type Site, turnBasicOffAndOn } from '../../browser/web-stories.ts';
@@ -19,7 +19,35 @@ const PAGES = [
   ['/tokens', 'Personal'],
   ['/settings/saml', 'sso/metadata/saml'],
   ['/activity?operation=create', 'Created token'],
+  ['/inventories/1', 'Organization'],
+  ['/inventories/1/hosts', 'localhost'],
+  ['/hosts/1/edit', 'Variables'],
+  ['/projects?order_by=-name', 'Demo Project'],
+  ['/credentials', 'Demo Credential'],
+  ['/templates?inventory__name__icontains=demo', 'Demo Job Template'],
+  ['/jobs', 'No jobs'],
 ] as const;
+
+/** Launches a job template with a limit, cancels the job, and deletes it. The peer runs no jobs: it stays pending. */
+async function launchAndCancel(page: Page, { url }: Site): Promise<void> {
+  await page.goto(`${url}/templates`);
+  await page.getByRole('link', { name: 'Demo Job Template' }).click();
+  await page.getByText('hello_world.yml').waitFor();
+  await page.getByRole('main').getByRole('link', { name: 'Edit', exact: true }).click();
+  await page.getByRole('checkbox', { name: 'Ask for the limit on launch' }).check();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Asked for').waitFor();
+  await page.getByRole('button', { name: 'Launch Demo Job Template' }).click();
+  await page.locator('form').getByLabel('Limit').fill('localhost');
+  await page.getByRole('button', { name: 'Launch', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: /^Job \d+: Demo Job Template$/ }).waitFor();
+  await page.getByText('Nothing yet.').waitFor();
+  await page.getByRole('button', { name: 'Cancel job' }).click();
+  await page.getByText('Canceled', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('button', { name: 'Delete job' }).click();
+  await page.getByText('Deleted 1 job.').waitFor();
+}
 
 describePeer('awx', 'the web interface on a controller', (peer) => {
   let front: WebFront;
@@ -35,7 +63,7 @@ describePeer('awx', 'the web interface on a controller', (peer) => {
   });
 
   it.skipIf(chromium === null)(
-    'shows its pages, creates a token, and turns Basic authentication off and on',
+    'shows its pages, creates a token, launches a job, and turns Basic authentication off and on',
     async () => {
       const site: Site = { url: front.url, username: 'admin', password: 'adminpw' };
       const page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
@@ -55,6 +83,7 @@ describePeer('awx', 'the web interface on a controller', (peer) => {
       }
       expect(failures).toEqual([]);
       await createAndDeleteToken(page, site);
+      await launchAndCancel(page, site);
       await turnBasicOffAndOn(page, site);
     },
   );
