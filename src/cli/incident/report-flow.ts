@@ -114,7 +114,8 @@ function documentOf(
     : markdownDocument(parts);
 }
 
-function jsonOf({ incident, address, madeAt, runs, lockdown, investigations, evidence }: IncidentReport) {
+function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport) {
+  const { incident, address, runs, lockdown, cleaned, evidence } = gathered;
   const last = investigations.at(-1);
   return {
     incident,
@@ -122,6 +123,7 @@ function jsonOf({ incident, address, madeAt, runs, lockdown, investigations, evi
     madeAt: madeAt.toISOString(),
     runs,
     lockdown,
+    cleaned,
     investigations: investigations.map(({ madeAt: at, since, until, items }) => ({
       madeAt: at,
       since,

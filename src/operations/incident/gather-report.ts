@@ -45,6 +45,8 @@ export interface IncidentReport {
   readonly runs: readonly RunAccount[];
   /** Of the last lockdown that ended; null where none did. */
   readonly lockdown: RecordedLockdown | null;
+  /** What cleanings did with the items of investigations, by the outcomes in the log. */
+  readonly cleaned: readonly { readonly item: string; readonly result: string; readonly at: string }[];
   /** By the time at which they were made. */
   readonly investigations: readonly Investigation[];
   readonly evidence: LogEvidence;
@@ -72,7 +74,7 @@ export async function gatherReport(options: {
   const histories = (await readIncidentHistories(log)).ofController(description);
   const { incident, history } = requireIncident(histories, options.incident);
   const since = new Date(Date.parse(incident.since) - BEFORE_MS);
-  const { runs: related, lockdown } = await relatedRuns(log, { incident, description, since });
+  const { runs: related, lockdown, cleaned } = await relatedRuns(log, { incident, description, since });
   const runs: RunAccount[] = [];
   for await (const account of listRuns({ log, since })) if (related.has(account.run)) runs.push(account);
   return {
@@ -81,6 +83,7 @@ export async function gatherReport(options: {
     madeAt: now,
     runs: runs.sort((one, other) => one.first - other.first),
     lockdown,
+    cleaned,
     investigations: investigations.toSorted((one, other) => one.madeAt.localeCompare(other.madeAt)),
     evidence: await evidenceOf(log, options.checkpoint),
   };
@@ -94,23 +97,27 @@ async function relatedRuns(
     readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
     readonly since: Date;
   },
-): Promise<{ readonly runs: ReadonlySet<string>; readonly lockdown: RecordedLockdown | null }> {
+): Promise<{ readonly runs: ReadonlySet<string> } & Pick<IncidentReport, 'lockdown' | 'cleaned'>> {
   const { incident, description } = of;
   const runs = new Set<string>();
   let lockdown: RecordedLockdown | null = null;
+  const cleaned: IncidentReport['cleaned'][number][] = [];
   const names = new Set<unknown>('names' in incident.scope ? incident.scope.names : []);
   for await (const entry of log.entries(await numberSince(log, of.since))) {
     if (!isSameController(entry.target, description)) continue;
     const { data, run, operation, kind } = entry;
-    if (!belongs(entry, { incident, names })) continue;
+    if (!runs.has(run) && !belongs(entry, { incident, names })) continue;
     runs.add(run);
     const clearing = textOf(data['clearing']);
     if (clearing !== undefined) runs.add(clearing);
     const isClosing = kind === 'outcome' && data['step'] === 'operation';
     if (operation === 'incident.lockdown' && isClosing && data['incident'] === incident.id)
       lockdown = recordedLockdown(entry);
+    const item = textOf(data['item']);
+    if (operation === 'incident.clean' && kind === 'outcome' && item !== undefined)
+      cleaned.push({ item, result: textOf(data['result']) ?? 'unknown', at: entry.at });
   }
-  return { runs, lockdown };
+  return { runs, lockdown, cleaned };
 }
 
 function belongs(
@@ -121,7 +128,10 @@ function belongs(
   if (incident.ticket !== null && data['ticket'] === incident.ticket) return true;
   const application = objectOf(data['application'])?.['name'];
   const owners = objectsIn(data['tokens']).map(({ user }) => user);
-  return [...listOf(data['users']), ...owners, application].some((name) => names.has(name));
+  // Of a cleaning: whose deeds it cleaned.
+  const subject = objectOf(data['subject']);
+  const named = [application, subject?.['name'], subject?.['user']];
+  return [...listOf(data['users']), ...owners, ...named].some((name) => names.has(name));
 }
 
 function recordedLockdown({ at, data }: Entry): RecordedLockdown {

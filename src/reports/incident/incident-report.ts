@@ -304,13 +304,16 @@ const STATES = {
   unknown: ': not checked',
 };
 
-function whatWasEnded({ lockdown, runs, investigations }: IncidentReport): readonly Part[] {
+function whatWasEnded({ lockdown, runs, cleaned: acts, investigations }: IncidentReport): readonly Part[] {
   const sum = (name: keyof RunCounts) => runs.reduce((total, { counts }) => total + counts[name], 0);
   const counted = [
     `${countText(sum('revoked'), 'access token')} revoked`,
     ...ENDED.flatMap(([name, what]) => (sum(name) === 0 ? [] : [`${sum(name)} ${what}`])),
   ];
   const cleaned = dealtWith(investigations);
+  const summaries = new Map(
+    investigations.flatMap(({ items }) => items).map(({ id, summary }) => [id, summary]),
+  );
   return [
     {
       kind: 'list',
@@ -325,6 +328,17 @@ function whatWasEnded({ lockdown, runs, investigations }: IncidentReport): reado
         ),
       ],
     },
+    ...(acts.length === 0
+      ? []
+      : [
+          paragraph('By `incident clean`, as the audit log has it:'),
+          {
+            kind: 'list' as const,
+            items: acts
+              .slice(0, MAX_ITEMS)
+              .map(({ item, result, at }) => `${at}: ${summaries.get(item) ?? item}: ${result}`),
+          },
+        ]),
     ...(cleaned.length === 0
       ? []
       : [

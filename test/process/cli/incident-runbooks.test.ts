@@ -29,7 +29,9 @@ function argumentsOf(command: string, incident: string): string[] {
   const words = Array.from(command.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? '');
   const asks = words.includes('--dry-run')
     ? false
-    : /^(incident (lockdown|lift)|users offboard|tokens revoke|applications rotate)|--revoke/.test(command);
+    : /^(incident (clean|lockdown|lift)|users offboard|tokens revoke|applications rotate)|--revoke/.test(
+        command,
+      );
   return [...words.map((word) => (word === 'inc-1a2b3c4d' ? incident : word)), ...(asks ? ['--yes'] : [])];
 }
 

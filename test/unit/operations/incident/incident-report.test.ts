@@ -128,6 +128,23 @@ describe('the report of an incident', () => {
     expect(combined([before, after]).items.filter(({ state }) => state === 'there')).toHaveLength(1);
   });
 
+  test('lists what a cleaning did, with the names of the investigation', async () => {
+    await using at = await locked();
+    const { address, context } = at.target.self;
+    const entry = { operation: 'incident.clean', run: 'run-of-cleaning', actor: { user: 'root' } };
+    const target = { address, context };
+    const data = { step: 'operation', subject: { kind: 'user', name: 'alice' } };
+    const opening = await at.log.append({ ...entry, target, kind: 'intent', data });
+    const step = { step: 'user:11', item: 'user:11' };
+    const { seq: closes } = await at.log.append({ ...entry, target, kind: 'intent', data: step });
+    await at.log.append({ ...entry, target, kind: 'outcome', closes, data: { ...step, result: 'done' } });
+    await at.log.append({ ...entry, target, kind: 'outcome', closes: opening.seq, data });
+    const report = await at.report([investigation()]);
+    expect(report.cleaned).toMatchObject([{ item: 'user:11', result: 'done' }]);
+    expect(texts(incidentParts(report, PLACE), 'What was ended')).toMatch(/created the user .*: done/);
+    expect(report.runs.at(-1)?.operation).toBe('incident.clean');
+  });
+
   test('says of a clean investigation that nothing was found, within the limits', async () => {
     await using at = await locked();
     const clean = investigation({ items: [item({ id: 'user:11', state: 'gone' })] });
