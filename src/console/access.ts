@@ -17,8 +17,11 @@ const CODE_LIFETIME_MS = 5 * 60_000;
 const MAX_CODES = 5;
 const MAX_BROWSERS = 10;
 
-/** The name of the cookie. */
-export const COOKIE = 'tokenctl_console';
+/** The name of the cookie: one for each port, since all ports of an address share their cookies. */
+export function cookieName(host: string): string {
+  return `tokenctl_console_${host.replace(/^.*:/, '')}`;
+}
+
 /** The header that carries the key of a page. Cookies are shared by all ports of an address, the key is not. */
 export const KEY_HEADER = 'x-console-key';
 /** The header of a request that the page makes by itself: it does not keep the console running. */
@@ -111,7 +114,7 @@ export function checkRequests(app: FastifyInstance, { access, host, readOnly, on
     requireSameOrigin(request, `http://${host()}`, open);
     if (open !== undefined) return;
     const key = request.headers[KEY_HEADER];
-    if (!access.isKnown(request.cookies[COOKIE] ?? '', typeof key === 'string' ? key : '')) {
+    if (!access.isKnown(request.cookies[cookieName(host())] ?? '', typeof key === 'string' ? key : '')) {
       throw new RequestRefused(401, 'This browser has not opened an address of this console');
     }
     if (readOnly && !isRead(request) && readsOnly !== true) {

@@ -11,7 +11,7 @@ import { failureOf, failureToJson } from '../cli/errors/failure.ts';
 import type { SettingFlags } from '../config/configuration.ts';
 import { stateFolder } from '../config/paths.ts';
 import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
-import { COOKIE, ConsoleAccess, checkRequests, RequestRefused } from './access.ts';
+import { ConsoleAccess, checkRequests, cookieName, RequestRefused } from './access.ts';
 import { Operations } from './operations.ts';
 import { servePage } from './page-files.ts';
 import { openPlaces, type Places } from './places.ts';
@@ -61,7 +61,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsol
     const { status, body } = refusalOf(error);
     return reply.code(status).send(body);
   });
-  serveCode(app, access);
+  serveCode(app, access, host);
   servePage(app);
   const operations = new Operations(places);
   serveConsole(app, { places, operations, tokens: new TokenTable(places), readOnly, version, root });
@@ -69,7 +69,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsol
 }
 
 /** Exchanges the code of the address for a cookie, and the key for the page, which only the fragment of its address has. */
-function serveCode(app: FastifyInstance, access: ConsoleAccess): void {
+function serveCode(app: FastifyInstance, access: ConsoleAccess, host: () => string): void {
   app.get('/open', { config: { open: 'code' } }, ({ query }, reply) => {
     const code = (query as Readonly<Record<string, unknown>>)['code'];
     const secrets = typeof code === 'string' ? access.redeem(code) : null;
@@ -83,7 +83,7 @@ function serveCode(app: FastifyInstance, access: ConsoleAccess): void {
           ),
         );
     }
-    reply.setCookie(COOKIE, secrets.cookie, { path: '/', httpOnly: true, sameSite: 'strict' });
+    reply.setCookie(cookieName(host()), secrets.cookie, { path: '/', httpOnly: true, sameSite: 'strict' });
     // A page that goes on by itself: a redirect would still be part of a navigation from outside, without the cookie.
     return reply.send(document('<p>Opening the console…</p>', `/#key=${secrets.key}`));
   });

@@ -115,6 +115,7 @@ interface Row {
 export class TokenTable {
   readonly #places: Places;
   readonly #readings = new Map<string, Reading>();
+  readonly #views = new Map<string, Promise<View>>();
 
   constructor(places: Places) {
     this.#places = places;
@@ -122,6 +123,7 @@ export class TokenTable {
 
   /** Reads again when it is asked for the next time. */
   forget(place?: string): void {
+    this.#views.clear();
     if (place === undefined) this.#readings.clear();
     else this.#readings.delete(place);
   }
@@ -140,30 +142,37 @@ export class TokenTable {
   }
 
   /** One page of the tokens that match, with counts of all that match. */
-  async page(filter: TokenFilter, { sort, descending, offset, limit }: Page): Promise<TokenPage> {
-    const now = new Date();
+  async page(filter: TokenFilter, { offset, limit, ...order }: Page): Promise<TokenPage> {
     const readings = filter.places.map((place) => this.reading(place));
-    const found = await this.#matching(filter, now);
-    const compare = orders[sort];
-    const sign = descending ? -1 : 1;
-    found.sort((one, other) => sign * compare(one.token, other.token) || one.token.id - other.token.id);
-    const tellsUse = found.some(({ token }) => token.lastUsed !== undefined);
+    const { found, counts } = await this.#view(filter, order);
     return {
       total: found.length,
       rows: found
         .slice(offset, offset + Math.min(limit, MAX_ROWS))
         .map(({ token, place }) => ({ ...tokenToJson(token), place })),
-      facets: {
-        users: facet(found, ({ user }) => user?.username ?? null),
-        applications: facet(found, ({ application }) => application?.name ?? null),
-        scopes: facet(found, ({ scope }) => scope),
-      },
-      expiry: bars(found, expiryEdges(now), ({ expires }) => expires),
-      lastUse: tellsUse ? bars(found, useEdges(now), ({ lastUsed }) => lastUsed ?? null) : null,
+      ...counts,
       readings: readings.map(({ place, began, state, tokens, problem, seconds }) => ({
         ...{ place, at: began.toISOString(), state, tokens: tokens.length, problem, seconds },
       })),
     };
+  }
+
+  /** What matches, in order. Kept for a while, because the page asks for it in parts as one scrolls. */
+  #view(filter: TokenFilter, order: Order): Promise<View> {
+    const now = new Date();
+    const readings = filter.places.map((place) => this.reading(place));
+    const state = readings.map(({ began, tokens }) => [began, tokens.length]);
+    const key = JSON.stringify([filter, order, state, Math.floor(now.getTime() / VIEW_MS)]);
+    const known = this.#views.get(key);
+    if (known !== undefined) return known;
+    const view = this.#matching(filter, now).then((found) => viewOf(found, order, now));
+    this.#views.set(key, view);
+    view.catch(() => this.#views.delete(key));
+    for (const oldest of this.#views.keys()) {
+      if (this.#views.size <= MAX_VIEWS) break;
+      this.#views.delete(oldest);
+    }
+    return view;
   }
 
   /** The ids of all tokens of one context that match, ascending. */
@@ -269,6 +278,33 @@ export class TokenTable {
       done('failed');
     }
   }
+}
+
+type Order = Pick<Page, 'sort' | 'descending'>;
+
+/** The tokens that match, in order, with counts of all of them. */
+interface View {
+  readonly found: readonly Row[];
+  readonly counts: Pick<TokenPage, 'facets' | 'expiry' | 'lastUse'>;
+}
+
+/** How long an order is kept, and how many are. What depends on the time is that old at most. */
+const VIEW_MS = 60_000;
+const MAX_VIEWS = 4;
+
+function viewOf(found: Row[], { sort, descending }: Order, now: Date): View {
+  const compare = orders[sort];
+  const sign = descending ? -1 : 1;
+  found.sort((one, other) => sign * compare(one.token, other.token) || one.token.id - other.token.id);
+  const tellsUse = found.some(({ token }) => token.lastUsed !== undefined);
+  const facets = {
+    users: facet(found, ({ user }) => user?.username ?? null),
+    applications: facet(found, ({ application }) => application?.name ?? null),
+    scopes: facet(found, ({ scope }) => scope),
+  };
+  const expiry = bars(found, expiryEdges(now), ({ expires }) => expires);
+  const lastUse = tellsUse ? bars(found, useEdges(now), ({ lastUsed }) => lastUsed ?? null) : null;
+  return { found, counts: { facets, expiry, lastUse } };
 }
 
 const byText = (of: (token: Token) => string) => (one: Token, other: Token) =>

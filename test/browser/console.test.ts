@@ -71,6 +71,7 @@ describe.skipIf(chromium === null)('the console', () => {
     const card = page.getByRole('region', { name: 'east' });
     await card.getByText('admin (superuser)').waitFor();
     await card.getByRole('link', { name: '400' }).waitFor();
+    await card.getByText(/^\d+ high$/).waitFor();
     expect(page.url()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
     expect(await barriers()).toEqual([]);
     await takePictures(page, 'console-overview');
@@ -124,6 +125,7 @@ describe.skipIf(chromium === null)('the console', () => {
     const board = page.getByRole('grid', { name: /^Ways in of inc-/ });
     await board.getByText('ALLOW_OAUTH2_FOR_EXTERNAL_USERS').waitFor();
     expect(await barriers()).toEqual([]);
+    await page.getByRole('heading', { name: 'Incidents', exact: true }).scrollIntoViewIfNeeded();
     await takePictures(page, 'console-board');
   });
 

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
-import { COOKIE, ConsoleAccess, KEY_HEADER } from '../../src/console/access.ts';
+import { ConsoleAccess, cookieName, KEY_HEADER } from '../../src/console/access.ts';
 import type { OperationState } from '../../src/console/operations.ts';
 import { openPlaces } from '../../src/console/places.ts';
 import { type BuiltConsole, buildConsole } from '../../src/console/server.ts';
@@ -54,7 +54,12 @@ export async function testConsole(options: {
   });
   await built.app.ready();
   const { cookie = '', key = '' } = access.redeem(access.newCode()) ?? {};
-  const headers = { host: HOST, origin: `http://${HOST}`, cookie: `${COOKIE}=${cookie}`, [KEY_HEADER]: key };
+  const headers = {
+    host: HOST,
+    origin: `http://${HOST}`,
+    cookie: `${cookieName(HOST)}=${cookie}`,
+    [KEY_HEADER]: key,
+  };
   const send = (url: string, body?: object) => {
     const request: InjectOptions = { url, headers, method: body === undefined ? 'GET' : 'POST' };
     return built.app.inject({ ...request, ...(body !== undefined && { payload: body }) });

@@ -137,13 +137,13 @@ const PATHS: Readonly<Record<string, string>> = {
 
 interface Line {
   readonly name: string;
-  readonly state: 'open' | 'as set' | 'none listed' | 'not checked';
+  readonly state: 'open' | 'as set' | 'none listed' | 'none found' | 'not checked';
   readonly evidence: string;
 }
 
 /** The ways in of an incident, with what was read of each. */
 function linesOf(incident: Incident): readonly Line[] {
-  const { values, alive, aliveCount, openPaths, notChecked, notSeen } = incident;
+  const { scope, values, alive, aliveCount, openPaths, notChecked, notSeen } = incident;
   if (notSeen !== null) return [{ name: 'All', state: 'not checked', evidence: notSeen }];
   const tokens: Line =
     aliveCount === 0
@@ -155,8 +155,22 @@ function linesOf(incident: Incident): readonly Line[] {
             .map(({ id, user }) => `${id} of ${user ?? 'a deleted user'}`)
             .join(', ')}`,
         };
+  const others = [
+    'authorization_codes',
+    'refresh_tokens',
+    ...(scope.kind === 'applications' ? [] : ['sessions']),
+  ];
+  const isNamed = (path: string) => notChecked.includes(path) || openPaths.some((each) => each.path === path);
   return [
     tokens,
+    ...others
+      .filter((path) => !isNamed(path))
+      .map(
+        (path): Line => ({
+          ...{ name: PATHS[path] ?? path, state: 'none found' },
+          evidence: 'None was found that can be used.',
+        }),
+      ),
     ...openPaths.map(({ path, how }): Line => ({ name: PATHS[path] ?? path, state: 'open', evidence: how })),
     ...values.map(
       ({ what, name, locked, found, holds }): Line => ({
@@ -174,7 +188,13 @@ function linesOf(incident: Incident): readonly Line[] {
   ];
 }
 
-const COLORS = { open: 'red', 'as set': 'green', 'none listed': 'green', 'not checked': 'orange' } as const;
+const COLORS: Readonly<Record<Line['state'], 'red' | 'green' | 'orange'>> = {
+  open: 'red',
+  'as set': 'green',
+  'none listed': 'green',
+  'none found': 'green',
+  'not checked': 'orange',
+};
 
 function Board({
   place,

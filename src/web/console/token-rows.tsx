@@ -1,8 +1,8 @@
 /** The rows of the table of tokens, of which only those that are seen are read and drawn. */
 import { Button, Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
-import { useQueries } from '@tanstack/react-query';
-import { type ReactNode, type UIEvent, useRef, useState } from 'react';
+import { keepPreviousData, useQueries } from '@tanstack/react-query';
+import { memo, type ReactNode, type UIEvent, useCallback, useEffect, useRef, useState } from 'react';
 import { Loaded } from '../shared/states.tsx';
 import { type Count, call, type Ended, type Problem, query, useFacts, useRead } from './api.ts';
 import { CommandLine, Printed, When } from './parts.tsx';
@@ -53,7 +53,7 @@ export interface TokenPage {
 const CHUNK = 100;
 const ROW_HEIGHT = 37;
 /** Rows above and below what is seen. */
-const MARGIN = 20;
+const MARGIN = 12;
 
 /** Names a row among those of all contexts. */
 export function keyOf({ place, id }: Row): string {
@@ -83,6 +83,11 @@ export function Rows(props: {
   const { places } = useFacts();
   const [top, setTop] = useState(0);
   const [traced, setTraced] = useState<Row | null>(null);
+  const latest = useRef(onSelect);
+  useEffect(() => {
+    latest.current = onSelect;
+  });
+  const select = useCallback((row: Row) => latest.current(row), []);
   const box = useRef<HTMLDivElement>(null);
   const visible = Math.ceil((box.current?.clientHeight ?? 600) / ROW_HEIGHT);
   const first = Math.max(0, Math.min(top, total) - MARGIN);
@@ -92,7 +97,11 @@ export function Rows(props: {
   const reads = useQueries({
     queries: chunks.map((offset) => {
       const path = query('/api/tokens', { ...filter, ...order, offset, limit: CHUNK });
-      return { queryKey: [path, total], queryFn: () => call<TokenPage>(path, { quiet: true }) };
+      return {
+        queryKey: [path, total],
+        queryFn: () => call<TokenPage>(path, { quiet: true }),
+        placeholderData: keepPreviousData,
+      };
     }),
   });
   const rows = chunks.flatMap((offset, index) =>
@@ -133,37 +142,12 @@ export function Rows(props: {
         <Tbody>
           <Space height={before} />
           {shown.map(({ row, index }) => (
-            <Tr key={keyOf(row)} aria-rowindex={index + 2}>
-              <Td
-                select={{
-                  rowIndex: index,
-                  isSelected: selected.has(keyOf(row)),
-                  onSelect: () => onSelect(row),
-                }}
-              />
-              {places.length > 1 && <Td>{row.place}</Td>}
-              <Td>
-                <Button
-                  variant="link"
-                  isInline
-                  aria-label={`Trace token ${row.id}`}
-                  onClick={() => setTraced(row)}
-                >
-                  {row.id}
-                </Button>
-              </Td>
-              <Td>{row.user?.username ?? '(no owner)'}</Td>
-              <Td>{row.application?.name ?? '(personal)'}</Td>
-              <Td>{row.scope}</Td>
-              <Td>
-                <When at={row.created} />
-              </Td>
-              <Td>
-                <When at={row.expires} />
-              </Td>
-              <Td>{row.lastUsed === undefined ? 'not told' : <When at={row.lastUsed} />}</Td>
-              <Td>{row.description}</Td>
-            </Tr>
+            <TokenRow
+              key={keyOf(row)}
+              {...{ row, index, onTrace: setTraced, onSelect: select }}
+              isSelected={selected.has(keyOf(row))}
+              hasPlace={places.length > 1}
+            />
           ))}
           <Space height={after} />
         </Tbody>
@@ -187,6 +171,46 @@ function TraceDialog({ row, onClose }: { readonly row: Row; readonly onClose: ()
     </Modal>
   );
 }
+
+/** One row: drawn again only if it changes, however far one scrolls. */
+const TokenRow = memo(function TokenRow(props: {
+  readonly row: Row;
+  readonly index: number;
+  readonly isSelected: boolean;
+  readonly hasPlace: boolean;
+  readonly onSelect: (row: Row) => void;
+  readonly onTrace: (row: Row) => void;
+}): ReactNode {
+  const { row, index, isSelected, hasPlace, onSelect, onTrace } = props;
+  return (
+    <Tr aria-rowindex={index + 2}>
+      <Td
+        select={{
+          rowIndex: index,
+          isSelected,
+          onSelect: () => onSelect(row),
+        }}
+      />
+      {hasPlace && <Td>{row.place}</Td>}
+      <Td>
+        <Button variant="link" isInline aria-label={`Trace token ${row.id}`} onClick={() => onTrace(row)}>
+          {row.id}
+        </Button>
+      </Td>
+      <Td>{row.user?.username ?? '(no owner)'}</Td>
+      <Td>{row.application?.name ?? '(personal)'}</Td>
+      <Td>{row.scope}</Td>
+      <Td>
+        <When at={row.created} />
+      </Td>
+      <Td>
+        <When at={row.expires} />
+      </Td>
+      <Td>{row.lastUsed === undefined ? 'not told' : <When at={row.lastUsed} />}</Td>
+      <Td>{row.description}</Td>
+    </Tr>
+  );
+});
 
 function Space({ height }: { readonly height: number }): ReactNode {
   if (height === 0) return null;

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { COOKIE, KEY_HEADER } from '../../../src/console/access.ts';
+import { cookieName, KEY_HEADER } from '../../../src/console/access.ts';
 import type { TokenPage } from '../../../src/console/token-table.ts';
 import { type TestConsole, testConsole } from '../../support/console.ts';
 import { estate, type Home } from './estate.ts';
@@ -31,7 +31,7 @@ describe('who may use a console', () => {
   it('refuses every route for another host, another site, and without cookie or key', async () => {
     const opened = await consoleOf();
     const { app, headers } = opened;
-    const { cookie, [KEY_HEADER]: key, host, origin } = headers as Record<string, string>;
+    const { cookie, [KEY_HEADER]: key, host = '', origin } = headers as Record<string, string>;
     const attacks: readonly (readonly [number, Record<string, string | undefined>])[] = [
       [421, { ...headers, host: 'rebound.example:8000' }],
       [421, { ...headers, host: 'localhost:8000' }],
@@ -43,7 +43,7 @@ describe('who may use a console', () => {
       [401, { host, origin }],
       [401, { host, origin, cookie }],
       [401, { host, origin, [KEY_HEADER]: key }],
-      [401, { host, origin, cookie: `${COOKIE}=guessed`, [KEY_HEADER]: key }],
+      [401, { host, origin, cookie: `${cookieName(host)}=guessed`, [KEY_HEADER]: key }],
     ];
     const routes = guarded(opened);
     expect(routes.length).toBeGreaterThan(15);
@@ -71,7 +71,7 @@ describe('who may use a console', () => {
     const first = await open(code);
     expect(first.statusCode).toBe(200);
     expect(first.headers['set-cookie']).toMatch(
-      /^tokenctl_console=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
+      /^tokenctl_console_8000=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
     );
     expect((await open(code)).statusCode).toBe(401);
     const late = access.newCode();
