@@ -1,4 +1,5 @@
-import { setFlagsFromString } from 'node:v8';
+import type { Session } from 'node:inspector';
+import { getHeapStatistics } from 'node:v8';
 import {
   credentialOf,
   databaseContextOf,
@@ -49,7 +50,6 @@ interface OpenOptions {
  */
 export async function openTarget(context: NamedContext, options: OpenOptions): Promise<OpenedTarget> {
   if (context.database === undefined) return await openRest(context, options);
-  limitHeapGrowth();
   const { openDatabaseTarget } = await import('../targets/database/database-target.ts');
   const target = await openDatabaseTarget({
     context: context.name,
@@ -58,6 +58,12 @@ export async function openTarget(context: NamedContext, options: OpenOptions): P
     ...(context.cache && { sessionCache: cacheOptions(context.cache, options.environment) }),
   });
   const awaited = () => `the database to finish the current batch (context ${context.name})`;
+  const garbage = limitGarbage();
+  const close = target.close.bind(target);
+  target.close = () => {
+    garbage[Symbol.dispose]();
+    return close();
+  };
   return { target, components: async () => [], awaited };
 }
 
@@ -93,15 +99,44 @@ async function openRest(
   return { target, components, awaited };
 }
 
+/** How much garbage may gather before it is collected, in bytes. */
+const MAX_GARBAGE = 20 * 1024 * 1024;
+/** How often to look how much there is, in milliseconds. */
+const LOOK_EVERY_MS = 50;
+
 /**
- * Has the garbage collector work earlier from now on. Working through a million rows leaves much garbage and
- * keeps little; V8, left alone, lets the heap grow to several times of what is alive before it collects, and the
- * process would take twice the memory for a few per cent of its time.
+ * Has garbage collected before there is much of it, until this is disposed of. Working through a million rows leaves much
+ * garbage and keeps little; V8, left alone, lets the heap grow to several times of what is alive before it collects. Its flags
+ * for that belong to the start of a process, which a program that is started as `node bin/tokenctl.js` does not choose, so
+ * this asks for a collection as a debugger does. A process that stays small is never asked.
  */
-function limitHeapGrowth(): void {
-  // The young generation stays as small as it begins; the old one may grow by that much before it is collected.
-  setFlagsFromString('--semi-space-growth-factor=1');
-  setFlagsFromString('--heap-growing-percent=30');
+export function limitGarbage(): Disposable {
+  let session: Session | undefined;
+  const used = () => {
+    const { used_heap_size: heap, external_memory: external } = getHeapStatistics();
+    return heap + external;
+  };
+  let alive = used();
+  const look = () => {
+    const now = used();
+    alive = Math.min(alive, now);
+    if (now - alive < MAX_GARBAGE) return;
+    if (session === undefined) {
+      const { Session } = process.getBuiltinModule('node:inspector');
+      session = new Session();
+      session.connect();
+    }
+    session.post('HeapProfiler.collectGarbage');
+    // It is collected as soon as the program waits: the next look shows what is left.
+    alive = Number.POSITIVE_INFINITY;
+  };
+  const timer = setInterval(look, LOOK_EVERY_MS).unref();
+  return {
+    [Symbol.dispose]: () => {
+      clearInterval(timer);
+      session?.disconnect();
+    },
+  };
 }
 
 /**

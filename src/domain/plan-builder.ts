@@ -130,8 +130,12 @@ export class PlanBuilder {
 
   /** The plan; nothing is added afterwards. */
   build(facts: PlanFacts): RevocationPlan {
-    const [planned, own, alone] = [this.#planned.sorted(), this.#own.sorted(), this.#refresh.sorted()];
-    const tokenIds = planned.ids.concat(own.ids);
+    const [planned, own, alone] = [
+      this.#planned.takeSorted(),
+      this.#own.takeSorted(),
+      this.#refresh.takeSorted(),
+    ];
+    const tokenIds = joined(planned.ids, own.ids);
     const { selection, reach = NOTHING_ALONG } = this.#options;
     const authorizationCodeIds = this.#codes.sort((a, b) => a - b);
     const along = {
@@ -143,7 +147,7 @@ export class PlanBuilder {
     return {
       selection,
       tokenIds,
-      owners: planned.owners.concat(own.owners),
+      owners: joined(planned.owners, own.owners),
       ownTokenIds: own.ids,
       absentIds: facts.absentIds,
       notSeen: facts.notSeen ?? null,
@@ -159,6 +163,11 @@ export class PlanBuilder {
       digest: planDigest(tokenIds, along),
     };
   }
+}
+
+/** Both lists; the first itself where there is no second, which is as long as there are tokens. */
+function joined<Item>(first: readonly Item[], second: readonly Item[]): readonly Item[] {
+  return second.length === 0 ? first : first.concat(second);
 }
 
 function ownerName(user: UserReference | null): string {
@@ -201,8 +210,10 @@ export class NameCounter {
   }
 }
 
-/** Ids that are put into words at a time: a million of them make no string of seven megabytes. */
-const CHUNK = 4096;
+/** How much is hashed at a time, in bytes: a million ids make no string of seven megabytes, and no million of strings. */
+const CHUNK = 65_536;
+/** The digits of the largest id, and a comma. */
+const MAX_ID_LENGTH = 17;
 
 /** What goes along with access tokens, as far as a digest is concerned. */
 type Along = Pick<RevocationPlan, 'reach' | 'refreshTokenIds' | 'authorizationCodeIds' | 'sessions'>;
@@ -233,8 +244,14 @@ export function planDigest(tokenIds: readonly number[], along?: Along): string {
 }
 
 function addIds(hash: Hash, ids: readonly number[]): void {
-  for (let start = 0; start < ids.length; start += CHUNK) {
-    if (start > 0) hash.update(',');
-    hash.update(ids.slice(start, start + CHUNK).join(','));
+  const chunk = Buffer.alloc(Math.min(CHUNK, ids.length * MAX_ID_LENGTH));
+  let used = 0;
+  for (let index = 0; index < ids.length; index++) {
+    if (used + MAX_ID_LENGTH > chunk.length) {
+      hash.update(chunk.subarray(0, used));
+      used = 0;
+    }
+    used += chunk.write(index === 0 ? `${ids[index]}` : `,${ids[index]}`, used, 'latin1');
   }
+  hash.update(chunk.subarray(0, used));
 }

@@ -262,7 +262,7 @@ async function verifyOthers(work: OperationRun, tally: RevocationTally): Promise
   if (work.shouldStop) return UNKNOWN;
   const { access, refresh } = tally;
   try {
-    return await readAgain(work, access.tried, [...refresh.tried, ...access.alongside]);
+    return await readAgain(work, access.tried, refresh.tried.concat(access.alongside));
   } catch (error) {
     if (!(error instanceof TokenctlError)) throw error;
     work.stop(error);

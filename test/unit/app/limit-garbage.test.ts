@@ -1,0 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getHeapStatistics } from 'node:v8';
+import { expect, test } from 'vitest';
+import { limitGarbage } from '../../../src/app/open-target.ts';
+
+/** How much the heap grew at most while much garbage was made and little kept, in MB. V8 alone lets it grow to some 150. */
+async function growth(): Promise<number> {
+  const before = getHeapStatistics().used_heap_size;
+  const kept: object[][] = [];
+  let most = 0;
+  for (let round = 0; round < 25; round++) {
+    kept.push(Array.from({ length: 200_000 }, (_, index) => ({ index })));
+    if (kept.length > 2) kept.shift();
+    most = Math.max(most, getHeapStatistics().used_heap_size - before);
+    await sleep(30);
+  }
+  return most / 1e6;
+}
+
+test('garbage is collected before there is much of it', async () => {
+  using _limit = limitGarbage();
+  expect(await growth()).toBeLessThan(110);
+});
