@@ -79,7 +79,7 @@ export async function showPlan(
     now: runtime.clock.now(),
     path: flags['approval-file'] ?? approvalPath(path),
   });
-  const applied = await findApplied(await runtime.auditLog(), plan.digest);
+  const applied = await findApplied(await runtime.auditLog(), plan);
   const needed = plan.requiresApproval === true || rule.required;
   return report({
     json: { plan, approvalNeeded: needed, ...approval, approvers: Object.keys(rule.approvers), applied },
@@ -213,7 +213,7 @@ export async function approvePlan(
   const sign = (at: Date) => signApproval({ plan, rule, signer, validFor, now: at, actor: runtime.operator });
   const { approval } = sign(now);
   const log = await runtime.auditLog();
-  const applied = await findApplied(log, plan.digest);
+  const applied = await findApplied(log, plan);
   if (applied?.isDone === true) {
     throw new TokenctlError('plan_outdated', `The plan was applied at ${applied.at}, by run ${applied.run}`);
   }

@@ -308,7 +308,7 @@ function changedError(changed: readonly string[]): TokenctlError {
 
 /** An approved plan, and what its approval is checked against. */
 interface ApprovedPlan {
-  readonly plan: ApprovablePlan;
+  readonly plan: SavedPlan | SavedLockdown;
   /** The text of the approval. */
   readonly note: string;
   readonly rule: ApprovalRule;
@@ -334,15 +334,15 @@ export async function requireApproved({
 }: ApprovedPlan): Promise<Approval> {
   const approval = openApproval(note, { plan, rule, now });
   requireAnother(approval, { who: actor, did: 'applies' });
-  const earlier = await findApplied(log, plan.digest);
+  const earlier = await findApplied(log, plan);
   if (earlier === null || !earlier.isDone) return approval;
   throw new TokenctlError('plan_outdated', `The plan was applied at ${earlier.at}, by run ${earlier.run}`, {
     hint: 'An approval counts once. Make a new plan with --plan-out.',
   });
 }
 
-/** The operations that apply saved plans. */
-const APPLYING = { operations: ['tokens.revoke', 'incident.lockdown'] };
+/** The operation that applies a plan. The revocation within a lockdown names the approval as well. */
+const APPLYING = { 'tokenctl-plan': 'tokens.revoke', 'tokenctl-lockdown-plan': 'incident.lockdown' } as const;
 
 /** The last run that applied a plan, by the audit log in use. */
 export interface AppliedPlan {
@@ -360,10 +360,11 @@ export interface AppliedPlan {
  */
 export async function findApplied(
   log: Pick<AuditLog, 'entries'>,
-  digest: string,
+  { format, digest }: Pick<SavedPlan | SavedLockdown, 'format' | 'digest'>,
 ): Promise<AppliedPlan | null> {
+  const operations = [APPLYING[format]];
   let found = null as (AppliedPlan & { readonly seq: number }) | null;
-  for await (const { kind, run, at, seq, data, closes } of log.entries(1, APPLYING)) {
+  for await (const { kind, run, at, seq, data, closes } of log.entries(1, { operations })) {
     if (kind === 'intent' && planOf(data) === digest) found = { run, at, seq, isDone: false };
     else if (found !== null && kind === 'outcome' && closes === found.seq) {
       found = { ...found, isDone: isDone(data) };

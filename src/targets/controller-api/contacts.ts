@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Contact } from '../../operations/ports/target.ts';
 import { type Api, id } from './api.ts';
 import { type Listing, listFilter, listItems, userQueries } from './listing.ts';
@@ -48,10 +47,8 @@ export async function readContacts(
 async function membersOf(api: Api, organizationId: number): Promise<ReadonlySet<number>> {
   const path = `organizations/${organizationId}/users/`;
   const members = new Set<number>();
-  try {
-    for await (const { id: userId } of listItems(api, [[]], { ...USERS, path })) members.add(userId);
-  } catch (error) {
-    if (!(error instanceof TokenctlError) || error.code !== 'not_found') throw error;
-  }
+  const { status } = await api.send({ method: 'GET', path: `${path}?page_size=1` });
+  if (status === 404) return members;
+  for await (const { id: userId } of listItems(api, [[]], { ...USERS, path })) members.add(userId);
   return members;
 }

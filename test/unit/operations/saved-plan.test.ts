@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { revocationResult } from '../../../src/cli/revocation/revocation-flow.ts';
 import { type ApprovalRule, signApproval } from '../../../src/domain/approval.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
 import { generateNoteKey, parseSigner } from '../../../src/domain/note-key.ts';
+import { lockDown } from '../../../src/operations/incident/lock-down.ts';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../../src/operations/revocation/revoke-tokens.ts';
 import {
   digestOf,
+  findApplied,
   planFromSaved,
   requireApproved,
   type SavedPlan,
@@ -173,6 +176,18 @@ describe('a saved plan', () => {
       code: 'plan_outdated',
       message: expect.stringContaining(rest.run),
     });
+  });
+
+  test('of a lockdown is not applied by the revocation within it', async () => {
+    await using at = await incidentFixture('database');
+    const digest = 'a1'.repeat(32);
+    const find = () => findApplied(at.log, { format: 'tokenctl-lockdown-plan', digest });
+    at.files.create = () => Promise.reject(new TokenctlError('configuration', 'The disk is full'));
+    const approval = { breakGlass: true, plan: digest } as const;
+    const done = await lockDown({ ...at.common, files: at.files, approval, plan: await at.plan() });
+    expect(done.result).toBe('partly');
+    expect((await at.entries()).filter(({ operation }) => operation === 'tokens.revoke')).not.toEqual([]);
+    expect(await find()).toMatchObject({ run: done.run, isDone: false });
   });
 
   test('that was edited has another digest', async () => {

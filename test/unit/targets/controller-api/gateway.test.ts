@@ -371,3 +371,23 @@ describe('a gateway’s token at the controller behind it', () => {
     await target.close();
   });
 });
+
+describe('mail addresses', () => {
+  const users = (id: number, email: string) => page([{ ...user(id, 'alice'), email }]);
+
+  test('are read with the organizations asked for, or without where a gateway lists no members', async () => {
+    await using fake = await FakeGateway.start({
+      'GET /api/gateway/v1/users/': users(4, 'alice@example.org'),
+      'GET /api/gateway/v1/organizations/': page([{ id: 9, name: 'Research' }]),
+      'GET /api/gateway/v1/organizations/9/users/': users(4, ''),
+    });
+    const target = openTestTarget(fake.address);
+    const alice = { id: 4, username: 'alice', email: 'alice@example.org' };
+    expect(await target.contacts(['alice'], ['Sales', 'Research'])).toEqual([
+      { ...alice, organizations: ['Research'] },
+    ]);
+    fake.told.set('GET /api/gateway/v1/organizations/9/users/', [404, {}]);
+    expect(await target.contacts(['alice'], ['Research'])).toEqual([{ ...alice, organizations: [] }]);
+    await target.close();
+  });
+});
