@@ -43,6 +43,7 @@ export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
 <link rel="stylesheet" href="/static/service.css">
 </head>
 <body>
+<p class="brand">Automation service</p>
 <main>
 <h1>${escapeHtml(page.title)}</h1>
 ${page.main}
@@ -52,31 +53,35 @@ ${page.main}
 `);
 }
 
-/** The one style sheet: readable, light and dark as the browser wishes. Text and lines keep the contrast that WCAG 2.2 asks for at level AA. */
+/**
+ * The one style sheet: in the colours of the web interface, light and dark as the browser wishes. Text and lines keep the
+ * contrast that WCAG 2.2 asks for at level AA.
+ */
 export const STYLE = `
-:root { color-scheme: light dark; --ink: #1b1f24; --soft: #4a525b; --paper: #ffffff; --ground: #eef1f4; --line: #6b7480; --accent: #0b5cad; --on-accent: #ffffff; --bad: #a3160a; --bad-ground: #fdf0ee; }
+:root { color-scheme: light dark; --ink: #151515; --soft: #4d4d4d; --paper: #ffffff; --ground: #f2f2f2; --line: #707070; --accent: #0066cc; --on-accent: #ffffff; --bad: #731f00; --bad-ground: #ffe3d9; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e8ebee; --soft: #b3bbc4; --paper: #1c2127; --ground: #12161a; --line: #8b949e; --accent: #6cb2ff; --on-accent: #10151a; --bad: #ff9a8f; --bad-ground: #2b1d1c; }
+  :root { --ink: #ffffff; --soft: #c7c7c7; --paper: #292929; --ground: #151515; --line: #a3a3a3; --accent: #92c5f9; --on-accent: #1f1f1f; --bad: #fbbea8; --bad-ground: #4c1405; }
 }
 * { box-sizing: border-box; }
-body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 1rem 0; background: var(--ground); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; }
-main { width: min(24rem, calc(100vw - 2rem)); padding: 2rem; background: var(--paper); border-radius: .5rem; box-shadow: 0 1px 4px #0003; overflow-wrap: anywhere; }
+body { margin: 0; min-height: 100vh; display: grid; place-content: center; justify-items: center; gap: 1.5rem; padding: 1rem 0; background: var(--ground); color: var(--ink); font: .875rem/1.5 system-ui, sans-serif; }
+.brand { margin: 0; font-size: 1.125rem; font-weight: 700; }
+main { width: min(26rem, calc(100vw - 2rem)); padding: 2rem; background: var(--paper); border-radius: 1rem; overflow-wrap: anywhere; }
 main > :last-child { margin-bottom: 0; }
-h1 { margin: 0 0 1.25rem; font-size: 1.35rem; line-height: 1.3; }
+h1 { margin: 0 0 1.25rem; font-size: 1.375rem; line-height: 1.3; }
 p { margin: 0 0 1rem; }
 a { color: var(--accent); }
-label { display: block; margin: 0 0 .25rem; font-weight: 600; }
-input { width: 100%; margin: 0 0 1rem; padding: .6rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: .3rem; }
-button, .button { display: block; width: 100%; padding: .7rem; font: inherit; font-weight: 600; text-align: center; text-decoration: none; color: var(--on-accent); background: var(--accent); border: 1px solid transparent; border-radius: .3rem; cursor: pointer; }
+label { display: block; margin: 0 0 .5rem; font-weight: 700; }
+input { width: 100%; margin: 0 0 1.5rem; padding: .5rem 1rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: 6px; }
+button, .button { display: block; width: 100%; padding: .5rem 1.5rem; font: inherit; text-align: center; text-decoration: none; color: var(--on-accent); background: var(--accent); border: 1px solid transparent; border-radius: 999px; cursor: pointer; }
 button + button { margin-top: .75rem; }
-button + button, .button { color: inherit; background: transparent; border-color: var(--line); }
+button + button, .button { color: var(--accent); background: transparent; border-color: var(--accent); }
 button:hover, .button:hover { text-decoration: underline; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 .or { display: flex; align-items: center; gap: .75rem; margin: 1.25rem 0; color: var(--soft); }
 .or::before, .or::after { content: ""; flex: 1; border-top: 1px solid var(--line); opacity: .5; }
 .providers { display: grid; gap: .75rem; margin: 0; padding: 0; list-style: none; }
-[role=alert] { margin: 0 0 1rem; padding: .6rem .8rem; border-left: 4px solid var(--bad); background: var(--bad-ground); color: var(--bad); }
+[role=alert] { margin: 0 0 1rem; padding: .75rem 1rem; border-radius: 6px; background: var(--bad-ground); color: var(--bad); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; }
-dt { font-weight: 600; }
+dt { font-weight: 700; }
 dd { margin: 0; }
 `;

@@ -64,17 +64,28 @@ function Resource({ entry, name }: { readonly entry: ActivityEntry; readonly nam
   return <Link to={`${page}/${found['id']}`}>{text}</Link>;
 }
 
-/** An entry as a sentence without its subject: "Created token x". */
+/** The role of an association, such as `member` of `awx.main.models.organization.Organization.member_role`. */
+function roleOf({ changes }: ActivityEntry): string {
+  const relationship = String(changes?.['relationship'] ?? '');
+  return /\.(\w+)_role$/.exec(relationship)?.[1]?.replaceAll('_', ' ') ?? '';
+}
+
+/** An entry as a sentence without its subject: "Created token x", "Added user y to organization z (member)". */
 export function ActivitySentence({ entry }: { readonly entry: ActivityEntry }): ReactNode {
+  const first = <Resource entry={entry} name={entry.object1} />;
+  if (entry.object2 === '') {
+    return (
+      <>
+        {operationOf(entry)} {first}
+      </>
+    );
+  }
+  const role = roleOf(entry);
   return (
     <>
-      {operationOf(entry)} <Resource entry={entry} name={entry.object1} />
-      {entry.object2 !== '' && (
-        <>
-          {' '}
-          {entry.operation === 'associate' ? 'to' : 'from'} <Resource entry={entry} name={entry.object2} />
-        </>
-      )}
+      {operationOf(entry)} <Resource entry={entry} name={entry.object2} />{' '}
+      {entry.operation === 'associate' ? 'to' : 'from'} {first}
+      {role !== '' && ` (${role})`}
     </>
   );
 }

@@ -52,9 +52,14 @@ const APPLICATION: Column<Token> = {
     ),
 };
 
+const CREATED: Column<Token> = {
+  title: 'Created',
+  orderBy: 'created',
+  show: ({ created }) => <Time value={created} />,
+};
+
 const FACTS: readonly Column<Token>[] = [
   { title: 'Scope', orderBy: 'scope', show: ({ scope }) => scope },
-  { title: 'Created', orderBy: 'created', show: ({ created }) => <Time value={created} /> },
   { title: 'Last used', orderBy: 'last_used', show: ({ id }) => <LastUse id={id} /> },
   { title: 'Expires', orderBy: 'expires', show: ({ expires }) => <Expiry value={expires} /> },
 ];
@@ -134,6 +139,8 @@ export function TokenList({
     DESCRIPTION,
     ...(about === 'user' ? [] : [OWNER]),
     ...(about === 'application' ? [] : [APPLICATION]),
+    // The list of all tokens has no room for it.
+    ...(about === 'all' ? [] : [CREATED]),
     ...FACTS,
   ];
   return (
@@ -150,6 +157,8 @@ export function TokenList({
           ...(about === 'application'
             ? []
             : [{ name: 'application__name__icontains', label: 'Application' }]),
+          { name: 'expires__lt', label: 'Expires before' },
+          { name: 'expires__gt', label: 'Expires after' },
           { name: 'last_used__isnull', label: 'Never used', choices: YES_OR_NO },
           { name: 'scope', label: 'Scope', choices: SCOPES.map(([scope]) => [scope, scope] as const) },
         ]}

@@ -1,0 +1,68 @@
+// Takes pictures of the web interface, light and dark, into docs/screenshots: of a real service with a sample estate.
+// Run: npm run build && node scripts/screenshots.ts. It needs Chromium (CHROMIUM names it).
+import { mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { startDemoService } from '../src/app/demo/stage.ts';
+import { findChromium, startChromium } from '../test/browser/chromium.ts';
+
+const folder = fileURLToPath(new URL('../docs/screenshots', import.meta.url));
+
+/** The pages, with a text that is there once the page is complete. */
+const PAGES = [
+  ['dashboard', '/', 'All activity'],
+  ['tokens', '/tokens?expires__gt=2100-01-01', 'In the last'],
+  ['applications', '/applications', 'Authorization code'],
+  ['settings', '/settings/authentication', 'Idle session timeout'],
+  ['activity', '/activity', 'Created'],
+] as const;
+
+const chromium = findChromium();
+if (chromium === null) throw new Error('There is no Chromium: CHROMIUM names one');
+mkdirSync(folder, { recursive: true });
+const demo = await startDemoService('0.0.0', process.env);
+const browser = await startChromium(chromium);
+
+/** Logs in, with a picture of the login page. */
+async function logIn(page: Page, scheme: string): Promise<void> {
+  await page.goto(demo.service.url);
+  await page.getByLabel('User name').fill('admin');
+  await page.screenshot({ path: `${folder}/login-${scheme}.png` });
+  await page.getByLabel('Password').fill(demo.adminPassword.reveal());
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
+}
+
+/** Something for the activity stream and the graph of jobs: changes that an administrator makes. */
+async function changeSomething(): Promise<void> {
+  const authorization = `Basic ${Buffer.from(`admin:${demo.adminPassword.reveal()}`).toString('base64')}`;
+  const send = (path: string, body: object) =>
+    fetch(`${demo.service.url}/api/v2/${path}`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  await send('organizations/', { name: 'Networking' });
+  await send('users/', { username: 'night-shift', password: 'a-long-password' });
+  await send('organizations/1/users/', { id: 2 });
+  await send('tokens/', { scope: 'read', description: 'Monitoring of the night shift' });
+}
+
+try {
+  await changeSomething();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const context = await browser.newContext({ viewport: { width: 1200, height: 760 }, colorScheme });
+    const page = await context.newPage();
+    await logIn(page, colorScheme);
+    for (const [name, path, text] of PAGES) {
+      await page.goto(`${demo.service.url}${path}`);
+      await page.getByText(text).first().waitFor();
+      await page.waitForLoadState('networkidle');
+      await page.screenshot({ path: `${folder}/${name}-${colorScheme}.png` });
+    }
+    await context.close();
+  }
+} finally {
+  await browser.close();
+  await demo.close();
+}
