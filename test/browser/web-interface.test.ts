@@ -5,7 +5,7 @@ import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, startTestService } from '../support/service.ts';
 import { adminOf } from '../support/sso/world.ts';
 import { findChromium, startChromium, takePictures } from './chromium.ts';
-import { createAndDeleteToken, logIn, turnBasicOffAndOn } from './web-stories.ts';
+import { createAndDeleteToken, launchWithLimit, logIn, turnBasicOffAndOn } from './web-stories.ts';
 
 const chromium = findChromium();
 
@@ -71,11 +71,13 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.waitForURL(`${service.url}/api/login/?next=%2F`);
     }));
 
-  it('creates a token that works, shows its value once, and deletes it', () =>
-    open('/', (page) => createAndDeleteToken(page, { url: service.url, ...ADMIN })));
-
-  it('turns Basic authentication off, after a warning, and on; the API checks what is entered', () =>
-    open('/', (page) => turnBasicOffAndOn(page, { url: service.url, ...ADMIN })));
+  it('is enough for a token, a job with a limit, and Basic authentication off and on', () =>
+    open('/', async (page) => {
+      const site = { url: service.url, ...ADMIN };
+      await createAndDeleteToken(page, site);
+      await launchWithLimit(page);
+      await turnBasicOffAndOn(page, site);
+    }));
 
   it('keeps what was entered when the session expires, and goes on after a login elsewhere', () =>
     open('/organizations/add', async (page) => {

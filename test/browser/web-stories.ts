@@ -93,3 +93,20 @@ export async function turnBasicOffAndOn(page: Page, site: Site): Promise<void> {
   await page.getByText('Saved the settings.').nth(1).waitFor();
   await waitForStatus(use, 200);
 }
+
+/** Has the demo job template ask for a limit, and launches it with one. */
+export async function launchWithLimit(page: Page): Promise<void> {
+  await page.getByRole('link', { name: 'Job templates' }).first().click();
+  await page.getByRole('link', { name: 'Demo Job Template', exact: true }).click();
+  await page.getByRole('link', { name: 'Edit' }).click();
+  await page.getByRole('checkbox', { name: 'Ask for the limit on launch' }).check();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('button', { name: 'Launch Demo Job Template' }).click();
+  await page.getByLabel('Limit').fill('localhost');
+  await page.getByRole('button', { name: 'Launch', exact: true }).click();
+  await page.getByRole('heading', { name: /^Job \d+: Demo Job Template$/ }).waitFor();
+  await page
+    .getByRole('definition')
+    .filter({ hasText: /^localhost$/ })
+    .waitFor();
+}
