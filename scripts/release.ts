@@ -1,9 +1,9 @@
-// Makes the npm package, the archives and the Debian packages. Run `npm ci` and `npm run build` first.
+// Makes the npm package, the archives, and the Debian and RPM packages. Run `npm ci` and `npm run build` first.
 //   node scripts/release.ts              everything below, in release/
 //   node scripts/release.ts x64          the same for one processor
 //   node scripts/release.ts --image DIR  the files of a container image, without Node.js
-// For each processor, release/ gets an archive with its own Node.js and a Debian package. Beside them are the npm
-// package, the bill of materials and the checksums.
+// For each processor, release/ gets an archive with its own Node.js, a Debian and an RPM package. Beside them are the
+// npm package, the bill of materials and the checksums.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -22,6 +22,7 @@ import { billOfMaterials } from './release/bill-of-materials.ts';
 import { writeDebianPackage } from './release/debian-package.ts';
 import { PROCESSORS, type Processor, writeNode } from './release/node-runtime.ts';
 import { packageVersion, root, writeProgram } from './release/program-tree.ts';
+import { RPM_PROCESSORS, writeRpmPackage } from './release/rpm-package.ts';
 import { shellFiles } from './release/shell-files.ts';
 
 const release = join(root, 'release');
@@ -84,7 +85,10 @@ function writeRelease(processors: readonly Processor[]): void {
       writePrefix(unpacked, processor);
       compress(unpacked, join(release, `${name}.tar.xz`));
       const file = join(release, `tokenctl_${version}_${PROCESSORS[processor]}.deb`);
-      writeDebianPackage(file, { unpacked, processor, folder: join(work, 'debian') });
+      const debian = join(work, 'debian');
+      writeDebianPackage(file, { unpacked, processor, folder: debian });
+      const rpm = join(release, `tokenctl-${version}-1.${RPM_PROCESSORS[processor]}.rpm`);
+      writeRpmPackage(rpm, { debian, processor, work: join(work, 'rpm') });
     } finally {
       rmSync(work, { recursive: true });
     }

@@ -17,6 +17,9 @@ import { packageVersion, root } from './program-tree.ts';
 const PROGRAM = 'usr/lib/tokenctl';
 const UNITS = ['tokenctl-jobs.service', 'tokenctl-sweep.service', 'tokenctl-sweep.timer'];
 
+/** The units to disable before their files are removed. The timer starts the third one. */
+export const UNITS_TO_DISABLE = UNITS.filter((unit) => unit !== 'tokenctl-sweep.service');
+
 /**
  * Makes a Debian package of an unpacked archive: the program in /usr/lib/tokenctl, `tokenctl` in /usr/bin, the systemd
  * units, the manual page and the completions. The units are not enabled: they need a configuration.
@@ -80,7 +83,7 @@ Description: admin and ops toolkit for the OAuth2 tokens of automation controlle
 const SCRIPTS: Readonly<Record<string, string>> = {
   postinst: `if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi\n`,
   prerm: `if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
-  systemctl disable --now ${UNITS.filter((unit) => unit !== 'tokenctl-sweep.service').join(' ')}
+  systemctl disable --now ${UNITS_TO_DISABLE.join(' ')}
 fi
 `,
   postrm: `if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi\n`,
