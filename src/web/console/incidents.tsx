@@ -196,6 +196,14 @@ const COLORS: Readonly<Record<Line['state'], 'red' | 'green' | 'orange'>> = {
   'not checked': 'orange',
 };
 
+/** Whether a lockdown is in effect. What was not checked is no part of that. */
+function EffectLabel({ incident: { holds, notChecked } }: { readonly incident: Incident }): ReactNode {
+  if (holds === null) return <Label color="orange">not checked</Label>;
+  if (!holds) return <Label color="red">not in effect</Label>;
+  if (notChecked.length === 0) return <Label color="green">in effect</Label>;
+  return <Label color="orange">in effect as far as this context can check</Label>;
+}
+
 function Board({
   place,
   incident,
@@ -205,7 +213,7 @@ function Board({
   readonly incident: Incident;
   readonly at: string;
 }): ReactNode {
-  const { id, selection, state, since, until, by, reason, ticket, isOverdue, holds } = incident;
+  const { id, selection, state, since, until, by, reason, ticket, isOverdue } = incident;
   const { readOnly } = useFacts();
   const begin = useBegin();
   const [hours, setHours] = useState('4');
@@ -215,13 +223,8 @@ function Board({
   return (
     <Card component="section" aria-label={`Incident ${id}`}>
       <CardTitle component="h2">
-        {id}: {selection}{' '}
-        {isOpen && (
-          <Label color={holds === true ? 'green' : holds === false ? 'red' : 'orange'}>
-            {holds === true ? 'in effect' : holds === false ? 'not in effect' : 'not checked'}
-          </Label>
-        )}{' '}
-        {!isOpen && <Label>lifted</Label>} {isOverdue && <Label color="red">overdue</Label>}
+        {id}: {selection} {isOpen && <EffectLabel incident={incident} />} {!isOpen && <Label>lifted</Label>}{' '}
+        {isOverdue && <Label color="red">overdue</Label>}
       </CardTitle>
       <CardBody>
         <p>

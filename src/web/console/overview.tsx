@@ -126,7 +126,7 @@ function Fact({ term, children }: { readonly term: string; readonly children: Re
 function IncidentFact({ place }: { readonly place: string }): ReactNode {
   const { data, error } = useRead<IncidentsRead>(query('/api/incidents', { place }));
   const open = data?.incidents.filter(({ state }) => state !== 'lifted') ?? [];
-  const broken = open.filter(({ holds }) => holds !== true).length;
+  const broken = open.filter(({ holds, notChecked }) => holds !== true || notChecked.length > 0).length;
   return (
     <Fact term="Incidents">
       {error?.message}
