@@ -12,7 +12,7 @@ const folder = fileURLToPath(new URL('../docs/screenshots', import.meta.url));
 const PAGES = [
   ['dashboard', '/', 'All activity'],
   ['tokens', '/tokens?expires__gt=2100-01-01', 'In the last'],
-  ['applications', '/applications', 'Authorization code'],
+  ['job-template', '/templates/1', 'Demo Job Template'],
   ['settings', '/settings/authentication', 'Idle session timeout'],
   ['activity', '/activity', 'Created'],
 ] as const;
