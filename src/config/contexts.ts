@@ -204,7 +204,8 @@ export function checkedContext(name: string, draft: ContextDraft): NamedContext 
 }
 
 /**
- * Writes a context to the configuration file, whose comments are kept, and adds it to groups. The first context of the
+ * Writes a context to the configuration file, whose comments are kept, and adds it to groups. A context that it replaces hands
+ * on its rule of two persons. The first context of the
  * file becomes the current one.
  */
 export function addContext(
@@ -213,7 +214,9 @@ export function addContext(
   groups: readonly string[] = [],
 ): void {
   editFile(file, (document) => {
+    const approval: unknown = document.getIn(['contexts', name, 'approval']);
     document.setIn(['contexts', name], document.createNode(settings));
+    if (approval !== undefined) document.setIn(['contexts', name, 'approval'], approval);
     for (const group of groups) addToGroup(document, { group, name });
     if (!document.has('currentContext')) document.set('currentContext', name);
   });

@@ -230,3 +230,14 @@ test('a rule without approvers, or with a key that is none, is refused', async (
     expect([code, stderr]).toEqual([2, expect.stringContaining(message ?? '')]);
   }
 });
+
+test('a context that is replaced keeps its rule', async () => {
+  const { at, keys } = await guarded({ required: false });
+  const file = path(at, '.config/tokenctl/tokenctl.yaml');
+  const rule = JSON.stringify({ required: true, approvers: { bob: keys['bob'] } });
+  writeFileSync(file, readFileSync(file, 'utf8').replace(' } }\n', ` }, approval: ${rule} }\n`));
+  const password = path(at, 'admin.password');
+  const add = ['context', 'add', 'test', '--url', url(), '--username', 'admin', '--password-file', password];
+  expect((await at.run([...add, '--replace'])).code).toBe(0);
+  expect((await at.run(['context', 'show', 'test'])).stdout).toContain('by bob, for more than 3 tokens');
+});
