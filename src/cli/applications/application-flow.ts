@@ -27,6 +27,7 @@ import { unfinishedWork } from '../errors/failure.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { stepAmount, stepLines } from '../incident/incident-text.ts';
 import { noteLimit } from '../output/streams.ts';
+import { approvalFor, approvalRefusal, type PlanFlags, revocationGuard } from '../revocation/plan-file.ts';
 
 /** An application and its tokens as `--json` shows them. The client secret is not read. */
 interface ApplicationFactsJson {
@@ -150,29 +151,35 @@ const NOT_DELETED: NotMade<Omit<DeletionReport, 'application'>> = {
 /**
  * Plans, confirms, deletes an application with its tokens, and reports.
  *
- * @throws TokenctlError `not_confirmed`, and as the operation.
+ * @throws TokenctlError `not_confirmed`, `not_approved`, and as the operation.
  */
-export async function deletionFlow(request: ApplicationRequest): Promise<Report<DeletionJson>> {
+export async function deletionFlow(
+  request: ApplicationRequest & { readonly flags: PlanFlags },
+): Promise<Report<DeletionJson>> {
   const { runtime, confirmation, name, flags } = request;
   const description = await runtime.description();
   const target = await runtime.target();
   const plan = await planDeletion({ target, description, clock: runtime.clock, name });
   const text = deletionText(plan, description);
+  const tokens = plan.accessTokens.total + (plan.refreshTokens ?? 0);
+  // Without tokens, which can be revoked under a plan of their own, one person may delete it.
+  const approve = () => approvalFor({ runtime, flags, ...revocationGuard(tokens) });
   if (flags['dry-run'] === true) {
     return report({
       json: { dryRun: true, plan: shownJson(plan), ...NOT_DELETED },
       text: () => `${text}\nDry run. Nothing was changed.\n`,
-      failure: refusalAhead(() => requireMayChange(description)),
+      failure: refusalAhead(() => requireMayChange(description)) ?? (await approvalRefusal(approve)),
     });
   }
   requireMayChange(description);
+  const approval = await approve();
   const shown = printable.value(plan.application.name);
   await confirmation.confirm({
     plan: text,
     act: `delete ${shown}`,
     type: shown === plan.application.name.trim() ? shown : String(plan.application.id),
   });
-  const change = await runtime.change(flags);
+  const change = await runtime.change({ ...flags, approval });
   const progress = runtime.progress('Revoking');
   const done = await deleteApplication({ ...change, plan, onProgress: progress.step }).finally(progress.end);
   const { interrupted, stopped, result } = done;

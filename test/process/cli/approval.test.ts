@@ -185,6 +185,19 @@ describe('a revocation of more than one person may do', () => {
   });
 });
 
+test('the deletion of an application with more tokens is refused alone, by a dry run too', async () => {
+  const { at, alice } = await guarded();
+  const { stdout } = await at.run(['applications', 'list', '--tokens', '--json']);
+  const listed = JSON.parse(stdout) as { readonly name: string; readonly accessTokens: number }[];
+  const [large] = listed.toSorted((one, other) => other.accessTokens - one.accessTokens);
+  expect(large?.accessTokens).toBeGreaterThan(3);
+  const name = large?.name ?? '';
+  expect(refusal(await alice('applications', 'delete', name, '--yes'))).toEqual(NOT_APPROVED);
+  const { code, stderr } = await at.run(['applications', 'delete', name, '--dry-run']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('one person may revoke up to 3 here')]);
+  expect(await entries(at)).toEqual([]);
+});
+
 describe('a lockdown', () => {
   test('of all is refused alone, is saved, approved and applied; of one user needs nobody else', async () => {
     const { at, alice, bob, plan } = await guarded();

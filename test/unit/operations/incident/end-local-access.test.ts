@@ -124,6 +124,25 @@ describe('lifting gives roles back', () => {
     expect(new Set(held)).toEqual(new Set(['superuser', 7]));
   });
 
+  test.each([1, 2, 3])('also after the lockdown broke off at change %i and was run again', async (change) => {
+    await using at = await controller();
+    let changes = 0;
+    at.target.access.onChange = () => {
+      changes += 1;
+      if (changes === change) throw new Error('broke off');
+    };
+    await expect(at.lockDown(at.asked)).rejects.toThrow('broke off');
+    at.target.access.onChange = () => undefined;
+    const { incident, result, accessPaths } = await at.lockDown(at.asked);
+    expect([result, states(accessPaths)['roles'], states(accessPaths)['passwords']]).toEqual([
+      ...['locked', 'closed: checked', 'closed: checked'],
+    ]);
+    expect(await at.log.abandonedIntents()).toEqual([]);
+    await at.lift(incident);
+    const held = at.target.access.held.get(ALICE)?.map(({ role }) => role);
+    expect(new Set(held)).toEqual(new Set(['superuser', 7]));
+  });
+
   test('but none that the target refused to take', async () => {
     await using at = await controller();
     at.target.access.onChange = (what) => {
