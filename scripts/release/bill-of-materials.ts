@@ -60,7 +60,7 @@ function isForDevelopment({ properties = [] }: Component): boolean {
 
 /** `NAME VERSION` of each package in the program and the web interface, as the build lists them with their licences. */
 function bundledPackages(): ReadonlySet<string> {
-  const texts = ['dist', 'dist/web'].map((folder) =>
+  const texts = ['dist', 'dist/web', 'dist/web-console'].map((folder) =>
     readFileSync(join(root, folder, 'third-party-licenses.txt'), 'utf8'),
   );
   const parts = texts.flatMap((text) => text.split(/^-{80}\n\n/m));
