@@ -247,16 +247,22 @@ class DatabaseEvidence implements OpenedEvidence {
     if (table === null || !this.#present.has(table)) return;
     for (const ids of inBatches(selector.ids, 1000)) {
       for (let after = selector.after; ; ) {
-        const rows: EntryRow[] = await this.#read<EntryRow>(
-          `SELECT ${ENTRY} FROM ${STREAM} WHERE s.id IN (SELECT l.activitystream_id FROM ${table} l
-             WHERE l.${column} = ANY($1::bigint[]) AND l.activitystream_id > $2::bigint)
-             AND (s.actor_id IS NULL OR s.actor_id <> ALL($3::bigint[]))
-           ORDER BY s.id LIMIT ${PAGE_SIZE}`,
+        // One object after the other by its index: statistics of a whole list can choose to read the whole stream.
+        const linked: { id: number }[] = await this.#read(
+          `SELECT DISTINCT x.id FROM unnest($1::bigint[]) AS o(id) CROSS JOIN LATERAL (
+             SELECT s.id FROM ${table} l JOIN main_activitystream s ON s.id = l.activitystream_id
+             WHERE l.${column} = o.id AND l.activitystream_id > $2::bigint
+               AND (s.actor_id IS NULL OR s.actor_id <> ALL($3::bigint[])) OFFSET 0) x
+           ORDER BY x.id LIMIT ${PAGE_SIZE}`,
           [ids, after, selector.notBy],
         );
+        const rows = await this.#read<EntryRow>(
+          `SELECT ${ENTRY} FROM ${STREAM} WHERE s.id = ANY($1::bigint[]) ORDER BY s.id`,
+          [linked.map(({ id }) => id)],
+        );
         yield* await this.#withLinks(rows);
-        const last = rows.at(-1);
-        if (last === undefined || rows.length < PAGE_SIZE) break;
+        const last = linked.at(-1);
+        if (last === undefined || linked.length < PAGE_SIZE) break;
         after = last.id;
       }
     }
