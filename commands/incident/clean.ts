@@ -1,6 +1,7 @@
 import { custom, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
+import type { CleaningJson } from '../../src/cli/investigation/clean-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
@@ -47,7 +48,7 @@ Exit code 5: something is left.`;
     ...changeFlags,
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<CleaningJson>> {
     const { flags } = await this.input(IncidentClean);
     const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { cleanFlow } = await import('../../src/cli/investigation/clean-flow.ts');

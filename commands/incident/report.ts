@@ -1,6 +1,7 @@
 import { string as argument } from '@oclif/core/args';
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import type { IncidentReportJson } from '../../src/cli/incident/report-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Reports an incident for people who were not there. */
@@ -39,7 +40,7 @@ With --json, prints what docs/schemas/incident-report.json describes.`;
     output: string({ summary: 'Write the report to this file.', helpValue: 'FILE' }),
   };
 
-  async run(): Promise<Result> {
+  async run(): Promise<Result<IncidentReportJson>> {
     const { args, flags } = await this.input(IncidentReport);
     const { incidentReportFlow } = await import('../../src/cli/incident/report-flow.ts');
     const { from = [], format = 'markdown', output } = flags;

@@ -2,7 +2,11 @@ import type { Runtime } from '../../app/runtime.ts';
 import { auditLogFile } from '../../config/configuration.ts';
 import { databaseName } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Investigation, remains } from '../../domain/investigation/investigation.ts';
+import {
+  type Investigation,
+  type InvestigationItem,
+  remains,
+} from '../../domain/investigation/investigation.ts';
 import { makeCheckpoint } from '../../operations/audit-log/checkpoints.ts';
 import {
   gatherReport,
@@ -15,6 +19,20 @@ import { combined, incidentParts } from '../../reports/incident/incident-report.
 import { writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { readInvestigationFile } from '../investigation/investigation-file.ts';
+
+/** What `incident report` prints with `--json`. */
+export interface IncidentReportJson
+  extends Pick<IncidentReport, 'incident' | 'address' | 'runs' | 'lockdown' | 'cleaned' | 'evidence'> {
+  readonly madeAt: Date;
+  readonly investigations: readonly (Pick<Investigation, 'madeAt' | 'since' | 'until'> & {
+    /** How many there are. */
+    readonly items: number;
+    /** How many of them remained when it was saved. */
+    readonly remaining: number;
+  })[];
+  /** The items of the last investigation that remained; null without one. */
+  readonly remaining: readonly InvestigationItem[] | null;
+}
 
 /** What to report, and how. */
 export interface IncidentReportRequest {
@@ -33,7 +51,9 @@ export interface IncidentReportRequest {
  * @throws TokenctlError `usage` for a picture without an investigation, `configuration` for a file that is no investigation or of
  * another controller, and as `gatherReport`.
  */
-export async function incidentReportFlow(request: IncidentReportRequest): Promise<Report> {
+export async function incidentReportFlow(
+  request: IncidentReportRequest,
+): Promise<Report<IncidentReportJson>> {
   const { runtime, format, output, version } = request;
   const description = await runtime.description();
   const investigations = request.from.map((path) => {
@@ -114,13 +134,13 @@ function documentOf(
     : markdownDocument(parts);
 }
 
-function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport) {
+function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport): IncidentReportJson {
   const { incident, address, runs, lockdown, cleaned, evidence } = gathered;
   const last = investigations.at(-1);
   return {
     incident,
     address,
-    madeAt: madeAt.toISOString(),
+    madeAt,
     runs,
     lockdown,
     cleaned,

@@ -8,7 +8,7 @@ import { type CleaningPlan, planCleaning } from '../../operations/investigation/
 import { isSameController } from '../../operations/journal/journal.ts';
 import type { Evidence } from '../../operations/ports/evidence.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { type MaybeMade, type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
@@ -16,6 +16,29 @@ import type { ChangeFlags } from '../flags.ts';
 import { stepAmount, stepLines } from '../incident/incident-text.ts';
 import { subjectOfIncident } from './investigate-flow.ts';
 import { readInvestigationFile } from './investigation-file.ts';
+
+type Planned = CleaningPlan['clean'][number];
+type Kept = CleaningPlan['keep'][number];
+
+interface CleaningPlanJson extends Pick<Investigation, 'subject' | 'since' | 'until' | 'incident'> {
+  readonly clean: readonly (Pick<Planned['item'], 'id' | 'summary' | 'risk'> &
+    Pick<Planned, 'undoable'> & {
+      readonly act: Planned['act']['act'];
+      /** What is set back; empty for other acts. */
+      readonly fields: Extract<Planned['act'], { readonly act: 'restore' }>['fields'];
+    })[];
+  /** What is left, and why. */
+  readonly keep: readonly (Pick<Kept['item'], 'id' | 'summary' | 'risk' | 'remedy'> &
+    Pick<Kept, 'reason' | 'why'>)[];
+}
+
+/** What `incident clean` prints with `--json`. Where nothing was cleaned, the members of the report are null. */
+export interface CleaningJson extends MaybeMade<Omit<CleaningReport, 'left'>> {
+  readonly dryRun: boolean;
+  readonly plan: CleaningPlanJson;
+  /** The ids of planned items that remain, when read again; null if that was not reached. */
+  readonly left: readonly string[] | null;
+}
 
 /** What to clean. */
 export interface CleanRequest {
@@ -34,7 +57,7 @@ export interface CleanRequest {
  *
  * @throws TokenctlError `usage`, `not_confirmed`, and the errors of the operations.
  */
-export async function cleanFlow(request: CleanRequest): Promise<Report> {
+export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJson>> {
   const { runtime, confirmation, flags } = request;
   const description = await runtime.description();
   const saved = request.from === undefined ? undefined : readInvestigationFile(request.from);
@@ -102,7 +125,7 @@ function requireSameController({ target }: Investigation, description: TargetDes
   );
 }
 
-function planResult(plan: CleaningPlan, dryRun: boolean): Report {
+function planResult(plan: CleaningPlan, dryRun: boolean): Report<CleaningJson> {
   return report({
     json: { dryRun, plan: planJson(plan), ...NOT_MADE },
     text: () => planText(plan) + (dryRun ? 'Dry run. Nothing was changed.\n' : ''),
@@ -119,7 +142,7 @@ function planResult(plan: CleaningPlan, dryRun: boolean): Report {
 const NOT_MADE = { result: null, steps: null, left: null, interrupted: null, stopped: null, run: null };
 const BY_HAND = 'Do what the lines of these items say.';
 
-function planJson({ investigation, clean: planned, keep }: CleaningPlan) {
+function planJson({ investigation, clean: planned, keep }: CleaningPlan): CleaningPlanJson {
   const { subject, since, until, incident } = investigation;
   return {
     ...{ subject, since, until, incident },
@@ -161,7 +184,7 @@ function keepLines({ keep }: CleaningPlan): string[] {
   ];
 }
 
-function cleaningResult(plan: CleaningPlan, done: CleaningReport): Report {
+function cleaningResult(plan: CleaningPlan, done: CleaningReport): Report<CleaningJson> {
   return report({
     json: { dryRun: false, plan: planJson(plan), ...done, left: done.left?.map(({ id }) => id) ?? null },
     amount: stepAmount(done.steps),
