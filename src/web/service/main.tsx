@@ -7,8 +7,10 @@ import { Notices } from '../shared/notices.tsx';
 import { Session } from '../shared/session.tsx';
 import { startTheme } from '../shared/theme.ts';
 import { Frame } from './frame.tsx';
+import { loadPage } from './pages.tsx';
 
 startTheme();
+loadPage(window.location.pathname);
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no root element');
 createRoot(root).render(

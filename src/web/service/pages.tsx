@@ -1,19 +1,33 @@
 /** The pages of the web interface, each in a file of its own that is loaded when it is first shown. */
 import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
+import { matchPath } from 'react-router';
 
 /** A page with its address. */
 export interface PageRoute {
   /** The router's pattern. Its first segment has to be in `SECTIONS` of src/service/pages/web-interface.ts. */
   readonly path: string;
-  readonly page: LazyExoticComponent<ComponentType>;
+  readonly page: LoadedPage;
 }
+
+/** A component that is loaded when it is first shown, or before that. */
+type LoadedPage = LazyExoticComponent<ComponentType> & { readonly load: () => Promise<unknown> };
 
 /** A page by the name of its export. */
 function page<Name extends string>(
   load: () => Promise<Readonly<Record<Name, ComponentType>>>,
   name: Name,
-): LazyExoticComponent<ComponentType> {
-  return lazy(async () => ({ default: (await load())[name] as ComponentType }));
+): LoadedPage {
+  return Object.assign(
+    lazy(async () => ({ default: (await load())[name] as ComponentType })),
+    { load },
+  );
+}
+
+/** Begins to load the page of an address, while the session is read. */
+export function loadPage(pathname: string): void {
+  const found = PAGES.find(({ path }) => matchPath(path, pathname) !== null);
+  // Where it fails, it fails again when the page is shown, which says so.
+  found?.page.load().catch(() => undefined);
 }
 
 const users = () => import('./users.tsx');
