@@ -1,8 +1,7 @@
 import { contextOf, credentialOf, type NamedRestContext } from '../config/contexts.ts';
 import { databaseConnection } from '../config/secrets.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import type { Cleaner } from '../operations/ports/cleaner.ts';
-import type { Evidence } from '../operations/ports/evidence.ts';
+import type { Cleaner, Evidence } from '../operations/ports/evidence.ts';
 import type { ApiEvidenceOptions } from '../targets/controller-api/evidence.ts';
 import type { Component } from './open-target.ts';
 import type { Runtime } from './runtime.ts';

@@ -24,6 +24,11 @@ export type Part =
       readonly items: Extract<Part, { kind: 'list' }>['items'];
     };
 
+/** A paragraph; a `strong` one stands out. */
+export function paragraph(text: string, strong = false): Part {
+  return { kind: 'paragraph', text, ...(strong && { strong }) };
+}
+
 /** The styles of a document, in addition to those of the audit report. */
 const style = `${htmlStyle}
 pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 14px;overflow-x:auto;font-size:13px}

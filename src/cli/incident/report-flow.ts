@@ -15,7 +15,8 @@ import {
 } from '../../operations/incident/gather-report.ts';
 import { htmlDocument, markdownDocument } from '../../reports/document.ts';
 import { chainNodes, chainPicture } from '../../reports/incident/chain-picture.ts';
-import { combined, incidentParts } from '../../reports/incident/incident-report.ts';
+import { incidentParts } from '../../reports/incident/incident-report.ts';
+import { combined } from '../../reports/incident/incident-timeline.ts';
 import { writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { readInvestigationFile } from '../investigation/investigation-file.ts';

@@ -11,7 +11,6 @@ import {
   type AuditGroupsJson,
   type AuditSummaryJson,
   atOrAbove,
-  type Grouping,
   groupedResult,
   inFormat,
   type LastUseReader,
@@ -21,6 +20,7 @@ import {
   trendText,
 } from '../../reports/audit/audit-result.ts';
 import { csvReport } from '../../reports/audit/csv-report.ts';
+import type { Grouping } from '../../reports/audit/groups.ts';
 import { type AuditJson, jsonReport } from '../../reports/audit/json-report.ts';
 import {
   baselineHeading,

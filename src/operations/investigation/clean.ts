@@ -8,8 +8,7 @@ import { type StepReport, type StepResult, stage, takeStep } from '../incident/s
 import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
-import type { Cleaner } from '../ports/cleaner.ts';
-import type { Evidence } from '../ports/evidence.ts';
+import type { Cleaner, Evidence } from '../ports/evidence.ts';
 import { investigate } from './investigate.ts';
 import type { CleaningPlan, PlannedCleaning } from './plan-cleaning.ts';
 

@@ -1,3 +1,4 @@
+import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
 import type { StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, ObjectReference } from '../../domain/investigation/investigation.ts';
 
@@ -88,4 +89,16 @@ export interface Evidence {
   withoutActor(
     window: Window,
   ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }>;
+}
+
+/** Ends what an intruder left behind, one object at a time. Every method throws `TokenctlError` as a target does. */
+export interface Cleaner {
+  /**
+   * Carries out an act. What is so already stays so.
+   *
+   * @param values Of `restore`: the values to write, by field. They may be secrets.
+   * @returns `unchanged` if there was nothing to do: the object is deleted, or the job has ended.
+   * @throws TokenctlError `unsupported` where the target refuses it, for example because the object is in use.
+   */
+  apply(act: CleaningAct, values: Readonly<Record<string, unknown>>): Promise<'done' | 'unchanged'>;
 }

@@ -2,20 +2,12 @@ import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Audit, AuditSummary, Finding, FixedFinding } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
-import { atLeast, type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
-import { applicationOf, ownerOf } from '../../domain/policy/subject.ts';
+import { atLeast, type Severity, severities } from '../../domain/policy/rule.ts';
 import type { Token } from '../../domain/token.ts';
-import {
-  csvLines,
-  type Listing,
-  listing,
-  type Report,
-  report,
-  type Screen,
-  type Streamed,
-} from '../tables/result.ts';
+import { csvLines, type Report, report, type Screen, type Streamed } from '../tables/result.ts';
 import { countText, numberText, onScreen, type Paint, printable } from '../tables/text.ts';
 import type { ListedToken } from '../tables/token-view.ts';
+import { type Group, type Grouping, grouped, groupListing } from './groups.ts';
 import { type AuditJson, findingListing, ruleListing, severityTones } from './json-report.ts';
 
 /** The formats of an audit's report. */
@@ -348,63 +340,6 @@ function ruleLines(
     ({ count, rule, severity }) =>
       `  ${numberText(count).padStart(width)}  ${rule.padEnd(ruleWidth)}  ${paint(severityTones[severity], severity)}`,
   );
-}
-
-/** By what findings can be put together. */
-export type Grouping = 'user' | 'application' | 'rule' | 'severity';
-
-/** Findings that share something: an owner, an application, a rule, a severity. */
-export interface Group {
-  readonly name: string;
-  readonly findings: number;
-  readonly bySeverity: Readonly<Record<Severity, number>>;
-}
-
-/** Counts findings by what they share. Largest first; what has nothing of the kind is under `(none)`. */
-export async function grouped(findings: AsyncIterable<Finding>, by: Grouping): Promise<Group[]> {
-  const groups = new Map<string, { findings: number; bySeverity: Record<Severity, number> }>();
-  for await (const finding of findings) {
-    const name = nameOf(finding, by);
-    let group = groups.get(name);
-    if (group === undefined) {
-      group = { findings: 0, bySeverity: zeroBySeverity() };
-      groups.set(name, group);
-    }
-    group.findings += 1;
-    group.bySeverity[finding.severity] += 1;
-  }
-  return Array.from(groups, ([name, group]) => ({ name, ...group })).sort(
-    (one, other) => other.findings - one.findings || (one.name < other.name ? -1 : 1),
-  );
-}
-
-function nameOf({ rule, severity, subject }: Finding, by: Grouping): string {
-  if (by === 'rule') return rule;
-  if (by === 'severity') return severity;
-  const name = by === 'user' ? ownerOf(subject)?.username : applicationOf(subject)?.name;
-  return name ?? '(none)';
-}
-
-/** Groups as rows, for the table and for CSV. */
-function groupListing(groups: readonly Group[], by: Grouping): Listing<Group> {
-  return listing({
-    rows: groups,
-    columns: [
-      { name: by, cell: ({ name }) => name, whole: true },
-      { name: 'findings', cell: count(({ findings }) => findings), csv: ({ findings }) => String(findings) },
-      ...severities.toReversed().map((severity) => ({
-        name: severity,
-        cell: count(({ bySeverity }) => bySeverity[severity]),
-        csv: ({ bySeverity }: Group) => String(bySeverity[severity]),
-      })),
-    ],
-    json: (group) => group,
-    none: 'No findings.',
-  });
-}
-
-function count(of: (group: Group) => number): (group: Group) => string {
-  return (group) => numberText(of(group));
 }
 
 /** So many findings are sorted; more than that come as they are found. */

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
-import type { Cleaner } from '../../operations/ports/cleaner.ts';
+import type { Cleaner } from '../../operations/ports/evidence.ts';
 import type { Api } from './api.ts';
 import { Connection, type HttpRequest, type HttpResponse } from './connection.ts';
 import { recognizeApi } from './controller-api.ts';

@@ -28,7 +28,6 @@ import {
   readApplication,
 } from './applications.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
-import { readContacts } from './contacts.ts';
 import { controllerDialect } from './controller-dialect.ts';
 import { DeletionLimit, deleteTokens } from './delete-tokens.ts';
 import { gatewayDialect } from './gateway-dialect.ts';
@@ -43,7 +42,7 @@ import {
   sessionsUnsupported,
   staysAlive,
 } from './unsupported.ts';
-import { acceptsPassword, listRoles, setPassword, setRole } from './user-access.ts';
+import { acceptsPassword, listRoles, readContacts, setPassword, setRole } from './users.ts';
 
 /** A part of a platform that stores tokens. */
 type Component = 'gateway' | 'controller';

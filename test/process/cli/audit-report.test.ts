@@ -9,12 +9,12 @@ import { type Severity, severities } from '../../../src/domain/policy/rule.ts';
 import { auditTokens } from '../../../src/operations/token-audit/audit-tokens.ts';
 import {
   atOrAbove,
-  grouped,
   tableReport,
   Worst,
   worstFirstWhereFew,
 } from '../../../src/reports/audit/audit-result.ts';
 import { csvReport } from '../../../src/reports/audit/csv-report.ts';
+import { grouped } from '../../../src/reports/audit/groups.ts';
 import { htmlReport } from '../../../src/reports/audit/html-report.ts';
 import { jsonReport } from '../../../src/reports/audit/json-report.ts';
 import { sarifReport } from '../../../src/reports/audit/sarif-report.ts';

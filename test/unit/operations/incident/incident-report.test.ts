@@ -7,7 +7,8 @@ import type {
 import { gatherReport, type IncidentReport } from '../../../../src/operations/incident/gather-report.ts';
 import { htmlDocument, markdownDocument, type Part } from '../../../../src/reports/document.ts';
 import { chainNodes, chainPicture } from '../../../../src/reports/incident/chain-picture.ts';
-import { combined, incidentParts } from '../../../../src/reports/incident/incident-report.ts';
+import { incidentParts } from '../../../../src/reports/incident/incident-report.ts';
+import { combined } from '../../../../src/reports/incident/incident-timeline.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { token } from '../../../support/tokens.ts';
 

@@ -1,0 +1,114 @@
+import {
+  type Investigation,
+  type InvestigationItem,
+  remains,
+} from '../../domain/investigation/investigation.ts';
+import type { Severity } from '../../domain/policy/rule.ts';
+import type { IncidentReport } from '../../operations/incident/gather-report.ts';
+import { type Part, paragraph } from '../document.ts';
+import { runSentence } from '../log-report.ts';
+import { countText } from '../tables/text.ts';
+import { chainNodes, chainPicture } from './chain-picture.ts';
+
+/** The most lines of the timeline. */
+const MAX_EVENTS = 400;
+
+/**
+ * All that the investigations found, as the last one has it: what an earlier one found to remain and the last one does not name
+ * any more is gone.
+ *
+ * @throws Error without an investigation.
+ */
+export function combined(investigations: readonly Investigation[]): Investigation {
+  const last = investigations.at(-1);
+  if (last === undefined) throw new Error('there is no investigation');
+  const items = new Map(
+    investigations
+      .slice(0, -1)
+      .flatMap((earlier) => earlier.items)
+      .map((item) => [
+        item.id,
+        remains(item) ? { ...item, state: 'gone' as const, stateReason: null } : item,
+      ]),
+  );
+  // The stream drops the id of an object that was deleted since: its entries are known from before.
+  const known = new Set([...items.values()].flatMap(({ entries }) => entries));
+  for (const item of last.items) {
+    const isKnown =
+      item.object.id === null && item.entries.length > 0 && item.entries.every((id) => known.has(id));
+    if (items.has(item.id) || !isKnown) items.set(item.id, item);
+  }
+  const chain = new Map(
+    investigations
+      .flatMap((each) => each.chain)
+      .map((link) => [`${link.user.id}:${link.user.username}`, link]),
+  );
+  return { ...last, items: [...items.values()], chain: [...chain.values()] };
+}
+
+/** What one side did at a time. */
+interface Event {
+  readonly at: string;
+  readonly intruder: string;
+  readonly responders: string;
+}
+
+const RISK_ORDER: readonly (Severity | null)[] = ['critical', 'high', 'medium', 'low', null];
+
+/** Orders items, those with the highest risk first. */
+export function byRisk(one: InvestigationItem, other: InvestigationItem): number {
+  return RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk);
+}
+
+/** The intruder beside the responders, in order of time. */
+export function timeline({ investigations, runs }: IncidentReport): readonly Part[] {
+  const found = investigations.length === 0 ? [] : combined(investigations).items;
+  const worst = found.toSorted((one, other) => RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk));
+  const listed = worst.slice(0, MAX_EVENTS);
+  const events: Event[] = [
+    ...listed.map((item) => ({ at: item.first, intruder: deedText(item), responders: '' })),
+    ...runs
+      .slice(0, MAX_EVENTS)
+      .map((run) => ({ at: run.began, intruder: '', responders: runSentence(run) })),
+  ];
+  const more = found.length - listed.length + Math.max(0, runs.length - MAX_EVENTS);
+  if (events.length === 0) return [paragraph('No events.')];
+  return [
+    {
+      kind: 'table',
+      heads: ['Time', 'Intruder', 'Responders'],
+      rows: events
+        .toSorted((one, other) => one.at.localeCompare(other.at))
+        .map(({ at, intruder, responders }) => [at.replace(/\.\d+Z$/, 'Z'), intruder, responders]),
+    },
+    ...(more === 0
+      ? []
+      : [paragraph(`${countText(more, 'event is', 'events are')} left out, those with the lowest risk.`)]),
+  ];
+}
+
+function deedText({ by, summary, entryCount, first, last }: InvestigationItem): string {
+  const who = by.map(({ username }) => username).join(', ');
+  const again = last === first ? '' : `, ${countText(entryCount, 'entry', 'entries')} until ${last}`;
+  return `${who === '' ? '' : `${who}: `}${summary}${again}`;
+}
+
+/** Who made what, as a picture. */
+export function chainParts(found: Investigation): readonly Part[] {
+  const nodes = chainNodes(found);
+  return [
+    { kind: 'heading', level: 2, text: 'Who made what' },
+    {
+      kind: 'picture',
+      svg: chainPicture(nodes),
+      items: nodes.map(({ depth, text, state }) => ({ depth, text: `${text}${STATES[state]}` })),
+    },
+  ];
+}
+
+const STATES = {
+  user: '',
+  open: ': remains',
+  closed: ': gone, undone or finished',
+  unknown: ': not checked',
+};
