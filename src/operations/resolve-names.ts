@@ -260,7 +260,7 @@ async function refuseMissing(
   throw new TokenctlError('not_found', what, {
     hint:
       nearest === undefined
-        ? `Check the spelling, including upper and lower case. Deleting a ${kind} also deletes its tokens.`
+        ? `Check the spelling, including upper and lower case. Deleting ${kind === 'application' ? 'an' : 'a'} ${kind} also deletes its tokens.`
         : `Did you mean "${nearest}"?`,
     details,
   });
