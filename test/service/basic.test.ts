@@ -77,18 +77,19 @@ describe.each(DATABASES)('Basic authentication on %s', (kind) => {
     );
   });
 
-  it('takes about as long to refuse an unknown user or an unusable password as a wrong one', async () => {
+  it('does as much work to refuse an unknown user or an unusable password as a wrong one', async () => {
     await service.database.execute("INSERT INTO auth_user (username, password) VALUES ('external', '!y')");
-    const fastest: Record<string, number> = { admin: Infinity, nobody: Infinity, external: Infinity };
-    // In turn, so that other work on the machine slows all of them down.
-    for (let round = 0; round < 5; round += 1) {
-      for (const username of Object.keys(fastest)) {
-        const start = performance.now();
+    const least: Record<string, number> = { admin: Infinity, nobody: Infinity, external: Infinity };
+    for (let round = 0; round < 3; round += 1) {
+      for (const username of Object.keys(least)) {
+        // The time of the processor, of all threads: other work on the machine does not change it.
+        const start = process.cpuUsage();
         expect((await me(username, 'wrong')).status).toBe(401);
-        fastest[username] = Math.min(fastest[username] ?? Infinity, performance.now() - start);
+        const { user: spent } = process.cpuUsage(start);
+        least[username] = Math.min(least[username] ?? Infinity, spent);
       }
     }
-    const { admin: wrong = Number.NaN, nobody = Number.NaN, external = Number.NaN } = fastest;
+    const { admin: wrong = Number.NaN, nobody = Number.NaN, external = Number.NaN } = least;
     expect(nobody / wrong).toBeGreaterThan(0.6);
     expect(external / wrong).toBeGreaterThan(0.6);
   });

@@ -109,10 +109,11 @@ describe(`${COUNT} malformed requests to every address (TEST_SEED=${SEED})`, () 
     agent.destroy();
     await restore();
 
-    // They got somewhere: not all stopped at the door.
-    expect(Object.fromEntries(statuses)).toMatchObject({ 200: expect.any(Number), 201: expect.any(Number) });
-    for (const status of [200, 400, 401, 403, 404, 405])
+    // They got somewhere: not all stopped at the door. Refusals by rights and changes are too rare for a short run.
+    for (const status of [200, 400, 401, 404, 405])
       expect(statuses.get(status) ?? 0).toBeGreaterThan(COUNT / 1000);
+    if (COUNT >= 20_000)
+      for (const status of [201, 204, 403]) expect(statuses.get(status) ?? 0).toBeGreaterThan(0);
     // A connection that was cut is rare, and only where the body or a header was too large.
     expect(statuses.get(0) ?? 0).toBeLessThan(COUNT / 50);
 
