@@ -5,8 +5,11 @@ import { describePeer } from '../peer.ts';
 
 /** The management command takes some 14 ms a token. Fewer tokens would mostly measure how long tokenctl takes to start. */
 const TOKENS = 10_000;
-/** 55 on an idle machine, up to 201 on a loaded one: load slows down the management command more. The goal is 80. */
-const MIN_RATIO = 40;
+/**
+ * 85 and 95 on an idle machine with two cores (43 and 51 s beside 0.50 and 0.54 s); the goal is 80. The bound leaves room for
+ * what runs beside it.
+ */
+const MIN_RATIO = 60;
 
 /** Tokens as the controller makes them: each with its entry in the activity stream, and the link between the two. */
 const FILL = `
