@@ -146,7 +146,7 @@ class SchemaFile {
     return `${shortLists(JSON.stringify(file, null, 2))}\n`;
   }
 
-  /** What the file is about stands at its top, not among the definitions. */
+  /** What the file is about is at its top, not among the definitions. */
   #whole(schema: Schema): Schema {
     const definition = this.#referred(schema);
     return definition === undefined

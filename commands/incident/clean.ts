@@ -14,7 +14,7 @@ export default class IncidentClean extends TokenctlCommand {
   static override description =
     `Investigates again, and ends what remains: revokes tokens, deletes applications, users, schedules and other objects that \
 the actor made, removes roles and links, restores changed fields to the values before, and cancels running jobs. Ways in \
-come first. The plan is shown first, and says what cannot be undone. What somebody else changed since is not touched; nor is \
+come first. The plan is shown first, and says what cannot be undone. What another user changed since is not touched; nor is \
 what the activity stream has no value for: it is listed with what to do by hand. Reads everything again at the end. Running \
 it again finishes the work.
 

@@ -11,9 +11,9 @@ export default class IncidentInvestigate extends TokenctlCommand {
   static override summary = 'Find out what an intruder did and left behind';
 
   static override description =
-    `Reads from the controller's activity stream what a user did in a period, and what users did whom that user made or \
+    `Reads from the controller's activity stream what a user did in a period, and what was done by the users that this user made or \
 whose passwords it set. Compares it with what there is now, and lists: ways in that remain, ways to run code later, what \
-ran, what may have been read, and what is not known. Each item says whether it is still there, whether somebody else \
+ran, what may have been read, and what is not known. Each item says whether it is still there, whether another user \
 changed it since, how large the risk is, and how to end it. Changes nothing.
 
 The activity stream names users, not tokens: with --token and --application, everything that their owners did is included.

@@ -51,7 +51,7 @@ Turning basic authentication off is refused if this context uses a password, unl
 file: a token of scope write is created in it first, tried, used for the lockdown, and kept.
 
 Where the configuration requires two persons (approval in docs/configuration.md), a lockdown of one user needs \
-nobody else. Any other needs a plan (--plan-out) that another person approved with plan approve, or --break-glass.
+no one else. Any other needs a plan (--plan-out) that another person approved with plan approve, or --break-glass.
 
 With --json, prints what docs/schemas/incident-lockdown.json describes.
 

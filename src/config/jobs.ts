@@ -319,7 +319,7 @@ export const ownerNoticesSchema = z.lazy(() =>
     revoked: z.boolean().default(true),
     /** How far back revocations are looked for. */
     revokedWithin: duration({ min: '1m', max: '90d' }).default(7 * 86_400),
-    /** Which tokens are not told of. */
+    /** The tokens that owners get no mail about. */
     optOut: z.array(exceptionSchema()).default([]),
     /** Domains that mail is sent to; all where not given. */
     domains: z.array(z.string().min(1)).default([]),

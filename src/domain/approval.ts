@@ -126,7 +126,7 @@ export function requireAnother(
   { who, did }: { readonly who: Actor; readonly did: 'made' | 'applies' },
 ): void {
   const { user: login, sudo_user: behind, as } = who;
-  // Whoever uses sudo is root, which says nothing about the person.
+  // With sudo everyone is root, which says nothing about the person.
   const persons = [behind, login === 'root' && behind !== undefined ? undefined : login].map(plain);
   const same = [plain(by), plain(user)].find((name) => name !== undefined && persons.includes(name));
   if (same === undefined && plain(by) !== plain(as)) return;

@@ -94,7 +94,7 @@ export function keptOf<Kept extends Pick<Token, 'user' | 'application'>>(
 
 /**
  * The users and applications of a selector that has no other criteria: it also means what these users and applications
- * have besides access tokens. Null if it has a criterion that only an access token can meet.
+ * have in addition to access tokens. Null if it has a criterion that only an access token can meet.
  */
 export function wholeSelection({
   all: _all,

@@ -24,7 +24,7 @@ export type Part =
       readonly items: Extract<Part, { kind: 'list' }>['items'];
     };
 
-/** A paragraph; a `strong` one stands out. */
+/** A paragraph; a `strong` one is emphasized. */
 export function paragraph(text: string, strong = false): Part {
   return { kind: 'paragraph', text, ...(strong && { strong }) };
 }

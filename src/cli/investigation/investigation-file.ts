@@ -43,7 +43,7 @@ export function writeInvestigationFile(path: string, investigation: Investigatio
 /**
  * Reads a saved investigation.
  *
- * @throws TokenctlError `configuration` for a file that cannot be read, or is none.
+ * @throws TokenctlError `configuration` for a file that cannot be read, or holds no investigation.
  */
 export function readInvestigationFile(path: string): Investigation {
   requireReadable(path, 'The file of --from');

@@ -127,7 +127,7 @@ interface ContextStateJson {
    * `credentials_refused` with `credentialRevokedBy`.
    */
   readonly state: Failure['code'] | 'done';
-  /** Absent where there is none. */
+  /** Absent without one. */
   readonly error?: FailureJson['error'];
   /** For `not_found`: what is not there. For `credentials_refused` without `error`: what became of the token. */
   readonly message?: string;
@@ -139,7 +139,7 @@ interface ContextStateJson {
 export interface SeveralContextsJson {
   readonly contexts: readonly (ContextStateJson & {
     readonly context: string;
-    /** As for one context; absent if there is none. */
+    /** As for one context; absent without one. */
     readonly result?: unknown;
   })[];
   /** After a change: the sums; null if the contexts count different things. */

@@ -254,7 +254,7 @@ interface GuardedChange {
   readonly alone: (rule: ApprovalRule) => boolean;
   /** The saved plan that is applied. */
   readonly saved?: AnyPlan | undefined;
-  /** The command that takes --plan and --plan-out; null if there is none for this. */
+  /** The command that takes --plan and --plan-out; null without one for this. */
   readonly command: 'tokens revoke' | 'incident lockdown' | null;
 }
 

@@ -13,7 +13,7 @@ export type CleaningAct =
       readonly fields: readonly { readonly field: string; readonly entry: number }[];
       /** The path that gives a template a new webhook key; null if its webhook was not changed. Without a webhook there is no key. */
       readonly newWebhookKey: string | null;
-      /** The path of a survey that was empty before; null if there is none to delete. */
+      /** The path of a survey that was empty before; null without one to delete. */
       readonly survey: string | null;
       readonly undoable: true;
     }
@@ -84,7 +84,7 @@ function settingCleaning(item: InvestigationItem): Cleaning {
 /** Fields that the API takes elsewhere, or not at all. */
 const NOT_WRITABLE: ReadonlySet<string> = new Set(['survey_spec', 'password', 'inputs']);
 
-/** The fields whose value before is known, and that nobody is known to have changed since. */
+/** The fields whose value before is known, without a known change since. */
 function restoring({ changes, object }: InvestigationItem, path: string): Cleaning {
   const isLeft = ({ state }: FieldChange) => state === 'as_left' || state === 'unknown';
   const fields = changes.filter(

@@ -8,7 +8,7 @@ const MAX_ENTRIES = 100;
 /** What was recorded of one field: raw values, which may be secrets. */
 export interface RecordedChange {
   readonly field: string;
-  /** Undefined for a field of an object that was created: there was none before. */
+  /** Undefined for a field of an object that was created. */
   readonly before: unknown;
   readonly after: unknown;
   /** The first entry that changed it, which has the value before. */

@@ -6,7 +6,7 @@ export interface StreamEntry {
   readonly id: number;
   readonly at: Date;
   readonly operation: string;
-  /** Null where none is recorded; without an id, over REST, where the user was deleted. */
+  /** Null if the entry names no one; without an id, over REST, where the user was deleted. */
   readonly actor: Actor | null;
   readonly object1: string;
   readonly object2: string;

@@ -51,7 +51,7 @@ export type ItemGroup = (typeof itemGroups)[number];
  * - `unknown`: not checked; `stateReason` says why
  * - `finished`: a job that has ended
  * - `undone`: every changed value is as it was before, or a user is deactivated
- * - `changed`: every changed value was changed again since by somebody else
+ * - `changed`: every changed value was changed again since by another user
  * - `gone`: deleted
  */
 type ItemState = 'there' | 'running' | 'unknown' | 'finished' | 'undone' | 'changed' | 'gone';
@@ -76,7 +76,7 @@ export interface FieldChange {
   readonly entry: number;
 }
 
-/** A change of the same object by somebody outside the chain, after the actor's. */
+/** A change of the same object by a user outside the chain, after the actor's. */
 export interface LaterChange {
   readonly entry: number;
   readonly at: string;

@@ -155,7 +155,7 @@ export function linkName(relationship: string): string {
   return /_(.+)$/.exec(last)?.[1] ?? last;
 }
 
-/** The list of the REST API with the objects that are linked to one; null where there is none. */
+/** The list of the REST API with the objects that are linked to one; null without one. */
 export function linkPath(
   link: string,
   { kind, id }: { readonly kind: string; readonly id: number },

@@ -113,7 +113,7 @@ export function isReference(field: string): boolean {
   return REFERENCES.has(field);
 }
 
-/** The id at the end of a recorded reference (`Demo Project-6`); null if there is none. */
+/** The id at the end of a recorded reference (`Demo Project-6`); null without one. */
 export function referenceId(value: unknown): number | null {
   if (typeof value === 'number') return value;
   const [, digits] = typeof value === 'string' ? (/-(\d{1,15})$/.exec(value) ?? []) : [];

@@ -167,7 +167,7 @@ const RULES: readonly RiskRule[] = [
     ...{ rule: 'linked', severity: 'medium' },
     judge: ({ group, act }) =>
       group === 'code_later' && act === 'linked'
-        ? 'It decides what later jobs use, or whom they notify.'
+        ? 'It decides what later jobs use, or who is notified.'
         : null,
   },
   {
@@ -183,7 +183,7 @@ const RULES: readonly RiskRule[] = [
   },
   {
     ...{ rule: 'removed', severity: 'low' },
-    judge: ({ act }) => (act === 'removed' ? 'The actor took it away: somebody may miss it.' : null),
+    judge: ({ act }) => (act === 'removed' ? 'The actor took it away: a user may need it.' : null),
   },
 ];
 

@@ -89,7 +89,7 @@ export const expiredPresent: TokenRule = {
   }),
 };
 
-/** What became of the refresh token of an expired token, as a sentence after another; empty if there is none. */
+/** What became of the refresh token of an expired token, as a sentence after another; empty without one. */
 function refreshText(token: Token, { now, settings }: Facts): string {
   if (!token.hasRefreshToken) return '';
   const lifetime = settings?.OAUTH2_PROVIDER?.REFRESH_TOKEN_EXPIRE_SECONDS;

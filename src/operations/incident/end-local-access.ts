@@ -405,7 +405,7 @@ export function stillOpen<Item extends { readonly what: string }>(
 }
 
 /**
- * What a new password ends besides, and what the end of all access tokens does: known of controller 24.6.1, which was tried. A user
+ * What else a new password ends, and what the end of all access tokens does: known of controller 24.6.1, which was tried. A user
  * whose password was not tried is not among it.
  */
 export function knownOfPasswords(

@@ -43,7 +43,7 @@ export interface IncidentReport {
   readonly madeAt: Date;
   /** What responders did, in the order in which it began. */
   readonly runs: readonly RunAccount[];
-  /** Of the last lockdown that ended; null where none did. */
+  /** Of the last lockdown that ended; null if none has ended. */
   readonly lockdown: RecordedLockdown | null;
   /** What cleanings did with the items of investigations, by the outcomes in the log. */
   readonly cleaned: readonly { readonly item: string; readonly result: string; readonly at: string }[];

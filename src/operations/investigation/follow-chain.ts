@@ -31,7 +31,7 @@ export interface FollowedChain {
 }
 
 /**
- * Reads what the subjects did in a period, and what users did whom they made or whose passwords they set, from then on. A user
+ * Reads what the subjects did in a period, and what was done by users that they made or whose passwords they set, from then on. A user
  * counts once, from the earliest instant, however many paths lead to it.
  */
 export async function followChain(
@@ -98,7 +98,7 @@ class Chain {
     }
   }
 
-  /** Somebody who is reached earlier on another path: what was done in between is read as well. */
+  /** A user who is reached earlier on another path: what was done in between is read as well. */
   #extend(known: Member, since: Date): void {
     if (known.how === 'subject' || since >= known.since) return;
     this.#waiting.push({ member: { ...known, since }, until: known.since });
@@ -128,7 +128,7 @@ async function* deedsOf(
   }
 }
 
-/** The user that an entry brings into the chain: one that was made, or whose password was set by somebody else. */
+/** The user that an entry brings into the chain: one that was made, or whose password was set by another user. */
 function newMember(
   { operation, object, changes, at }: Deed,
   { member, through }: { readonly member: Member; readonly through: string | null },

@@ -48,7 +48,7 @@ const ACCESS_KINDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Finds out what a user, or who had a token or an application's tokens, did in a period; what those did whom they made; what
+ * Finds out what a user, or who had a token or an application's tokens, did in a period; what was done by users that they made; what
  * remains of it; and what cannot be known. Reads only.
  *
  * @throws TokenctlError `not_found` for an unknown user, token or application, `permission_refused`, and as the target does.

@@ -25,7 +25,7 @@ export interface PlannedCleaning {
 /** An item that stays, and why. */
 interface KeptItem {
   readonly item: InvestigationItem;
-  /** `by_hand`: not possible here; `changed_since`: by somebody else; `shared`: perhaps the work of somebody else; `own`: the caller's own. */
+  /** `by_hand`: not possible here; `changed_since`: by another user; `shared`: perhaps the work of another user; `own`: the caller's own. */
   readonly reason: 'by_hand' | 'changed_since' | 'shared' | 'own' | 'unknown';
   readonly why: string;
 }
@@ -38,8 +38,8 @@ export interface CleaningPlan {
 }
 
 /**
- * Plans how to end what remains of an investigation: ways in first, then what runs and would run. What somebody else changed
- * since stays; so does what may be the work of somebody whose password was set, unless it is named.
+ * Plans how to end what remains of an investigation: ways in first, then what runs and would run. What another user changed
+ * since stays; so does what may be the work of a user whose password was set, unless it is named.
  *
  * @throws TokenctlError `lockout_refused` if the caller is one of the actors, `not_found` for an unknown item or rule.
  */
@@ -110,11 +110,11 @@ function decide(
   }
   // A user who was deactivated is still the actor's.
   const later = item.changedSince.find(({ fields }) => fields.join() !== 'is_active');
-  // Of changed fields, only those are restored that nobody changed since; a role or link has no other state.
+  // Of changed fields, only those are restored without a change since; a role or link has no other state.
   if (later !== undefined && cleaning.act === 'delete') {
     return keep(
       'changed_since',
-      `Changed since by ${later.by?.username ?? 'somebody who is not recorded'}: decide by hand.`,
+      `Changed since by ${later.by?.username ?? 'a user who is not recorded'}: decide by hand.`,
     );
   }
   if (isShared(item, context.investigation) && context.selection.items?.includes(item.id) !== true) {

@@ -133,7 +133,7 @@ async function readLater(
   const byKind = Map.groupBy(drafts, ({ object }) => object.kind);
   const deeds = new Map<string, Deed[]>();
   let read = 0;
-  // What a user did before its password was set is the work of somebody else.
+  // What a user did before its password was set is the work of another user.
   const notBy = chain.members.flatMap(({ user, how }) =>
     user.id === null || how === 'password_set' ? [] : [user.id],
   );
@@ -183,7 +183,7 @@ function laterOf(draft: ItemDraft, deeds: ReadonlyMap<string, readonly Deed[]>):
   return about.filter((deed) => concerns(draft, deed)).map(laterChange);
 }
 
-/** Whether an entry by somebody else changed what the item is, after a change of the actor. */
+/** Whether an entry by another user changed what the item is, after a change of the actor. */
 function concerns(
   { object, other, role, link, act, entries, lastEntry, changes }: ItemDraft,
   deed: Deed,

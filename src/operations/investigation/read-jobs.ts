@@ -77,11 +77,11 @@ interface Source {
   readonly act: ItemDraft['act'];
   readonly object: ItemDraft['object'];
   readonly first: Date;
-  /** When it was changed back or on by somebody else; null if it was not. */
+  /** When it was changed back or on by another user; null if it was not. */
   readonly end: Date | null;
 }
 
-/** When nothing was left of a change: at the last change by somebody else. */
+/** When nothing was left of a change: at the last change by another user. */
 function endOf({ state, changedSince }: InvestigationItem): Date | null {
   const last = state === 'undone' || state === 'changed' ? changedSince.at(-1) : undefined;
   return last === undefined ? null : new Date(last.at);

@@ -55,7 +55,7 @@ export interface RunAccount {
   readonly ticket: string | null;
   /** What it was told to act on, where it says so. */
   readonly selection: string | null;
-  /** Who approved it, where two persons were needed: null for nobody, and where none was. */
+  /** Who approved it; null without an approval. */
   readonly approvedBy: string | null;
   /** Whether the rule of two persons was set aside. */
   readonly brokeGlass: boolean;

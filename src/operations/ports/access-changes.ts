@@ -24,11 +24,11 @@ export interface HeldRole {
 export type UserFlag = 'superuser' | 'system_auditor';
 
 /**
- * What ends access besides tokens: applications, passwords and roles. Every method throws `TokenctlError` as those of a target do,
+ * Other ways to end access than tokens: applications, passwords and roles. Every method throws `TokenctlError` as those of a target do,
  * `unsupported` where the target cannot.
  */
 export interface AccessChanges {
-  /** An application; null where there is none of this id, or the caller may not see it. */
+  /** An application; null without one of this id, or the caller may not see it. */
   application(id: number): Promise<ApplicationDetails | null>;
   /**
    * Deletes an application, and with it its access tokens, refresh tokens and authorization codes.

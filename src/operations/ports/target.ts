@@ -321,7 +321,7 @@ export interface TargetDescription {
   readonly components?: readonly ('gateway' | 'controller')[];
   /**
    * The INSTALL_UUID of a controller: the same over REST and in its database, so that the audit log can tell that two
-   * addresses are one controller. Null where none is stated, as by a gateway.
+   * addresses are one controller. Null if the target states none, as a gateway does.
    */
   readonly installUuid: string | null;
   /** The product version that the target states; null where it states none, as tables do not. */
@@ -356,7 +356,7 @@ export interface TargetDescription {
   /**
    * Live access tokens of a gateway that are not stored as its newest tokens, which are hashed (`hashes`), or of which it is
    * not known how it stores tokens, as it has no others. Releases of tokenctl before 0.2 stored hashes without the
-   * gateway's prefix. Some of the ids; null if there are none, or if the gateway stores tokens in clear.
+   * gateway's prefix. Some of the ids; null without any, or if the gateway stores tokens in clear.
    */
   readonly unhashedTokens?: {
     readonly hashes: boolean;
@@ -371,7 +371,7 @@ export interface TargetDescription {
 export interface Contact {
   readonly id: number;
   readonly username: string;
-  /** As the user or an administrator entered it; null if there is none. */
+  /** As the user or an administrator entered it; null without one. */
   readonly email: string | null;
   /** Those of the organizations asked for that the user is a member of, in the order asked. */
   readonly organizations: readonly string[];

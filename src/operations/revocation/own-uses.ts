@@ -129,13 +129,13 @@ export function knownTokens(uses: readonly OwnUse[]): ReadonlyMap<string, KnownT
 /** How far a recorded use and the last use may differ: a Date header has whole seconds, and a slow response is later. */
 const SAME_USE_MS = 3000;
 
-/** The use that a last use is; undefined if it is none of these. */
+/** The use that a last use is; undefined if it is not one of these. */
 export function ownUseAt(lastUsed: Date, uses: readonly OwnUse[]): OwnUse | undefined {
   return uses.find(({ usedAt }) => Math.abs(lastUsed.getTime() - usedAt.getTime()) <= SAME_USE_MS);
 }
 
 /**
- * The last use of a token that was none of these.
+ * The last use of a token that was not one of these.
  *
  * @param lastUsed As the target has it.
  * @returns Null for never, undefined where it is unknown.

@@ -36,7 +36,7 @@ interface PlannedToken {
 /** What every plan in a file has. Plain JSON without secrets. */
 interface PlanFile extends ApprovablePlan {
   readonly version: 1;
-  /** When (RFC 3339), and by whom: as the actor of an entry of the audit log. */
+  /** When (RFC 3339), and by which person: as the actor of an entry of the audit log. */
   readonly made: { readonly at: string; readonly by: Readonly<Record<string, string>> };
   /** As the target of an entry of the audit log. */
   readonly target: Readonly<Record<string, string>>;
@@ -49,7 +49,7 @@ interface PlanFile extends ApprovablePlan {
 }
 
 /**
- * A lockdown that was saved: which ways in are closed for whom, and for how long. What it finds there is not part of it: a
+ * A lockdown that was saved: which ways in are closed, for which users, and for how long. What it finds there is not part of it: a
  * lockdown revokes what there is when it works.
  */
 export interface SavedLockdown extends PlanFile {

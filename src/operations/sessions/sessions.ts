@@ -68,7 +68,7 @@ export interface UnseenSessions {
  * reach, or because their owners are not recorded. A deactivated user's session is refused, from the cache too.
  *
  * @param options.latestExpiry When the last of the sessions that were ended would have expired; null if none was.
- * @returns Null if there are none.
+ * @returns Null without any.
  */
 export async function unseenSessions(
   target: Target,

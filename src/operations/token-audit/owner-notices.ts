@@ -14,7 +14,7 @@ import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planNotices } from './expiry-notices.ts';
 
-/** Whom to tell what, and in which words. */
+/** Which owners get which notices, and in which words. */
 export interface OwnerNoticeRules {
   /** Days before the expiry; none for nothing about that. */
   readonly thresholds: readonly number[];
@@ -70,7 +70,7 @@ interface PlanOptions {
 }
 
 /**
- * Finds out which owners are to be told which of their tokens expire soon, or were revoked by tokenctl. Reads only. What was
+ * Finds out which owners have tokens that expire soon, or were revoked by tokenctl. Reads only. What was
  * told before is left out, by the audit log.
  *
  * @throws TokenctlError whatever the target and the log throw.

@@ -49,7 +49,7 @@ export function knownDevice(service: Signing, request: FastifyRequest, user: Use
   return age <= LIFETIME_SECONDS ? { userId: user.id, id } : null;
 }
 
-/** The user whom the newest entry of the cookie names, not verified yet; null without a cookie. */
+/** The user that the newest entry of the cookie names, not verified yet; null without a cookie. */
 export function namedUser(request: FastifyRequest): number | null {
   const id = ENTRY.exec(entriesOf(request)[0] ?? '')?.[1];
   return id === undefined ? null : Number(id);

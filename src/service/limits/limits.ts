@@ -26,7 +26,7 @@ const NAME = { burst: 50, refillSeconds: 5 };
 const NETWORK = { burst: 200, refillSeconds: 1 };
 /** For one user from one browser in which the user logged in before: ten, then one in six seconds. */
 const DEVICE = PAIR;
-/** For one user from all such browsers, whoever collected or stole their cookies: fifty, then one in five seconds. */
+/** For one user from all such browsers, with stolen cookies as well: fifty, then one in five seconds. */
 const DEVICES = NAME;
 /** Wrong passwords that a network may try for a name after other networks used up the name's allowance. */
 const FREE = 3;

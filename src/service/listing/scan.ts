@@ -32,7 +32,7 @@ interface ScannedRows {
 
 /** How long one scan may take in all, its pauses included, in milliseconds. */
 const MAX_SCAN_MS = 10_000;
-/** How long one step should take, in milliseconds: meanwhile the embedded database answers nobody else. */
+/** How long one step should take, in milliseconds: meanwhile the embedded database answers no one else. */
 const STEP_MS = 25;
 /** The longest pause, in milliseconds. */
 const MAX_PAUSE_MS = 200;
@@ -135,7 +135,7 @@ const MAX_INSTRUCTIONS = 250;
 
 /**
  * Compiles a regular expression to one that takes linear time (RE2). PostgreSQL's own engine, which the controller uses,
- * can take minutes to compile an expression of a few hundred characters, and the embedded database serves nobody
+ * can take minutes to compile an expression of a few hundred characters, and the embedded database serves no one
  * meanwhile. The dot matches line breaks too, and `^` and `$` only the ends of the text, as in PostgreSQL.
  *
  * @param name The query parameter, for messages.

@@ -205,7 +205,7 @@ function refuseForeignPassword(user: UserRecord, wanted: { readonly password: st
  * The new password, checked against the settings; errors are added to `problems`.
  *
  * @param given Empty if the body has none.
- * @returns Null to keep the password: there is none, or it is the mask that the API shows.
+ * @returns Null to keep the password: the body has none, or the mask that the API shows.
  */
 function newPassword(given: string, settings: Settings, problems: Problems): string | null {
   if (given === '' || given === '$encrypted$') return null;

@@ -94,7 +94,7 @@ async function assign(exchange: Exchange, role: OrganizationRole): Promise<unkno
   return undefined;
 }
 
-/** The id in a body; null if there is none. Throws 400 for anything but a JSON number. */
+/** The id in a body; null without one. Throws 400 for anything but a JSON number. */
 function idIn({ id }: Readonly<Record<string, unknown>>): number | null {
   if (id === undefined || id === null || id === '' || id === 0 || id === false) return null;
   if (typeof id !== 'number' || !Number.isInteger(id)) throw invalid({ msg: '"id" must be an integer.' });

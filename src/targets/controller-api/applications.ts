@@ -66,7 +66,7 @@ export async function listApplications(
 }
 
 /**
- * One application with its details; null where there is none, or the caller may not see it.
+ * One application with its details; null without one, or the caller may not see it.
  *
  * @throws TokenctlError `target_misbehaved` for an invalid response, and as requests do.
  */

@@ -343,7 +343,7 @@ interface Sent {
   readonly used: UsedBefore | null;
 }
 
-/** The one token of a user whose use is new (null where there are none or several, even at a second try), and the last use. */
+/** The one token of a user whose use is new (null unless there is exactly one, even at a second try), and the last use. */
 async function onlyNewlyUsed(
   api: Api,
   { userId, token, used, date }: Sent,

@@ -39,7 +39,7 @@ export async function readApplications(
   return rows.map((row) => ({ ...row, created: dateOf(row.created) }));
 }
 
-/** One application with its details; null where there is none of this id. */
+/** One application with its details; null without one of this id. */
 export async function readApplication(
   connection: Connection,
   id: number,
@@ -68,7 +68,7 @@ export async function readApplication(
   }
 }
 
-/** What refers to an application besides tokens. No foreign key of a controller or a gateway deletes it. */
+/** What else than tokens refers to an application. No foreign key of a controller or a gateway deletes it. */
 const REFERRING: Readonly<Record<Layout, readonly string[]>> = {
   controller: [
     'DELETE FROM oauth2_provider_grant WHERE application_id = $1',

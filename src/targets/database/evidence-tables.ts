@@ -62,7 +62,7 @@ export const STORES: Partial<Readonly<Record<KnownKind, Store>>> = {
 /** The link of a role has no object that is read. */
 export const ROLE_LINK = ['main_activitystream_role', 'role_id'] as const;
 
-/** The tables that are read besides those of {@link STORES}. */
+/** The tables that are read in addition to those of {@link STORES}. */
 const OTHER_TABLES = [
   ...['main_activitystream', 'auth_user', 'conf_setting', 'django_content_type', ROLE_LINK[0]],
   ...['main_rbac_roles', 'main_rbac_roles_members', 'main_rbac_roles_parents'],

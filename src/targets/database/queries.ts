@@ -120,7 +120,7 @@ export const PAGE_SIZE = 5000;
  * after the first page are not read: reading until nothing is left could go on for ever.
  *
  * @param options.read Reads at most {@link PAGE_SIZE} rows with a greater key, up to `last` unless that is null, ordered by key.
- * @param options.end Reads the last key; null if there is none. Called once, if there is more than one page.
+ * @param options.end Reads the last key; null without one. Called once, if there is more than one page.
  */
 export function keysetPages<Row, Key>(options: {
   readonly start: Key;

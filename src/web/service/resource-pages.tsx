@@ -61,7 +61,7 @@ export interface ResourceKind<T extends Resource> {
   readonly tabs?: readonly (readonly [string, string])[];
   /** Buttons of the details before the usual ones. */
   readonly actions?: (resource: T) => ReactNode;
-  /** Where the resource stands among others, from the outside in; its list without it. */
+  /** Where the resource is among others, from the outside in; its list without it. */
   readonly above?: (resource: T) => readonly (readonly [string, string])[];
 }
 

@@ -132,7 +132,7 @@ export function TokenList({
   readonly about: 'user' | 'application' | 'all';
   /** The page that creates one; undefined if this user cannot create one here. */
   readonly createAt?: string;
-  /** What is to be said above the list, such as why no token can be created. */
+  /** The text above the list, such as why no token can be created. */
   readonly why?: ReactNode;
 }): ReactNode {
   const columns = [

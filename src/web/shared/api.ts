@@ -36,7 +36,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What a request carries besides its address. */
+/** What else a request carries than its address. */
 export interface RequestOptions {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
   readonly body?: unknown;

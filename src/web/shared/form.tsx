@@ -1,4 +1,4 @@
-/** Forms that are checked by the API: its messages stand below the fields that they are about. */
+/** Forms that are checked by the API: its messages appear below the fields that they are about. */
 import {
   ActionGroup,
   Alert,
@@ -62,7 +62,7 @@ interface FormProps {
   readonly onCancel: () => void;
   /** Whether this user may send it; true if not given. */
   readonly canSubmit?: boolean;
-  /** What stands between the fields and the buttons. */
+  /** What is between the fields and the buttons. */
   readonly children?: ReactNode;
 }
 

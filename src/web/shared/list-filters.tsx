@@ -1,4 +1,4 @@
-/** The filters of a list, and the part of the page's address that they stand in. */
+/** The filters of a list, and their part of the page's address. */
 import {
   Button,
   Label,

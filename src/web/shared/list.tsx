@@ -1,5 +1,5 @@
 /**
- * The list of a collection: filters, order and page are the server's, and stand in the address of the page, so that a
+ * The list of a collection: filters, order and page are the server's, and are in the address of the page, so that a
  * list can be linked to, and the browser's buttons work. Parameters that no filter declares are passed on as they are.
  */
 import {
@@ -54,7 +54,7 @@ interface ListProps<T> {
   readonly order?: string;
   /** Buttons of the toolbar, such as "Create token". */
   readonly actions?: ReactNode;
-  /** What an empty collection shows besides that it is empty. */
+  /** What an empty collection shows in addition to saying that it is empty. */
   readonly empty?: ReactNode;
   /** Rows can be selected and deleted where it is given. */
   readonly deletion?: Deletion<T>;
@@ -110,7 +110,7 @@ interface RowsProps<T> extends ListProps<T> {
   readonly setSelected: (selected: ReadonlyMap<number, T>) => void;
 }
 
-/** The rows, or what is to be said instead. */
+/** The rows, or the text in their place. */
 function Rows<T extends { readonly id: number }>(props: RowsProps<T>): ReactNode {
   const { name, read, address, empty, around } = props;
   if (read.data === undefined) {
