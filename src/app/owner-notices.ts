@@ -25,7 +25,7 @@ export function openOwnerMailer(settings: OwnerNoticesSettings, environment: Env
 /**
  * The `ownerNotices` section.
  *
- * @throws TokenctlError `configuration` if there is none, or a template has an unknown placeholder.
+ * @throws TokenctlError `configuration` without this section, or if a template has an unknown placeholder.
  */
 export function requireOwnerNotices(settings: OwnerNoticesSettings | undefined): OwnerNoticesSettings {
   if (settings !== undefined) {

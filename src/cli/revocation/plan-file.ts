@@ -262,7 +262,7 @@ interface GuardedChange {
  * Applies the rule of two persons.
  *
  * @returns What the audit log records of it; undefined if one person may do it alone.
- * @throws TokenctlError `not_approved` if an approval is needed and there is none that is valid; `usage` for --break-glass
+ * @throws TokenctlError `not_approved` if an approval is needed and no valid one is found; `usage` for --break-glass
  * without a reason; as {@link requireApproved}
  */
 export async function approvalFor(change: GuardedChange): Promise<RecordedApproval | undefined> {

@@ -98,7 +98,7 @@ export const defaultPolicy = Object.fromEntries(
   ruleNames.map((name) => [name, rules[name].defaults]),
 ) as unknown as Policy;
 
-/** A rule as any of its kind: what it is prepared with is then up to the caller. */
+/** A rule by its name, with a type that all rules share: the caller has to pass the parameters of this rule. */
 export function ruleOf(name: RuleName): Rule {
   return rules[name];
 }

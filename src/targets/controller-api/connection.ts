@@ -177,7 +177,7 @@ interface ResponseOptions {
   readonly bodyGraceMs: number;
 }
 
-/** Collects one response. One that comes too slowly is given up on: the pool's timeout only limits the time between bytes. */
+/** Collects one response, and aborts one that comes too slowly: the pool's timeout only limits the time between bytes. */
 class ResponseHandler implements Dispatcher.DispatchHandler {
   readonly #options: ResponseOptions;
   readonly #chunks: Buffer[] = [];

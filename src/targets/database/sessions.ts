@@ -147,7 +147,7 @@ async function withOwners(
  * Streams the cached sessions of a selector that have no row. One whose owner cannot be read belongs to every selector: its
  * session has ended in the table.
  *
- * @param keys Sessions that are included whoever owns them.
+ * @param keys Sessions that are included, whatever user owns them.
  */
 async function* cachedOnly(
   connection: Connection,
