@@ -7,7 +7,7 @@ import { BrowserRouter } from 'react-router';
 import { ApiError } from '../shared/api.ts';
 import { startTheme } from '../shared/theme.ts';
 import { takeKey } from './api.ts';
-import { Frame } from './frame.tsx';
+import { ConsoleFrame } from './frame.tsx';
 
 takeKey();
 startTheme();
@@ -26,7 +26,7 @@ createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
       <BrowserRouter>
-        <Frame />
+        <ConsoleFrame />
       </BrowserRouter>
     </QueryClientProvider>
   </StrictMode>,

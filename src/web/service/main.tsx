@@ -6,7 +6,7 @@ import { BrowserRouter } from 'react-router';
 import { Notices } from '../shared/notices.tsx';
 import { Session } from '../shared/session.tsx';
 import { startTheme } from '../shared/theme.ts';
-import { Frame } from './frame.tsx';
+import { ServiceFrame } from './frame.tsx';
 import { loadPage } from './pages.tsx';
 
 startTheme();
@@ -18,7 +18,7 @@ createRoot(root).render(
     <BrowserRouter>
       <Session>
         <Notices>
-          <Frame />
+          <ServiceFrame />
         </Notices>
       </Session>
     </BrowserRouter>
