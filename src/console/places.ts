@@ -29,6 +29,23 @@ export interface Places {
 /** When a context that did not answer is asked again. */
 const ASK_AGAIN_MS = 15_000;
 
+/** Runs pieces of work, at most so many at a time and in the order in which they came. */
+export function inTurns(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
+}
+
 /** What the places are opened with. */
 interface PlacesOptions {
   readonly flags: SettingFlags;

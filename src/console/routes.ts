@@ -6,22 +6,15 @@ import { requireAccount } from '../cli/base-command.ts';
 import type { Confirmation } from '../cli/confirmation.ts';
 import { runbookResult, runbooks } from '../cli/incident/runbook.ts';
 import { timelineFlow } from '../cli/incident/timeline-flow.ts';
-import { auditFlow } from '../cli/token-audit/audit-flow.ts';
-import { policyOf } from '../cli/token-audit/policy-flags.ts';
 import { traceFlow } from '../cli/token-audit/trace-flow.ts';
-
 import { incompleteText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import { rules } from '../domain/policy/policy.ts';
-import { ownerOf, subjectKey } from '../domain/policy/subject.ts';
 import { listLog, listRuns } from '../operations/audit-log/list-log.ts';
 import { verifyLog } from '../operations/audit-log/verify-log.ts';
 import { checkTarget } from '../operations/contexts/check-target.ts';
 import { incidentStatus } from '../operations/incident/incident-status.ts';
-import { auditTokens } from '../operations/token-audit/audit-tokens.ts';
-import { Worst } from '../reports/audit/audit-result.ts';
 import { runFacts, runSentence } from '../reports/log-report.ts';
-import { noScreen } from '../reports/tables/result.ts';
+import { type Audits, serveAudits } from './audits.ts';
 import { filterOf, filterSchema, prepare, requestSchema } from './commands.ts';
 import { endedOf, type Operations } from './operations.ts';
 import type { Places } from './places.ts';
@@ -31,6 +24,7 @@ import { sortNames, type TokenTable } from './token-table.ts';
 export interface ConsoleParts {
   readonly places: Places;
   readonly tokens: TokenTable;
+  readonly audits: Audits;
   readonly operations: Operations;
   readonly readOnly: boolean;
   readonly version: string;
@@ -40,8 +34,6 @@ export interface ConsoleParts {
 
 const placeQuery = z.object({ place: z.string().max(300) });
 const MAX_RUNS = 500;
-/** The findings of an audit that the page lists; the exports have all. */
-const MAX_FINDINGS = 1_000;
 
 /** The HTTP interface of the page. Every route reads, or begins an operation of `operations`. */
 export function serveConsole(app: FastifyInstance, parts: ConsoleParts): void {
@@ -111,7 +103,7 @@ const pageSchema = z.object({
   limit: z.coerce.number().int().min(0).max(500).default(100),
 });
 
-function serveTokens(app: FastifyInstance, { places, tokens }: ConsoleParts): void {
+function serveTokens(app: FastifyInstance, { places, tokens, audits }: ConsoleParts): void {
   app.get('/api/tokens', async ({ query }) => {
     const filter = filterSchema.parse(query);
     const known = await places.names();
@@ -128,6 +120,7 @@ function serveTokens(app: FastifyInstance, { places, tokens }: ConsoleParts): vo
   app.post('/api/tokens/read-again', { config: { readsOnly: true } }, async ({ body }) => {
     const { place } = z.strictObject({ place: z.string().max(300).optional() }).parse(body);
     tokens.forget(place);
+    audits.forget(place);
     return {};
   });
 }
@@ -137,7 +130,7 @@ const TELL_EVERY_MS = 250;
 /** A comment keeps the connection from being taken for a dead one. */
 const HEARTBEAT_MS = 15_000;
 
-function serveChanges(app: FastifyInstance, { places, tokens, operations }: ConsoleParts): void {
+function serveChanges(app: FastifyInstance, { places, tokens, audits, operations }: ConsoleParts): void {
   const findIds = (filter: Parameters<TokenTable['ids']>[0]) => tokens.ids(filter);
   app.post('/api/plans', { config: { readsOnly: true } }, async ({ body }) => {
     const request = requestSchema.parse(body);
@@ -157,6 +150,7 @@ function serveChanges(app: FastifyInstance, { places, tokens, operations }: Cons
       if (operations.get(begun.id).ended === null) return;
       stop();
       tokens.forget(place);
+      audits.forget(place);
     });
     return reply.code(201).send(begun);
   });
@@ -232,69 +226,6 @@ function serveIncidents(app: FastifyInstance, { places, root }: ConsoleParts): v
   app.get('/api/runbooks', async ({ query }) => {
     const { name } = z.object({ name: z.enum(runbooks).optional() }).parse(query);
     return await endedOf(await runbookResult(root, name));
-  });
-}
-
-const formats = {
-  json: 'application/json',
-  csv: 'text/csv',
-  sarif: 'application/sarif+json',
-  html: 'text/html',
-};
-
-function serveAudits(app: FastifyInstance, { places, version }: ConsoleParts): void {
-  app.get('/api/audit', async ({ query }) => {
-    const { place } = placeQuery.parse(query);
-    return await places.work(place, async (runtime) => {
-      const { clock } = runtime;
-      const audit = await auditTokens({
-        ...{ target: await runtime.target(), clock, policy: policyOf(runtime, {}) },
-        selector: { all: true },
-      });
-      const owners = new Map<string, number>();
-      const worst = new Worst(MAX_FINDINGS);
-      for await (const finding of audit.findings) {
-        worst.add(finding);
-        const owner = ownerOf(finding.subject)?.username;
-        if (owner !== undefined) owners.set(owner, (owners.get(owner) ?? 0) + 1);
-      }
-      const { byRule, ...summary } = audit.summary();
-      return {
-        at: audit.now,
-        incomplete: incompleteText(await runtime.description()),
-        summary,
-        rules: Object.entries(byRule).map(([rule, count]) => {
-          const { help, appliesTo } = rules[rule as keyof typeof rules];
-          const { severity } = audit.policy[rule as keyof typeof rules];
-          const { finds, matters, remedy } = help;
-          return { rule, count, severity, selects: appliesTo === 'tokens', finds, matters, remedy };
-        }),
-        owners: Array.from(owners, ([name, count]) => ({ name, count }))
-          .sort((one, other) => other.count - one.count)
-          .slice(0, 50),
-        findings: worst.all().map(({ rule, severity, subject, message }) => ({
-          ...{ rule, severity, message, subject: subjectKey(subject) },
-          owner: ownerOf(subject)?.username ?? null,
-          tokenId: subject.kind === 'token' ? subject.token.id : null,
-        })),
-      };
-    });
-  });
-  app.get('/api/audit/export', async ({ query }, reply) => {
-    const { place, format } = placeQuery
-      .extend({ format: z.enum(['json', 'csv', 'sarif', 'html']) })
-      .parse(query);
-    const text = await places.work(place, async (runtime) => {
-      const result = await auditFlow({ runtime, selector: { all: true }, flags: {}, format, version });
-      if (result.kind !== 'streamed') throw new Error('the audit is not a document');
-      const chunks: string[] = [];
-      for await (const chunk of result.chunks(noScreen)) chunks.push(chunk);
-      return chunks.join('');
-    });
-    return reply
-      .header('Content-Disposition', `attachment; filename="audit.${format}"`)
-      .type(formats[format])
-      .send(text);
   });
 }
 

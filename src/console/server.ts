@@ -12,6 +12,7 @@ import type { SettingFlags } from '../config/configuration.ts';
 import { stateFolder } from '../config/paths.ts';
 import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
 import { ConsoleAccess, checkRequests, cookieName, RequestRefused } from './access.ts';
+import { Audits } from './audits.ts';
 import { Operations } from './operations.ts';
 import { servePage } from './page-files.ts';
 import { openPlaces, type Places } from './places.ts';
@@ -64,7 +65,10 @@ export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsol
   serveCode(app, access, host);
   servePage(app);
   const operations = new Operations(places);
-  serveConsole(app, { places, operations, tokens: new TokenTable(places), readOnly, version, root });
+  serveConsole(app, {
+    ...{ places, operations, tokens: new TokenTable(places), audits: new Audits(places) },
+    ...{ readOnly, version, root },
+  });
   return { app, operations };
 }
 

@@ -6,11 +6,13 @@ import type { Selector } from '../domain/selector.ts';
 import type { Token } from '../domain/token.ts';
 import { type TokenJson, tokenToJson } from '../reports/tables/token-view.ts';
 import { type Problem, problemOf } from './operations.ts';
-import type { Places } from './places.ts';
+import { inTurns, type Places } from './places.ts';
 
 /** The tokens that are held in memory, of one context. */
 const MAX_HELD = 200_000;
 const MAX_ROWS = 500;
+/** Contexts that are read at a time. */
+const READINGS_AT_ONCE = 2;
 /** Other requests get their turn after so many tokens. */
 const TURN = 5_000;
 const DAY = 86_400_000;
@@ -20,7 +22,7 @@ const NEVER = 36_525 * DAY;
 /** The tokens of one context, as they were read. */
 interface Reading {
   readonly place: string;
-  readonly began: Date;
+  began: Date;
   readonly tokens: Token[];
   /** `cut`: there are more than are held. */
   state: 'reading' | 'complete' | 'cut' | 'failed';
@@ -116,6 +118,7 @@ export class TokenTable {
   readonly #places: Places;
   readonly #readings = new Map<string, Reading>();
   readonly #views = new Map<string, Promise<View>>();
+  readonly #inTurn = inTurns(READINGS_AT_ONCE);
 
   constructor(places: Places) {
     this.#places = places;
@@ -137,7 +140,7 @@ export class TokenTable {
       selected: new Map(),
     };
     this.#readings.set(place, reading);
-    void this.#read(reading);
+    void this.#inTurn(() => this.#read(reading));
     return reading;
   }
 
@@ -257,7 +260,9 @@ export class TokenTable {
   }
 
   async #read(reading: Reading): Promise<void> {
-    const { place, tokens, began } = reading;
+    const { place, tokens } = reading;
+    const began = new Date();
+    reading.began = began;
     const done = (state: Reading['state']) => {
       reading.state = state;
       reading.seconds = (Date.now() - began.getTime()) / 1000;

@@ -90,24 +90,40 @@ const HEADING = '# tokenctl baseline 1';
  * @throws TokenctlError `configuration` if it cannot be read or is not a baseline
  */
 export async function readBaseline(path: string, keepsKeys = false): Promise<Baseline> {
-  const baseline = new Baseline(keepsKeys);
-  let number = 0;
   try {
     const input = createReadStream(path, 'utf8');
-    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      number += 1;
-      if (number === 1 && !line.startsWith(HEADING)) throw notBaseline(path, 1);
-      if (line === '' || line.startsWith('#')) continue;
-      if (!isKey(line)) throw notBaseline(path, number);
-      baseline.add(line);
-    }
+    return await parseBaseline(createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }), {
+      name: path,
+      keepsKeys,
+    });
   } catch (cause) {
     if (cause instanceof TokenctlError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
     const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
     throw new TokenctlError('configuration', `The baseline ${path} ${why}`, { cause });
   }
-  if (number === 0) throw notBaseline(path, 1);
+}
+
+/**
+ * The baseline of these lines.
+ *
+ * @param options.name Names it in errors.
+ * @throws TokenctlError `configuration` if it is none, and whatever the lines throw
+ */
+export async function parseBaseline(
+  lines: AsyncIterable<string> | Iterable<string>,
+  { name, keepsKeys }: { readonly name: string; readonly keepsKeys: boolean },
+): Promise<Baseline> {
+  const baseline = new Baseline(keepsKeys);
+  let number = 0;
+  for await (const line of lines) {
+    number += 1;
+    if (number === 1 && !line.startsWith(HEADING)) throw notBaseline(name, 1);
+    if (line === '' || line.startsWith('#')) continue;
+    if (!isKey(line)) throw notBaseline(name, number);
+    baseline.add(line);
+  }
+  if (number === 0) throw notBaseline(name, 1);
   return baseline;
 }
 

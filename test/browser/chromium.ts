@@ -19,16 +19,26 @@ export function startChromium(executablePath: string): Promise<Browser> {
   return chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
 }
 
-/** Takes a picture of a page, light and dark, into the folder that TEST_SCREENSHOTS names, if it does. */
+/** Pictures wait until colours and the navigation have changed. */
+const TRANSITION_MS = 500;
+
+/** Takes pictures of a page, light, dark and narrow, into the folder that TEST_SCREENSHOTS names, if it does. */
 export async function takePictures(page: Page, name: string): Promise<void> {
   const folder = process.env['TEST_SCREENSHOTS'];
   if (!folder) return;
   mkdirSync(folder, { recursive: true });
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
+    await page.waitForTimeout(TRANSITION_MS);
     await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) });
   }
   await page.emulateMedia({ colorScheme: null });
+  const size = page.viewportSize();
+  if (size === null) return;
+  await page.setViewportSize({ width: 375, height: 812 });
+  await page.waitForTimeout(TRANSITION_MS);
+  await page.screenshot({ path: join(folder, `${name}-narrow.png`) });
+  await page.setViewportSize(size);
 }
 
 /** What axe finds in a page of the web interface as it is, of the impacts that keep users out. */

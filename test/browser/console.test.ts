@@ -138,7 +138,22 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByRole('button', { name: /^never-expires/ }).click();
     await page.getByRole('button', { name: 'About this rule' }).click();
     expect(await barriers()).toEqual([]);
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download: Baseline' }).click();
+    const baseline = join(home, 'audit.baseline');
+    await (await saving).saveAs(baseline);
+    await page.getByLabel('Compare with a baseline').setInputFiles(baseline);
+    await page.getByText(/^Compared with the baseline: 0 new, \d+ known, 0 fixed\.$/).waitFor();
+    await page.getByRole('button', { name: /^known/ }).click();
     await takePictures(page, 'console-audit');
+    await page.getByRole('button', { name: 'Remove the baseline' }).click();
+    await page.getByRole('button', { name: 'Write an exception…' }).click();
+    await page.getByLabel('Excuses').selectOption({ index: 1 });
+    await page.getByLabel('Reason').fill('deployments, OPS-2');
+    await page.getByText('reason: deployments, OPS-2').waitFor();
+    expect(await barriers()).toEqual([]);
+    await takePictures(page, 'console-exception');
+    await page.getByRole('button', { name: 'Close' }).first().click();
     await go('Audit log');
     await page
       .getByText(/revoked \d+ tokens of backup at east/)

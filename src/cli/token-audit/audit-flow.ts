@@ -1,6 +1,6 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Audit } from '../../domain/policy/judge.ts';
+import type { Audit, Baseline } from '../../domain/policy/judge.ts';
 import type { Policy, RuleName } from '../../domain/policy/policy.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
 import type { Selector } from '../../domain/selector.ts';
@@ -59,6 +59,8 @@ export interface AuditFlowOptions {
   readonly format: AuditFormat;
   /** The program's version. */
   readonly version: string;
+  /** Instead of `--baseline`, with its keys. */
+  readonly baseline?: Baseline | undefined;
 }
 
 /**
@@ -75,7 +77,8 @@ export async function auditFlow(options: AuditFlowOptions): Promise<AuditResult>
   const rules = flags.rule === undefined ? undefined : rulesNamed(flags.rule, policy);
   // These formats have a row for each known and each fixed finding.
   const hasTrend = (format === 'csv' || format === 'sarif') && flags['group-by'] === undefined;
-  const baseline = flags.baseline === undefined ? undefined : await readBaseline(flags.baseline, hasTrend);
+  const baseline =
+    flags.baseline === undefined ? options.baseline : await readBaseline(flags.baseline, hasTrend);
   const written = baselineToWrite(options);
   try {
     const audit = await auditTokens({

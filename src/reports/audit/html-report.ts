@@ -1,13 +1,13 @@
 import { incompleteText } from '../../domain/claims.ts';
 import type { Audit, AuditSummary, Finding } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
-import { DAY, type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
+import { type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { ownerOf } from '../../domain/policy/subject.ts';
-import type { Bar, TokenStatistics } from '../../domain/token-statistics.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { html, htmlStyle } from '../html.ts';
 import { countText, numberText, timeText } from '../tables/text.ts';
 import { commonMessage, isOneSentence, type LastUseReader, Worst, withLastUses } from './audit-result.ts';
+import { barChart, calendarChart } from './charts.ts';
 import { ruleListing } from './json-report.ts';
 
 /** So many findings are listed; the page must open in a browser, however many there are. */
@@ -193,107 +193,4 @@ function notCheckedList({ notChecked }: AuditSummary): string {
 ${rows.join('\n')}
 </tbody></table></div>
 `;
-}
-
-const DAY_SIZE = 13;
-const CALENDAR_LEFT = 34;
-const CALENDAR_TOP = 18;
-const LEVELS = 4;
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-
-/**
- * The days of the coming year, a column a week (from Monday), the darker the more tokens expire on a day.
- * Days are UTC. A pointer over a day shows its number.
- */
-function calendarChart(statistics: TokenStatistics, now: Date): string {
-  const counts = statistics.calendar();
-  const first = Math.floor(now.getTime() / DAY);
-  // 1 January 1970 was a Thursday.
-  const weekday = (day: number) => (day + 3) % 7;
-  const offset = weekday(first);
-  const most = Math.max(1, ...counts);
-  const cells = counts.map((tokens, index) => {
-    const place = index + offset;
-    const x = CALENDAR_LEFT + Math.floor(place / 7) * DAY_SIZE;
-    const y = CALENDAR_TOP + (place % 7) * DAY_SIZE;
-    const day = new Date((first + index) * DAY).toISOString().slice(0, 10);
-    return `<rect class="day level${levelOf(tokens, most)}" x="${x}" y="${y}" width="11" height="11" rx="2"><title>${day}: ${countText(tokens, 'token')}</title></rect>`;
-  });
-  const width = CALENDAR_LEFT + Math.ceil((counts.length + offset) / 7) * DAY_SIZE;
-  const days = ['Mon', 'Wed', 'Fri'].map(
-    (name, index) =>
-      `<text class="small" x="${CALENDAR_LEFT - 6}" y="${CALENDAR_TOP + index * 2 * DAY_SIZE + 6}" text-anchor="end">${name}</text>`,
-  );
-  const { expired, later, never } = statistics.outsideCalendar();
-  return `<figure class="wide"><figcaption>Expiries in the coming year</figcaption>
-<div class="sideways"><svg viewBox="0 0 ${width} ${CALENDAR_TOP + 7 * DAY_SIZE}" role="img" aria-label="Expiries in the coming year">
-${monthNames({ first, offset, length: counts.length })}
-${days.join('\n')}
-${cells.join('\n')}
-</svg></div>
-<p class="legend">fewer ${legend()} more; most on one day: ${numberText(Math.max(0, ...counts))}. Not shown: ${numberText(expired)} expired, ${numberText(later)} later, ${numberText(never)} more than 100 years from now.</p></figure>`;
-}
-
-/** 0 for none, else 1 to 4 on a logarithmic scale: one busy day must not make all others look empty. */
-function levelOf(tokens: number, most: number): number {
-  if (tokens === 0) return 0;
-  if (most === 1) return LEVELS;
-  return 1 + Math.floor(((LEVELS - 1) * Math.log(tokens)) / Math.log(most) + 1e-9);
-}
-
-function monthNames(days: { first: number; offset: number; length: number }): string {
-  const { first, offset, length } = days;
-  const names: string[] = [];
-  for (let index = 0; index < length; index += 1) {
-    const date = new Date((first + index) * DAY);
-    if (date.getUTCDate() !== 1) continue;
-    const x = CALENDAR_LEFT + Math.floor((index + offset) / 7) * DAY_SIZE;
-    names.push(`<text class="small" x="${x}" y="8">${MONTHS[date.getUTCMonth()] ?? ''}</text>`);
-  }
-  return names.join('\n');
-}
-
-function legend(): string {
-  const cells = Array.from(
-    { length: LEVELS + 1 },
-    (_, level) =>
-      `<rect class="day level${level}" x="${level * DAY_SIZE}" y="0" width="11" height="11" rx="2"/>`,
-  );
-  return `<svg class="inline" viewBox="0 0 ${(LEVELS + 1) * DAY_SIZE} 11" aria-hidden="true">${cells.join('')}</svg>`;
-}
-
-/** Sizes in the chart's own units. */
-const CHART_WIDTH = 350;
-const LABEL_WIDTH = 128;
-const NUMBER_WIDTH = 56;
-const ROW_HEIGHT = 26;
-const BAR_HEIGHT = 16;
-/** Characters of a label. */
-const MAX_LABEL = 17;
-
-/** A bar for each value, the longest as wide as there is room. No script: a pointer over a bar shows its number. */
-function barChart(title: string, bars: readonly Bar[]): string {
-  const most = Math.max(1, ...bars.map(({ tokens }) => tokens));
-  const room = CHART_WIDTH - LABEL_WIDTH - NUMBER_WIDTH;
-  const rows = bars.map(({ label, tokens }, index) => {
-    const middle = index * ROW_HEIGHT + ROW_HEIGHT / 2;
-    const width = Math.round((tokens / most) * room * 10) / 10;
-    // What is there at all has to be seen beside what is there a thousand times.
-    const visible = tokens === 0 ? 0 : Math.max(1.5, width);
-    return `<g><title>${html(label)}: ${numberText(tokens)}</title>
-<text class="label" x="${LABEL_WIDTH - 8}" y="${middle}" text-anchor="end">${html(shortened(label))}</text>
-<rect class="track" x="${LABEL_WIDTH}" y="${middle - BAR_HEIGHT / 2}" width="${room}" height="${BAR_HEIGHT}" rx="2"/>
-<rect class="bar" x="${LABEL_WIDTH}" y="${middle - BAR_HEIGHT / 2}" width="${visible}" height="${BAR_HEIGHT}" rx="2"/>
-<text class="number" x="${LABEL_WIDTH + room + 8}" y="${middle}">${numberText(tokens)}</text></g>`;
-  });
-  const height = Math.max(1, bars.length) * ROW_HEIGHT;
-  return `<figure><figcaption>${html(title)}</figcaption>
-<svg viewBox="0 0 ${CHART_WIDTH} ${height}" role="img" aria-label="${html(title)}">
-${rows.join('\n')}
-</svg></figure>`;
-}
-
-/** As much of a label as fits beside the bars. */
-function shortened(label: string): string {
-  return label.length > MAX_LABEL ? `${label.slice(0, MAX_LABEL - 1)}…` : label;
 }

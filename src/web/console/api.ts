@@ -56,6 +56,15 @@ export async function send(path: string, { body, signal, quiet = false }: Option
   throw new ApiError([message, hint].filter(Boolean).join(' '), { status: response.status });
 }
 
+/** Saves an answer as a file. */
+export async function saved(response: Response, name: string): Promise<void> {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 /** Reads a path, and keeps what was read. */
 export function useRead<T>(path: string | null, every?: number | false): UseQueryResult<T, Error> {
   return useQuery({

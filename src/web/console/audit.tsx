@@ -1,21 +1,27 @@
-/** Findings by rule and by owner, and the reports of the command to download. */
+/** Findings by rule and by owner, against a baseline, with exceptions to propose and the reports of the command to download. */
 import {
   Alert,
   Button,
   ExpandableSection,
   FormSelect,
   FormSelectOption,
+  Label,
   PageSection,
   Toolbar,
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
+import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
-import { query, send, useFacts, useRead } from './api.ts';
-import { Bars, CommandLine, Heading, number, Severity, When } from './parts.tsx';
+import { call, query, saved, send, useFacts } from './api.ts';
+import { ExceptionDialog, type Named, type RuleRead } from './exception.tsx';
+import { Bars, type CalendarPicture, CommandLine, Heading, number, Severity, When } from './parts.tsx';
+
+/** Compared with a baseline. */
+type State = 'new' | 'known' | 'fixed';
 
 /** An audit of a context. */
 export interface AuditRead {
@@ -24,20 +30,15 @@ export interface AuditRead {
   readonly summary: {
     readonly tokensRead: number;
     readonly found: number;
+    readonly known: number | null;
+    readonly fixed: number | null;
     readonly bySeverity: Readonly<Record<string, number>>;
+    readonly excused: Readonly<Record<string, number>>;
     readonly notChecked: readonly { readonly rule: string; readonly why: string }[];
   };
-  readonly rules: readonly {
-    readonly rule: string;
-    readonly count: number;
-    readonly severity: string;
-    /** Whether tokens can be selected by it. */
-    readonly selects: boolean;
-    readonly finds: string;
-    readonly matters: string;
-    readonly remedy: string;
-  }[];
-  readonly owners: readonly { readonly name: string; readonly count: number }[];
+  readonly trend: string | null;
+  readonly rules: readonly RuleRead[];
+  readonly owners: readonly Named[];
   readonly findings: readonly {
     readonly rule: string;
     readonly severity: string;
@@ -45,10 +46,26 @@ export interface AuditRead {
     readonly owner: string | null;
     readonly tokenId: number | null;
     readonly message: string;
+    readonly state: State | null;
   }[];
+  readonly calendar: CalendarPicture | null;
 }
 
-const FORMATS = ['html', 'csv', 'json', 'sarif'] as const;
+const FORMATS = [
+  ['html', 'HTML'],
+  ['csv', 'CSV'],
+  ['json', 'JSON'],
+  ['sarif', 'SARIF'],
+  ['table', 'Table'],
+  ['baseline', 'Baseline'],
+] as const;
+
+/** A baseline that was chosen: its text, and what tells it from another one. */
+interface Chosen {
+  readonly name: string;
+  readonly text: string;
+  readonly key: string;
+}
 
 /** The page. */
 export function Audit(): ReactNode {
@@ -56,8 +73,15 @@ export function Audit(): ReactNode {
   const [search, setSearch] = useSearchParams();
   const place = search.get('place') ?? places[0] ?? '';
   const rule = search.get('rule');
-  const read = useRead<AuditRead>(query('/api/audit', { place }));
+  const [baseline, setBaseline] = useState<Chosen | null>(null);
   const [error, setError] = useState<Error | null>(null);
+  const read = useQuery({
+    queryKey: ['/api/audit', place, baseline?.key ?? null],
+    queryFn: ({ signal }) =>
+      baseline === null
+        ? call<AuditRead>(query('/api/audit', { place }), { signal })
+        : call<AuditRead>('/api/audit/comparison', { body: { place, baseline: baseline.text }, signal }),
+  });
   const set = (name: string, value: string | null) =>
     setSearch((before) => {
       if (value === null) before.delete(name);
@@ -69,7 +93,13 @@ export function Audit(): ReactNode {
       <Heading
         title="Audit"
         actions={
-          <Button variant="secondary" isLoading={read.isFetching} onClick={() => void read.refetch()}>
+          <Button
+            variant="secondary"
+            isLoading={read.isFetching}
+            onClick={() =>
+              void call('/api/tokens/read-again', { body: { place } }).then(() => read.refetch(), setError)
+            }
+          >
             Audit again
           </Button>
         }
@@ -90,16 +120,28 @@ export function Audit(): ReactNode {
                 </FormSelect>
               </ToolbarItem>
             )}
-            {FORMATS.map((format) => (
-              <ToolbarItem key={format}>
-                <Button variant="link" onClick={() => void download(place, format).catch(setError)}>
-                  Download {format.toUpperCase()}
+            <ToolbarItem>
+              <BaselineField chosen={baseline} onChoose={setBaseline} onError={setError} />
+            </ToolbarItem>
+            <ToolbarItem className="downloads">
+              <span id="downloads">Download:</span>
+              {FORMATS.map(([format, name]) => (
+                <Button
+                  key={format}
+                  variant="link"
+                  id={`download-${format}`}
+                  aria-labelledby={`downloads download-${format}`}
+                  onClick={() =>
+                    void download({ place, format, baseline }).then(() => setError(null), setError)
+                  }
+                >
+                  {name}
                 </Button>
-              </ToolbarItem>
-            ))}
+              ))}
+            </ToolbarItem>
           </ToolbarContent>
         </Toolbar>
-        {error !== null && <Alert isInline variant="danger" title={error.message} />}
+        {error !== null && <Alert isInline isLiveRegion variant="danger" title={error.message} />}
         <Loaded query={read}>
           {(data) => (
             <Findings data={data} rule={rule} onRule={(value) => set('rule', value)} place={place} />
@@ -110,14 +152,55 @@ export function Audit(): ReactNode {
   );
 }
 
-async function download(place: string, format: string): Promise<void> {
-  const response = await send(query('/api/audit/export', { place, format }));
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(await response.blob());
-  link.download = `audit-${place.replace('/', '+')}.${format}`;
-  link.click();
-  URL.revokeObjectURL(link.href);
+/** What the console takes of a file, in bytes. */
+const MAX_BASELINE = 8 * 1024 * 1024;
+
+function BaselineField(props: {
+  readonly chosen: Chosen | null;
+  readonly onChoose: (baseline: Chosen | null) => void;
+  readonly onError: (error: Error | null) => void;
+}): ReactNode {
+  const { chosen, onChoose, onError } = props;
+  if (chosen !== null) {
+    return (
+      <Label onClose={() => onChoose(null)} closeBtnAriaLabel="Remove the baseline">
+        Baseline: {chosen.name}
+      </Label>
+    );
+  }
+  const choose = async (file: File | undefined) => {
+    if (file === undefined) return;
+    if (file.size > MAX_BASELINE) throw new Error('The file is too large for a baseline.');
+    const text = await file.text();
+    onError(null);
+    onChoose({ name: file.name, text, key: `${file.name} ${file.size} ${file.lastModified}` });
+  };
+  return (
+    <label className="file">
+      Compare with a baseline{' '}
+      <input
+        type="file"
+        onChange={({ target }) => void choose(target.files?.[0]).catch((error: Error) => onError(error))}
+      />
+    </label>
+  );
 }
+
+async function download(given: {
+  readonly place: string;
+  readonly format: string;
+  readonly baseline: Chosen | null;
+}): Promise<void> {
+  const { place, format, baseline } = given;
+  const isCompared = baseline !== null && format !== 'baseline';
+  const response = await send('/api/audit/export', {
+    body: { place, format, ...(isCompared && { baseline: baseline.text }) },
+  });
+  const ending = format === 'table' ? 'txt' : format;
+  await saved(response, `audit-${place.replace('/', '+')}.${ending}`);
+}
+
+const STATES: readonly State[] = ['new', 'known', 'fixed'];
 
 function Findings(props: {
   readonly data: AuditRead;
@@ -126,18 +209,30 @@ function Findings(props: {
   readonly place: string;
 }): ReactNode {
   const { data, rule, onRule, place } = props;
-  const { summary, rules, owners, findings, incomplete, at } = data;
-  const shown = rule === null ? findings : findings.filter((finding) => finding.rule === rule);
+  const { summary, rules, owners, findings, incomplete, at, trend } = data;
+  const [state, setState] = useState<State | null>(null);
+  const shown = findings.filter(
+    (finding) =>
+      (rule === null || finding.rule === rule) &&
+      (trend === null || state === null || finding.state === state),
+  );
   const found = rules.filter(({ count }) => count > 0);
+  const chosen = rules.find((each) => each.rule === rule);
+  const states = [summary.found, summary.known, summary.fixed].flatMap((count, index) => {
+    const label = STATES[index];
+    return count === null || label === undefined ? [] : [{ label, count, isChosen: label === state }];
+  });
   return (
     <>
       {incomplete !== null && <Alert isInline variant="warning" title={incomplete} />}
       {summary.notChecked.map((each) => (
         <Alert key={each.rule} isInline variant="warning" title={`Not checked: ${each.rule}. ${each.why}`} />
       ))}
-      <p>
-        {number(summary.found)} findings in {number(summary.tokensRead)} tokens, <When at={at} />.
+      <p className="counts">
+        {number(summary.found)} {trend === null ? '' : 'new '}findings in {number(summary.tokensRead)} tokens,{' '}
+        <When at={at} />. <Excused excused={summary.excused} />
       </p>
+      {trend !== null && <p role="status">{trend}</p>}
       <div className="charts">
         <Bars
           title="By rule"
@@ -148,39 +243,90 @@ function Findings(props: {
           title="By owner"
           bars={owners.slice(0, 10).map(({ name, count }) => ({ label: name, count }))}
         />
+        {trend !== null && (
+          <Bars
+            title="Against the baseline"
+            bars={states}
+            onChoose={(index) =>
+              setState(states[index]?.label === state ? null : (states[index]?.label ?? null))
+            }
+          />
+        )}
       </div>
-      {found
-        .filter((each) => each.rule === rule)
-        .map(({ finds, matters, remedy, selects }) => (
-          <ExpandableSection key={finds} toggleText="About this rule" isIndented>
-            <p>{finds}</p>
-            <p>{matters}</p>
-            <p>{remedy}</p>
-            {selects && rule !== null && (
-              <p>
-                <Link to={query('/tokens', { place, finding: rule })}>Its tokens</Link>
-              </p>
-            )}
-            <CommandLine command={`tokenctl tokens audit --rule ${rule} --list --context ${place}`} />
-          </ExpandableSection>
-        ))}
+      {chosen !== undefined && <AboutRule key={chosen.rule} read={chosen} place={place} />}
+      <FindingTable
+        findings={shown}
+        total={trend === null ? (chosen?.count ?? summary.found) : shown.length}
+        isCompared={trend !== null}
+        place={place}
+      />
+    </>
+  );
+}
+
+function Excused({ excused }: { readonly excused: AuditRead['summary']['excused'] }): ReactNode {
+  const count = Object.values(excused).reduce((sum, each) => sum + each, 0);
+  return count === 0 ? null : `Excused by exceptions of the policy: ${number(count)}.`;
+}
+
+function AboutRule({ read, place }: { readonly read: RuleRead; readonly place: string }): ReactNode {
+  const { rule, finds, matters, remedy, selects, count } = read;
+  const [isProposing, setProposing] = useState(false);
+  return (
+    <>
+      <ExpandableSection toggleText="About this rule" isIndented>
+        <p>{finds}</p>
+        <p>{matters}</p>
+        <p>{remedy}</p>
+        {selects && (
+          <p>
+            <Link to={query('/tokens', { place, finding: rule })}>Its tokens</Link>
+          </p>
+        )}
+        <CommandLine command={`tokenctl tokens audit --rule ${rule} --list --context ${place}`} />
+      </ExpandableSection>
+      {count > 0 && (
+        <Button variant="link" onClick={() => setProposing(true)}>
+          Write an exception…
+        </Button>
+      )}
+      {isProposing && <ExceptionDialog read={read} onClose={() => setProposing(false)} />}
+    </>
+  );
+}
+
+const SHOWN = 200;
+
+function FindingTable(props: {
+  readonly findings: AuditRead['findings'];
+  /** How many there are, listed or not. */
+  readonly total: number;
+  readonly isCompared: boolean;
+  readonly place: string;
+}): ReactNode {
+  const { findings, total, isCompared, place } = props;
+  const listed = Math.min(SHOWN, findings.length);
+  return (
+    <>
       <Table aria-label="Findings" variant="compact">
         <Thead>
           <Tr>
             <Th>Severity</Th>
             <Th>Rule</Th>
+            {isCompared && <Th>State</Th>}
             <Th>About</Th>
             <Th>Owner</Th>
             <Th>What</Th>
           </Tr>
         </Thead>
         <Tbody>
-          {shown.slice(0, SHOWN).map((finding) => (
+          {findings.slice(0, SHOWN).map((finding) => (
             <Tr key={`${finding.rule} ${finding.subject}`}>
               <Td dataLabel="Severity">
                 <Severity severity={finding.severity} />
               </Td>
               <Td dataLabel="Rule">{finding.rule}</Td>
+              {isCompared && <Td dataLabel="State">{finding.state}</Td>}
               <Td dataLabel="About">
                 {finding.tokenId === null ? (
                   finding.subject
@@ -194,11 +340,11 @@ function Findings(props: {
           ))}
         </Tbody>
       </Table>
-      {summary.found > Math.min(SHOWN, shown.length) && (
-        <p>The worst {number(Math.min(SHOWN, shown.length))} are listed. The downloads have all.</p>
+      {listed < total && (
+        <p>
+          {number(listed)} of {number(total)} are listed, the worst first. The downloads have all.
+        </p>
       )}
     </>
   );
 }
-
-const SHOWN = 200;

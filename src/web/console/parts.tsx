@@ -98,6 +98,22 @@ function Bar(props: {
   );
 }
 
+/** A calendar of expiries, as the report has it. */
+export interface CalendarPicture {
+  readonly width: number;
+  readonly height: number;
+  readonly daySize: number;
+  readonly days: readonly {
+    readonly x: number;
+    readonly y: number;
+    readonly level: number;
+    readonly day: string;
+    readonly tokens: number;
+  }[];
+  readonly labels: readonly { readonly x: number; readonly y: number; readonly text: string }[];
+  readonly outside: { readonly expired: number; readonly later: number; readonly never: number };
+}
+
 /** A number with its thousands separated. */
 export function number(value: number): string {
   return value.toLocaleString('en');

@@ -1,0 +1,126 @@
+/** An exception of the policy as text for the configuration. */
+import {
+  Alert,
+  ClipboardCopy,
+  ClipboardCopyVariant,
+  Form,
+  FormGroup,
+  FormSelect,
+  FormSelectOption,
+  Modal,
+  ModalBody,
+  ModalHeader,
+  TextInput,
+} from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import { query, useRead } from './api.ts';
+import { number } from './parts.tsx';
+
+/** How many findings share a name. */
+export interface Named {
+  readonly name: string;
+  readonly count: number;
+}
+
+/** A rule, and what it found. */
+export interface RuleRead {
+  readonly rule: string;
+  readonly count: number;
+  readonly severity: string;
+  /** Whether tokens can be selected by it. */
+  readonly selects: boolean;
+  readonly finds: string;
+  readonly matters: string;
+  readonly remedy: string;
+  readonly exceptions: number;
+  readonly owners: readonly Named[];
+  readonly applications: readonly Named[];
+}
+
+/** Writes an exception of the policy, to copy into the configuration. The console does not write it there. */
+export function ExceptionDialog({
+  read: { rule, owners, applications, exceptions, count },
+  onClose,
+}: {
+  readonly read: RuleRead;
+  readonly onClose: () => void;
+}): ReactNode {
+  const [about, setAbout] = useState('');
+  const [reason, setReason] = useState('');
+  const [until, setUntil] = useState('');
+  const options = [
+    ...owners.map((each) => ({ ...each, value: `user ${each.name}`, label: `owner ${each.name}` })),
+    ...applications.map((each) => ({
+      ...{ ...each, value: `application ${each.name}`, label: `application ${each.name}` },
+    })),
+  ];
+  const chosen = options.find(({ value }) => value === about);
+  const criterion = chosen && { [about.startsWith('user ') ? 'user' : 'application']: chosen.name };
+  const read = useRead<{ readonly yaml: string }>(
+    reason.trim() === '' ? null : query('/api/audit/exception', { rule, ...criterion, reason, until }),
+  );
+  return (
+    <Modal isOpen variant="medium" onClose={onClose} aria-labelledby="exception-title">
+      <ModalHeader title={`Exception of ${rule}`} labelId="exception-title" />
+      <ModalBody tabIndex={0} aria-label="The exception">
+        <Form onSubmit={(event) => event.preventDefault()}>
+          <FormGroup label="Excuses" fieldId="exception-about">
+            <FormSelect
+              id="exception-about"
+              value={about}
+              onChange={(_event, value) => setAbout(value)}
+              aria-label="Excuses"
+            >
+              <FormSelectOption value="" label={`everything that the rule finds (${number(count)} now)`} />
+              {options.map((each) => (
+                <FormSelectOption
+                  key={each.value}
+                  value={each.value}
+                  label={`${each.label} (${number(each.count)} now)`}
+                />
+              ))}
+            </FormSelect>
+          </FormGroup>
+          <FormGroup label="Reason" fieldId="exception-reason" isRequired>
+            <TextInput
+              id="exception-reason"
+              value={reason}
+              isRequired
+              onChange={(_event, value) => setReason(value)}
+            />
+          </FormGroup>
+          <FormGroup label="Last day (UTC)" fieldId="exception-until">
+            <TextInput
+              id="exception-until"
+              type="date"
+              value={until}
+              onChange={(_event, value) => setUntil(value)}
+            />
+          </FormGroup>
+        </Form>
+        {read.error !== null && <Alert isInline variant="danger" title={read.error.message} />}
+        {read.data !== undefined && reason.trim() !== '' && (
+          <>
+            <p className="counts">
+              For the configuration, or for a file of <code>--policy</code> without its first line.
+              {exceptions > 0 &&
+                ` The policy has ${number(exceptions)} for this rule: add this one to their list.`}
+            </p>
+            <ClipboardCopy
+              isCode
+              isReadOnly
+              isExpanded
+              variant={ClipboardCopyVariant.expansion}
+              hoverTip="Copy"
+              clickTip="Copied"
+              textAriaLabel="The exception as YAML"
+              key={read.data.yaml}
+            >
+              {read.data.yaml}
+            </ClipboardCopy>
+          </>
+        )}
+      </ModalBody>
+    </Modal>
+  );
+}
