@@ -135,7 +135,9 @@ function planLines(plan: AnyPlan): string[] {
   const { user, sudo_user: behind, host, as } = made.by;
   const maker = `${behind ?? user}@${host}${as === undefined ? '' : ` as ${as}`}`;
   return [
-    `${plan.format === 'tokenctl-plan' ? 'Revokes' : 'Locks down'}: ${printable.value(selection)}.`,
+    plan.format === 'tokenctl-plan'
+      ? `Revokes the tokens counted below. Its maker selected: ${printable.value(selection)}.`
+      : `Locks down: ${printable.value(selection)}.`,
     `At ${printable.value(target['address'] ?? '')} (context ${printable.value(target['context'] ?? '')}).`,
     `Made by ${printable.value(maker)} at ${instant(made.at)}.`,
     `Digest: ${digest}`,
@@ -169,11 +171,19 @@ function tallies(names: readonly string[]): { readonly name: string; readonly co
 function measureLines(plan: Extract<AnyPlan, { readonly format: 'tokenctl-lockdown-plan' }>): string[] {
   const { measures, lasts } = plan;
   const { basicAuthentication, externalTokens, deactivate, keepActive, lifetimes } = measures;
+  const { resetPasswords, stripRoles, endApplications } = measures;
   const but = keepActive.length === 0 ? '' : ` except ${keepActive.map(printable.value).join(', ')}`;
   return [
     ...(basicAuthentication ? ['Turns basic authentication off.'] : []),
     ...(externalTokens ? ['Stops external users from creating tokens.'] : []),
     ...(deactivate ? [`Deactivates the users${but}.`] : []),
+    ...(resetPasswords ? ['Gives the users random passwords that are not kept.'] : []),
+    ...(stripRoles ? ['Takes the roles of the users.'] : []),
+    ...(endApplications
+      ? [
+          `Deletes the applications${plan.scope.kind === 'users' ? ' of the users' : ''} with their tokens. This cannot be undone.`,
+        ]
+      : []),
     'Revokes what there is when it works: refresh tokens, access tokens, sessions.',
     ...(lifetimes ? ['Shortens the lifetimes of new tokens to one hour.'] : []),
     lasts === null ? 'No end time.' : `Ends ${lasts / 60_000} minutes after it began.`,

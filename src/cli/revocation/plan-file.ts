@@ -4,7 +4,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { approvalRuleOf } from '../../config/contexts.ts';
 import type { ApprovalRule } from '../../domain/approval.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { providers } from '../../domain/incident/incident.ts';
+import { describeScope, providers } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { entryTarget, type RecordedApproval } from '../../operations/journal/journal.ts';
 import {
@@ -177,10 +177,12 @@ export function readAnyPlan(path: string, what = 'The file of --plan'): AnyPlan 
   // An absent member is no member, for the digest and for the types.
   const { requiresApproval, ...others } = saved;
   const plan: AnyPlan = { ...others, ...(requiresApproval && { requiresApproval }) };
-  if (digestOf(plan) === plan.digest) return plan;
+  // The words of a lockdown follow from its scope: others would show an approver something else than what is done.
+  const isWorded = plan.format !== 'tokenctl-lockdown-plan' || plan.selection === describeScope(plan.scope);
+  if (digestOf(plan) === plan.digest && isWorded) return plan;
   throw new TokenctlError(
     'configuration',
-    `The plan ${path} was changed after it was made: its digest differs`,
+    `The plan ${path} was changed after it was made: its digest or its wording differs`,
     {
       hint: 'Make a new plan with --plan-out.',
     },
@@ -235,6 +237,14 @@ function ruleOf(runtime: Runtime, context: string): ApprovalRule {
   return approvalRuleOf(runtime.configuration, context);
 }
 
+/** Whether the rule of two persons may apply to a saved plan. */
+export function needsTwoPersons(
+  runtime: Runtime,
+  { context, saved }: { readonly context: string; readonly saved: AnyPlan },
+): boolean {
+  return saved.requiresApproval === true || ruleOf(runtime, context).required;
+}
+
 /** Whether --require-approval is given; then an approver must be configured. */
 function requestedApproval(flags: PlanFlags, { approvers }: ApprovalRule): boolean {
   if (flags['require-approval'] !== true) return false;
@@ -282,6 +292,14 @@ export async function approvalFor(change: GuardedChange): Promise<RecordedApprov
   if (saved === undefined || flags.plan === undefined) throw notApproved(change, rule);
   const note = readApproval(flags['approval-file'] ?? approvalPath(flags.plan));
   if (note === null) throw notApproved(change, rule);
+  // The address is what the approver read; the controller may have others.
+  if (saved.target['address'] !== description.address) {
+    throw new TokenctlError(
+      'not_approved',
+      `The plan that was approved names ${saved.target['address']}, not ${description.address}`,
+      { hint: `Apply it in the context of the plan (${saved.target['context']}), or make a new plan here.` },
+    );
+  }
   return await requireApproved({
     ...{ plan: saved, note, rule, now: runtime.clock.now(), log: await runtime.auditLog() },
     actor: { ...runtime.operator, as: description.identity.username },

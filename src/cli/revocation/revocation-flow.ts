@@ -13,7 +13,14 @@ import { type Amount, type Report, report } from '../../reports/tables/result.ts
 import { countOf, countsText, countText, numberText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
 import { unfinishedWork } from '../errors/failure.ts';
-import { approvalFor, approvalRefusal, type PlanFlags, revocationGuard, writePlanFile } from './plan-file.ts';
+import {
+  approvalFor,
+  approvalRefusal,
+  needsTwoPersons,
+  type PlanFlags,
+  revocationGuard,
+  writePlanFile,
+} from './plan-file.ts';
 import {
   amountsOf,
   expiredText,
@@ -134,7 +141,11 @@ async function planFor(
   const target = await runtime.target();
   const description = await runtime.description();
   if (isSavedPlan(selected)) {
-    return await planFromSaved({ saved: selected, target, description, atMost, clock: runtime.clock });
+    const sameNames = needsTwoPersons(runtime, { context: description.context, saved: selected });
+    return await planFromSaved({
+      ...{ saved: selected, target, description, atMost, sameNames },
+      clock: runtime.clock,
+    });
   }
   return await planRevocation({
     ...{ target, description, ...selected },

@@ -152,8 +152,10 @@ export async function planFromSaved(options: {
   readonly description: TargetDescription;
   readonly clock: Clock;
   readonly atMost?: number | undefined;
+  /** Refuses a token whose owner or application has another name than in the plan: a second person approves the names. */
+  readonly sameNames?: boolean;
 }): Promise<RevocationPlan> {
-  const { saved, target, description, clock } = options;
+  const { saved, target, description, clock, sameNames = false } = options;
   requireApplicable(saved, description);
   const reach = {
     refreshTokens: saved.withRefreshTokens,
@@ -169,17 +171,17 @@ export async function planFromSaved(options: {
     includeOwn: saved.includeOwn,
     reach,
   });
-  const accessTokens = new Expected('access token', saved.accessTokens);
+  const accessTokens = new Expected('access token', saved.accessTokens, sameNames);
   await accessTokens.each(
     (ids) => target.tokens({ ids }),
     (token) => builder.add(token),
   );
-  const refreshTokens = new Expected('refresh token', saved.refreshTokens);
+  const refreshTokens = new Expected('refresh token', saved.refreshTokens, sameNames);
   await refreshTokens.each(
     (ids) => target.refreshTokens({ ids, states: UNREVOKED }),
     (token) => builder.addRefreshToken(token),
   );
-  const codes = new Expected('authorization code', saved.authorizationCodes);
+  const codes = new Expected('authorization code', saved.authorizationCodes, sameNames);
   await codes.each(
     (ids) => target.authorizationCodes({ ids, state: 'live' }),
     (code) => builder.addAuthorizationCode(code),
@@ -226,11 +228,13 @@ class Expected {
   readonly #kind: string;
   readonly #tokens: ReadonlyMap<number, PlannedToken>;
   readonly #missing: Set<number>;
+  readonly #sameNames: boolean;
   /** Tokens whose id belongs to another one now, as text. */
   readonly changed: string[] = [];
 
-  constructor(kind: string, tokens: readonly PlannedToken[]) {
+  constructor(kind: string, tokens: readonly PlannedToken[], sameNames: boolean) {
     this.#kind = kind;
+    this.#sameNames = sameNames;
     this.#tokens = new Map(tokens.map((token) => [token.id, token]));
     this.#missing = new Set(this.#tokens.keys());
   }
@@ -248,7 +252,9 @@ class Expected {
     for await (const token of read([...this.#tokens.keys()])) {
       this.#missing.delete(token.id);
       const expected = this.#tokens.get(token.id);
-      if (expected !== undefined && isSame(expected, plannedToken(token))) add(token);
+      const found = plannedToken(token);
+      const isNamed = !this.#sameNames || hasSameNames(expected, found);
+      if (expected !== undefined && isSame(expected, found) && isNamed) add(token);
       else this.changed.push(`${this.#kind} ${token.id}`);
     }
   }
@@ -259,6 +265,10 @@ function isSame(one: PlannedToken, other: PlannedToken): boolean {
   const sameValue =
     one.fingerprint === null || other.fingerprint === null || one.fingerprint === other.fingerprint;
   return one.created === other.created && one.user?.id === other.user?.id && sameValue;
+}
+
+function hasSameNames(one: PlannedToken | undefined, other: PlannedToken): boolean {
+  return one?.user?.username === other.user?.username && one?.application === other.application;
 }
 
 /**

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import canonicalize from 'canonicalize';
 import { describe, expect, test } from 'vitest';
 import { estate, type Home } from './estate.ts';
 import type { Run } from './program.ts';
@@ -49,6 +51,16 @@ async function entries(at: Home): Promise<{ operation: string; kind: string; dat
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as { operation: string; kind: string; data: Printed });
+}
+
+/** Edits a plan as its maker can: with a digest that fits. */
+function forge(file: string, change: (plan: Printed) => Readonly<Record<string, unknown>>): void {
+  const plan = JSON.parse(readFileSync(file, 'utf8')) as Printed;
+  const { digest: _, ...forged } = { ...plan, ...change(plan) };
+  const digest = createHash('sha256')
+    .update(canonicalize(forged) ?? '')
+    .digest('hex');
+  writeFileSync(file, JSON.stringify({ ...forged, digest }));
 }
 
 const NOT_APPROVED = { code: 2, error: 'not_approved' };
@@ -144,6 +156,34 @@ describe('a revocation of more than one person may do', () => {
     expect((await entries(at)).map(({ operation }) => operation)).toEqual(['plan.approve']);
   });
 
+  test('is refused if the plan names other owners or another address than the approver read', async () => {
+    const { at, alice, bob, plan } = await guarded();
+    const four = await ids(at, 4);
+    const forgeries: [code: string, change: (saved: Printed) => Readonly<Record<string, unknown>>][] = [
+      [
+        'plan_outdated',
+        ({ accessTokens }) => ({
+          accessTokens: (accessTokens as { user: object }[]).map((token) => ({
+            ...token,
+            user: { ...token.user, username: 'nobody-important' },
+          })),
+        }),
+      ],
+      [
+        'not_approved',
+        ({ target }) => ({ target: { ...(target as object), address: 'https://lab.example.org' } }),
+      ],
+    ];
+    for (const [number, [error, change]] of forgeries.entries()) {
+      const file = `${plan}.${number}`;
+      await alice('tokens', 'revoke', ...four, '--plan-out', file);
+      forge(file, change);
+      expect((await bob('plan', 'approve', file, '--yes', '--key-file', path(at, 'bob.key'))).code).toBe(0);
+      expect(refusal(await alice('tokens', 'revoke', '--plan', file, '--yes'))).toEqual({ code: 2, error });
+    }
+    expect((await entries(at)).map(({ operation }) => operation)).toEqual(['plan.approve', 'plan.approve']);
+  });
+
   test('goes on alone with --break-glass and a reason, and is recorded as such, unless that is off', async () => {
     const { at, alice } = await guarded();
     const four = await ids(at, 4);
@@ -226,6 +266,29 @@ describe('a lockdown', () => {
     const opening = (await entries(at)).find(({ operation }) => operation === 'incident.lockdown');
     expect(opening?.data).toMatchObject({ approval: { by: 'bob' } });
     expect(refusal(await alice(...apply))).toEqual({ code: 2, error: 'plan_outdated' });
+  });
+
+  test('shows an approver all that it does, and no other words for it', async () => {
+    const { at, alice, bob, plan } = await guarded();
+    const listed = await at.run(['users', 'list', '--json']);
+    const names = (JSON.parse(listed.stdout) as { readonly username: string }[])
+      .map(({ username }) => username)
+      .filter((name) => name !== 'admin')
+      .slice(0, 2);
+    const users = names.flatMap((name) => ['--user', name]);
+    expect((await alice('incident', 'lockdown', ...users, '--plan-out', plan)).code).toBe(0);
+    // Measures that a controller knows, and this service does not.
+    const more = { resetPasswords: true, stripRoles: true, endApplications: true };
+    forge(plan, ({ measures }) => ({ measures: { ...(measures as object), ...more } }));
+    const { stdout } = await at.run(['plan', 'show', plan]);
+    expect(stdout).toContain(`Locks down: the access of ${names.toSorted().join(' or ')}.`);
+    expect(stdout).toContain('Gives the users random passwords that are not kept.');
+    expect(stdout).toContain('Takes the roles of the users.');
+    expect(stdout).toContain('Deletes the applications of the users');
+
+    forge(plan, () => ({ scope: { kind: 'all' } }));
+    const approve = ['plan', 'approve', plan, '--yes', '--key-file', path(at, 'bob.key')];
+    expect(refusal(await bob(...approve))).toEqual({ code: 2, error: 'configuration' });
   });
 });
 
