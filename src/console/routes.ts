@@ -147,8 +147,10 @@ function serveChanges(app: FastifyInstance, { places, tokens, audits, operations
     const { command, flow } = await prepare(request, findIds);
     const begun = operations.begin({ kind, place, command, flow: flow(false) });
     const stop = operations.watch(begun.id, () => {
-      if (operations.get(begun.id).ended === null) return;
+      const { ended, state } = operations.get(begun.id);
+      if (ended === null) return;
       stop();
+      if (state === 'cancelled') return;
       tokens.forget(place);
       audits.forget(place);
     });

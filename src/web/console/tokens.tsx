@@ -39,6 +39,13 @@ const CRITERIA = [
   ],
   ...['createdSince', 'createdBefore', 'expiresSince', 'expiresBefore'],
 ];
+
+/** A selected row, and when its context was read: after a change of it, or another reading, it is no longer selected. */
+interface Chosen {
+  readonly row: Row;
+  readonly at: string | undefined;
+}
+
 /** The page. */
 export function Tokens(): ReactNode {
   const [search, setSearch] = useSearchParams();
@@ -53,7 +60,7 @@ export function Tokens(): ReactNode {
   );
   const stillReading = read.data?.readings.some(({ state }) => state === 'reading') ?? true;
   if (stillReading !== isReading) setReading(stillReading);
-  const [selected, setSelected] = useState<ReadonlyMap<string, Row>>(new Map());
+  const [chosen, setChosen] = useState<ReadonlyMap<string, Chosen>>(new Map());
   const change = (changes: Readonly<Record<string, string | null>>) =>
     setSearch((before) => {
       for (const [name, value] of Object.entries(changes)) {
@@ -64,6 +71,12 @@ export function Tokens(): ReactNode {
     });
   const { data } = read;
   if (data === undefined) return read.error === null ? <Loading /> : <Failed error={read.error} />;
+  const readAt = (place: string) => data.readings.find((reading) => reading.place === place)?.at;
+  const selected = new Map(
+    [...chosen]
+      .filter(([, { row, at }]) => at === (readAt(row.place) ?? at))
+      .map(([key, { row }]) => [key, row]),
+  );
   return (
     <>
       <Heading
@@ -173,9 +186,9 @@ export function Tokens(): ReactNode {
             change({ sort, descending: String(order.sort === sort && order.descending === 'false') })
           }
           onSelect={(row) => {
-            const next = new Map(selected);
-            if (!next.delete(keyOf(row))) next.set(keyOf(row), row);
-            setSelected(next);
+            const next = new Map([...chosen].filter(([key]) => selected.has(key)));
+            if (!next.delete(keyOf(row))) next.set(keyOf(row), { row, at: readAt(row.place) });
+            setChosen(next);
           }}
         />
       </PageSection>
