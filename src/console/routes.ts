@@ -9,13 +9,11 @@ import { timelineFlow } from '../cli/incident/timeline-flow.ts';
 import { traceFlow } from '../cli/token-audit/trace-flow.ts';
 import { incompleteText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import { listLog, listRuns } from '../operations/audit-log/list-log.ts';
-import { verifyLog } from '../operations/audit-log/verify-log.ts';
 import { checkTarget } from '../operations/contexts/check-target.ts';
 import { incidentStatus } from '../operations/incident/incident-status.ts';
-import { runFacts, runSentence } from '../reports/log-report.ts';
 import { type Audits, serveAudits } from './audits.ts';
 import { filterOf, filterSchema, prepare, requestSchema } from './commands.ts';
+import { serveLog } from './log-records.ts';
 import { endedOf, type Operations } from './operations.ts';
 import type { Places } from './places.ts';
 import { sortNames, type TokenTable } from './token-table.ts';
@@ -33,7 +31,6 @@ export interface ConsoleParts {
 }
 
 const placeQuery = z.object({ place: z.string().max(300) });
-const MAX_RUNS = 500;
 
 /** The HTTP interface of the page. Every route reads, or begins an operation of `operations`. */
 export function serveConsole(app: FastifyInstance, parts: ConsoleParts): void {
@@ -42,7 +39,8 @@ export function serveConsole(app: FastifyInstance, parts: ConsoleParts): void {
   serveChanges(app, parts);
   serveIncidents(app, parts);
   serveAudits(app, parts);
-  serveLog(app, parts);
+  serveLog(app, parts.places);
+  serveJobs(app, parts);
 }
 
 function serveOverview(app: FastifyInstance, { places, readOnly, version }: ConsoleParts): void {
@@ -231,37 +229,7 @@ function serveIncidents(app: FastifyInstance, { places, root }: ConsoleParts): v
   });
 }
 
-function serveLog(app: FastifyInstance, { places }: ConsoleParts): void {
-  app.get('/api/log', async ({ query }) => {
-    const { limit, operation } = z
-      .object({
-        limit: z.coerce.number().int().min(1).max(MAX_RUNS).default(100),
-        operation: z.string().max(60).optional(),
-      })
-      .parse(query);
-    return await places.anywhere(async (runtime) => {
-      const log = await runtime.auditLog();
-      const found = listRuns({ log, last: limit, ...(operation !== undefined && { operation }) });
-      const runs = await Array.fromAsync(found, (account) => ({
-        ...account,
-        sentence: runSentence(account),
-      }));
-      return { head: await log.head(), runs: runs.reverse() };
-    });
-  });
-  app.get('/api/log/run', async ({ query }) => {
-    const { run } = z.object({ run: z.uuid() }).parse(query);
-    return await places.anywhere(async (runtime) => {
-      const log = await runtime.auditLog();
-      const [account] = await Array.fromAsync(listRuns({ log, run }));
-      if (account === undefined) throw new TokenctlError('not_found', 'The audit log has no such run');
-      const entries = await Array.fromAsync(listLog({ log, run, last: MAX_RUNS }));
-      return { account, sentence: runSentence(account), facts: runFacts(account), entries };
-    });
-  });
-  app.get('/api/log/verification', () =>
-    places.anywhere(async (runtime) => await verifyLog({ log: await runtime.auditLog() })),
-  );
+function serveJobs(app: FastifyInstance, { places }: ConsoleParts): void {
   app.get('/api/jobs', () =>
     places.anywhere(async (runtime) => {
       // Without jobs there may be no ledger, which reading would create.

@@ -3,6 +3,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { auditLogFile } from '../../config/configuration.ts';
 import { databaseName } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { verifyInclusion } from '../../operations/audit-log/checkpoints.ts';
 import { pruneLog, rotateLog } from '../../operations/audit-log/rotate-log.ts';
 import { type VerifiedLog, verifyLog } from '../../operations/audit-log/verify-log.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
@@ -19,6 +20,16 @@ export interface VerificationJson extends Pick<VerifiedLog, 'entries' | 'head' |
   readonly file?: string;
   /** The database of the log; absent for a log in a file. */
   readonly database?: string;
+}
+
+/** What `log verify --proof` prints with `--json`. */
+export interface VerifiedProofJson {
+  /** The number of the entry. */
+  readonly seq: number;
+  /** The log that it is in. */
+  readonly origin: string;
+  /** The number of entries that the checkpoint of the proof covers. */
+  readonly size: number;
 }
 
 /** What `log rotate` prints with `--json`. */
@@ -54,6 +65,26 @@ export async function verificationFlow(
   const log = await runtime.auditLog();
   const verified = await verifyLog({ log, ...(checkpoint !== undefined && { checkpoint }) });
   return verificationResult(verified, place);
+}
+
+/**
+ * Verifies the proof of an entry, without the log. The file next to it, with `.entry` added to its name, has the entry.
+ *
+ * @throws TokenctlError `log_broken` if the proof is not of this entry, `configuration` for an invalid file or key
+ */
+export async function proofVerificationFlow(
+  runtime: Runtime,
+  { proof, key }: { readonly proof: string; readonly key: string | undefined },
+): Promise<Report<VerifiedProofJson>> {
+  const line = textFile(`${proof}.entry`, 'entry').replace(/\n$/, '');
+  const keys = await trustedKeys(runtime, key);
+  const proved = verifyInclusion({ line, proof: textFile(proof, 'proof'), keys });
+  const { seq, origin, size } = proved;
+  return report({
+    json: proved,
+    text: () =>
+      `Entry ${seq} is one of the ${countText(size, 'entry', 'entries')} of ${printable.value(origin)}.\n`,
+  });
 }
 
 /** The public keys to verify a checkpoint with. */

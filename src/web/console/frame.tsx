@@ -13,7 +13,7 @@ const Tokens = lazy(async () => ({ default: (await import('./tokens.tsx')).Token
 const Incidents = lazy(async () => ({ default: (await import('./incidents.tsx')).Incidents }));
 const Audit = lazy(async () => ({ default: (await import('./audit.tsx')).Audit }));
 const Log = lazy(async () => ({ default: (await import('./log.tsx')).Log }));
-const Jobs = lazy(async () => ({ default: (await import('./log.tsx')).Jobs }));
+const Jobs = lazy(async () => ({ default: (await import('./jobs.tsx')).Jobs }));
 const Operations = lazy(async () => ({ default: (await import('./log.tsx')).Operations }));
 
 const PAGES = [

@@ -1,23 +1,24 @@
-/** What was done: the runs of the audit log, the jobs, and the changes of this console. */
+/** What was done: the runs of the audit log, and the changes of this console. */
 import {
   Alert,
   Button,
-  DescriptionList,
-  DescriptionListDescription,
-  DescriptionListGroup,
-  DescriptionListTerm,
+  FormSelect,
+  FormSelectOption,
   Label,
-  Modal,
-  ModalBody,
-  ModalHeader,
   PageSection,
+  SearchInput,
+  Toolbar,
+  ToolbarContent,
+  ToolbarItem,
 } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
+import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
-import { type Operation, query, useRead } from './api.ts';
-import { CommandLine, Heading, number, Printed, When } from './parts.tsx';
+import { call, type Operation, type Problem, query, saved, useRead } from './api.ts';
+import { RunDialog } from './log-run.tsx';
+import { Heading, number, When } from './parts.tsx';
 
 interface Run {
   readonly run: string;
@@ -28,9 +29,25 @@ interface Run {
   readonly sentence: string;
 }
 
+/** What a verification of the whole log found. */
+interface Verification {
+  readonly at: string;
+  readonly seconds: number;
+  readonly verified: {
+    readonly entries: number;
+    readonly head: { readonly size: number; readonly hash: string };
+    readonly removed?: number;
+    readonly checkpoint?: { readonly origin: string; readonly size: number };
+  } | null;
+  readonly problem: Problem | null;
+}
+
 interface LogRead {
   readonly head: { readonly size: number; readonly hash: string };
   readonly runs: readonly Run[];
+  /** The newest runs that a search looked at; null where it looked at all. */
+  readonly searched: number | null;
+  readonly verification: Verification | null;
 }
 
 const STATES: Readonly<Record<string, 'green' | 'orange' | 'red' | 'grey'>> = {
@@ -45,52 +62,89 @@ const STATES: Readonly<Record<string, 'green' | 'orange' | 'red' | 'grey'>> = {
   ...{ asking: 'orange', working: 'orange', failed: 'red' },
 };
 
+/** The beginnings of the names of operations. */
+const SUBJECTS = [
+  ['tokens', 'tokens'],
+  ['incident', 'incidents'],
+  ['users', 'users'],
+  ['settings', 'settings'],
+  ['sessions', 'sessions'],
+  ['applications', 'applications'],
+  ['plan', 'plans'],
+  ['log', 'the audit log itself'],
+] as const;
+
+const PERIODS = [
+  ['1', 'the last day'],
+  ['7', 'the last week'],
+  ['30', 'the last 30 days'],
+  ['365', 'the last year'],
+] as const;
+const RUN_STATES = ['done', 'partly', 'refused', 'interrupted', 'unfinished', 'noted'] as const;
+const DAY = 86_400_000;
+
 /** The audit log. */
 export function Log(): ReactNode {
-  const read = useRead<LogRead>('/api/log');
+  const [search, setSearch] = useSearchParams();
+  const given = (name: string) => search.get(name) ?? '';
+  const days = Number(given('days'));
+  const since = days > 0 ? new Date(Math.floor(Date.now() / 60_000) * 60_000 - days * DAY).toISOString() : '';
+  const read = useRead<LogRead>(
+    query('/api/log', {
+      ...{ operation: given('about'), state: given('state'), text: given('text'), since },
+    }),
+  );
   const [shown, setShown] = useState<string | null>(null);
+  const set = (name: string, value: string) =>
+    setSearch((before) => {
+      if (value === '') before.delete(name);
+      else before.set(name, value);
+      return before;
+    });
   return (
     <>
-      <Heading title="Audit log" actions={<Verify />} />
+      <Heading title="Audit log" />
       <PageSection>
+        {read.data !== undefined && <LogState read={read.data} onVerified={() => void read.refetch()} />}
+        <Toolbar>
+          <ToolbarContent>
+            <ToolbarItem>
+              <TextSearch key={given('text')} value={given('text')} onChange={(text) => set('text', text)} />
+            </ToolbarItem>
+            <ToolbarItem>
+              <Choice
+                label="About"
+                none="About anything"
+                options={SUBJECTS}
+                value={given('about')}
+                onChange={(value) => set('about', value)}
+              />
+            </ToolbarItem>
+            <ToolbarItem>
+              <Choice
+                label="State"
+                none="Any state"
+                options={RUN_STATES.map((state) => [state, state] as const)}
+                value={given('state')}
+                onChange={(value) => set('state', value)}
+              />
+            </ToolbarItem>
+            <ToolbarItem>
+              <Choice
+                label="Period"
+                none="Any time"
+                options={PERIODS}
+                value={given('days')}
+                onChange={(value) => set('days', value)}
+              />
+            </ToolbarItem>
+          </ToolbarContent>
+        </Toolbar>
         <Loaded query={read}>
-          {({ head, runs }) => (
+          {({ runs, searched }) => (
             <>
-              <p>
-                {number(head.size)} entries{runs.length > 0 && `; the newest ${runs.length} runs`}.
-              </p>
-              <Table aria-label="Runs" variant="compact">
-                <Thead>
-                  <Tr>
-                    <Th>Ended</Th>
-                    <Th>State</Th>
-                    <Th>What</Th>
-                    <Th screenReaderText="Details" />
-                  </Tr>
-                </Thead>
-                <Tbody>
-                  {runs.map(({ run, state, ended, sentence }) => (
-                    <Tr key={run}>
-                      <Td dataLabel="Ended">
-                        <When at={ended} />
-                      </Td>
-                      <Td dataLabel="State">
-                        <Label color={STATES[state] ?? 'grey'}>{state}</Label>
-                      </Td>
-                      <Td dataLabel="What">{sentence}</Td>
-                      <Td>
-                        <Button
-                          variant="link"
-                          aria-label={`Details of run ${run}`}
-                          onClick={() => setShown(run)}
-                        >
-                          {run.slice(0, 8)}
-                        </Button>
-                      </Td>
-                    </Tr>
-                  ))}
-                </Tbody>
-              </Table>
+              {searched !== null && <p>Searched in the newest {number(searched)} runs.</p>}
+              <RunTable runs={runs} onShow={setShown} />
             </>
           )}
         </Loaded>
@@ -100,66 +154,165 @@ export function Log(): ReactNode {
   );
 }
 
-function Verify(): ReactNode {
-  const [wanted, setWanted] = useState(false);
-  const { data, error, isFetching, refetch } = useRead<{ entries: number; head: { hash: string } }>(
-    wanted ? '/api/log/verification' : null,
+function TextSearch({
+  value,
+  onChange,
+}: {
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+}): ReactNode {
+  const [text, setText] = useState(value);
+  return (
+    <SearchInput
+      aria-label="User, context, ticket or id"
+      placeholder="User, context, ticket or id"
+      value={text}
+      onChange={(_event, next) => setText(next)}
+      onSearch={() => onChange(text)}
+      onClear={() => onChange('')}
+    />
   );
+}
+
+function Choice(props: {
+  readonly label: string;
+  readonly none: string;
+  readonly options: readonly (readonly [string, string])[];
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}): ReactNode {
+  const { label, none, options, value, onChange } = props;
+  return (
+    <FormSelect aria-label={label} value={value} onChange={(_event, next) => onChange(next)}>
+      <FormSelectOption value="" label={none} />
+      {options.map(([each, name]) => (
+        <FormSelectOption key={each} value={each} label={name} />
+      ))}
+    </FormSelect>
+  );
+}
+
+function RunTable({
+  runs,
+  onShow,
+}: {
+  readonly runs: readonly Run[];
+  readonly onShow: (run: string) => void;
+}): ReactNode {
+  if (runs.length === 0) return <p>No runs.</p>;
+  return (
+    <Table aria-label="Runs" variant="compact">
+      <Thead>
+        <Tr>
+          <Th>Ended</Th>
+          <Th>State</Th>
+          <Th>What</Th>
+          <Th screenReaderText="Details" />
+        </Tr>
+      </Thead>
+      <Tbody>
+        {runs.map(({ run, state, ended, sentence }) => (
+          <Tr key={run}>
+            <Td dataLabel="Ended">
+              <When at={ended} />
+            </Td>
+            <Td dataLabel="State">
+              <Label color={STATES[state] ?? 'grey'}>{state}</Label>
+            </Td>
+            <Td dataLabel="What">{sentence}</Td>
+            <Td>
+              <Button variant="link" aria-label={`Details of run ${run}`} onClick={() => onShow(run)}>
+                {run.slice(0, 8)}
+              </Button>
+            </Td>
+          </Tr>
+        ))}
+      </Tbody>
+    </Table>
+  );
+}
+
+/** How far the log is verified, and when; with a checkpoint to download, or to compare the log with. */
+function LogState({
+  read: { head, verification },
+  onVerified,
+}: {
+  readonly read: LogRead;
+  readonly onVerified: () => void;
+}): ReactNode {
+  const verify = useMutation({
+    mutationFn: (checkpoint: string | undefined) =>
+      call<Verification>('/api/log/verification', { body: { checkpoint } }),
+    onSuccess: onVerified,
+  });
+  const sign = useMutation({
+    mutationFn: async () => {
+      const { checkpoint, size } = await call<{ checkpoint: string; size: number }>('/api/log/checkpoint');
+      await saved(new Response(checkpoint), `audit-${size}.checkpoint`);
+    },
+  });
+  const failed = verify.error ?? sign.error;
   return (
     <>
-      <Button
-        variant="secondary"
-        isLoading={isFetching}
-        onClick={() => (wanted ? void refetch() : setWanted(true))}
-      >
-        Verify
-      </Button>
-      {error !== null && <Alert isInline isLiveRegion variant="danger" title={error.message} />}
-      {data !== undefined && error === null && (
-        <Alert
-          isInline
-          isLiveRegion
-          variant="success"
-          title={`Intact: ${number(data.entries)} entries. Head ${data.head.hash.slice(0, 12)}.`}
-        />
-      )}
+      <VerificationAlert verification={verification} size={head.size} />
+      {failed !== null && <Alert isInline isLiveRegion variant="danger" title={failed.message} />}
+      <div className="actions">
+        <Button variant="secondary" isLoading={verify.isPending} onClick={() => verify.mutate(undefined)}>
+          Verify
+        </Button>
+        <Button variant="secondary" isLoading={sign.isPending} onClick={() => sign.mutate()}>
+          Download a checkpoint
+        </Button>
+        <label className="file">
+          Verify against a checkpoint{' '}
+          <input
+            type="file"
+            onChange={({ target }) => void target.files?.[0]?.text().then((text) => verify.mutate(text))}
+          />
+        </label>
+      </div>
     </>
   );
 }
 
-interface RunRead {
-  readonly sentence: string;
-  readonly facts: readonly { readonly name: string; readonly value: string | readonly string[] }[];
-  readonly entries: readonly object[];
-}
-
-function RunDialog({ run, onClose }: { readonly run: string; readonly onClose: () => void }): ReactNode {
-  const read = useRead<RunRead>(query('/api/log/run', { run }));
+function VerificationAlert({
+  verification,
+  size,
+}: {
+  readonly verification: Verification | null;
+  readonly size: number;
+}): ReactNode {
+  if (verification === null) {
+    return (
+      <Alert
+        isInline
+        variant="info"
+        title={`${number(size)} entries, not verified since the console started.`}
+      />
+    );
+  }
+  const { at, verified, problem } = verification;
+  if (verified === null) {
+    return (
+      <Alert isInline isLiveRegion variant="danger" title={problem?.message ?? 'The audit log is broken.'}>
+        Verified <When at={at} />. {problem?.hint}
+      </Alert>
+    );
+  }
+  const { entries, removed, checkpoint, head } = verified;
+  const since = size - entries;
   return (
-    <Modal isOpen variant="large" onClose={onClose} aria-labelledby="run-title">
-      <ModalHeader title={`Run ${run}`} labelId="run-title" />
-      <ModalBody tabIndex={0} aria-label="The run">
-        <Loaded query={read}>
-          {({ sentence, facts, entries }) => (
-            <>
-              <p>{sentence}</p>
-              <DescriptionList isHorizontal isCompact>
-                {facts.map(({ name, value }) => (
-                  <DescriptionListGroup key={name}>
-                    <DescriptionListTerm>{name}</DescriptionListTerm>
-                    <DescriptionListDescription>
-                      {typeof value === 'string' ? value : value.join(', ')}
-                    </DescriptionListDescription>
-                  </DescriptionListGroup>
-                ))}
-              </DescriptionList>
-              <Printed text={entries.map((entry) => JSON.stringify(entry)).join('\n')} label="Entries" />
-              <CommandLine command={`tokenctl log show ${run}`} />
-            </>
-          )}
-        </Loaded>
-      </ModalBody>
-    </Modal>
+    <Alert
+      isInline
+      isLiveRegion
+      variant="success"
+      title={`Intact: entries ${(removed ?? 0) + 1} to ${number(entries)}.`}
+    >
+      Verified <When at={at} />, head {head.hash.slice(0, 12)}.
+      {checkpoint !== undefined &&
+        ` Entries 1 to ${number(checkpoint.size)} match the checkpoint of ${checkpoint.origin}.`}
+      {since > 0 && ` Not verified: ${number(since)} entries that were added since.`}
+    </Alert>
   );
 }
 
@@ -214,85 +367,6 @@ export function Operations(): ReactNode {
                   ))}
                 </Tbody>
               </Table>
-            )
-          }
-        </Loaded>
-      </PageSection>
-    </>
-  );
-}
-
-interface JobsRead {
-  readonly jobs: readonly {
-    readonly name: string;
-    readonly next: string | null;
-    readonly last: { readonly state: string; readonly began: string } | null;
-  }[];
-  readonly runs: readonly {
-    readonly run: string;
-    readonly job: string;
-    readonly state: string;
-    readonly began: string;
-  }[];
-}
-
-/** The jobs of the configuration. */
-export function Jobs(): ReactNode {
-  const read = useRead<JobsRead>('/api/jobs');
-  return (
-    <>
-      <Heading title="Jobs" />
-      <PageSection>
-        <Loaded query={read}>
-          {({ jobs, runs }) =>
-            jobs.length === 0 ? (
-              <p>The configuration has no jobs.</p>
-            ) : (
-              <>
-                <Table aria-label="Jobs" variant="compact">
-                  <Thead>
-                    <Tr>
-                      <Th>Job</Th>
-                      <Th>Next</Th>
-                      <Th>Last run</Th>
-                    </Tr>
-                  </Thead>
-                  <Tbody>
-                    {jobs.map(({ name, next, last }) => (
-                      <Tr key={name}>
-                        <Td dataLabel="Job">{name}</Td>
-                        <Td dataLabel="Next">
-                          <When at={next} none="invalid schedule" />
-                        </Td>
-                        <Td dataLabel="Last run">
-                          {last === null ? 'none' : `${last.state}, `}
-                          {last !== null && <When at={last.began} />}
-                        </Td>
-                      </Tr>
-                    ))}
-                  </Tbody>
-                </Table>
-                <Table aria-label="Runs of jobs" variant="compact">
-                  <Thead>
-                    <Tr>
-                      <Th>Began</Th>
-                      <Th>Job</Th>
-                      <Th>State</Th>
-                    </Tr>
-                  </Thead>
-                  <Tbody>
-                    {runs.map(({ run, job, state, began }) => (
-                      <Tr key={run}>
-                        <Td dataLabel="Began">
-                          <When at={began} />
-                        </Td>
-                        <Td dataLabel="Job">{job}</Td>
-                        <Td dataLabel="State">{state}</Td>
-                      </Tr>
-                    ))}
-                  </Tbody>
-                </Table>
-              </>
             )
           }
         </Loaded>

@@ -1,4 +1,5 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { type TestConsole, testConsole } from '../../support/console.ts';
 import { estate, type Home } from './estate.ts';
@@ -59,3 +60,72 @@ it('audits against a baseline, exports what the command writes, and writes excep
   await send('/api/tokens/read-again', { place });
   expect((await send(`/api/audit?place=${place}`)).json().summary.excused).toEqual(excused);
 });
+
+it('filters the runs of the audit log, verifies it, and gives checkpoints and proofs that the commands take', async () => {
+  const at = home();
+  const { send, reached } = await consoleOf(at);
+  const read = async (url: string) => (await send(url)).json();
+  expect(await read('/api/log')).toMatchObject({ runs: [], verification: null });
+  expect((await send('/api/log/checkpoint')).statusCode).toBe(400);
+  await at.run(['log', 'init', '--name', 'example.org/console']);
+  const { rows } = await waitForRows(send);
+  const { id } = (
+    await send('/api/operations', {
+      kind: 'tokens revoke',
+      place: 'test',
+      ids: [rows[0].id],
+      ticket: 'OPS-3',
+    })
+  ).json();
+  const { asked } = await reached(id, 'asking');
+  await send(`/api/operations/${id}/confirm`, { answer: asked?.type, digest: asked?.digest });
+  await reached(id, 'done');
+
+  const operations = async (filter: string) =>
+    (await read(`/api/log?${filter}`)).runs.map((run: { operation: string }) => run.operation);
+  expect(await operations('')).toEqual(['tokens.revoke', 'log.key']);
+  expect(await operations('state=done')).toEqual(['tokens.revoke']);
+  expect(await operations('text=ops-3')).toEqual(['tokens.revoke']);
+  expect(await operations('operation=log')).toEqual(['log.key']);
+  expect(await operations('since=2099-01-01')).toEqual([]);
+
+  const verified = (await send('/api/log/verification', {})).json();
+  const { size } = (await read('/api/log')).head;
+  expect(verified).toMatchObject({ verified: { entries: size }, problem: null });
+  const { checkpoint } = await read('/api/log/checkpoint');
+  const file = `${at.folder}/audit.checkpoint`;
+  writeFileSync(file, checkpoint);
+  const checked = await at.run(['log', 'verify', '--checkpoint', file]);
+  expect([checked.code, checked.stdout]).toEqual([0, expect.stringContaining(`Entries 1 to ${size} match`)]);
+  const against = (await send('/api/log/verification', { checkpoint })).json();
+  expect(against.verified.checkpoint).toEqual({ origin: 'example.org/console', size });
+  expect((await send('/api/log/verification', { checkpoint: 'no note' })).statusCode).toBe(400);
+
+  const { proof, entry, seq } = await read('/api/log/proof?seq=2');
+  writeFileSync(`${at.folder}/entry.proof`, proof);
+  writeFileSync(`${at.folder}/entry.proof.entry`, entry);
+  const prove = ['log', 'verify', '--proof', `${at.folder}/entry.proof`];
+  const proved = await at.run(prove);
+  expect([proved.code, proved.stdout]).toEqual([
+    ...[0, expect.stringContaining(`Entry ${seq} is one of the ${size} entries of example.org/console`)],
+  ]);
+  writeFileSync(`${at.folder}/entry.proof.entry`, entry.replace('OPS-3', 'OPS-4'));
+  expect((await at.run(prove)).code).toBe(6);
+  expect((await send('/api/log/proof?seq=99')).statusCode).toBe(404);
+
+  const log = `${at.folder}/.local/state/tokenctl/audit.jsonl`;
+  const lines = readFileSync(log, 'utf8');
+  writeFileSync(log, lines.replace('OPS-3', 'OPS-4'));
+  const broken = (await send('/api/log/verification', {})).json();
+  expect(broken).toMatchObject({ verified: null, problem: { code: 'log_broken' } });
+  expect((await read('/api/log')).verification).toEqual(broken);
+});
+
+/** The first rows, once the tokens are read. */
+async function waitForRows(send: TestConsole['send']) {
+  for (;;) {
+    const page = (await send('/api/tokens?limit=1')).json();
+    if (page.readings.every(({ state }: { state: string }) => state !== 'reading')) return page;
+    await setTimeout(20);
+  }
+}

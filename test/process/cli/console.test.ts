@@ -85,7 +85,7 @@ describe('who may use a console', () => {
     const { app, headers, send } = opened;
     const changes = guarded(opened).filter(({ method }) => method !== 'GET' && (method as string) !== 'HEAD');
     const audits = ['/api/audit/comparison', '/api/audit/export'];
-    const readsOnly = ['/api/plans', '/api/tokens/read-again', ...audits];
+    const readsOnly = ['/api/plans', '/api/tokens/read-again', '/api/log/verification', ...audits];
     expect(changes.map(({ url }) => url)).toEqual(expect.arrayContaining(['/api/operations', ...readsOnly]));
     for (const { method, url } of changes.filter(({ url }) => !readsOnly.includes(url))) {
       const answer = await app.inject({ method, url, headers, payload: {} });
@@ -282,7 +282,6 @@ describe('what a console reads', () => {
     expect(await read('/api/overview?place=test')).toMatchObject({ identity: { username: 'admin' } });
     const audit = await read('/api/audit?place=test');
     expect(audit.findings.length).toBe(audit.summary.found);
-    expect(await read('/api/log/verification')).toMatchObject({ entries: 0 });
     const [{ tokenId }] = audit.findings.filter((each: { tokenId: number | null }) => each.tokenId !== null);
     expect((await read(`/api/trace?place=test&id=${tokenId}`)).text).toContain(`${tokenId}`);
     expect((await read('/api/timeline?place=test&user=admin&since=2020-01-01')).text).toMatch(/^# /);

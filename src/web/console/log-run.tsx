@@ -1,0 +1,116 @@
+/** One run of the audit log with its entries, each with a proof to download. */
+import {
+  Alert,
+  Button,
+  DescriptionList,
+  DescriptionListDescription,
+  DescriptionListGroup,
+  DescriptionListTerm,
+  ExpandableSection,
+  Modal,
+  ModalBody,
+  ModalHeader,
+} from '@patternfly/react-core';
+import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
+import { useMutation } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Loaded } from '../shared/states.tsx';
+import { call, query, saved, useRead } from './api.ts';
+import { CommandLine, When } from './parts.tsx';
+
+interface RunRead {
+  readonly sentence: string;
+  readonly facts: readonly { readonly name: string; readonly value: string | readonly string[] }[];
+  readonly entries: readonly {
+    readonly seq: number;
+    readonly at: string;
+    readonly kind: string;
+  }[];
+}
+
+/** Shows a run. */
+export function RunDialog({
+  run,
+  onClose,
+}: {
+  readonly run: string;
+  readonly onClose: () => void;
+}): ReactNode {
+  const read = useRead<RunRead>(query('/api/log/run', { run }));
+  return (
+    <Modal isOpen variant="large" onClose={onClose} aria-labelledby="run-title">
+      <ModalHeader title={`Run ${run}`} labelId="run-title" />
+      <ModalBody tabIndex={0} aria-label="The run">
+        <Loaded query={read}>
+          {({ sentence, facts, entries }) => (
+            <>
+              <p>{sentence}</p>
+              <DescriptionList isHorizontal isCompact>
+                {facts.map(({ name, value }) => (
+                  <DescriptionListGroup key={name}>
+                    <DescriptionListTerm>{name}</DescriptionListTerm>
+                    <DescriptionListDescription>
+                      {typeof value === 'string' ? value : value.join(', ')}
+                    </DescriptionListDescription>
+                  </DescriptionListGroup>
+                ))}
+              </DescriptionList>
+              <Entries entries={entries} />
+              <CommandLine command={`tokenctl log show ${run}`} />
+            </>
+          )}
+        </Loaded>
+      </ModalBody>
+    </Modal>
+  );
+}
+
+/** The entries of a run as the log has them. Each can be proved to somebody who does not have the log. */
+function Entries({ entries }: { readonly entries: RunRead['entries'] }): ReactNode {
+  const prove = useMutation({
+    mutationFn: async (seq: number) => {
+      const { proof, entry } = await call<{ proof: string; entry: string }>(query('/api/log/proof', { seq }));
+      await saved(new Response(proof), `entry-${seq}.proof`);
+      await saved(new Response(entry), `entry-${seq}.proof.entry`);
+    },
+  });
+  return (
+    <>
+      {prove.error !== null && <Alert isInline isLiveRegion variant="danger" title={prove.error.message} />}
+      <Table aria-label="Entries" variant="compact">
+        <Thead>
+          <Tr>
+            <Th>Number</Th>
+            <Th>At</Th>
+            <Th>Entry</Th>
+            <Th screenReaderText="Proof" />
+          </Tr>
+        </Thead>
+        <Tbody>
+          {entries.map((entry) => (
+            <Tr key={entry.seq}>
+              <Td dataLabel="Number">{entry.seq}</Td>
+              <Td dataLabel="At">
+                <When at={entry.at} />
+              </Td>
+              <Td dataLabel="Entry" modifier="breakWord">
+                <ExpandableSection toggleText={entry.kind}>
+                  <code>{JSON.stringify(entry)}</code>
+                </ExpandableSection>
+              </Td>
+              <Td>
+                <Button
+                  variant="link"
+                  aria-label={`Download the proof of entry ${entry.seq}`}
+                  onClick={() => prove.mutate(entry.seq)}
+                >
+                  Proof
+                </Button>
+              </Td>
+            </Tr>
+          ))}
+        </Tbody>
+      </Table>
+    </>
+  );
+}
