@@ -31,7 +31,7 @@ export interface IncidentReportJson
     /** How many of them remained when it was saved. */
     readonly remaining: number;
   })[];
-  /** The items of the last investigation that remained; null without one. */
+  /** The items that remained by the last investigation of each subject; null without one. */
   readonly remaining: readonly InvestigationItem[] | null;
 }
 
@@ -137,7 +137,6 @@ function documentOf(
 
 function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport): IncidentReportJson {
   const { incident, address, runs, lockdown, cleaned, evidence } = gathered;
-  const last = investigations.at(-1);
   return {
     incident,
     address,
@@ -152,7 +151,7 @@ function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport): Incide
       items: items.length,
       remaining: items.filter(remains).length,
     })),
-    remaining: last === undefined ? null : last.items.filter(remains),
+    remaining: investigations.length === 0 ? null : combined(investigations).items.filter(remains),
     evidence,
   };
 }

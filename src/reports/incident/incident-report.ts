@@ -9,7 +9,7 @@ import { coveredBy, type IncidentReport } from '../../operations/incident/gather
 import type { RunCounts } from '../../operations/journal/run-account.ts';
 import { type Part, paragraph } from '../document.ts';
 import { countText, timeText } from '../tables/text.ts';
-import { byRisk, chainParts, combined, timeline } from './incident-timeline.ts';
+import { byRisk, bySubject, chainParts, combined, timeline } from './incident-timeline.ts';
 
 /** The most lines of what remains, and of any other list. */
 const MAX_ITEMS = 200;
@@ -29,7 +29,6 @@ export interface ReportPlace {
  */
 export function incidentParts(report: IncidentReport, place: ReportPlace): readonly Part[] {
   const { incident, investigations } = report;
-  const last = investigations.at(-1);
   return [
     { kind: 'heading', level: 1, text: `Incident ${incident.id}: ${incident.selection}` },
     ...facts(report),
@@ -41,11 +40,11 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): reado
     ...howDoWeKnow(report),
     { kind: 'heading', level: 2, text: 'Timeline' },
     ...timeline(report),
-    ...(last === undefined ? [] : chainParts(combined(investigations))),
+    ...(investigations.length === 0 ? [] : chainParts(combined(investigations))),
     { kind: 'heading', level: 2, text: 'What was ended' },
     ...whatWasEnded(report),
     { kind: 'heading', level: 2, text: 'What remains' },
-    ...whatRemains(last),
+    ...whatRemains(investigations),
     { kind: 'heading', level: 2, text: 'What is not known' },
     ...whatIsNotKnown(report),
     { kind: 'heading', level: 2, text: 'Evidence, and how to check it' },
@@ -78,7 +77,27 @@ const NOT_INVESTIGATED =
 
 function whatHappened({ investigations, incident }: IncidentReport): readonly Part[] {
   if (investigations.length === 0) return [paragraph(NOT_INVESTIGATED)];
-  const found = combined(investigations);
+  const worst = combined(investigations)
+    .items.filter(({ group, risk }) => group !== 'other' && (risk === 'critical' || risk === 'high'))
+    .sort(byRisk)
+    .slice(0, 12);
+  const { reason } = incident;
+  return [
+    ...bySubject(investigations).map((each) => paragraph(whatOneDid(combined(each)))),
+    ...(reason === null ? [] : [paragraph(`The lockdown gives as its reason: ${reason}.`)]),
+    ...(worst.length === 0
+      ? []
+      : [
+          paragraph('The most serious of it:'),
+          {
+            kind: 'list' as const,
+            items: worst.map((item) => `${item.risk}: ${item.summary}, ${item.first}`),
+          },
+        ]),
+  ];
+}
+
+function whatOneDid(found: Investigation): string {
   const done = found.items.filter(({ group }) => group !== 'other');
   const began = done.map(({ first }) => first).sort()[0];
   const ended = done
@@ -90,26 +109,9 @@ function whatHappened({ investigations, incident }: IncidentReport): readonly Pa
     const count = done.filter((item) => item.act === act).length;
     return count === 0 ? [] : [`${word} ${count}`];
   });
-  const worst = done
-    .filter(({ risk }) => risk === 'critical' || risk === 'high')
-    .sort(byRisk)
-    .slice(0, 12);
-  return [
-    paragraph(
-      began === undefined
-        ? `The activity stream has nothing that ${subjectText(found.subject)} did to access or to what runs, from ${found.since} to ${found.until}.`
-        : `${subjectText(found.subject)} acted from ${began} to ${ended ?? began}${others.length === 0 ? '' : `, also through ${others.map(({ user }) => user.username).join(', ')}`}: ${counted.join(', ')} ${done.length === 1 ? 'object' : 'objects'}. ${incident.reason === null ? '' : `The lockdown gives as its reason: ${incident.reason}.`}`.trim(),
-    ),
-    ...(worst.length === 0
-      ? []
-      : [
-          paragraph('The most serious of it:'),
-          {
-            kind: 'list' as const,
-            items: worst.map((item) => `${item.risk}: ${item.summary}, ${item.first}`),
-          },
-        ]),
-  ];
+  return began === undefined
+    ? `The activity stream has nothing that ${subjectText(found.subject)} did to access or to what runs, from ${found.since} to ${found.until}.`
+    : `${subjectText(found.subject)} acted from ${began} to ${ended ?? began}${others.length === 0 ? '' : `, also through ${others.map(({ user }) => user.username).join(', ')}`}: ${counted.join(', ')} ${done.length === 1 ? 'object' : 'objects'}.`;
 }
 
 const ACTS: readonly (readonly [InvestigationItem['act'], string])[] = [
@@ -135,11 +137,10 @@ function subjectText(subject: InvestigationSubject): string {
 
 /** Every sentence says what it rests on: an investigation at a time, or the log. */
 function isItOver({ investigations, lockdown, incident }: IncidentReport): readonly Part[] {
-  const last = investigations.at(-1);
   const unchecked = (lockdown?.accessPaths ?? []).filter(({ state }) => state === 'not_checked');
   const open = (lockdown?.accessPaths ?? []).filter(({ state }) => state === 'open');
   return [
-    paragraph(remainingText(last), true),
+    ...remainingTexts(investigations).map((text) => paragraph(text, true)),
     paragraph(
       lockdown === null
         ? 'The audit log has no lockdown of this incident that ended.'
@@ -155,8 +156,19 @@ function isItOver({ investigations, lockdown, incident }: IncidentReport): reado
   ];
 }
 
-function remainingText(last: Investigation | undefined): string {
-  if (last === undefined) return 'Not known: what the intruder left behind was not investigated.';
+/** What remains of each subject, which is named where there are several. */
+function remainingTexts(investigations: readonly Investigation[]): readonly string[] {
+  const groups = bySubject(investigations);
+  if (groups.length === 0) return ['Not known: what the intruder left behind was not investigated.'];
+  return groups.map((each) => {
+    const found = combined(each);
+    return groups.length === 1
+      ? remainingText(found)
+      : `${subjectText(found.subject)}: ${remainingText(found)}`;
+  });
+}
+
+function remainingText(last: Investigation): string {
   const left = last.items.filter(remains);
   const unknown = left.filter(({ state }) => state === 'unknown').length;
   const seen = left.length - unknown;
@@ -184,16 +196,14 @@ function pathsText(
 }
 
 function howDoWeKnow({ investigations, evidence, runs }: IncidentReport): readonly Part[] {
-  const last = investigations.at(-1);
   return [
     {
       kind: 'list',
       items: [
-        ...(last === undefined
-          ? []
-          : [
-              `What the intruder did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${last.stream.oldest}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. ${countText(last.limits.length, 'limit')} of it ${last.limits.length === 1 ? 'is' : 'are'} listed below.`,
-            ]),
+        ...lastOfEach(investigations).map(
+          (last) =>
+            `What the intruder did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${last.stream.oldest}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. ${countText(last.limits.length, 'limit')} of it ${last.limits.length === 1 ? 'is' : 'are'} listed below.`,
+        ),
         `What was done about it: ${countText(runs.length, 'run')} in the audit log of tokenctl, which records each change before it is made.`,
         evidence.intact
           ? `The chain of that log was read and holds: ${countText(evidence.size, 'entry', 'entries')}.${evidence.checkpoint === null ? ' It has no key, so that there is no signed checkpoint of it.' : ' A signed checkpoint is below.'}`
@@ -201,6 +211,10 @@ function howDoWeKnow({ investigations, evidence, runs }: IncidentReport): readon
       ],
     },
   ];
+}
+
+function lastOfEach(investigations: readonly Investigation[]): readonly Investigation[] {
+  return bySubject(investigations).flatMap((each) => each.slice(-1));
 }
 
 function whatWasEnded({ lockdown, runs, cleaned: acts, investigations }: IncidentReport): readonly Part[] {
@@ -272,10 +286,10 @@ function dealtWith(investigations: readonly Investigation[]): readonly Investiga
   );
 }
 
-function whatRemains(last: Investigation | undefined): readonly Part[] {
-  if (last === undefined) return [paragraph(NOT_INVESTIGATED)];
-  const left = last.items.filter(remains);
-  if (left.length === 0) return [paragraph(remainingText(last))];
+function whatRemains(investigations: readonly Investigation[]): readonly Part[] {
+  if (investigations.length === 0) return [paragraph(NOT_INVESTIGATED)];
+  const left = combined(investigations).items.filter(remains);
+  if (left.length === 0) return remainingTexts(investigations).map((text) => paragraph(text));
   return [
     {
       kind: 'table',
@@ -294,7 +308,8 @@ function whatRemains(last: Investigation | undefined): readonly Part[] {
 }
 
 function whatIsNotKnown({ investigations, lockdown }: IncidentReport): readonly Part[] {
-  const last = investigations.at(-1);
+  const last = lastOfEach(investigations);
+  const unattributed = last.flatMap((each) => each.unattributed);
   const unchecked = (lockdown?.accessPaths ?? []).filter(({ state }) => state === 'not_checked');
   const items = [
     ...unchecked.map(
@@ -304,20 +319,20 @@ function whatIsNotKnown({ investigations, lockdown }: IncidentReport): readonly 
     ...(lockdown?.manualSteps ?? []).map(
       (what) => `The lockdown left to people: ${what}. The log does not say whether it was done.`,
     ),
-    ...(last?.mayHaveRead ?? []).map((text) => `May have been read: ${text}`),
-    ...(last?.limits ?? []).map(({ text }) => text),
-    ...(last === undefined || last.unattributed.length === 0
+    ...last.flatMap(({ mayHaveRead }) => mayHaveRead).map((text) => `May have been read: ${text}`),
+    ...last.flatMap(({ limits }) => limits).map(({ text }) => text),
+    ...(unattributed.length === 0
       ? []
       : [
-          `${countText(last.unattributed.length, 'entry', 'entries')} about access without an actor, which may be the intruder's:`,
+          `${countText(unattributed.length, 'entry', 'entries')} about access without an actor, which may be the intruder's:`,
         ]),
-    ...(last?.unattributed ?? [])
+    ...unattributed
       .slice(0, MAX_UNATTRIBUTED)
       .map(({ at, operation, object }) =>
         `${at}: ${operation} ${object.kind} ${object.name ?? object.id ?? ''}`.trim(),
       ),
   ];
-  return items.length === 0 ? [paragraph(NOT_INVESTIGATED)] : [{ kind: 'list', items }];
+  return items.length === 0 ? [paragraph(NOT_INVESTIGATED)] : [{ kind: 'list', items: [...new Set(items)] }];
 }
 
 function evidenceParts(
@@ -339,6 +354,9 @@ function evidenceParts(
           ({ madeAt, as, target, since, until }) =>
             `Investigation of ${madeAt} by ${as} at ${target.address}${target.version === null ? '' : ` (version ${target.version})`}, of the time from ${since} to ${until}.`,
         ),
+        ...(investigations.length === 0
+          ? []
+          : ['The files of investigations are not signed: the report repeats what they say.']),
         ...runs
           .slice(0, MAX_ITEMS)
           .map(

@@ -13,30 +13,27 @@ import { chainNodes, chainPicture } from './chain-picture.ts';
 /** The most lines of the timeline. */
 const MAX_EVENTS = 400;
 
+/** The investigations of each subject, by the time at which they were made. */
+export function bySubject(investigations: readonly Investigation[]): readonly (readonly Investigation[])[] {
+  const groups = Map.groupBy(investigations, ({ subject }) =>
+    JSON.stringify([subject.kind, subject.kind === 'token' ? subject.id : subject.name]),
+  );
+  return [...groups.values()];
+}
+
 /**
- * All that the investigations found, as the last one has it: what an earlier one found to remain and the last one does not name
- * any more is gone.
+ * All that the investigations found, as the last one of each subject has it.
  *
  * @throws Error without an investigation.
  */
 export function combined(investigations: readonly Investigation[]): Investigation {
   const last = investigations.at(-1);
   if (last === undefined) throw new Error('there is no investigation');
-  const items = new Map(
-    investigations
-      .slice(0, -1)
-      .flatMap((earlier) => earlier.items)
-      .map((item) => [
-        item.id,
-        remains(item) ? { ...item, state: 'gone' as const, stateReason: null } : item,
-      ]),
-  );
-  // The stream drops the id of an object that was deleted since: its entries are known from before.
-  const known = new Set([...items.values()].flatMap(({ entries }) => entries));
-  for (const item of last.items) {
-    const isKnown =
-      item.object.id === null && item.entries.length > 0 && item.entries.every((id) => known.has(id));
-    if (items.has(item.id) || !isKnown) items.set(item.id, item);
+  const items = new Map<string, InvestigationItem>();
+  for (const item of bySubject(investigations).flatMap(itemsOf)) {
+    const known = items.get(item.id);
+    // Found with two subjects: what may remain is not hidden by what the other says.
+    if (known === undefined || !remains(known)) items.set(item.id, item);
   }
   const chain = new Map(
     investigations
@@ -44,6 +41,39 @@ export function combined(investigations: readonly Investigation[]): Investigatio
       .map((link) => [`${link.user.id}:${link.user.username}`, link]),
   );
   return { ...last, items: [...items.values()], chain: [...chain.values()] };
+}
+
+/**
+ * What the investigations of one subject found, as the last one has it. The stream drops the id of an object that was deleted since:
+ * then the last one has the same entries without an object. What it does not name at all is not known: it may be of a shorter
+ * time, or the stream was cut off.
+ */
+function itemsOf(investigations: readonly Investigation[]): readonly InvestigationItem[] {
+  const last = investigations.at(-1);
+  if (last === undefined) return [];
+  const lost = new Set(last.items.filter(({ object }) => object.id === null).flatMap((each) => each.entries));
+  const now = new Set(last.items.map(({ id }) => id));
+  const before = new Map(
+    investigations.slice(0, -1).flatMap(({ items }) => items.map((item) => [item.id, item])),
+  );
+  const unnamed = [...before.values()]
+    .filter(({ id }) => !now.has(id))
+    .map((item) => {
+      if (!remains(item)) return item;
+      return item.entries.some((entry) => lost.has(entry))
+        ? { ...item, state: 'gone' as const, stateReason: null }
+        : {
+            ...item,
+            state: 'unknown' as const,
+            stateReason: `Not checked: the investigation of ${last.madeAt} does not name it`,
+          };
+    });
+  const known = new Set([...before.values()].flatMap(({ entries }) => entries));
+  const named = last.items.filter(({ id, object, entries }) => {
+    const isLost = object.id === null && entries.length > 0 && entries.every((entry) => known.has(entry));
+    return before.has(id) || !isLost;
+  });
+  return [...unnamed, ...named];
 }
 
 /** What one side did at a time. */

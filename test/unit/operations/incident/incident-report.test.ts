@@ -53,7 +53,7 @@ function investigation(other: Partial<Investigation> = {}): Investigation {
     ...{ since: '2026-11-20T08:00:00.000Z', until: '2026-11-20T10:00:00.000Z' },
     chain: [link(ALICE), link(SVC, { how: 'made', by: ALICE, through: 'user:11', depth: 1 })],
     items: [
-      item({ id: 'user:11' }),
+      item({ id: 'user:11', entries: [7] }),
       ...HOSTILE.map((name, index) =>
         item({
           id: `schedule:${index}`,
@@ -119,14 +119,39 @@ describe('the report of an incident', () => {
     const before = investigation();
     const after = investigation({
       madeAt: '2026-11-20T12:00:00.000Z',
-      items: [item({ id: 'schedule:0', summary: 'created the schedule nightly', by: [SVC] })],
+      items: [
+        item({ id: 'schedule:0', summary: 'created the schedule nightly', by: [SVC] }),
+        // Deleted since: the stream has the entry, and no longer the object.
+        item({ id: 'user:?7', object: { kind: 'user', id: null, name: null }, entries: [7], state: 'gone' }),
+      ],
     });
     const parts = incidentParts(await at.report([after, before]), PLACE);
     expect(texts(parts, 'Is it over?')).toMatch(
-      /^\*\*No\. By the investigation of 2026-11-20T12:00:00\.000Z, 1 thing/,
+      /^\*\*No\. By the investigation of 2026-11-20T12:00:00\.000Z, 1 thing.* 5 more were not checked/,
     );
     expect(texts(parts, 'What was ended')).toContain(': gone');
-    expect(combined([before, after]).items.filter(({ state }) => state === 'there')).toHaveLength(1);
+    const { items } = combined([before, after]);
+    expect(items.filter(({ state }) => state === 'there')).toHaveLength(1);
+    expect(items.find(({ id }) => id === 'user:11')?.state).toBe('gone');
+    expect(items.find(({ id }) => id === 'schedule:3')).toMatchObject({
+      state: 'unknown',
+      stateReason: 'Not checked: the investigation of 2026-11-20T12:00:00.000Z does not name it',
+    });
+  });
+
+  test('does not take what one subject left for gone because another left nothing', async () => {
+    await using at = await locked();
+    const other = investigation({
+      ...{ madeAt: '2026-11-20T12:00:00.000Z', subject: { kind: 'user', name: 'bob' }, items: [] },
+      limits: [{ limit: 'clock', text: 'Of bob only.' }],
+    });
+    const parts = incidentParts(await at.report([investigation(), other]), PLACE);
+    const verdict = texts(parts, 'Is it over?');
+    expect(verdict).toMatch(/\*\*User alice: No\. .* 7 things remain/);
+    expect(verdict).toMatch(/\*\*User bob: The investigation of .* found nothing that remains/);
+    expect(texts(parts, 'What remains')).toContain('created the schedule');
+    expect(texts(parts, 'What was ended')).not.toContain(': gone');
+    expect(texts(parts, 'What is not known')).toMatch(/javascript[^]*Of bob only/);
   });
 
   test('lists what a cleaning did, with the names of the investigation', async () => {
