@@ -1,22 +1,69 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Investigation } from '../../domain/investigation/investigation.ts';
+import { type Investigation, itemGroups, itemStates } from '../../domain/investigation/investigation.ts';
+import { severities } from '../../domain/policy/rule.ts';
 import { requireReadable } from '../flags.ts';
 
 /** The largest file that is read, in bytes: 20,000 items take about 40 MB. */
 const MAX_BYTES = 128 * 1024 * 1024;
 
+const text = z.string();
+const actor = z.looseObject({ id: z.number().nullable(), username: text });
+const object = z.looseObject({ kind: text, id: z.number().nullable(), name: text.nullable() });
+
+const item = z.looseObject({
+  id: text,
+  group: z.enum(itemGroups),
+  act: z.enum(['made', 'changed', 'granted', 'linked', 'removed', 'deleted', 'launched']),
+  object,
+  other: object.nullable(),
+  role: z.looseObject({ id: z.number().nullable(), field: text.nullable() }).nullable(),
+  link: text,
+  summary: text,
+  by: z.array(actor),
+  first: text,
+  last: text,
+  entries: z.array(z.number()),
+  entryCount: z.number(),
+  state: z.enum(itemStates),
+  stateReason: text.nullable(),
+  changes: z.array(z.looseObject({ field: text, hidden: z.boolean(), entry: z.number() })),
+  changedSince: z.array(z.looseObject({ at: text, by: actor.nullable(), fields: z.array(text) })),
+  findings: z.array(z.looseObject({ rule: text, severity: z.enum(severities), message: text })),
+  risk: z.enum(severities).nullable(),
+  remedy: z.looseObject({ kind: text, text }).nullable(),
+});
+
+/** All that is read of a file. */
 const file = z.looseObject({
   format: z.literal('tokenctl-investigation'),
   version: z.literal(1),
   madeAt: z.iso.datetime(),
-  target: z.looseObject({ context: z.string(), address: z.string(), installUuid: z.string().nullable() }),
-  incident: z.string().nullable(),
-  subject: z.looseObject({ kind: z.enum(['user', 'token', 'application']) }),
+  target: z.looseObject({
+    ...{ context: text, address: text, installUuid: text.nullable(), version: text.nullable() },
+  }),
+  as: text,
+  visibility: z.looseObject({ kind: z.enum(['all', 'part']) }),
+  incident: text.nullable(),
+  subject: z.discriminatedUnion('kind', [
+    z.looseObject({ kind: z.literal('user'), name: text }),
+    z.looseObject({ kind: z.literal('token'), id: z.number(), user: text }),
+    z.looseObject({ kind: z.literal('application'), name: text, users: z.array(text) }),
+  ]),
   since: z.iso.datetime(),
   until: z.iso.datetime(),
-  items: z.array(z.looseObject({ id: z.string(), entries: z.array(z.number()) })),
+  chain: z.array(
+    z.looseObject({
+      ...{ user: actor, by: actor.nullable(), how: z.enum(['subject', 'made', 'password_set']) },
+      ...{ through: text.nullable(), since: z.iso.datetime(), exists: z.boolean().nullable() },
+    }),
+  ),
+  items: z.array(item),
+  mayHaveRead: z.array(text),
+  unattributed: z.array(z.looseObject({ at: text, operation: text, object })),
+  stream: z.looseObject({ read: z.number(), oldest: text.nullable() }),
+  limits: z.array(z.looseObject({ text })),
 });
 
 /**

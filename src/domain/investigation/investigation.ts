@@ -44,6 +44,9 @@ export const itemGroups = ['ways_in', 'code_later', 'ran', 'other'] as const;
 /** One of {@link itemGroups}. */
 export type ItemGroup = (typeof itemGroups)[number];
 
+/** The states of an item. */
+export const itemStates = ['there', 'running', 'unknown', 'finished', 'undone', 'changed', 'gone'] as const;
+
 /**
  * What an item is now.
  * - `there`: as the actor left it, in whole or in part
@@ -54,7 +57,7 @@ export type ItemGroup = (typeof itemGroups)[number];
  * - `changed`: every changed value was changed again since by another user
  * - `gone`: deleted
  */
-type ItemState = 'there' | 'running' | 'unknown' | 'finished' | 'undone' | 'changed' | 'gone';
+type ItemState = (typeof itemStates)[number];
 
 /** The states of an item that is left to deal with. */
 const remainingStates: readonly ItemState[] = ['there', 'running', 'unknown'];

@@ -1,4 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { readInvestigationFile } from '../../../../src/cli/investigation/investigation-file.ts';
 import type {
   ChainLink,
   Investigation,
@@ -151,7 +155,7 @@ describe('the report of an incident', () => {
     expect(verdict).toMatch(/\*\*User bob: The investigation of .* found nothing that remains/);
     expect(texts(parts, 'What remains')).toContain('created the schedule');
     expect(texts(parts, 'What was ended')).not.toContain(': gone');
-    expect(texts(parts, 'What is not known')).toMatch(/javascript[^]*Of bob only/);
+    expect(texts(parts, 'What is not known')).toMatch(/javascript[\s\S]*Of bob only/);
   });
 
   test('lists what a cleaning did, with the names of the investigation', async () => {
@@ -237,6 +241,27 @@ describe('hostile names', () => {
     expect(rows.length).toBeGreaterThan(HOSTILE.length);
     for (const row of rows) expect(row.match(/(?<!\\)\|/g)).toHaveLength(4);
   });
+});
+
+test('the file of an investigation is read whole, or refused if a part of it is missing or of another kind', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'investigation-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'theft.json');
+  const read = (content: unknown) => {
+    writeFileSync(path, JSON.stringify(content));
+    return readInvestigationFile(path);
+  };
+  const whole = investigation();
+  expect(read(whole)).toEqual(JSON.parse(JSON.stringify(whole)));
+  const [first, ...others] = whole.items;
+  const damaged: object[] = Object.keys(whole).map((member) => ({ ...whole, [member]: undefined }));
+  damaged.push({ ...whole, subject: { kind: 'user' } });
+  damaged.push({ ...whole, items: [...others, { ...first, by: undefined }] });
+  damaged.push({ ...whole, items: [...others, { ...first, state: 'over' }] });
+  damaged.push({ ...whole, items: [...others, { ...first, remedy: 'none' }] });
+  for (const each of damaged) {
+    expect(() => read(each)).toThrow(expect.objectContaining({ code: 'configuration' }));
+  }
 });
 
 test('the chain hangs what a made user did below that user, bounded', () => {
