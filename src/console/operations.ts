@@ -4,7 +4,7 @@ import type { Confirmation, Question } from '../cli/confirmation.ts';
 import { failureOf } from '../cli/errors/failure.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { noScreen, type Report } from '../reports/tables/result.ts';
-import type { Places } from './places.ts';
+import type { OpenOptions, Places } from './places.ts';
 
 /** What is planned, and what to type. */
 interface Asked {
@@ -39,7 +39,8 @@ export interface OperationState {
   readonly id: string;
   /** The name of the command: `tokens revoke`. */
   readonly kind: string;
-  readonly place: string;
+  /** The context; null for what is in none, or in several. */
+  readonly place: string | null;
   /** The command that does the same. */
   readonly command: string;
   readonly state: 'planning' | 'asking' | 'working' | 'done' | 'failed' | 'cancelled';
@@ -57,6 +58,8 @@ export interface OperationState {
 export type Flow = (run: {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
+  /** Adds a line to the notices of the operation. */
+  readonly notify: (line: string) => void;
 }) => Promise<Report>;
 
 /** How long a plan can be confirmed. */
@@ -92,7 +95,7 @@ export class Operations {
    *
    * @throws TokenctlError `busy` with too many of them, or at the end of the console.
    */
-  begin(options: { kind: string; place: string; command: string; flow: Flow }): OperationState {
+  begin(options: { kind: string; place: string | null; command: string; flow: Flow }): OperationState {
     const { flow, ...facts } = options;
     this.#makeRoom();
     const id = randomUUID();
@@ -202,19 +205,21 @@ export class Operations {
   async #run(kept: Kept, flow: Flow): Promise<void> {
     const ended = () => ({ ended: new Date().toISOString(), progress: null });
     try {
-      const report = await this.#places.work(
-        kept.state.place,
-        (runtime) => flow({ runtime, confirmation: this.#confirmation(kept) }),
-        {
-          changes: true,
-          notify: (line) =>
-            this.#change(kept, { notices: [...kept.state.notices, line].slice(-MAX_NOTICES) }),
-          progress: (verb) => ({
-            step: (progress) => this.#change(kept, { progress: { ...progress, verb } }),
-            end: () => undefined,
-          }),
-        },
-      );
+      const { place } = kept.state;
+      const notify = (line: string) =>
+        this.#change(kept, { notices: [...kept.state.notices, line].slice(-MAX_NOTICES) });
+      const work = (runtime: Runtime) => flow({ runtime, confirmation: this.#confirmation(kept), notify });
+      const options: OpenOptions = {
+        changes: true,
+        notify,
+        progress: (verb) => ({
+          step: (progress) => this.#change(kept, { progress: { ...progress, verb } }),
+          end: () => undefined,
+        }),
+      };
+      const report = await (place === null
+        ? this.#places.anywhere(work, options)
+        : this.#places.work(place, work, options));
       this.#change(kept, { ...ended(), state: 'done', result: await endedOf(report) });
     } catch (error) {
       const isDropped = error instanceof NotConfirmed;

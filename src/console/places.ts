@@ -5,7 +5,7 @@ import { contextOf, resolveContexts } from '../config/contexts.ts';
 import { TokenctlError } from '../domain/errors.ts';
 
 /** How a piece of work is opened. */
-interface OpenOptions {
+export interface OpenOptions {
   readonly progress?: ShowProgress;
   /** Whether it changes anything. */
   readonly changes?: boolean;
@@ -23,7 +23,9 @@ export interface Places {
    */
   work<T>(place: string, work: (runtime: Runtime) => Promise<T>, options?: OpenOptions): Promise<T>;
   /** Works with the configuration and the audit log, in no place. */
-  anywhere<T>(work: (runtime: Runtime) => Promise<T>): Promise<T>;
+  anywhere<T>(work: (runtime: Runtime) => Promise<T>, options?: OpenOptions): Promise<T>;
+  /** The contexts of the configuration that the console was started with. */
+  readonly contexts: readonly string[];
 }
 
 /** When a context that did not answer is asked again. */
@@ -64,8 +66,8 @@ export async function openPlaces(options: PlacesOptions): Promise<Places> {
   const open = ({ changes = false, notify = () => undefined }: OpenOptions = {}) =>
     createRuntime({ flags, environment, version, changes, notify });
 
-  async function anywhere<T>(work: (runtime: Runtime) => Promise<T>): Promise<T> {
-    const runtime = open();
+  async function anywhere<T>(work: (runtime: Runtime) => Promise<T>, more?: OpenOptions): Promise<T> {
+    const runtime = open(more);
     try {
       return await work(runtime);
     } finally {
@@ -111,6 +113,7 @@ export async function openPlaces(options: PlacesOptions): Promise<Places> {
   return {
     names,
     anywhere,
+    contexts,
     async work(place, work, more) {
       const [, context = '', component] = /^([^/]*)(?:\/(gateway|controller))?$/.exec(place) ?? [];
       if (!contexts.includes(component === undefined ? place : context)) {

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { jobHistory, jobStates } from '../app/jobs/inspect.ts';
 import type { Runtime } from '../app/runtime.ts';
 import { requireAccount } from '../cli/base-command.ts';
 import type { Confirmation } from '../cli/confirmation.ts';
@@ -13,6 +12,7 @@ import { checkTarget } from '../operations/contexts/check-target.ts';
 import { incidentStatus } from '../operations/incident/incident-status.ts';
 import { type Audits, serveAudits } from './audits.ts';
 import { filterOf, filterSchema, prepare, requestSchema } from './commands.ts';
+import { serveJobs } from './jobs.ts';
 import { serveLog } from './log-records.ts';
 import { endedOf, type Operations } from './operations.ts';
 import type { Places } from './places.ts';
@@ -134,7 +134,7 @@ function serveChanges(app: FastifyInstance, { places, tokens, audits, operations
     const request = requestSchema.parse(body);
     const { command, flow } = await prepare(request, findIds);
     const report = await places.work(request.place, (runtime) =>
-      flow(true)({ runtime, confirmation: neverConfirmed }),
+      flow(true)({ runtime, confirmation: neverConfirmed, notify: () => undefined }),
     );
     return { command, ...(await endedOf(report)) };
   });
@@ -227,15 +227,4 @@ function serveIncidents(app: FastifyInstance, { places, root }: ConsoleParts): v
     const { name } = z.object({ name: z.enum(runbooks).optional() }).parse(query);
     return await endedOf(await runbookResult(root, name));
   });
-}
-
-function serveJobs(app: FastifyInstance, { places }: ConsoleParts): void {
-  app.get('/api/jobs', () =>
-    places.anywhere(async (runtime) => {
-      // Without jobs there may be no ledger, which reading would create.
-      if (Object.keys(runtime.configuration.jobs).length === 0) return { jobs: [], runs: [] };
-      const jobs = (await jobStates(runtime)).map(({ name, next, last }) => ({ name, next, last }));
-      return { jobs, runs: await jobHistory(runtime, { limit: 100 }) };
-    }),
-  );
 }

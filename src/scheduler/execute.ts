@@ -217,17 +217,20 @@ function failureSummary(error: unknown): RunSummary {
 interface RunNowOptions extends ExecutionOptions {
   /** This process: host and process id. */
   readonly holder: string;
+  /** Leaves a tick of the schedule that is to be tried again to its own run: a dry run must not stand in for that. */
+  readonly keepsOpenTick?: boolean;
 }
 
 /**
  * Runs a job now, under the same claim as its ticks. A tick that waits for its retry, or was left by a killed
  * process, is run instead of a new one.
  *
- * @throws TokenctlError `busy` if the job is already running.
+ * @throws TokenctlError `busy` if the job is already running, or a tick is kept.
  */
 export async function runNow(job: ScheduledJob, options: RunNowOptions): Promise<RunEnded> {
   const { store, clock } = options;
   const { open } = await store.tickState(job.name, clock.now());
+  if (open?.kind === 'schedule' && options.keepsOpenTick === true) throw busy(job, open);
   const claim = open === null ? await claimNow(job, options) : await claimOpen(open, job, options);
   if (claim === null) throw busy(job, (await store.tickState(job.name, clock.now())).open);
   return await execute(job, claim, options);
@@ -250,6 +253,16 @@ async function claimOpen(open: OpenTick, job: ScheduledJob, options: RunNowOptio
 }
 
 function busy(job: ScheduledJob, open: OpenTick | null): TokenctlError {
+  if (open !== null && (open.state === 'waiting' || open.leaseLeft <= 0)) {
+    return new TokenctlError(
+      'busy',
+      `A run of the job ${job.name} failed or was killed, and is to be tried again`,
+      {
+        hint: 'A dry run would take its place. Wait until it has been tried, or run the job without --dry-run.',
+        details: { run: open.run, due: open.due },
+      },
+    );
+  }
   const who = open === null ? 'another process' : open.holder;
   return new TokenctlError('busy', `Job ${job.name} is already running (${who})`, {
     hint: 'Wait until the run has ended. The claim of a killed process expires with its lease.',

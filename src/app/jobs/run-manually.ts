@@ -67,6 +67,8 @@ export async function runManually(options: RunManuallyOptions): Promise<readonly
     const ran: ManualRun[] = [];
     for (const job of selectJobs(scheduledJobs(work), options)) {
       if (interruption.signal.aborted) break;
+      const settings = configuration.jobs[name.split('@', 1)[0] ?? ''];
+      const isLive = runtime.configuration.jobs[name.split('@', 1)[0] ?? '']?.dryRun === false;
       const event = await runNow(job, {
         store,
         clock: machineClock,
@@ -74,8 +76,8 @@ export async function runManually(options: RunManuallyOptions): Promise<readonly
         holder: `${hostname()}:${process.pid}`,
         interrupt: interruption.signal,
         listener: () => undefined,
+        keepsOpenTick: dryRun && isLive,
       });
-      const settings = configuration.jobs[name.split('@', 1)[0] ?? ''];
       for (const notice of noticesOf(event, { settings, at: machineClock.now() })) recipients.tell(notice);
       ran.push(ranJob(event));
     }

@@ -167,7 +167,7 @@ export interface Ended {
 export interface Operation {
   readonly id: string;
   readonly kind: string;
-  readonly place: string;
+  readonly place: string | null;
   readonly command: string;
   readonly state: 'planning' | 'asking' | 'working' | 'done' | 'failed' | 'cancelled';
   readonly began: string;

@@ -1,28 +1,71 @@
-/** The jobs of the configuration. */
-import { PageSection } from '@patternfly/react-core';
+/** The jobs of the configuration: schedules, next ticks, history, and a dry run by hand. */
+import {
+  Alert,
+  Button,
+  ExpandableSection,
+  Label,
+  Modal,
+  ModalBody,
+  ModalHeader,
+  PageSection,
+} from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
-import type { ReactNode } from 'react';
+import { useMutation } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
-import { useRead } from './api.ts';
-import { Heading, When } from './parts.tsx';
+import { call, type Ended, type Operation, query, useFacts, useRead } from './api.ts';
+import { CommandLine, Heading, Printed, When } from './parts.tsx';
 
-interface JobsRead {
-  readonly jobs: readonly {
-    readonly name: string;
-    readonly next: string | null;
-    readonly last: { readonly state: string; readonly began: string } | null;
-  }[];
-  readonly runs: readonly {
-    readonly run: string;
-    readonly job: string;
-    readonly state: string;
-    readonly began: string;
-  }[];
+interface JobRun {
+  readonly run: string;
+  readonly job: string;
+  readonly kind: 'schedule' | 'manual';
+  readonly state: string;
+  readonly began: string;
+  readonly ended: string | null;
+  readonly isDryRun: boolean;
+  readonly message: string | null;
 }
 
-/** The jobs of the configuration. */
+interface Job {
+  readonly name: string;
+  readonly context: string | null;
+  readonly kind: string;
+  readonly dryRun: boolean;
+  readonly schedule: string;
+  readonly timeZone: string;
+  readonly ticks: readonly string[];
+  readonly problem: string | null;
+  readonly last: JobRun | null;
+  readonly isHere: boolean;
+}
+
+/** The jobs, and the newest runs. */
+export interface JobsRead {
+  readonly jobs: readonly Job[];
+  readonly runs: readonly JobRun[];
+}
+
+const COLORS: Readonly<Record<string, 'green' | 'red' | 'orange' | 'blue' | 'grey'>> = {
+  ...{ completed: 'green', failed: 'red', interrupted: 'orange', lost: 'red', running: 'blue' },
+};
+
+/** The state of a run. */
+export function RunState({ run }: { readonly run: Pick<JobRun, 'state' | 'isDryRun' | 'kind'> }): ReactNode {
+  return (
+    <>
+      <Label color={COLORS[run.state] ?? 'grey'}>{run.state}</Label> {run.isDryRun && 'dry run'}
+      {run.isDryRun && run.kind === 'manual' && ', '}
+      {run.kind === 'manual' && 'by hand'}
+    </>
+  );
+}
+
+/** The page. */
 export function Jobs(): ReactNode {
   const read = useRead<JobsRead>('/api/jobs');
+  const [shown, setShown] = useState<string | null>(null);
   return (
     <>
       <Heading title="Jobs" />
@@ -33,54 +76,172 @@ export function Jobs(): ReactNode {
               <p>The configuration has no jobs.</p>
             ) : (
               <>
-                <Table aria-label="Jobs" variant="compact">
-                  <Thead>
-                    <Tr>
-                      <Th>Job</Th>
-                      <Th>Next</Th>
-                      <Th>Last run</Th>
-                    </Tr>
-                  </Thead>
-                  <Tbody>
-                    {jobs.map(({ name, next, last }) => (
-                      <Tr key={name}>
-                        <Td dataLabel="Job">{name}</Td>
-                        <Td dataLabel="Next">
-                          <When at={next} none="invalid schedule" />
-                        </Td>
-                        <Td dataLabel="Last run">
-                          {last === null ? 'none' : `${last.state}, `}
-                          {last !== null && <When at={last.began} />}
-                        </Td>
-                      </Tr>
-                    ))}
-                  </Tbody>
-                </Table>
-                <Table aria-label="Runs of jobs" variant="compact">
-                  <Thead>
-                    <Tr>
-                      <Th>Began</Th>
-                      <Th>Job</Th>
-                      <Th>State</Th>
-                    </Tr>
-                  </Thead>
-                  <Tbody>
-                    {runs.map(({ run, job, state, began }) => (
-                      <Tr key={run}>
-                        <Td dataLabel="Began">
-                          <When at={began} />
-                        </Td>
-                        <Td dataLabel="Job">{job}</Td>
-                        <Td dataLabel="State">{state}</Td>
-                      </Tr>
-                    ))}
-                  </Tbody>
-                </Table>
+                <JobTable jobs={jobs} onShow={setShown} />
+                <h2>History</h2>
+                <RunTable runs={runs} onShow={setShown} />
               </>
             )
           }
         </Loaded>
+        {shown !== null && <RunDialog run={shown} onClose={() => setShown(null)} />}
       </PageSection>
     </>
+  );
+}
+
+function JobTable({
+  jobs,
+  onShow,
+}: {
+  readonly jobs: readonly Job[];
+  readonly onShow: (run: string) => void;
+}): ReactNode {
+  const { readOnly } = useFacts();
+  const [, setSearch] = useSearchParams();
+  const begin = useMutation({
+    mutationFn: (job: string) => call<Operation>('/api/jobs/dry-run', { body: { job } }),
+    onSuccess: ({ id }) =>
+      setSearch((before) => {
+        before.set('operation', id);
+        return before;
+      }),
+  });
+  return (
+    <>
+      {begin.error !== null && <Alert isInline isLiveRegion variant="danger" title={begin.error.message} />}
+      <Table aria-label="Jobs" variant="compact">
+        <Thead>
+          <Tr>
+            <Th>Job</Th>
+            <Th>Kind</Th>
+            <Th>Mode</Th>
+            <Th>Schedule</Th>
+            <Th>Next</Th>
+            <Th>Last run</Th>
+            <Th screenReaderText="Run" />
+          </Tr>
+        </Thead>
+        <Tbody>
+          {jobs.map((job) => (
+            <Tr key={job.name}>
+              <Td dataLabel="Job">{job.name}</Td>
+              <Td dataLabel="Kind">{job.kind}</Td>
+              <Td dataLabel="Mode">{job.dryRun ? 'dry run' : 'live'}</Td>
+              <Td dataLabel="Schedule">
+                <code>{job.schedule}</code> {job.timeZone}
+              </Td>
+              <Td dataLabel="Next">
+                {job.problem === null ? (
+                  <Ticks ticks={job.ticks} />
+                ) : (
+                  <Label color="red">{job.problem}</Label>
+                )}
+              </Td>
+              <Td dataLabel="Last run">
+                {job.last === null ? (
+                  'never ran'
+                ) : (
+                  <>
+                    <RunState run={job.last} /> <RunLink run={job.last} onShow={onShow} />
+                  </>
+                )}
+              </Td>
+              <Td>
+                {job.problem === null && job.isHere && !readOnly && (
+                  <Button
+                    variant="secondary"
+                    size="sm"
+                    aria-label={`Dry run of ${job.name}`}
+                    isDisabled={begin.isPending}
+                    onClick={() => begin.mutate(job.name)}
+                  >
+                    Dry run
+                  </Button>
+                )}
+              </Td>
+            </Tr>
+          ))}
+        </Tbody>
+      </Table>
+    </>
+  );
+}
+
+function Ticks({ ticks }: { readonly ticks: readonly string[] }): ReactNode {
+  const [first, ...later] = ticks;
+  return (
+    <ExpandableSection toggleContent={<When at={first} />} isIndented>
+      {later.map((tick) => (
+        <div key={tick}>
+          <When at={tick} />
+        </div>
+      ))}
+    </ExpandableSection>
+  );
+}
+
+function RunLink({
+  run,
+  onShow,
+}: {
+  readonly run: JobRun;
+  readonly onShow: (run: string) => void;
+}): ReactNode {
+  return (
+    <Button variant="link" isInline aria-label={`Run ${run.run}`} onClick={() => onShow(run.run)}>
+      <When at={run.began} />
+    </Button>
+  );
+}
+
+function RunTable({
+  runs,
+  onShow,
+}: {
+  readonly runs: readonly JobRun[];
+  readonly onShow: (run: string) => void;
+}): ReactNode {
+  if (runs.length === 0) return <p>No runs.</p>;
+  return (
+    <Table aria-label="Runs of jobs" variant="compact">
+      <Thead>
+        <Tr>
+          <Th>Began</Th>
+          <Th>Job</Th>
+          <Th>State</Th>
+          <Th>Result</Th>
+        </Tr>
+      </Thead>
+      <Tbody>
+        {runs.map((run) => (
+          <Tr key={run.run}>
+            <Td dataLabel="Began">
+              <RunLink run={run} onShow={onShow} />
+            </Td>
+            <Td dataLabel="Job">{run.job}</Td>
+            <Td dataLabel="State">
+              <RunState run={run} />
+            </Td>
+            <Td dataLabel="Result" modifier="breakWord">
+              {run.message}
+            </Td>
+          </Tr>
+        ))}
+      </Tbody>
+    </Table>
+  );
+}
+
+/** A run with its entries of the audit log, as the command prints it. */
+function RunDialog({ run, onClose }: { readonly run: string; readonly onClose: () => void }): ReactNode {
+  const read = useRead<Ended>(query('/api/jobs/run', { run }));
+  return (
+    <Modal isOpen variant="large" onClose={onClose} aria-labelledby="job-run-title">
+      <ModalHeader title="Run of a job" labelId="job-run-title" />
+      <ModalBody tabIndex={0} aria-label="The run">
+        <Loaded query={read}>{({ text }) => <Printed text={text} label="Run" />}</Loaded>
+        <CommandLine command={`tokenctl jobs show ${run}`} />
+      </ModalBody>
+    </Modal>
   );
 }

@@ -1,6 +1,7 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
+import { openFileLedger } from '../../../src/scheduler/ledger/file-ledger.ts';
 import { type TestConsole, testConsole } from '../../support/console.ts';
 import { estate, type Home } from './estate.ts';
 
@@ -129,3 +130,54 @@ async function waitForRows(send: TestConsole['send']) {
     await setTimeout(20);
   }
 }
+
+it('shows the jobs, and runs one as a dry run under its lock, which changes nothing', async () => {
+  const at = home();
+  const jobs = {
+    sweep: {
+      job: 'revocation-sweep',
+      contexts: ['test'],
+      dryRun: false,
+      parameters: { rules: ['never-expires'], stopAbovePercent: 100 },
+    },
+  };
+  appendFileSync(`${at.folder}/.config/tokenctl/tokenctl.yaml`, `jobs: ${JSON.stringify(jobs)}\n`);
+  const { send, reached } = await consoleOf(at);
+  const read = async () => (await send('/api/jobs')).json();
+  const before = await read();
+  expect(before.jobs).toMatchObject([
+    { name: 'sweep@test', kind: 'revocation-sweep', dryRun: false, last: null },
+  ]);
+  const [{ ticks }] = before.jobs;
+  expect(ticks).toHaveLength(5);
+  expect([...ticks].sort()).toEqual(ticks);
+
+  const { total } = await waitForRows(send);
+  const dryRun = async () => (await send('/api/jobs/dry-run', { job: 'sweep@test' })).json();
+  // Another process has the job.
+  const ledger = await openFileLedger(`${at.folder}/.local/state/tokenctl/ticks.sqlite`);
+  const now = new Date();
+  const claimant = { holder: 'another process', lease: 60_000, now };
+  const claim = await ledger.claim({ job: 'sweep@test', due: now, kind: 'manual' }, claimant);
+  const refused = await dryRun();
+  expect(refused.command).toBe('tokenctl jobs run sweep@test --dry-run');
+  await expect(reached(refused.id, 'done')).rejects.toThrow(/^failed: .*already running \(another process\)/);
+  if (claim !== null) await ledger.end(claim, { state: 'completed', retryAt: null, summary: {}, now });
+  await ledger.close();
+
+  const done = await reached((await dryRun()).id, 'done');
+  expect(done.result?.text).toMatch(/^sweep@test \(dry run\): completed: /);
+  const { runs } = await read();
+  expect(runs[0]).toMatchObject({ job: 'sweep@test', kind: 'manual', state: 'completed', isDryRun: true });
+  expect((await send(`/api/jobs/run?run=${runs[0].run}`)).json().text).toContain(
+    '0 entries of the audit log',
+  );
+  const history = JSON.parse((await at.run(['jobs', 'history', '--json'])).stdout);
+  expect(history.map(({ run }: { run: string }) => run)).toEqual(runs.map(({ run }: { run: string }) => run));
+  expect((await at.run(['log', 'list'])).stdout).toBe('');
+  await send('/api/tokens/read-again', {});
+  expect((await waitForRows(send)).total).toBe(total);
+  for (const job of ['none', 'sweep@other']) {
+    expect([job, (await send('/api/jobs/dry-run', { job })).statusCode]).toEqual([job, 404]);
+  }
+});

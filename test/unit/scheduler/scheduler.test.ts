@@ -354,6 +354,13 @@ describe('the scheduler', () => {
       );
       const retryAt = new Date('2026-01-01T09:00:00Z');
       if (claim !== null) await store.end(claim, { state: 'failed', retryAt, summary: {}, now: clock.now() });
+      // A dry run must not count as the retry.
+      await expect(
+        runNow(
+          scheduledJob(async () => done),
+          { ...options(), keepsOpenTick: true },
+        ),
+      ).rejects.toMatchObject({ code: 'busy', message: expect.stringContaining('to be tried again') });
       expect(
         await runNow(
           scheduledJob(async () => done),

@@ -1,0 +1,91 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { type JobState, jobHistory, jobStates, shownRun } from '../app/jobs/inspect.ts';
+import { runManually } from '../app/jobs/run-manually.ts';
+import { ranResult, shownRunResult } from '../cli/output/job-view.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import { shellWord } from '../domain/remedies.ts';
+import type { RunRecord } from '../operations/ports/scheduler.ts';
+import { endedOf, type Operations } from './operations.ts';
+import type { Places } from './places.ts';
+
+/** The runs of the history that are listed. */
+const MAX_RUNS = 100;
+/** The next due times of each job. */
+const NEXT_TICKS = 5;
+
+/** What the jobs are served with. */
+interface JobParts {
+  readonly places: Places;
+  readonly operations: Operations;
+  readonly version: string;
+}
+
+/** Serves the jobs of the configuration with their history. A job can be run as a dry run, by the code of `jobs run`. */
+export function serveJobs(app: FastifyInstance, { places, operations, version }: JobParts): void {
+  app.get('/api/jobs', () =>
+    places.anywhere(async (runtime) => {
+      // Without jobs there may be no ledger, which reading would create.
+      if (Object.keys(runtime.configuration.jobs).length === 0) return { jobs: [], runs: [] };
+      const now = runtime.clock.now();
+      const jobs = (await jobStates(runtime)).map((job) => jobRow(job, { now, contexts: places.contexts }));
+      const runs = await jobHistory(runtime, { limit: MAX_RUNS });
+      return { jobs, runs: runs.map(runRow) };
+    }),
+  );
+  app.get('/api/jobs/run', ({ query }) => {
+    const { run } = z.object({ run: z.uuid() }).parse(query);
+    return places.anywhere(async (runtime) => await endedOf(shownRunResult(await shownRun(runtime, run))));
+  });
+  // Refused with --read-only: it takes the lock of the job, adds a run to its history, and may send notices.
+  app.post('/api/jobs/dry-run', async ({ body }, reply) => {
+    const { job } = z.strictObject({ job: z.string().min(1).max(400) }).parse(body);
+    const [name, context] = partsOf(job);
+    await places.anywhere(async ({ configuration }) => {
+      if (configuration.jobs[name] === undefined) {
+        throw new TokenctlError('not_found', `The configuration has no job named "${name}"`);
+      }
+    });
+    if (context !== undefined && !places.contexts.includes(context)) {
+      throw new TokenctlError('not_found', `This console has no context "${context}"`);
+    }
+    const begun = operations.begin({
+      ...{ kind: 'jobs run', place: null, command: `tokenctl jobs run ${shellWord(job)} --dry-run` },
+      flow: async ({ runtime, notify }) =>
+        ranResult(await runManually({ runtime, name: job, dryRun: true, version, notify })),
+    });
+    return reply.code(201).send(begun);
+  });
+}
+
+/** The name of the configuration, and the context. */
+function partsOf(job: string): [string, string | undefined] {
+  const at = job.indexOf('@');
+  return at < 0 ? [job, undefined] : [job.slice(0, at), job.slice(at + 1)];
+}
+
+function jobRow(
+  { name, settings, context, expression, schedule, next, last, problem }: JobState,
+  { now, contexts }: { readonly now: Date; readonly contexts: readonly string[] },
+) {
+  const ticks: Date[] = [];
+  for (let at = now; schedule !== null && ticks.length < NEXT_TICKS; ) {
+    at = schedule.next(at);
+    ticks.push(at);
+  }
+  return {
+    ...{ name, context, kind: settings.job, dryRun: settings.dryRun, schedule: expression },
+    ...{ timeZone: settings.timeZone, next, ticks, problem: problem?.message ?? null },
+    last: last === null ? null : runRow(last),
+    /** Whether this console works in its context. */
+    isHere: context === null || contexts.includes(context),
+  };
+}
+
+function runRow({ run, job, due, kind, state, began, ended, summary }: RunRecord) {
+  const { message, dryRun } = summary;
+  return {
+    ...{ run, job, due, kind, state, began, ended, isDryRun: dryRun === true },
+    message: typeof message === 'string' ? message : null,
+  };
+}
