@@ -67,14 +67,17 @@ export class MemoryEvidence implements Evidence {
     );
   }
 
-  entriesAbout(selector: { kind: string; ids: readonly number[]; after: number; notBy: readonly number[] }) {
-    const { kind, ids, after, notBy } = selector;
-    return this.#among(
-      ({ id, links, actor }) =>
-        id > after &&
-        !notBy.includes(actor?.id ?? 0) &&
-        (links.get(kind) ?? []).some((each) => ids.includes(each.id)),
-    );
+  entriesAbout({ kind, ids, after, notBy, read }: Parameters<Evidence['entriesAbout']>[0]) {
+    const about = (number: number) =>
+      this.entriesList.filter(
+        ({ id, links }) => id > after && links.get(kind)?.some((each) => each.id === number),
+      );
+    const unread = ids.filter((number) => {
+      const sum = about(number).reduce((total, { id }) => total + id, 0);
+      return read.get(number)?.count !== about(number).length || read.get(number)?.sum !== sum;
+    });
+    const found = new Set(unread.flatMap(about));
+    return this.#among((entry) => found.has(entry) && !notBy.includes(entry.actor?.id ?? 0));
   }
 
   async entries(ids: readonly number[]) {

@@ -1,7 +1,7 @@
 import { ItemCollector } from '../../domain/investigation/collect-items.ts';
-import { type Deed, isSameActor, readDeed } from '../../domain/investigation/deed.ts';
+import { type Deed, isSameActor, readDeed, type StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, ChainLink } from '../../domain/investigation/investigation.ts';
-import type { Evidence, Window } from '../ports/evidence.ts';
+import type { EntryTally, Evidence, Window } from '../ports/evidence.ts';
 
 /** How far the chain is followed: from the subject to a user that it made, to a user that this one made, … */
 const MAX_DEPTH = 5;
@@ -26,6 +26,8 @@ export interface FollowedChain {
   readonly items: ItemCollector;
   /** How many entries were read. */
   readonly read: number;
+  /** Which entries were read, by the objects that they are linked to. */
+  readonly tallies: Pick<Tallies, 'of'>;
   /** Which bounds were reached, as the beginnings of sentences. */
   readonly bounds: readonly string[];
 }
@@ -45,13 +47,17 @@ export async function followChain(
   const { until, existing } = options;
   const items = new ItemCollector(MAX_ITEMS);
   const chain = new Chain(options.subjects);
+  const tallies = new Tallies(MAX_ITEMS);
   let read = 0;
   for (let wave = chain.next(until); wave.length > 0; wave = chain.next(until)) {
     const present = await existing(wave.map(({ member }) => member.user.username));
     for (const { member, until: before } of wave) {
       const isPresent = present.has(member.user.username);
-      for await (const deed of deedsOf(evidence, { member, until: before, isPresent })) {
+      for await (const entry of entriesBy(evidence, { member, until: before, isPresent })) {
+        const deed = readDeed(entry);
+        if (deed === null) continue;
         read += 1;
+        tallies.add(entry, deed);
         const through = items.add(deed, member.user);
         const joined = newMember(deed, { member, through });
         if (joined !== null) chain.add(joined);
@@ -59,7 +65,7 @@ export async function followChain(
     }
   }
   if (items.isFull) chain.bounds.add(`More than ${MAX_ITEMS} objects were changed`);
-  return { members: chain.members, items, read, bounds: [...chain.bounds] };
+  return { members: chain.members, items, read, tallies, bounds: [...chain.bounds] };
 }
 
 /** Whose deeds are still to be read, and until when. */
@@ -106,26 +112,58 @@ class Chain {
   }
 }
 
-async function* deedsOf(
+/** Counts the entries about each object. */
+class Tallies {
+  readonly #byKind = new Map<string, Map<number, { count: number; sum: number }>>();
+  readonly #max: number;
+  #size = 0;
+
+  /** @param max For how many objects. The entries of further ones are not counted. */
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** The tallies of the objects of one kind, by id. */
+  of(kind: string): ReadonlyMap<number, EntryTally> {
+    return this.#byKind.get(kind) ?? new Map();
+  }
+
+  /** Counts an entry for each object that it is linked to. The links of an object's first entry need not be read. */
+  add({ id, operation, links }: StreamEntry, { object }: Deed): void {
+    if (operation === 'create' && object.id !== null) this.#count(id, object.kind, object.id);
+    else for (const [kind, linked] of links) for (const each of linked) this.#count(id, kind, each.id);
+  }
+
+  #count(entry: number, kind: string, id: number): void {
+    let ofKind = this.#byKind.get(kind);
+    if (ofKind === undefined) {
+      ofKind = new Map();
+      this.#byKind.set(kind, ofKind);
+    }
+    const known = ofKind.get(id);
+    if (known !== undefined) {
+      known.count += 1;
+      known.sum += entry;
+    } else if (this.#size < this.#max) {
+      this.#size += 1;
+      ofKind.set(id, { count: 1, sum: entry });
+    }
+  }
+}
+
+/** What a user did, from when it is in the chain. */
+function entriesBy(
   evidence: Evidence,
   {
     member,
     until,
     isPresent,
   }: { readonly member: Member; readonly until: Date; readonly isPresent: boolean },
-): AsyncIterable<Deed> {
+): AsyncIterable<StreamEntry> {
   const { user, since } = member;
   const window = { since, until };
-  const streams = [
-    ...(user.id === null || !isPresent ? [] : [evidence.deeds({ ...window, actorIds: [user.id] })]),
-    ...(isPresent ? [] : [evidence.deedsOfDeleted({ ...window, usernames: [user.username] })]),
-  ];
-  for (const stream of streams) {
-    for await (const entry of stream) {
-      const deed = readDeed(entry);
-      if (deed !== null) yield deed;
-    }
-  }
+  if (!isPresent) return evidence.deedsOfDeleted({ ...window, usernames: [user.username] });
+  return evidence.deeds({ ...window, actorIds: user.id === null ? [] : [user.id] });
 }
 
 /** The user that an entry brings into the chain: one that was made, or whose password was set by another user. */

@@ -144,7 +144,7 @@ async function readLater(
     const entries =
       kind === 'setting'
         ? evidence.settingEntries(after)
-        : evidence.entriesAbout({ kind, ids, after, notBy });
+        : evidence.entriesAbout({ kind, ids, after, notBy, read: chain.tallies.of(kind) });
     for await (const entry of entries) {
       read += 1;
       if (read > MAX_LATER) return;

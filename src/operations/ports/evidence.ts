@@ -46,6 +46,13 @@ export interface RoleRecord {
   readonly about: ObjectReference | null;
 }
 
+/** Which entries were read, in two numbers: only the same entries have both. */
+export interface EntryTally {
+  readonly count: number;
+  /** The sum of their ids. */
+  readonly sum: number;
+}
+
 /** A period: from `since`, before `until`. */
 export interface Window {
   readonly since: Date;
@@ -67,6 +74,8 @@ export interface Evidence {
     readonly ids: readonly number[];
     readonly after: number;
     readonly notBy: readonly number[];
+    /** The caller's entries about these objects, by object: where there are no others, they need not be read again. */
+    readonly read: ReadonlyMap<number, EntryTally>;
   }): AsyncIterable<StreamEntry>;
   /** The entries with these ids that there are. */
   entries(ids: readonly number[]): Promise<readonly StreamEntry[]>;

@@ -213,12 +213,7 @@ class ApiEvidence implements Evidence {
     }
   }
 
-  async *entriesAbout(selector: {
-    readonly kind: string;
-    readonly ids: readonly number[];
-    readonly after: number;
-    readonly notBy: readonly number[];
-  }): AsyncGenerator<StreamEntry, void> {
+  async *entriesAbout(selector: Parameters<Evidence['entriesAbout']>[0]): AsyncGenerator<StreamEntry, void> {
     const { kind, ids, after, notBy } = selector;
     if (!isKnownKind(kind) || kind === 'setting' || ids.length === 0) return;
     const queries = listFilter(`${kind}__id`, ids.map(String));

@@ -15,10 +15,11 @@ import type {
   Window,
 } from '../../operations/ports/evidence.ts';
 import { Connection, databaseError } from './connection.ts';
+import { readEntries, readEntryPage } from './evidence-entries.ts';
 import { JOBS_SQL, type JobRow, jobOf, kindOfModel } from './evidence-jobs.ts';
-import { LINK_TABLES, ROLE_LINK, readTables, STORES, WITHHELD } from './evidence-tables.ts';
+import { LINK_TABLES, readTables, STORES, WITHHELD } from './evidence-tables.ts';
 import { recognizeLayout } from './layout.ts';
-import { Conditions, dateOf, dateOrNull, inBatches, milliseconds, PAGE_SIZE } from './queries.ts';
+import { Conditions, dateOrNull, inBatches, milliseconds, PAGE_SIZE, prefetch } from './queries.ts';
 
 /** Which database, and how to reach it. */
 export interface DatabaseEvidenceOptions {
@@ -35,6 +36,8 @@ export interface OpenedEvidence extends Evidence {
 const STATEMENT_TIMEOUT_MS = 60_000;
 /** How many entries without an actor are read, and counted. */
 const MAX_WITHOUT_ACTOR = 2000;
+/** Into how many parts a query divides a range of entries to find an instant. */
+const PROBES = 64;
 /** Entries that were written at the same time may have their numbers in another order than their times. */
 const CLOCK_MARGIN_MS = 3_600_000;
 
@@ -96,28 +99,6 @@ function tablesRefused(options: {
   );
 }
 
-interface EntryRow {
-  readonly id: number;
-  readonly at: number;
-  readonly operation: string;
-  readonly object1: string;
-  readonly object2: string;
-  readonly relationship: string;
-  readonly changes: string | null;
-  readonly setting: string | null;
-  readonly actor_id: number | null;
-  readonly actor: string | null;
-  readonly deleted_id: number | null;
-  readonly deleted: string | null;
-}
-
-type Links = Map<string, { id: number; name: string | null }[]>;
-
-const ENTRY = `s.id, ${milliseconds('s.timestamp')} AS at, s.operation, s.object1, s.object2,
-  s.object_relationship_type AS relationship, s.changes, s.setting->>'name' AS setting, s.actor_id,
-  u.username AS actor, (s.deleted_actor->>'id')::bigint AS deleted_id, s.deleted_actor->>'username' AS deleted`;
-const STREAM = 'main_activitystream s LEFT JOIN auth_user u ON u.id = s.actor_id';
-
 class DatabaseEvidence implements OpenedEvidence {
   readonly #connection: Connection;
   readonly #present: ReadonlySet<string>;
@@ -150,29 +131,29 @@ class DatabaseEvidence implements OpenedEvidence {
     window: Window,
     restrict: (conditions: Conditions) => Conditions,
   ): AsyncGenerator<StreamEntry, void> {
-    const bounds = await this.#bounds(window);
-    for (let after = bounds.first - 1; ; ) {
+    const { first, last } = await this.#bounds(window);
+    const read = (after: number) => {
       const conditions = restrict(
         new Conditions()
           .add(after, (id) => `s.id > ${id}::bigint`)
-          .add(bounds.last, (id) => `s.id <= ${id}::bigint`)
+          .add(last, (id) => `s.id <= ${id}::bigint`)
           .add(window.since, (at) => `s.timestamp >= ${at}::timestamptz`)
           .add(window.until, (at) => `s.timestamp < ${at}::timestamptz`),
       );
-      const rows = await this.#read<EntryRow>(
-        `SELECT ${ENTRY} FROM ${STREAM} WHERE ${conditions.sql} ORDER BY s.id LIMIT ${PAGE_SIZE}`,
-        conditions.values,
-      );
-      yield* await this.#withLinks(rows);
-      const last = rows.at(-1);
-      if (last === undefined || rows.length < PAGE_SIZE) return;
-      after = last.id;
-    }
+      return readEntryPage(this.#connection, {
+        ...{ where: conditions.sql, values: conditions.values, present: this.#present },
+      });
+    };
+    const pages = prefetch(
+      () => read(first - 1),
+      ({ next }) => (next === null ? null : () => read(next)),
+    );
+    for await (const { entries } of pages) yield* entries;
   }
 
   /** The ids between which a period's entries are. */
   async #bounds({ since }: Window): Promise<{ readonly first: number; readonly last: number }> {
-    const [ends] = await this.#read<{ first: number | null; last: number | null }>(
+    const [ends] = await this.#select<{ first: number | null; last: number | null }>(
       'SELECT min(id) AS first, max(id) AS last FROM main_activitystream',
     );
     const last = ends?.last ?? 0;
@@ -183,84 +164,43 @@ class DatabaseEvidence implements OpenedEvidence {
     return { first, last };
   }
 
-  /** The first id from an instant on. There is no index on times: it is found by halving. */
+  /** The first id from an instant on. There is no index on times: each query divides what is left into {@link PROBES} parts. */
   async #firstId(since: Date, range: { readonly low: number; readonly high: number }): Promise<number> {
     const from = since.getTime() - CLOCK_MARGIN_MS;
     let { low, high } = range;
     while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      const [row] = await this.#read<{ id: number; at: number }>(
-        `SELECT s.id, ${milliseconds('s.timestamp')} AS at FROM main_activitystream s WHERE s.id >= $1 ORDER BY s.id LIMIT 1`,
-        [middle],
+      const step = Math.ceil((high - low) / PROBES);
+      const ids = Array.from({ length: PROBES }, (_, part) => low + part * step).filter((id) => id < high);
+      const probed = await this.#select<{ id: number; at: number | null }>(
+        `SELECT o.id, (SELECT ${milliseconds('s.timestamp')} FROM main_activitystream s WHERE s.id >= o.id ORDER BY s.id LIMIT 1) AS at
+         FROM unnest($1::bigint[]) AS o(id) ORDER BY o.id`,
+        [ids],
       );
-      if (row === undefined || row.at >= from) high = middle;
-      else low = row.id + 1;
+      const late = probed.findIndex(({ at }) => at === null || at >= from);
+      const lastEarly = late === -1 ? probed.at(-1) : probed[late - 1];
+      if (lastEarly !== undefined) low = lastEarly.id + 1;
+      high = probed[late]?.id ?? high;
     }
     return low;
   }
 
-  /** Updates and links name their objects only in tables of links; other entries name them themselves. */
-  async #withLinks(rows: readonly EntryRow[]): Promise<StreamEntry[]> {
-    const byKind = new Map<string, number[]>();
-    for (const { id, operation, object1, object2 } of rows) {
-      if (operation === 'create' || operation === 'delete') continue;
-      const kinds = new Set(operation === 'update' ? [object1] : [object1, object2, 'role']);
-      for (const kind of kinds) {
-        const ids = byKind.get(kind);
-        if (ids === undefined) byKind.set(kind, [id]);
-        else ids.push(id);
-      }
-    }
-    const links = new Map<number, Links>();
-    for (const [kind, ids] of byKind) {
-      for (const { entry, id, name } of await this.#readLinks(kind, ids)) {
-        const ofEntry: Links = links.get(entry) ?? new Map();
-        links.set(entry, ofEntry.set(kind, [...(ofEntry.get(kind) ?? []), { id, name }]));
-      }
-    }
-    return rows.map((row) => entryOf(row, links.get(row.id) ?? new Map()));
-  }
-
-  async #readLinks(
-    kind: string,
-    entries: readonly number[],
-  ): Promise<{ readonly entry: number; readonly id: number; readonly name: string | null }[]> {
-    const found = isKnownKind(kind) ? STORES[kind] : undefined;
-    const [table, column] = kind === 'role' ? ROLE_LINK : (found?.link ?? [null, null]);
-    if (table === null || !this.#present.has(table)) return [];
-    const named = found?.parent ?? found?.table;
-    const join = named === undefined ? '' : `LEFT JOIN ${named} t ON t.id = l.${column}`;
-    return await this.#read(
-      `SELECT l.activitystream_id AS entry, l.${column} AS id, ${named === undefined ? 'NULL' : `t.${found?.name}`} AS name
-       FROM ${table} l ${join} WHERE l.activitystream_id = ANY($1::bigint[]) ORDER BY l.id`,
-      [entries],
-    );
-  }
-
-  async *entriesAbout(selector: {
-    readonly kind: string;
-    readonly ids: readonly number[];
-    readonly after: number;
-    readonly notBy: readonly number[];
-  }): AsyncGenerator<StreamEntry, void> {
-    const [table, column] = (isKnownKind(selector.kind) ? STORES[selector.kind]?.link : undefined) ?? [null];
-    if (table === null || !this.#present.has(table)) return;
-    for (const ids of inBatches(selector.ids, 1000)) {
-      for (let after = selector.after; ; ) {
+  async *entriesAbout(selector: Parameters<Evidence['entriesAbout']>[0]): AsyncGenerator<StreamEntry, void> {
+    const { kind, notBy } = selector;
+    const [table, column] = (isKnownKind(kind) ? STORES[kind]?.link : undefined) ?? [];
+    if (table === undefined || column === undefined || !this.#present.has(table)) return;
+    for (const batch of inBatches(selector.ids, 1000)) {
+      const ids = await this.#withUnreadEntries(selector, { table, column, ids: batch });
+      for (let after = selector.after; ids.length > 0; ) {
         // One object after the other by its index: statistics of a whole list can choose to read the whole stream.
-        const linked: { id: number }[] = await this.#read(
+        const linked: { id: number }[] = await this.#select(
           `SELECT DISTINCT x.id FROM unnest($1::bigint[]) AS o(id) CROSS JOIN LATERAL (
              SELECT s.id FROM ${table} l JOIN main_activitystream s ON s.id = l.activitystream_id
              WHERE l.${column} = o.id AND l.activitystream_id > $2::bigint
                AND (s.actor_id IS NULL OR s.actor_id <> ALL($3::bigint[])) OFFSET 0) x
            ORDER BY x.id LIMIT ${PAGE_SIZE}`,
-          [ids, after, selector.notBy],
+          [ids, after, notBy],
         );
-        const rows = await this.#read<EntryRow>(
-          `SELECT ${ENTRY} FROM ${STREAM} WHERE s.id = ANY($1::bigint[]) ORDER BY s.id`,
-          [linked.map(({ id }) => id)],
-        );
-        yield* await this.#withLinks(rows);
+        yield* await this.entries(linked.map(({ id }) => id));
         const last = linked.at(-1);
         if (last === undefined || linked.length < PAGE_SIZE) break;
         after = last.id;
@@ -268,20 +208,33 @@ class DatabaseEvidence implements OpenedEvidence {
     }
   }
 
-  async entries(ids: readonly number[]): Promise<readonly StreamEntry[]> {
-    const rows = await this.#read<EntryRow>(
-      `SELECT ${ENTRY} FROM ${STREAM} WHERE s.id = ANY($1::bigint[]) ORDER BY s.id`,
-      [ids],
+  /** Leaves out the objects whose entries were all read before: only the table of links is read for that. */
+  async #withUnreadEntries(
+    { after, read }: Parameters<Evidence['entriesAbout']>[0],
+    {
+      table,
+      column,
+      ids,
+    }: { readonly table: string; readonly column: string; readonly ids: readonly number[] },
+  ): Promise<readonly number[]> {
+    const tallies = await this.#select<{ id: number; count: number; sum: number | null }>(
+      `SELECT o.id, x.count, x.sum FROM unnest($1::bigint[]) AS o(id) CROSS JOIN LATERAL (
+         SELECT count(*) AS count, sum(l.activitystream_id)::bigint AS sum FROM ${table} l
+         WHERE l.${column} = o.id AND l.activitystream_id > $2::bigint OFFSET 0) x`,
+      [ids, after],
     );
-    return await this.#withLinks(rows);
+    return tallies.flatMap(({ id, count, sum }) => {
+      const known = read.get(id);
+      return count === 0 || (known?.count === count && known.sum === sum) ? [] : [id];
+    });
+  }
+
+  async entries(ids: readonly number[]): Promise<readonly StreamEntry[]> {
+    return ids.length === 0 ? [] : await this.#readEntries('s.id = ANY($1::bigint[])', [ids]);
   }
 
   async *settingEntries(after: number): AsyncGenerator<StreamEntry, void> {
-    const rows = await this.#read<EntryRow>(
-      `SELECT ${ENTRY} FROM ${STREAM} WHERE s.id > $1::bigint AND s.object1 = 'setting' ORDER BY s.id LIMIT ${PAGE_SIZE}`,
-      [after],
-    );
-    yield* await this.#withLinks(rows);
+    yield* await this.#readEntries("s.id > $1::bigint AND s.object1 = 'setting'", [after], PAGE_SIZE);
   }
 
   async objects(kind: string, ids: readonly number[]): Promise<ReadonlyMap<number, CurrentObject> | null> {
@@ -295,7 +248,7 @@ class DatabaseEvidence implements OpenedEvidence {
         : [`${parent} t JOIN ${table} c ON c.${key} = t.id`, 'to_jsonb(t) || to_jsonb(c)'];
     const objects = new Map<number, CurrentObject>();
     for (const batch of inBatches(ids, PAGE_SIZE)) {
-      const rows = await this.#read<{ id: number; name: string | null; row: Record<string, unknown> }>(
+      const rows = await this.#select<{ id: number; name: string | null; row: Record<string, unknown> }>(
         `SELECT t.id, t.${name} AS name, (${row}) - $2::text[] AS row FROM ${from} WHERE t.id = ANY($1::bigint[])`,
         [batch, WITHHELD],
       );
@@ -306,7 +259,7 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 
   async settings(names: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
-    const rows = await this.#read<{ key: string; value: unknown }>(
+    const rows = await this.#select<{ key: string; value: unknown }>(
       'SELECT s.key, s.value FROM conf_setting s WHERE s.user_id IS NULL AND s.key = ANY($1::text[])',
       [names],
     );
@@ -315,7 +268,7 @@ class DatabaseEvidence implements OpenedEvidence {
 
   async roles(ids: readonly number[]): Promise<ReadonlyMap<number, RoleRecord>> {
     if (!this.#present.has('main_rbac_roles')) return new Map();
-    const rows = await this.#read<{
+    const rows = await this.#select<{
       id: number;
       field: string | null;
       model: string | null;
@@ -341,14 +294,14 @@ class DatabaseEvidence implements OpenedEvidence {
   ): Promise<boolean | null> {
     const query = ROLE_HOLDERS[holder.kind];
     if (query === undefined || !this.#present.has('main_rbac_roles_members')) return null;
-    const [row] = await this.#read<{ has: boolean }>(`SELECT EXISTS (${query}) AS has`, [role, holder.id]);
+    const [row] = await this.#select<{ has: boolean }>(`SELECT EXISTS (${query}) AS has`, [role, holder.id]);
     return row?.has ?? null;
   }
 
   async hasLink(link: string, object: ObjectReference, other: ObjectReference): Promise<boolean | null> {
     const [table, first, second] = LINK_TABLES[link] ?? [];
     if (table === undefined || !this.#present.has(table)) return null;
-    const [row] = await this.#read<{ has: boolean }>(
+    const [row] = await this.#select<{ has: boolean }>(
       `SELECT EXISTS (SELECT FROM ${table} l WHERE l.${first} = $1::bigint AND l.${second} = $2::bigint) AS has`,
       [object.id, other.id],
     );
@@ -359,7 +312,7 @@ class DatabaseEvidence implements OpenedEvidence {
     if (!this.#present.has('main_unifiedjob')) return;
     const { createdBy, templateIds, scheduleIds, since, until } = selector;
     for (let after = 0; ; ) {
-      const rows = await this.#read<JobRow>(`${JOBS_SQL} ORDER BY j.id LIMIT ${PAGE_SIZE}`, [
+      const rows = await this.#select<JobRow>(`${JOBS_SQL} ORDER BY j.id LIMIT ${PAGE_SIZE}`, [
         ...[createdBy, templateIds, scheduleIds, since, until, after],
       ]);
       yield* rows.map(jobOf);
@@ -370,7 +323,7 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 
   async extent(): Promise<{ readonly enabled: boolean | null; readonly oldest: Date | null }> {
-    const [oldest] = await this.#read<{ at: number }>(
+    const [oldest] = await this.#select<{ at: number }>(
       `SELECT ${milliseconds('s.timestamp')} AS at FROM main_activitystream s ORDER BY s.id LIMIT 1`,
     );
     const set = await this.settings(['ACTIVITY_STREAM_ENABLED']);
@@ -385,20 +338,25 @@ class DatabaseEvidence implements OpenedEvidence {
     window: Window,
   ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }> {
     const { first, last } = await this.#bounds(window);
-    const rows = await this.#read<EntryRow>(
-      `SELECT ${ENTRY} FROM ${STREAM} WHERE s.id BETWEEN $1::bigint AND $2::bigint AND s.actor_id IS NULL
-         AND s.deleted_actor IS NULL AND s.timestamp >= $3 AND s.timestamp < $4 ORDER BY s.id LIMIT ${MAX_WITHOUT_ACTOR}`,
+    const some = await this.#readEntries(
+      `s.id BETWEEN $1::bigint AND $2::bigint AND s.actor_id IS NULL AND s.deleted_actor IS NULL
+         AND s.timestamp >= $3 AND s.timestamp < $4`,
       [first, last, window.since, window.until],
+      MAX_WITHOUT_ACTOR,
     );
-    const count = rows.length < MAX_WITHOUT_ACTOR ? rows.length : null;
-    return { count, some: await this.#withLinks(rows) };
+    return { count: some.length < MAX_WITHOUT_ACTOR ? some.length : null, some };
   }
 
   close(): Promise<void> {
     return this.#connection.database.close();
   }
 
-  #read<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
+  #readEntries(where: string, values: readonly unknown[], limit?: number): Promise<StreamEntry[]> {
+    const query = { where, values, present: this.#present, ...(limit !== undefined && { limit }) };
+    return readEntries(this.#connection, query);
+  }
+
+  #select<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
     return this.#connection.read((database: Queryable) => database.query<Row>(sql, values));
   }
 }
@@ -423,24 +381,4 @@ function fieldsOf(row: Readonly<Record<string, unknown>>): Record<string, unknow
     ...(typeof prompts === 'object' ? prompts : {}),
     id: row['id'],
   };
-}
-
-function entryOf(row: EntryRow, links: Links): StreamEntry {
-  const { id, operation, object1, object2, relationship, setting } = row;
-  const username = row.actor ?? row.deleted;
-  return {
-    ...{ id, operation, object1, object2, relationship, setting, links },
-    at: dateOf(row.at),
-    actor: username === null ? null : { id: row.actor_id ?? row.deleted_id, username },
-    changes: changesOf(row.changes),
-  };
-}
-
-function changesOf(text: string | null): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text ?? '{}');
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
-  } catch {
-    return {};
-  }
 }
