@@ -36,6 +36,7 @@ const LONGEST = [
   'process/faults/incident-killed',
   'process/cli/multi-context',
   'process/faults/revocation-boundaries',
+  'browser/every-page',
   'browser/login',
   'service/conformance/conformance',
   'process/cli/log-export',

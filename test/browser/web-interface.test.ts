@@ -1,10 +1,9 @@
-import axe from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, startTestService } from '../support/service.ts';
 import { adminOf } from '../support/sso/world.ts';
-import { findChromium, startChromium, takePictures } from './chromium.ts';
+import { findChromium, startChromium } from './chromium.ts';
 import { createAndDeleteToken, launchWithLimit, logIn, turnBasicOffAndOn } from './web-stories.ts';
 
 const chromium = findChromium();
@@ -45,19 +44,6 @@ describe.skipIf(chromium === null)('the web interface', () => {
     } finally {
       await context.close();
     }
-  }
-
-  /** What axe finds in the page as it is, of the impacts that keep users out. */
-  async function barriers(page: Page): Promise<readonly string[]> {
-    // Past the page's Content-Security-Policy, which allows no script of others.
-    const session = await page.context().newCDPSession(page);
-    await session.send('Runtime.evaluate', { expression: axe.source });
-    const { violations } = await page.evaluate(() =>
-      (globalThis as unknown as { axe: typeof axe }).axe.run(document, { resultTypes: ['violations'] }),
-    );
-    return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
   }
 
   it('leads by way of the login to the page that was asked for', () =>
@@ -127,35 +113,6 @@ describe.skipIf(chromium === null)('the web interface', () => {
       { username: 'ned', password: 'ned-password' },
     );
   });
-
-  it('has pages without barriers, that fit a phone as well', () =>
-    open('/', async (page) => {
-      for (const [name, path] of [
-        ['dashboard', '/'],
-        ['users', '/users'],
-        ['user', '/users/1'],
-        ['user-edit', '/users/1/edit'],
-        ['tokens', '/users/1/tokens'],
-        ['token-add', '/users/1/tokens/add'],
-        ['organization-members', '/organizations/1/users'],
-        ['applications', '/applications'],
-        ['application-add', '/applications/add'],
-        ['settings', '/settings/authentication'],
-        ['settings-saml', '/settings/saml'],
-        ['activity', '/activity'],
-      ]) {
-        await page.setViewportSize({ width: 1200, height: 800 });
-        await page.goto(`${service.url}${path}`);
-        await page.getByRole('heading', { level: 1 }).waitFor();
-        await page.waitForLoadState('networkidle');
-        expect([path, await barriers(page)]).toEqual([path, []]);
-        await takePictures(page, `web-${name}`);
-        await page.setViewportSize({ width: 375, height: 800 });
-        // The navigation folds after the browser has drawn the page once.
-        await page.waitForFunction(() => document.documentElement.scrollWidth <= window.innerWidth);
-        await takePictures(page, `web-${name}-small`);
-      }
-    }));
 
   it('is compressed, may be cached but for the page itself, and runs no script of others', async () => {
     const cookies = await open('/', (page) => page.context().cookies());

@@ -13,6 +13,7 @@ import { useApi } from '../shared/queries.ts';
 import { CopyText, SecretDialog } from '../shared/secrets.tsx';
 import { Loaded } from '../shared/states.tsx';
 import { Time } from '../shared/times.tsx';
+import { useMayCreate } from './resource-pages.tsx';
 import { CreateToken, TokenList } from './tokens.tsx';
 
 /** An application as `/api/v2/applications/` shows it. */
@@ -59,6 +60,7 @@ const DELETION: Deletion<Application> = {
 
 /** The list of applications. */
 export function Applications(): ReactNode {
+  const mayCreate = useMayCreate();
   return (
     <>
       <PageHeading title="Applications" />
@@ -99,7 +101,7 @@ export function Applications(): ReactNode {
             { name: 'client_type', label: 'Client type', choices: CLIENT_TYPES },
             { name: 'authorization_grant_type', label: 'Grant type', choices: GRANT_TYPES },
           ]}
-          actions={<ButtonLink to="/applications/add">Create application</ButtonLink>}
+          actions={mayCreate && <ButtonLink to="/applications/add">Create application</ButtonLink>}
           deletion={DELETION}
         />
       </PageSection>

@@ -3,7 +3,7 @@ import { Alert, Button, Flex, Label, PageSection, Title } from '@patternfly/reac
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
-import { callApi, type Page, withQuery } from '../shared/api.ts';
+import { callApi, type Page, problemText, withQuery } from '../shared/api.ts';
 import { DeleteButton, type Deletion } from '../shared/deletion.tsx';
 import { Facts, PageHeading } from '../shared/detail.tsx';
 import { type Column, ResourceList } from '../shared/list.tsx';
@@ -177,7 +177,7 @@ function JobActions({ job }: { readonly job: JobRow }): ReactNode {
       await callApi(`/api/v2/jobs/${job.id}/cancel/`, { method: 'POST', body: {} });
       notify('The job is being canceled.', 'info');
     } catch (error) {
-      notify(`The job was not canceled: ${error instanceof Error ? error.message : String(error)}`, 'danger');
+      notify(`The job was not canceled: ${problemText(error)}`, 'danger');
     } finally {
       await queries.invalidateQueries();
       setBusy(false);
@@ -262,7 +262,7 @@ async function readEvents(
       problem: null,
     };
   } catch (error) {
-    return { text: '', end: from, problem: error instanceof Error ? error.message : String(error) };
+    return { text: '', end: from, problem: problemText(error) };
   }
 }
 

@@ -3,7 +3,7 @@ import { Button, Flex, Modal, ModalBody, ModalHeader, PageSection } from '@patte
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
-import { callApi } from '../shared/api.ts';
+import { callApi, problemText } from '../shared/api.ts';
 import { DeleteButton, type Deletion } from '../shared/deletion.tsx';
 import { Facts, LinkedTabs, PageHeading } from '../shared/detail.tsx';
 import { ApiForm, type FormField } from '../shared/form.tsx';
@@ -317,7 +317,7 @@ function RemovePerson({
       await callApi(path, { method: 'POST', body: { id: user.id, disassociate: true } });
       notify(`${user.username} is no longer ${noun === 'member' ? 'a member' : 'an administrator'}.`);
     } catch (error) {
-      notify(`${user.username} was not removed: ${error instanceof Error ? error.message : error}`, 'danger');
+      notify(`${user.username} was not removed: ${problemText(error)}`, 'danger');
     }
     setBusy(false);
     await queries.invalidateQueries();

@@ -91,7 +91,7 @@ export const ORGANIZATION_FIELD: FormField = {
 };
 
 /** Whether this user may create resources: a superuser, or an administrator of an organization. */
-function useMayCreate(): boolean {
+export function useMayCreate(): boolean {
   const me = useMe();
   const administered = useApi<Page<Named>>(`/api/v2/users/${me.id}/admin_of_organizations/?page_size=1`, {
     enabled: !me.is_superuser,

@@ -75,7 +75,7 @@ export function Settings(): ReactNode {
         {error !== null ? (
           <Failed error={error} />
         ) : options.data === undefined || values.data === undefined ? (
-          <Loading />
+          <Loading reason={options.failureReason ?? values.failureReason} />
         ) : (
           <SettingsForm
             key={`${category} ${saved}`}
@@ -203,6 +203,8 @@ const MAX_NAMED = 10;
 
 /** The users who can no longer log in without local accounts: those without an account at an identity provider. */
 function LocalAccounts(): ReactNode {
+  const me = useMe();
+  const providers = useApi<Readonly<Record<string, unknown>>>('/api/v2/auth/');
   const read = useApi<Page<User>>(
     withQuery('/api/v2/users/', { page_size: MAX_USERS, order_by: 'username' }),
   );
@@ -219,12 +221,17 @@ function LocalAccounts(): ReactNode {
   const others = local.length - names.length;
   const among =
     count > results.length ? ` of the first ${results.length} (there are ${count})` : ` of ${count}`;
+  const isNone = providers.data !== undefined && Object.keys(providers.data).length === 0;
   return (
-    <ListItem>
-      {local.length}
-      {among} users have a local account only, and can log in neither here nor with Basic authentication:{' '}
-      {names.join(', ')}
-      {others > 0 && ` and ${others} more`}. Their tokens keep working, and sessions last until they expire.
-    </ListItem>
+    <>
+      {isNone && <ListItem>No identity provider is set up: nobody can log in afterwards.</ListItem>}
+      <ListItem>
+        {local.length}
+        {among} users have a local account only, and can log in neither here nor with Basic authentication:{' '}
+        {names.join(', ')}
+        {others > 0 && ` and ${others} more`}. Their tokens keep working, and sessions last until they expire.{' '}
+        {me.external_account === null && <strong>You are one of them.</strong>}
+      </ListItem>
+    </>
   );
 }

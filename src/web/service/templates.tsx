@@ -3,7 +3,7 @@ import { Alert, Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link, useNavigate } from 'react-router';
-import { callApi } from '../shared/api.ts';
+import { callApi, problemText } from '../shared/api.ts';
 import { PageHeading } from '../shared/detail.tsx';
 import { ApiForm } from '../shared/form.tsx';
 import { useNotify } from '../shared/notices.tsx';
@@ -122,7 +122,7 @@ function LaunchButton({
       await queries.invalidateQueries();
       await navigate(`/jobs/${job.id}`);
     } catch (error) {
-      notify(`${name} was not launched: ${error instanceof Error ? error.message : String(error)}`, 'danger');
+      notify(`${name} was not launched: ${problemText(error)}`, 'danger');
     } finally {
       setBusy(false);
     }

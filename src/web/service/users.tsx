@@ -11,6 +11,7 @@ import { useNotify } from '../shared/notices.tsx';
 import { type User, useApi, useMe } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
 import { Time } from '../shared/times.tsx';
+import { useMayCreate } from './resource-pages.tsx';
 
 const COLUMNS: readonly Column<User>[] = [
   {
@@ -45,7 +46,7 @@ export function Roles({ user }: { readonly user: User }): ReactNode {
 
 /** The list of users. */
 export function Users(): ReactNode {
-  const me = useMe();
+  const mayCreate = useMayCreate();
   return (
     <>
       <PageHeading title="Users" />
@@ -60,7 +61,7 @@ export function Users(): ReactNode {
             { name: 'search', label: 'Any name or email address' },
             { name: 'is_superuser', label: 'Superuser', choices: YES_OR_NO },
           ]}
-          actions={me.is_superuser && <ButtonLink to="/users/add">Create user</ButtonLink>}
+          actions={mayCreate && <ButtonLink to="/users/add">Create user</ButtonLink>}
           deletion={{
             noun: 'user',
             path: ({ id }) => `/api/v2/users/${id}/`,
@@ -99,7 +100,11 @@ function fieldsOf(me: User, user?: User): readonly FormField[] {
             name: 'organization',
             label: 'Organization',
             kind: 'lookup',
-            collection: '/api/v2/organizations/',
+            collection: me.is_superuser
+              ? '/api/v2/organizations/'
+              : `/api/v2/users/${me.id}/admin_of_organizations/`,
+            required: !me.is_superuser,
+            ...(!me.is_superuser && { help: 'One that you administer.' }),
           } as const,
         ]
       : []),

@@ -51,12 +51,40 @@ const TIMEOUT_MS = 60_000;
 export const CHANGE_WITHOUT_SESSION = 'change-without-session';
 
 /**
- * Sends a request to the API and returns the body of the answer, undefined for an empty one.
+ * Sends a request to the API and returns the body of the answer, undefined for an empty one. A change that is refused
+ * because the cookie with the CSRF token is missing or out of date is sent once more with a new token.
  *
  * @param path A path of this origin, such as `/api/v2/users/`.
  * @throws ApiError for every answer other than 2xx, and without an answer within a minute.
  */
 export async function callApi<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  try {
+    return await send<T>(path, options);
+  } catch (error) {
+    if (!isCsrfRefusal(error)) throw error;
+  }
+  // Sets the cookie, at the service and at a controller.
+  await send('/api/', {});
+  return send<T>(path, options).catch((error: unknown) => {
+    if (!isCsrfRefusal(error)) throw error;
+    const advice = 'Nothing was changed. Check that the browser accepts cookies of this site, and try again.';
+    throw new ApiError(`${error.message} ${advice}`, { status: error.status });
+  });
+}
+
+/** Whether a change was refused as a possible forgery: the words of Django REST framework, and of the service. */
+function isCsrfRefusal(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 403 && error.message.startsWith('CSRF Failed');
+}
+
+/** What went wrong, in a sentence or two, with the time to wait if the server said so. */
+export function problemText(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const wait = error instanceof ApiError ? error.retryAfter : null;
+  return wait === null ? message : `${message} Try again in ${wait} ${wait === 1 ? 'second' : 'seconds'}.`;
+}
+
+async function send<T>(path: string, options: RequestOptions): Promise<T> {
   const { method = 'GET', body, signal, quiet = false } = options;
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   const response = await fetch(path, {
@@ -76,7 +104,8 @@ export async function callApi<T>(path: string, options: RequestOptions = {}): Pr
   });
   const answer = parse(await response.text());
   if (response.ok) return answer as T;
-  if (response.status === 401 && method !== 'GET') window.dispatchEvent(new Event(CHANGE_WITHOUT_SESSION));
+  const isRead = method === 'GET' || method === 'OPTIONS';
+  if (response.status === 401 && !isRead) window.dispatchEvent(new Event(CHANGE_WITHOUT_SESSION));
   throw failure(response, answer);
 }
 

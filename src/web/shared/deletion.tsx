@@ -9,10 +9,11 @@ import {
   ModalFooter,
   ModalHeader,
 } from '@patternfly/react-core';
-import { useQueryClient } from '@tanstack/react-query';
+import { type Query, type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { ApiError, callApi } from './api.ts';
+import { ApiError, callApi, problemText } from './api.ts';
 import { useNotify } from './notices.tsx';
+import { useWait } from './states.tsx';
 
 /** How rows of a list are deleted. */
 export interface Deletion<T> {
@@ -77,22 +78,33 @@ function DeleteDialog<T>({
   const [isBusy, setBusy] = useState(false);
   const [left, setLeft] = useState(rows);
   const [problem, setProblem] = useState<string | null>(null);
+  const [refusal, setRefusal] = useState<ApiError | null>(null);
+  const wait = useWait(refusal);
   const { noun, plural = `${noun}s` } = deletion;
   const what = left.length === 1 ? noun : `${left.length} ${plural}`;
 
   async function remove(): Promise<void> {
     setBusy(true);
     setProblem(null);
+    setRefusal(null);
     const failed: T[] = [];
     const problems: string[] = [];
     // One after the other: the service runs a user's requests in turn anyway.
-    for (const row of left) {
-      const error = await callApi(deletion.path(row), { method: 'DELETE' }).then(() => null, problemOf);
+    for (const [index, row] of left.entries()) {
+      const error = await callApi(deletion.path(row), { method: 'DELETE' }).then(() => null, asProblem);
       if (error === null) continue;
       failed.push(row);
-      problems.push(`${deletion.describe(row)}: ${error}`);
+      problems.push(`${deletion.describe(row)}: ${problemText(error)}`);
+      if (error instanceof ApiError && error.retryAfter !== null) {
+        failed.push(...left.slice(index + 1));
+        setRefusal(error);
+        break;
+      }
     }
-    await queries.invalidateQueries();
+    await forget(
+      queries,
+      left.filter((row) => !failed.includes(row)).map((row) => deletion.path(row)),
+    );
     setBusy(false);
     const count = left.length - failed.length;
     if (count > 0) notify(`Deleted ${count} ${count === 1 ? noun : plural}.`);
@@ -115,8 +127,14 @@ function DeleteDialog<T>({
         {deletion.consequence !== undefined && <p>{deletion.consequence}</p>}
       </ModalBody>
       <ModalFooter>
-        <Button variant="danger" isLoading={isBusy} isDisabled={isBusy} onClick={() => void remove()}>
+        <Button
+          variant="danger"
+          isLoading={isBusy}
+          isDisabled={isBusy || wait > 0}
+          onClick={() => void remove()}
+        >
           Delete {what}
+          {wait > 0 && ` (in ${wait} s)`}
         </Button>
         <Button variant="link" isDisabled={isBusy} onClick={() => onClose(false)}>
           Cancel
@@ -126,8 +144,16 @@ function DeleteDialog<T>({
   );
 }
 
-/** The message of a failed deletion; null if it was deleted before. */
-function problemOf(error: unknown): string | null {
-  if (error instanceof ApiError && error.status === 404) return null;
-  return error instanceof Error ? error.message : String(error);
+/** Reads again what is shown, but not what was deleted: its page is left next. */
+async function forget(queries: QueryClient, deleted: readonly string[]): Promise<void> {
+  const isDeleted = ({ queryKey: [key] }: Query) => deleted.some((path) => String(key).startsWith(path));
+  await Promise.all([
+    queries.invalidateQueries({ predicate: isDeleted, refetchType: 'none' }),
+    queries.invalidateQueries({ predicate: (query) => !isDeleted(query) }),
+  ]);
+}
+
+/** A failed deletion; null if it was deleted before. */
+function asProblem(error: unknown): unknown {
+  return error instanceof ApiError && error.status === 404 ? null : error;
 }

@@ -16,8 +16,9 @@ import {
 } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useRef, useState } from 'react';
-import { ApiError, type Page, withQuery } from './api.ts';
+import { ApiError, type Page, problemText, withQuery } from './api.ts';
 import { useApi } from './queries.ts';
+import { useWait } from './states.tsx';
 
 /** A field of a form. */
 export interface FormField {
@@ -74,6 +75,7 @@ export function ApiForm(props: FormProps): ReactNode {
   const [error, setError] = useState<ApiError | null>(null);
   const [isBusy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
+  const wait = useWait(error);
 
   async function submit(): Promise<void> {
     setBusy(true);
@@ -97,7 +99,7 @@ export function ApiForm(props: FormProps): ReactNode {
       isWidthLimited
       onSubmit={(event) => {
         event.preventDefault();
-        if (!isBusy) void submit();
+        if (!isBusy && wait === 0) void submit();
       }}
     >
       {error !== null && <FormProblem error={error} fields={fields} />}
@@ -113,8 +115,8 @@ export function ApiForm(props: FormProps): ReactNode {
       ))}
       {children}
       <ActionGroup>
-        <Button type="submit" isLoading={isBusy} isDisabled={isBusy || !canSubmit}>
-          {submitLabel}
+        <Button type="submit" isLoading={isBusy} isDisabled={isBusy || !canSubmit || wait > 0}>
+          {wait > 0 ? `${submitLabel} (in ${wait} s)` : submitLabel}
         </Button>
         <Button variant="link" onClick={onCancel}>
           Cancel
@@ -140,9 +142,8 @@ function FormProblem({
   const others = Object.entries(error.fields).filter(
     ([name]) => !fields.some((field) => field.name === name),
   );
-  const wait = error.retryAfter === null ? '' : ` Try again in ${error.retryAfter} seconds.`;
   return (
-    <Alert isInline variant="danger" component="p" title={`${error.message}${wait}`} role="alert">
+    <Alert isInline variant="danger" component="p" title={problemText(error)} role="alert">
       {others.map(([name, message]) => (
         <p key={name}>
           {name}: {message}

@@ -114,7 +114,7 @@ interface RowsProps<T> extends ListProps<T> {
 function Rows<T extends { readonly id: number }>(props: RowsProps<T>): ReactNode {
   const { name, read, address, empty, around } = props;
   if (read.data === undefined) {
-    if (!read.isError) return <Loading />;
+    if (!read.isError) return <Loading reason={read.failureReason} />;
     return (
       <>
         <Failed error={read.error} retry={() => void read.refetch()} />

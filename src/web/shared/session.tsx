@@ -1,7 +1,7 @@
 /** The session: who is logged in, the way to the login page and back, and the logout. */
 import { Bullseye, Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
-import { QueryClientProvider } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useState } from 'react';
+import { QueryClientProvider, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { ApiError, CHANGE_WITHOUT_SESSION, cookie, type Page } from './api.ts';
 import { createQueryClient, type User, useApi } from './queries.ts';
 import { Failed, Loading } from './states.tsx';
@@ -18,21 +18,27 @@ function loginPath(): string {
  */
 export function Session({ children }: { readonly children: ReactNode }): ReactNode {
   const [isExpired, setExpired] = useState(false);
+  // The dialog stays open while it reads whether there is a session again.
+  const isAsked = useRef(false);
+  const ask = useCallback((isOpen: boolean) => {
+    isAsked.current = isOpen;
+    setExpired(isOpen);
+  }, []);
   const [queries] = useState(() =>
     createQueryClient(() => {
-      if (document.querySelector('form') === null) window.location.assign(loginPath());
-      else setExpired(true);
+      if (isAsked.current || document.querySelector('form') !== null) ask(true);
+      else window.location.assign(loginPath());
     }),
   );
   useEffect(() => {
-    const show = () => setExpired(true);
+    const show = () => ask(true);
     window.addEventListener(CHANGE_WITHOUT_SESSION, show);
     return () => window.removeEventListener(CHANGE_WITHOUT_SESSION, show);
-  }, []);
+  }, [ask]);
   return (
     <QueryClientProvider client={queries}>
       <KnownUser>{children}</KnownUser>
-      {isExpired && <ExpiredDialog onClose={() => setExpired(false)} />}
+      {isExpired && <ExpiredDialog onClose={() => ask(false)} />}
     </QueryClientProvider>
   );
 }
@@ -50,18 +56,30 @@ function KnownUser({ children }: { readonly children: ReactNode }): ReactNode {
   );
 }
 
+const POLL_MS = 2_000;
+
+/** Asks for a login elsewhere, and closes when there is a session again. */
 function ExpiredDialog({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const queries = useQueryClient();
+  const [openedAt] = useState(() => Date.now());
+  const { isSuccess, dataUpdatedAt } = useApi<Page<User>>('/api/v2/me/', { every: POLL_MS });
+  const isBack = isSuccess && dataUpdatedAt > openedAt;
+  useEffect(() => {
+    if (!isBack) return;
+    void queries.refetchQueries({ predicate: ({ state }) => state.status === 'error' });
+    onClose();
+  }, [isBack, queries, onClose]);
   return (
     <Modal isOpen variant="small" onClose={onClose} aria-labelledby="expired-title">
       <ModalHeader title="Your session has expired" titleIconVariant="warning" labelId="expired-title" />
       <ModalBody>
         <p>
-          Nothing was saved. What you entered is still here: log in in a new tab, then come back and try
-          again.
+          Nothing was saved. What you entered is still here: log in in a new tab, then come back. This message
+          closes on its own, and you can go on.
         </p>
       </ModalBody>
       <ModalFooter>
-        <Button component="a" href="/api/login/" target="_blank" rel="noreferrer" onClick={onClose}>
+        <Button component="a" href="/api/login/" target="_blank" rel="noreferrer">
           Log in in a new tab
         </Button>
         <Button variant="link" onClick={onClose}>

@@ -6,36 +6,67 @@ import {
   EmptyStateActions,
   EmptyStateBody,
   EmptyStateFooter,
+  Flex,
   Spinner,
 } from '@patternfly/react-core';
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
-import { ApiError } from './api.ts';
+import { type ReactNode, useEffect, useState } from 'react';
+import { ApiError, problemText } from './api.ts';
 
 /** A spinner, announced as loading. */
-export function Loading(): ReactNode {
+export function Loading({
+  reason = null,
+}: {
+  /** Why the last attempt failed, if another one follows. */
+  readonly reason?: Error | null;
+}): ReactNode {
+  const wait = useWait(reason);
   return (
     <Bullseye>
-      <Spinner aria-label="Loading" />
+      <Flex direction={{ default: 'column' }} alignItems={{ default: 'alignItemsCenter' }}>
+        <Spinner aria-label="Loading" />
+        {reason !== null && (
+          <p role="status">
+            {reason.message} {wait > 0 ? `The next attempt is in ${wait} s.` : 'Trying again …'}
+          </p>
+        )}
+      </Flex>
     </Bullseye>
   );
+}
+
+const SECOND_MS = 1_000;
+
+/** The seconds that are left of the wait that the server asked for with an error; 0 without one. */
+export function useWait(error: Error | null): number {
+  const asked = error instanceof ApiError ? (error.retryAfter ?? 0) : 0;
+  const [over, setOver] = useState<{ readonly error: Error | null; readonly seconds: number } | null>(null);
+  useEffect(() => {
+    if (asked === 0) return;
+    const begin = Date.now();
+    const timer = setInterval(() => {
+      const seconds = Math.floor((Date.now() - begin) / SECOND_MS);
+      setOver({ error, seconds });
+      if (seconds >= asked) clearInterval(timer);
+    }, SECOND_MS / 4);
+    return () => clearInterval(timer);
+  }, [error, asked]);
+  return Math.max(0, asked - (over?.error === error ? over.seconds : 0));
 }
 
 /** A failed read: what happened, and another attempt. */
 export function Failed({ error, retry }: { readonly error: Error; readonly retry?: () => void }): ReactNode {
   const status = error instanceof ApiError ? error.status : 0;
+  const wait = useWait(error);
   return (
     <EmptyState headingLevel="h2" titleText={TITLES[status] ?? 'This could not be read'} status="danger">
-      <EmptyStateBody role="alert">
-        {error.message}
-        {error instanceof ApiError &&
-          error.retryAfter !== null &&
-          ` Try again in ${error.retryAfter} seconds.`}
-      </EmptyStateBody>
+      <EmptyStateBody role="alert">{problemText(error)}</EmptyStateBody>
       {retry !== undefined && status !== 403 && status !== 404 && (
         <EmptyStateFooter>
           <EmptyStateActions>
-            <Button onClick={retry}>Try again</Button>
+            <Button onClick={retry} isDisabled={wait > 0}>
+              {wait > 0 ? `Try again (${wait} s)` : 'Try again'}
+            </Button>
           </EmptyStateActions>
         </EmptyStateFooter>
       )}
@@ -58,8 +89,9 @@ export function Loaded<T>({
   readonly query: UseQueryResult<T, Error>;
   readonly children: (data: T) => ReactNode;
 }): ReactNode {
+  const isGone = query.error instanceof ApiError && query.error.status === 404;
   // What is shown stays, should a later read of the same fail for a moment.
-  if (query.data !== undefined) return children(query.data);
+  if (query.data !== undefined && !isGone) return children(query.data);
   if (query.isError) return <Failed error={query.error} retry={() => void query.refetch()} />;
-  return <Loading />;
+  return <Loading reason={query.failureReason} />;
 }

@@ -1,0 +1,237 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '../../src/service/server.ts';
+import { ADMIN, type Body, type Client, startTestService } from '../support/service.ts';
+import { adminOf, set } from '../support/sso/world.ts';
+import { findChromium, startChromium } from './chromium.ts';
+import { logIn } from './web-stories.ts';
+
+const chromium = findChromium();
+const PASSWORD = 'a-long-password';
+
+describe.skipIf(chromium === null)('the web interface for users with different rights', () => {
+  let service: RunningService;
+  let browser: Browser;
+  let admin: Client;
+  let operations: number;
+  let inventory: number;
+
+  const made = async (path: string, json: unknown): Promise<Body> => {
+    const answer = await admin.post(`/api/v2/${path}/`, json);
+    if (answer.status !== 201) throw new Error(`${path}: ${answer.text}`);
+    return answer.json;
+  };
+
+  beforeAll(async () => {
+    [browser, service] = await Promise.all([startChromium(chromium ?? ''), startTestService('PostgreSQL')]);
+    admin = adminOf(service);
+    operations = (await made('organizations', { name: 'Operations' })).id;
+    inventory = (await made('inventories', { name: 'Racks', organization: operations })).id;
+    await made('users', { username: 'ned', password: PASSWORD });
+    await made('users', { username: 'auditor', password: PASSWORD, is_system_auditor: true });
+    await made(`organizations/${operations}/admins`, { username: 'orla', password: PASSWORD });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await service?.close();
+  });
+
+  /** Opens a page by way of the login. */
+  async function open(path: string, username: string, work: (page: Page) => Promise<void>): Promise<void> {
+    const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
+    const problems: string[] = [];
+    const page = await context.newPage();
+    page.on('pageerror', ({ message }) => problems.push(message));
+    await page.goto(`${service.url}${path}`);
+    await logIn(page, { username, password: username === ADMIN.username ? ADMIN.password : PASSWORD });
+    await work(page);
+    expect(problems).toEqual([]);
+    await context.close();
+  }
+
+  const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+  const heading = (page: Page, name: string | RegExp) =>
+    page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
+  const field = (page: Page, name: string) => page.locator('form').getByLabel(name);
+  const expired = (page: Page) => page.getByRole('dialog', { name: 'Your session has expired' });
+
+  it('lets an organization administrator manage this organization, and shows no other', () =>
+    open(`/organizations/${operations}/users`, 'orla', async (page) => {
+      expect(await page.getByRole('link', { name: 'Settings' }).count()).toBe(0);
+      await press(page, 'Add member');
+      await field(page, 'User').selectOption('orla');
+      await page.getByRole('dialog').getByRole('button', { name: 'Add member' }).click();
+      await press(page, 'Remove orla');
+      await page.getByText('orla is no longer a member.').waitFor();
+
+      await page.getByRole('link', { name: 'Users' }).first().click();
+      await page.getByRole('link', { name: 'Create user' }).click();
+      await field(page, 'Username').fill('otto');
+      await field(page, 'Password').fill(PASSWORD);
+      await field(page, 'Organization').selectOption('Operations');
+      await press(page, 'Create user');
+      await heading(page, 'otto');
+
+      await page.getByRole('link', { name: 'Inventories' }).click();
+      await page.getByRole('link', { name: 'Create inventory' }).click();
+      await field(page, 'Name').fill('Shelves');
+      expect(await field(page, 'Organization').locator('option').allTextContents()).not.toContain('Default');
+      await field(page, 'Organization').selectOption('Operations');
+      await press(page, 'Create inventory');
+      await heading(page, 'Shelves');
+      await page.goto(`${service.url}/organizations/1`);
+      await page.getByText('You may not see this').waitFor();
+      await page.goto(`${service.url}/settings/authentication`);
+      await page.getByText('You may not see this').waitFor();
+    }));
+
+  it('shows an auditor everything, to change nothing but own tokens', () =>
+    open('/settings/authentication', 'auditor', async (page) => {
+      await page.getByText('Only superusers can change settings.').waitFor();
+      expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
+      for (const path of [
+        `/organizations/${operations}`,
+        `/organizations/${operations}/admins`,
+        '/users/1',
+        '/applications',
+        `/inventories/${inventory}`,
+      ]) {
+        await page.goto(`${service.url}${path}`);
+        await heading(page, /./);
+        await page.getByRole('progressbar').waitFor({ state: 'detached' });
+        const offers = page.getByRole('main').getByText(/^(Create|Edit|Add|Remove)\b/);
+        expect([path, await offers.allTextContents()]).toEqual([path, []]);
+      }
+      await page.goto(`${service.url}/tokens`);
+      await page.getByRole('link', { name: 'Create token' }).waitFor();
+    }));
+
+  it('tells an external user why no token can be created, until the settings allow it', async () => {
+    const { id } = await made('users', { username: 'exa', password: PASSWORD });
+    await open(`/users/${id}/tokens`, 'exa', async (page) => {
+      await page.getByRole('link', { name: 'Create token' }).waitFor();
+      await service.database.execute(
+        "INSERT INTO social_auth_usersocialauth (provider, uid, user_id) VALUES ('github', '7', $1)",
+        [id],
+      );
+      await page.reload();
+      await page.getByText('Your account belongs to an identity provider.').waitFor();
+      await page.getByRole('link', { name: 'Create token' }).click();
+      await page.getByText('Your account belongs to an identity provider.').waitFor();
+      await field(page, 'Description').fill('For the backup');
+      await press(page, 'Create token');
+      await page.getByText('OAuth2 Tokens cannot be created by users associated with an external').waitFor();
+      expect(await field(page, 'Description').inputValue()).toBe('For the backup');
+      await set(service, 'authentication', { ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true });
+      await press(page, 'Create token');
+      await page.getByRole('dialog', { name: 'Token created' }).waitFor();
+      await press(page, 'Close');
+      await page.getByRole('row').filter({ hasText: 'For the backup' }).waitFor();
+    });
+  });
+
+  it('names who would lose access before local accounts are disabled', () =>
+    open('/settings/authentication', ADMIN.username, async (page) => {
+      const names = (await admin.get('/api/v2/users/?page_size=200')).json.results
+        .filter(({ external_account }: Body) => external_account === null)
+        .map(({ username }: Body) => username);
+      await page.getByRole('checkbox', { name: 'Disable local accounts' }).check();
+      await press(page, 'Save');
+      const dialog = page.getByRole('dialog', { name: 'Turn off a way to authenticate?' });
+      await dialog.getByText('You are one of them.').waitFor();
+      await dialog.getByText('No identity provider is set up').waitFor();
+      for (const name of names) expect(await dialog.textContent()).toContain(name);
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      expect(await page.getByRole('checkbox', { name: 'Disable local accounts' }).isChecked()).toBe(true);
+      const { json } = await admin.get('/api/v2/settings/authentication/');
+      expect(json.DISABLE_LOCAL_AUTH).toBe(false);
+    }));
+
+  it('keeps a change when the session expires, and goes on after a login elsewhere', () =>
+    open(`/inventories/${inventory}/edit`, ADMIN.username, async (page) => {
+      await field(page, 'Description').fill('All racks');
+      await page.context().clearCookies({ name: 'svc_sessionid' });
+      await press(page, 'Save');
+      const [other] = await Promise.all([
+        page.context().waitForEvent('page'),
+        expired(page).getByRole('link', { name: 'Log in in a new tab' }).click(),
+      ]);
+      await logIn(other, ADMIN);
+      await other.getByRole('heading', { name: 'Dashboard' }).waitFor();
+      await other.close();
+      await expired(page).waitFor({ state: 'detached' });
+      await press(page, 'Save');
+      await heading(page, 'Racks');
+      await page.getByText('All racks').waitFor();
+
+      // A form that has to read something after the session expired reads it after the login.
+      await page.goto(`${service.url}/templates/add`);
+      await field(page, 'Name').fill('Kept');
+      await field(page, 'Project')
+        .locator('option', { hasText: 'Demo Project' })
+        .waitFor({ state: 'attached' });
+      const cookies = await page.context().cookies();
+      await page.context().clearCookies({ name: 'svc_sessionid' });
+      await field(page, 'Project').selectOption('Demo Project');
+      await expired(page).waitFor();
+      await page.context().addCookies(cookies);
+      await expired(page).waitFor({ state: 'detached' });
+      await field(page, 'Playbook').selectOption('hello_world.yml');
+      expect(await field(page, 'Name').inputValue()).toBe('Kept');
+    }));
+
+  it('renews a missing CSRF token, and loses nothing where it cannot', () =>
+    open(`/inventories/${inventory}/edit`, ADMIN.username, async (page) => {
+      await field(page, 'Description').fill('Renewed');
+      await page.context().clearCookies({ name: 'csrftoken' });
+      await press(page, 'Save');
+      await heading(page, 'Racks');
+      await page.getByText('Renewed').waitFor();
+      await page.getByRole('link', { name: 'Edit' }).click();
+      await field(page, 'Description').fill('Kept');
+      await page.route('**/api/v2/inventories/**', async (route) => {
+        const { 'x-csrftoken': _token, ...headers } = route.request().headers();
+        await route.continue({ headers });
+      });
+      await press(page, 'Save');
+      await page.getByText('CSRF Failed: CSRF token missing. Nothing was changed.').waitFor();
+      expect(await field(page, 'Description').inputValue()).toBe('Kept');
+      await page.unroute('**/api/v2/inventories/**');
+      await press(page, 'Save');
+      await heading(page, 'Racks');
+      await page.reload();
+      await page.getByText('Kept').waitFor();
+    }));
+
+  it('waits as long as the service asks for', () =>
+    open('/', ADMIN.username, async (page) => {
+      const refuseOnce = (method: string, wait: string) =>
+        page.route(
+          '**/api/v2/inventories/**',
+          (route) =>
+            route.request().method() === method
+              ? route.fulfill({
+                  status: 429,
+                  headers: { 'retry-after': wait },
+                  json: { detail: 'Slow down.' },
+                })
+              : route.fallback(),
+          { times: 1 },
+        );
+      await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
+      await refuseOnce('GET', '4');
+      await page.getByRole('link', { name: 'Inventories' }).first().click();
+      await page.getByText(/^Slow down. The next attempt is in \d s.$/).waitFor();
+      await page.getByRole('link', { name: 'Racks' }).click();
+      await page.getByRole('link', { name: 'Edit' }).click();
+      await field(page, 'Description').fill('In time');
+      await refuseOnce('PATCH', '5');
+      await press(page, 'Save');
+      await page.getByRole('button', { name: /^Save \(in \d s\)$/, disabled: true }).waitFor();
+      await page.getByText('Slow down. Try again in 5 seconds.').waitFor();
+      // The button can be pressed once its time has come.
+      await press(page, 'Save');
+      await heading(page, 'Racks');
+      await page.getByText('In time').waitFor();
+    }));
+});
