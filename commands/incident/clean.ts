@@ -18,7 +18,10 @@ come first. The plan is shown first, and says what cannot be undone. What anothe
 what the activity stream has no value for: it is listed with what to do by hand. Reads everything again at the end. Running \
 it again finishes the work.
 
-A database context can revoke tokens, delete applications and deactivate users; the rest takes the REST API.
+A database context revokes tokens, deletes applications, removes the roles of users, restores fields and settings, and \
+deactivates or disables users, schedules and hosts instead of deleting them. The rest (running jobs, projects, other made \
+objects, roles of teams) is done over REST in the same run: in the context whose databaseContext names this one, or that of \
+--rest-context. Without one, the plan lists it with the reason.
 
 With --json, prints what docs/schemas/incident-clean.json describes.
 
@@ -45,6 +48,10 @@ Exit code 5: something is left.`;
     }),
     item: string({ ...SEVERAL, summary: 'Clean this item only, by its id.', helpValue: 'ID' }),
     rule: string({ ...SEVERAL, summary: 'Clean only items with this finding.', helpValue: 'RULE' }),
+    'rest-context': string({
+      summary: 'Beside a database context: the REST context for what takes the REST API.',
+      helpValue: 'NAME',
+    }),
     ...changeFlags,
   };
 
@@ -57,6 +64,7 @@ Exit code 5: something is left.`;
     const { from, incident, since, item: items, rule: rules } = flags;
     return await cleanFlow({
       ...{ runtime, confirmation, flags, from, incident, items, rules },
+      restContext: flags['rest-context'],
       since: since && instantOf(since, runtime.clock.now()),
     });
   }

@@ -26,7 +26,7 @@ export type NamedContext = NamedRestContext | NamedDatabaseContext;
 export type NamedRestContext = RestContext & { readonly name: string };
 
 /** A context whose controller is reached in its database, with its name. */
-type NamedDatabaseContext = DatabaseContext & { readonly name: string };
+export type NamedDatabaseContext = DatabaseContext & { readonly name: string };
 
 /**
  * The context to work in: the current one, or `name`, which can also be one component of a platform (`NAME/gateway`,
@@ -74,6 +74,16 @@ export function databaseContextOf(
 ): string | undefined {
   if (typeof databaseContext !== 'string') return part && databaseContext?.[part];
   return part === component ? databaseContext : undefined;
+}
+
+/** The names of the REST contexts of a controller whose `databaseContext` is this one. */
+export function restContextsOf({ contexts }: Configuration, database: string): readonly string[] {
+  return Object.entries(contexts).flatMap(([name, context]) =>
+    namedDatabases(context).flatMap(([place, named]) => {
+      if (named !== database) return [];
+      return place[0] === undefined ? [name] : place[0] === 'controller' ? [`${name}/controller`] : [];
+    }),
+  );
 }
 
 /** For how long an approval is valid if nothing else is configured, in seconds. */

@@ -28,6 +28,8 @@ export interface PeerHomeOptions {
   readonly cache?: string;
   /** The current context. Default: `rest`. */
   readonly current?: 'rest' | 'db';
+  /** Whether `rest` names `db` as the database of its controller. */
+  readonly paired?: boolean;
 }
 
 /** Makes a home whose contexts are `rest` and `db`, with an audit log of its own. */
@@ -51,7 +53,7 @@ export function homeOf(peer: Peer, options: PeerHomeOptions = {}): PeerHome {
     join(folder, '.config/tokenctl/tokenctl.yaml'),
     `currentContext: ${options.current ?? 'rest'}
 contexts:
-  rest: { url: "${peer.url}", ${credential} }
+  rest: { url: "${peer.url}", ${credential}${options.paired === true ? ', databaseContext: db' : ''} }
   db: { database: { file: "${database}" }${cache} }
 `,
   );

@@ -22,8 +22,11 @@ type Kept = CleaningPlan['keep'][number];
 
 interface CleaningPlanJson extends Pick<Investigation, 'subject' | 'since' | 'until' | 'incident'> {
   readonly clean: readonly (Pick<Planned['item'], 'id' | 'summary' | 'risk'> &
-    Pick<Planned, 'undoable'> & {
+    Pick<Planned['act'], 'undoable'> & {
       readonly act: Planned['act']['act'];
+      /** How, and in which context. */
+      readonly via: Planned['way']['via'];
+      readonly context: string;
       /** What is set back; empty for other acts. */
       readonly fields: Extract<Planned['act'], { readonly act: 'restore' }>['fields'];
     })[];
@@ -49,6 +52,8 @@ export interface CleanRequest {
   readonly since: Date | undefined;
   readonly items: readonly string[] | undefined;
   readonly rules: readonly string[] | undefined;
+  /** The context of the REST API beside a database. */
+  readonly restContext: string | undefined;
   readonly flags: ChangeFlags;
 }
 
@@ -62,14 +67,12 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
   const description = await runtime.description();
   const saved = request.from === undefined ? undefined : readInvestigationFile(request.from);
   if (saved !== undefined) requireSameController(saved, description);
-  const { evidence, cleaner, close } = await openCleaning(runtime);
+  const { evidence, ways, restProblem, ownTokens, close } = await openCleaning(runtime, request.restContext);
   try {
-    const target = await runtime.target();
     const investigation = await investigateAgain(request, { evidence, description, saved });
     const plan = planCleaning(chosen(investigation, saved), {
       selection: { items: request.items, rules: request.rules },
-      description,
-      ownTokens: await target.ownTokenIds(),
+      ...{ ways, restProblem, ownTokens },
     });
     const dryRun = flags['dry-run'] === true;
     if (dryRun || plan.clean.length === 0) return planResult(plan, dryRun);
@@ -78,7 +81,7 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
       act: `clean ${countText(plan.clean.length, 'item')}`,
       type: String(plan.clean.length),
     });
-    const done = await clean({ ...(await runtime.change(flags)), plan, evidence, cleaner });
+    const done = await clean({ ...(await runtime.change(flags)), plan, evidence });
     return cleaningResult(plan, done);
   } finally {
     await close();
@@ -146,8 +149,9 @@ function planJson({ investigation, clean: planned, keep }: CleaningPlan): Cleani
   const { subject, since, until, incident } = investigation;
   return {
     ...{ subject, since, until, incident },
-    clean: planned.map(({ item, act, undoable }) => ({
-      ...{ id: item.id, act: act.act, summary: item.summary, risk: item.risk, undoable },
+    clean: planned.map(({ item, act, way }) => ({
+      ...{ id: item.id, act: act.act, summary: item.summary, risk: item.risk, undoable: act.undoable },
+      ...{ via: way.via, context: way.context },
       fields: act.act === 'restore' ? act.fields : [],
     })),
     keep: keep.map(({ item, reason, why }) => ({
@@ -158,15 +162,24 @@ function planJson({ investigation, clean: planned, keep }: CleaningPlan): Cleani
 
 function planText(plan: CleaningPlan): string {
   const { clean: planned, keep } = plan;
-  const final = planned.filter(({ undoable }) => !undoable).length;
+  const final = planned.filter(({ act }) => !act.undoable).length;
   const lines = [
     planned.length === 0
       ? 'No items to clean.'
       : `Would clean ${countText(planned.length, 'item')}${final === 0 ? '' : `, ${final} of them not undoable`}:`,
-    ...planned.map((each) => `  ${titleOf(each)}${each.undoable ? '' : ' (not undoable)'} [${each.item.id}]`),
+    ...planned.map((each) => `  ${titleOf(each)}${notesOf(each)} [${each.item.id}]`),
     ...keepLines(plan),
   ];
   return `${lines.map(printable.value).join('\n')}${keep.length === 0 && planned.length === 0 ? '' : '\n'}\n`;
+}
+
+/** What to know of an act before it is confirmed. */
+function notesOf({ act, way }: Planned): string {
+  const notes = [
+    ...(act.undoable ? [] : ['not undoable']),
+    ...(way.isTarget ? [] : [`over REST, context ${way.context}`]),
+  ];
+  return notes.length === 0 ? '' : ` (${notes.join('; ')})`;
 }
 
 function keepLines({ keep }: CleaningPlan): string[] {

@@ -3,28 +3,71 @@ import type { FieldChange, InvestigationItem, ItemRemedy } from './investigation
 import { linkPath, objectPath } from './kinds.ts';
 import { isReference, referenceId } from './recorded-values.ts';
 
-/** What ends an item: one request to the controller. */
+/** What an act is about. A setting has no id. */
+export interface CleaningObject {
+  readonly kind: string;
+  readonly id: number | null;
+}
+
+/** A role and its holder, or two objects and their link. */
+interface Tie {
+  readonly path: string;
+  /** What the list at the path takes. */
+  readonly id: number;
+  /** The role (kind `role`), or the object with the list. */
+  readonly object: CleaningObject;
+  /** Who holds the role, or the linked object. */
+  readonly other: CleaningObject;
+  /** `role`, or the name of the link. */
+  readonly link: string;
+  readonly undoable: true;
+}
+
+/** What ends an item: one request to the controller, or one transaction in its database. */
 export type CleaningAct =
-  | { readonly act: 'delete'; readonly path: string; readonly undoable: false }
+  | {
+      readonly act: 'delete';
+      readonly path: string;
+      readonly object: CleaningObject;
+      readonly undoable: false;
+    }
+  | {
+      /** Sets a switch of an object to false, which does nothing any more then. */
+      readonly act: 'disable';
+      readonly path: string;
+      readonly object: CleaningObject;
+      readonly field: 'enabled' | 'is_active';
+      readonly undoable: true;
+    }
   | {
       readonly act: 'restore';
       readonly path: string;
-      /** Each with the entry of the activity stream that has the value before. */
-      readonly fields: readonly { readonly field: string; readonly entry: number }[];
+      readonly object: CleaningObject;
+      /** Each with the entries of the activity stream that have the value before, and the last one. */
+      readonly fields: readonly RestoredField[];
       /** The path that gives a template a new webhook key; null if its webhook was not changed. Without a webhook there is no key. */
       readonly newWebhookKey: string | null;
       /** The path of a survey that was empty before; null without one to delete. */
       readonly survey: string | null;
       readonly undoable: true;
     }
+  /** Removes a role from its holder, or one object from another. */
+  | ({ readonly act: 'disassociate' } & Tie)
   | {
-      /** Removes a role from its holder, or one object from another. */
-      readonly act: 'disassociate';
+      readonly act: 'cancel';
       readonly path: string;
-      readonly id: number;
-      readonly undoable: true;
-    }
-  | { readonly act: 'cancel'; readonly path: string; readonly undoable: false };
+      readonly object: CleaningObject;
+      readonly undoable: false;
+    };
+
+/** A field whose value before is recorded. */
+interface RestoredField {
+  readonly field: string;
+  /** The entry of the activity stream with the value before. */
+  readonly entry: number;
+  /** The entry with the value that the actor left. */
+  readonly lastEntry: number;
+}
 
 /** What to do about an item: an act, or why none is possible. */
 export type Cleaning = CleaningAct | { readonly act: 'manual'; readonly why: string };
@@ -48,14 +91,16 @@ export function cleaningOf(item: InvestigationItem): Cleaning | null {
   if (other !== null) {
     const list = object.id === null ? null : linkPath(item.link, { kind: object.kind, id: object.id });
     if (list === null || other.id === null) return manual('The API has no list of these links.');
-    return { act: 'disassociate', path: list, id: other.id, undoable: true };
+    const tie = { object: { kind: object.kind, id: object.id }, other: { kind: other.kind, id: other.id } };
+    return { act: 'disassociate', path: list, id: other.id, ...tie, link: item.link, undoable: true };
   }
   if (object.kind === 'setting') return settingCleaning(item);
   if (path === null) return manual('The API has no such object.');
-  if (act === 'launched') return { act: 'cancel', path: `${path}cancel/`, undoable: false };
+  const about = { kind: object.kind, id: object.id };
+  if (act === 'launched') return { act: 'cancel', path: `${path}cancel/`, object: about, undoable: false };
   if (act === 'made') {
     return DELETABLE.has(object.kind)
-      ? { act: 'delete', path, undoable: false }
+      ? { act: 'delete', path, object: about, undoable: false }
       : manual('Others may use it: delete it by hand once that is clear.');
   }
   return restoring(item, path);
@@ -65,7 +110,10 @@ function roleCleaning({ role, object }: InvestigationItem): Cleaning {
   const holders = object.kind === 'user' ? 'users' : object.kind === 'team' ? 'teams' : null;
   if (role?.id == null || holders === null || object.id === null)
     return manual('The entry does not name the role.');
-  return { act: 'disassociate', path: `/api/v2/roles/${role.id}/${holders}/`, id: object.id, undoable: true };
+  return {
+    ...{ act: 'disassociate', path: `/api/v2/roles/${role.id}/${holders}/`, id: object.id, link: 'role' },
+    ...{ object: { kind: 'role', id: role.id }, other: { kind: object.kind, id: object.id }, undoable: true },
+  };
 }
 
 function settingCleaning(item: InvestigationItem): Cleaning {
@@ -102,7 +150,8 @@ function restoring({ changes, object }: InvestigationItem, path: string): Cleani
   return {
     act: 'restore',
     path,
-    fields: fields.map(({ field, entry }) => ({ field, entry })),
+    object: { kind: object.kind, id: object.kind === 'setting' ? null : object.id },
+    fields: fields.map(({ field, entry, lastEntry }) => ({ field, entry, lastEntry })),
     survey: survey ? `${path}survey_spec/` : null,
     newWebhookKey: webhook ? `${path}webhook_key/` : null,
     undoable: true,
@@ -146,6 +195,8 @@ export function remedyOf(item: InvestigationItem, context: string): ItemRemedy |
       return { kind: 'manual', text: cleaning.why };
     case 'delete':
       return { kind: 'call', text: `DELETE ${cleaning.path}` };
+    case 'disable':
+      return { kind: 'call', text: `PATCH ${cleaning.path} ${JSON.stringify({ [cleaning.field]: false })}` };
     case 'cancel':
       return { kind: 'call', text: `POST ${cleaning.path}` };
     case 'disassociate':

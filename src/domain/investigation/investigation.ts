@@ -77,6 +77,8 @@ export interface FieldChange {
   readonly state: 'as_left' | 'as_before' | 'changed' | 'unknown';
   /** The entry of the activity stream that has the value before. */
   readonly entry: number;
+  /** The last entry of the actor that changed it. */
+  readonly lastEntry: number;
 }
 
 /** A change of the same object by a user outside the chain, after the actor's. */

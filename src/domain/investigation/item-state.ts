@@ -31,14 +31,14 @@ function goneState({ object, changes }: ItemDraft): InvestigationItem['state'] {
   return isReset ? 'there' : 'undone';
 }
 
-/** A deactivated user and a disabled schedule do nothing any more. */
+/** A deactivated user, a disabled schedule and a disabled host do nothing any more. */
 function madeState(
   { object }: ItemDraft,
   fields: Readonly<Record<string, unknown>>,
 ): InvestigationItem['state'] {
   const isOff =
     (object.kind === 'user' && fields['is_active'] === false) ||
-    (object.kind === 'schedule' && fields['enabled'] === false);
+    ((object.kind === 'schedule' || object.kind === 'host') && fields['enabled'] === false);
   return isOff ? 'undone' : 'there';
 }
 
@@ -65,7 +65,7 @@ function fieldOf(
   change: RecordedChange,
   context: { readonly now: Existence; readonly later: readonly LaterChange[]; readonly isSetting: boolean },
 ): FieldChange {
-  const { field, before, after, entry } = change;
+  const { field, before, after, entry, lastEntry } = change;
   const printedBefore = before === undefined || isMasked(before) ? undefined : printableValue(field, before);
   const printedAfter = isMasked(after) ? undefined : printableValue(field, after);
   const isSecret = isSecretName(field);
@@ -80,6 +80,7 @@ function fieldOf(
     hidden,
     state: fieldState(change, { current, ...context }),
     entry,
+    lastEntry,
   };
 }
 

@@ -12,7 +12,7 @@ const SECRET_NAME =
   /passw(or)?d|passphrase|secret|token|credential_data|private|(^|[^a-z])key(s|_?data)?$|apikey|auth(orization)?$|^inputs$|^injectors$|cookie|cert(ificate)?$|vault|become_pass/i;
 /** Names that match, but hold an amount, a switch or a reference. */
 const NO_SECRET_NAME =
-  /^(ask_|.*_enabled$|.*expire_seconds$|.*_per_|.*allow_)|public_key|^webhook_credential$|^credential$/i;
+  /^(ask_|.*_enabled$|.*expire_seconds$|.*_cookie_age$|.*_per_|.*allow_)|public_key|^webhook_credential$|^credential$/i;
 
 /** What a controller writes in place of a secret. */
 const MASKS: readonly unknown[] = ['hidden', '************', '$encrypted$'];

@@ -1,16 +1,17 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { asWritten, cleaningOf } from '../../domain/investigation/cleaning.ts';
+import { asWritten, type CleaningAct, cleaningOf } from '../../domain/investigation/cleaning.ts';
+import { inDatabase } from '../../domain/investigation/cleaning-in-database.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';
 import { changeOf, readDeed } from '../../domain/investigation/deed.ts';
 import type { Investigation, InvestigationItem } from '../../domain/investigation/investigation.ts';
-import { isMasked } from '../../domain/investigation/recorded-values.ts';
+import { isMasked, isSameValue } from '../../domain/investigation/recorded-values.ts';
 import { type StepReport, type StepResult, stage, takeStep } from '../incident/step.ts';
 import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
-import type { Cleaner, Evidence } from '../ports/evidence.ts';
+import type { CleaningValues, Evidence } from '../ports/evidence.ts';
 import { investigate } from './investigate.ts';
-import type { CleaningPlan, PlannedCleaning } from './plan-cleaning.ts';
+import { type CleaningPlan, isOfTarget, type PlannedCleaning } from './plan-cleaning.ts';
 
 /** What a cleaning did. */
 export interface CleaningReport {
@@ -29,7 +30,6 @@ export interface CleaningReport {
 export interface CleanOptions extends Change {
   readonly plan: CleaningPlan;
   readonly evidence: Evidence;
-  readonly cleaner: Cleaner;
 }
 
 /**
@@ -90,7 +90,7 @@ function resultOf(
 }
 
 /** The same investigation, as it is now. */
-function repeated(options: Omit<CleanOptions, 'cleaner'>): Promise<Investigation> {
+function repeated(options: CleanOptions): Promise<Investigation> {
   const { target, evidence, description, clock, plan } = options;
   const { incident } = plan.investigation;
   return investigate({ target, evidence, description, clock, incident, repeats: plan.investigation });
@@ -100,8 +100,15 @@ function repeated(options: Omit<CleanOptions, 'cleaner'>): Promise<Investigation
 function remaining({ clean: planned }: CleaningPlan, now: Investigation): InvestigationItem[] {
   return now.items.filter((item) => {
     const before = planned.find((each) => each.item.id === item.id);
-    return before !== undefined && cleaningOf(item)?.act === before.act.act;
+    return before !== undefined && actNow(item, before)?.act === before.act.act;
   });
+}
+
+function actNow(item: InvestigationItem, { way }: PlannedCleaning): CleaningAct | null {
+  const now = cleaningOf(item);
+  if (now === null || now.act === 'manual') return null;
+  const act = way.via === 'database' ? inDatabase(item, now) : now;
+  return 'act' in act ? act : null;
 }
 
 async function cleanItem(
@@ -112,26 +119,36 @@ async function cleanItem(
     common,
   }: { readonly planned: PlannedCleaning; readonly options: CleanOptions; readonly common: object },
 ): Promise<StepReport> {
-  const { item, act } = planned;
+  const { item, act, way } = planned;
+  const elsewhere = way.isTarget ? {} : { via: { context: way.context, address: way.description.address } };
   return await takeStep(work, {
     name: item.id,
     title: titleOf(planned),
     common: { ...common, item: item.id },
-    intent: { ...act, undoable: planned.undoable, entries: item.entries },
+    intent: { ...act, ...elsewhere, role: item.role, summary: item.summary, entries: item.entries },
     act: async () => {
       const result = await applied(planned, options);
-      return { result, message: `${titleOf(planned)}.`, data: {} };
+      return { result, message: `${titleOf(planned)}${isLate(planned) ? LATE : ''}.`, data: {} };
     },
   });
 }
 
+/** A setting in a table: running servers read it again. */
+const LATE = ', which running servers may take up to a minute to apply';
+
+function isLate({ act, way }: PlannedCleaning): boolean {
+  return way.via === 'database' && act.act === 'restore' && act.object.kind === 'setting';
+}
+
 /** What an act does, as a phrase. */
-export function titleOf({ item, act, deactivates }: PlannedCleaning): string {
+export function titleOf({ item, act }: Pick<PlannedCleaning, 'item' | 'act'>): string {
   const { object, other, role } = item;
   const about = objectText(object);
   switch (act.act) {
     case 'delete':
-      return `${deactivates ? 'Deactivate' : 'Delete'} ${about}`;
+      return `Delete ${about}`;
+    case 'disable':
+      return `${act.field === 'is_active' ? 'Deactivate' : 'Disable'} ${about}`;
     case 'cancel':
       return `Cancel ${about}`;
     case 'restore': {
@@ -149,20 +166,23 @@ export function titleOf({ item, act, deactivates }: PlannedCleaning): string {
 }
 
 async function applied(
-  { item, act, deactivates }: PlannedCleaning,
-  { target, cleaner, evidence }: CleanOptions,
+  planned: PlannedCleaning,
+  { target, evidence }: CleanOptions,
 ): Promise<StepResult['result']> {
-  const { kind, id } = item.object;
-  if (act.act === 'delete' && id !== null) {
+  const { item, act, way } = planned;
+  const { kind, id } = act.object;
+  if (isOfTarget(planned) && id !== null) {
     if (kind === 'o_auth2_access_token') return await revokeToken(target, id);
-    if (kind === 'o_auth2_application')
-      return (await target.access.deleteApplication(id)) ? 'done' : 'unchanged';
-    if (deactivates) {
-      return (await target.setUserActive(id, false)) ? 'done' : 'unchanged';
-    }
+    if (kind === 'user') return (await target.setUserActive(id, false)) ? 'done' : 'unchanged';
+    return (await target.access.deleteApplication(id)) ? 'done' : 'unchanged';
   }
-  return await cleaner.apply(act, act.act === 'restore' ? await valuesBefore(evidence, act.fields) : {});
+  const entry = item.entries.at(-1) ?? null;
+  if (act.act !== 'restore') return await way.cleaner.apply(act, { ...NO_VALUES, entry });
+  const values = await valuesOf(evidence, act);
+  return await way.cleaner.apply(act, { ...values, entry });
 }
+
+const NO_VALUES = { write: {}, expected: {}, recorded: {} };
 
 async function revokeToken(target: CleanOptions['target'], id: number): Promise<StepResult['result']> {
   for await (const outcome of target.revoke([id])) {
@@ -174,24 +194,59 @@ async function revokeToken(target: CleanOptions['target'], id: number): Promise<
   return 'unchanged';
 }
 
-/** The values to restore, read from the entries: an investigation has them without secrets, cut. */
-async function valuesBefore(
+/**
+ * The values to restore, read from the entries: an investigation has them without secrets, cut. What can be read has to be as the
+ * actor left it.
+ */
+async function valuesOf(
   evidence: Evidence,
-  fields: readonly { readonly field: string; readonly entry: number }[],
-): Promise<Record<string, unknown>> {
-  const entries = await evidence.entries([...new Set(fields.map(({ entry }) => entry))]);
-  const values: Record<string, unknown> = {};
-  for (const { field, entry } of fields) {
-    const deed = entries.flatMap((each) => (each.id === entry ? [readDeed(each)] : []))[0];
+  { object, fields }: Extract<CleaningAct, { readonly act: 'restore' }>,
+): Promise<Omit<CleaningValues, 'entry'>> {
+  const entries = await evidence.entries([
+    ...new Set(fields.flatMap(({ entry, lastEntry }) => [entry, lastEntry])),
+  ]);
+  const recordedIn = (id: number, field: string): readonly [unknown, unknown] | null => {
+    const deed = entries.flatMap((each) => (each.id === id ? [readDeed(each)] : []))[0];
     const recorded = deed?.object.kind === 'setting' ? deed.changes['value'] : deed?.changes[field];
-    const change = deed?.operation === 'delete' ? ([recorded, null] as const) : changeOf(recorded);
-    if (change === null || isMasked(change[0])) {
+    if (deed?.operation === 'create') return [undefined, recorded];
+    return deed?.operation === 'delete' ? [recorded, null] : changeOf(recorded);
+  };
+  const now = await currentFields(evidence, { object, fields });
+  const write: Record<string, unknown> = {};
+  const expected: Record<string, unknown> = {};
+  const recorded: Record<string, readonly [unknown, unknown]> = {};
+  for (const { field, entry, lastEntry } of fields) {
+    const before = recordedIn(entry, field)?.[0];
+    const left = recordedIn(lastEntry, field)?.[1];
+    if (before === undefined || isMasked(before)) {
       throw new TokenctlError(
         'not_found',
         `Entry ${entry} of the activity stream does not have the value of ${field} any more`,
       );
     }
-    values[field] = asWritten(field, change[0]);
+    const current = now[field];
+    if (current !== undefined && !isMasked(current)) {
+      if (!isMasked(left) && !isSameValue(field, left, current)) {
+        throw new TokenctlError('unsupported', `${field} was changed since the plan`, {
+          hint: 'Run the command again: it reads what is there now.',
+        });
+      }
+      expected[field] = current;
+    }
+    write[field] = asWritten(field, before);
+    recorded[field] = [left, before];
   }
-  return values;
+  return { write, expected, recorded };
+}
+
+async function currentFields(
+  evidence: Evidence,
+  { object, fields }: Pick<Extract<CleaningAct, { readonly act: 'restore' }>, 'object' | 'fields'>,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (object.kind === 'setting') {
+    const settings = await evidence.settings(fields.map(({ field }) => field));
+    return Object.fromEntries(settings ?? []);
+  }
+  const found = object.id === null ? null : await evidence.objects(object.kind, [object.id]);
+  return found?.get(object.id ?? 0)?.fields ?? {};
 }

@@ -1,11 +1,13 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { type CleaningAct, cleaningOf } from '../../domain/investigation/cleaning.ts';
+import { inDatabase } from '../../domain/investigation/cleaning-in-database.ts';
 import {
   type Investigation,
   type InvestigationItem,
   remains,
 } from '../../domain/investigation/investigation.ts';
-import type { TargetDescription } from '../ports/target.ts';
+import type { Cleaner } from '../ports/evidence.ts';
+import type { RightsPurpose, TargetDescription } from '../ports/target.ts';
 
 /** Which items are meant: those that any of these name; all without any. */
 export interface CleaningSelection {
@@ -17,9 +19,20 @@ export interface CleaningSelection {
 export interface PlannedCleaning {
   readonly item: InvestigationItem;
   readonly act: CleaningAct;
-  /** A user is deactivated, not deleted: in a database. */
-  readonly deactivates: boolean;
-  readonly undoable: boolean;
+  /** The way that is taken: the database of the context, or the REST API. */
+  readonly way: CleaningWay;
+}
+
+/** A way to end items. */
+export interface CleaningWay {
+  readonly via: 'database' | 'rest';
+  /** The context that it belongs to. */
+  readonly context: string;
+  /** Who tokenctl is there. */
+  readonly description: TargetDescription;
+  /** Whether it is the context itself, whose target revokes tokens, deletes applications and deactivates users. */
+  readonly isTarget: boolean;
+  readonly cleaner: Cleaner;
 }
 
 /** An item that stays, and why. */
@@ -33,6 +46,8 @@ interface KeptItem {
 /** What a cleaning would do, in order. */
 export interface CleaningPlan {
   readonly investigation: Investigation;
+  /** Why no REST API is used beside a database; null where one is, or none is configured. */
+  readonly restProblem: string | null;
   readonly clean: readonly PlannedCleaning[];
   readonly keep: readonly KeptItem[];
 }
@@ -47,19 +62,22 @@ export function planCleaning(
   investigation: Investigation,
   options: {
     readonly selection: CleaningSelection;
-    readonly description: TargetDescription;
+    /** In the order in which they are tried: the context itself first. */
+    readonly ways: readonly CleaningWay[];
+    readonly restProblem?: string | null;
     readonly ownTokens: readonly number[];
   },
 ): CleaningPlan {
-  const { selection, description, ownTokens } = options;
-  const { identity } = description;
-  if (
-    identity.id !== null &&
-    investigation.chain.some(({ user, how }) => how !== 'password_set' && user.id === identity.id)
-  ) {
+  const { selection, ways, restProblem = null } = options;
+  const actor = ways.find(({ description: { identity } }) =>
+    investigation.chain.some(
+      ({ user, how }) => identity.id !== null && how !== 'password_set' && user.id === identity.id,
+    ),
+  );
+  if (actor !== undefined) {
     throw new TokenctlError(
       'lockout_refused',
-      `tokenctl signs in as ${identity.username}, who is investigated`,
+      `tokenctl signs in as ${actor.description.identity.username}, who is investigated`,
       {
         hint: 'Use another account.',
       },
@@ -69,11 +87,11 @@ export function planCleaning(
   const clean: PlannedCleaning[] = [];
   const keep: KeptItem[] = [];
   for (const item of investigation.items.filter((each) => remains(each) && isSelected(each, selection))) {
-    const planned = decide(item, { investigation, description, ownTokens, selection });
+    const planned = decide(item, { ...options, restProblem, investigation });
     if ('act' in planned) clean.push(planned);
     else keep.push(planned);
   }
-  return { investigation, clean: clean.sort((a, b) => rank(a) - rank(b)), keep };
+  return { investigation, restProblem, clean: clean.sort((a, b) => rank(a) - rank(b)), keep };
 }
 
 function requireKnown({ items }: Investigation, selection: CleaningSelection): void {
@@ -93,9 +111,6 @@ function isSelected({ id, findings }: InvestigationItem, { items, rules }: Clean
   return items?.includes(id) === true || findings.some(({ rule }) => rules?.includes(rule) === true);
 }
 
-/** What can be done in a database without the controller's own code. */
-const IN_DATABASE: ReadonlySet<string> = new Set(['o_auth2_access_token', 'o_auth2_application', 'user']);
-
 function decide(
   item: InvestigationItem,
   context: Parameters<typeof planCleaning>[1] & { readonly investigation: Investigation },
@@ -108,8 +123,8 @@ function decide(
   if (object.kind === 'o_auth2_access_token' && object.id !== null && context.ownTokens.includes(object.id)) {
     return keep('own', 'It may be the credential of this context: revoke it last.');
   }
-  // A user who was deactivated is still the actor's.
-  const later = item.changedSince.find(({ fields }) => fields.join() !== 'is_active');
+  // A user, schedule or host that was switched off or on is still the actor's.
+  const later = item.changedSince.find(({ fields }) => !['is_active', 'enabled'].includes(fields.join()));
   // Of changed fields, only those are restored without a change since; a role or link has no other state.
   if (later !== undefined && cleaning.act === 'delete') {
     return keep(
@@ -123,12 +138,56 @@ function decide(
       `Perhaps the work of ${item.by.map(({ username }) => username).join(', ')}: name it with --item to end it.`,
     );
   }
-  const isDatabase = context.description.credential === 'database_role';
-  if (isDatabase && !(cleaning.act === 'delete' && IN_DATABASE.has(object.kind))) {
-    return keep('by_hand', 'Only the REST API can do it: run the same in a context with a URL.');
+  const chosen = choose(item, cleaning, context);
+  return 'why' in chosen ? keep('by_hand', chosen.why) : { item, ...chosen };
+}
+
+/** The first way that can do it, or why none can. */
+function choose(
+  item: InvestigationItem,
+  cleaning: CleaningAct,
+  { ways, restProblem }: { readonly ways: readonly CleaningWay[]; readonly restProblem?: string | null },
+): Pick<PlannedCleaning, 'act' | 'way'> | { readonly why: string } {
+  const refusals: string[] = [];
+  for (const way of ways) {
+    const act = way.via === 'database' ? inDatabase(item, cleaning) : cleaning;
+    const refusal = 'why' in act ? act.why : refusalOf(way, act);
+    if (refusal === null && 'act' in act) return { act, way };
+    if (refusal !== null) refusals.push(refusal);
   }
-  const deactivates = isDatabase && object.kind === 'user';
-  return { item, act: cleaning, deactivates, undoable: cleaning.undoable || deactivates };
+  if (!ways.some(({ via }) => via === 'rest')) {
+    refusals.push(restProblem ?? 'Run the same in a context with a URL, or add --rest-context NAME.');
+  }
+  return { why: refusals.join(' ') };
+}
+
+/** Rights that acts of a database's target take, by kind of object. */
+const PURPOSES: Readonly<Record<string, RightsPurpose>> = {
+  o_auth2_access_token: 'revoke',
+  o_auth2_application: 'applications',
+  user: 'users',
+};
+
+/** Whether the target of the context does it, not the cleaner. */
+export function isOfTarget({ way, act }: Pick<PlannedCleaning, 'way' | 'act'>): boolean {
+  return (
+    way.isTarget &&
+    (act.act === 'disable'
+      ? act.object.kind === 'user'
+      : act.act === 'delete' && OF_TARGET.has(act.object.kind))
+  );
+}
+
+const OF_TARGET: ReadonlySet<string> = new Set(['o_auth2_access_token', 'o_auth2_application']);
+
+function refusalOf(way: CleaningWay, act: CleaningAct): string | null {
+  if (!isOfTarget({ way, act })) return way.cleaner.refusal(act);
+  const purpose = PURPOSES[act.object.kind];
+  const missing = way.description.missingRights.filter(
+    (right) => right.purpose === purpose && !right.codesOnly,
+  );
+  if (missing.length === 0) return null;
+  return `This role of the database lacks rights: ${missing.map(({ grant }) => `${grant};`).join(' ')}`;
 }
 
 /** Whether only users did it whose passwords were set. */
@@ -143,5 +202,8 @@ function rank({ item: { object, role }, act }: PlannedCleaning): number {
   if (object.kind === 'o_auth2_application') return 1;
   if (role !== null) return 2;
   if (object.kind === 'user') return 3;
-  return { cancel: 4, restore: 5, disassociate: 6, delete: object.kind === 'schedule' ? 4 : 7 }[act.act];
+  const isSchedule = object.kind === 'schedule';
+  return { cancel: 4, restore: 5, disassociate: 6, delete: isSchedule ? 4 : 7, disable: isSchedule ? 4 : 7 }[
+    act.act
+  ];
 }

@@ -1,5 +1,5 @@
 import type { ItemDraft } from '../../domain/investigation/collect-items.ts';
-import { type Deed, isSameActor, readDeed } from '../../domain/investigation/deed.ts';
+import { changeOf, type Deed, isSameActor, readDeed } from '../../domain/investigation/deed.ts';
 import type { LaterChange } from '../../domain/investigation/investigation.ts';
 import type { Existence } from '../../domain/investigation/item-state.ts';
 import type { CurrentObject, Evidence } from '../ports/evidence.ts';
@@ -42,7 +42,7 @@ export async function readCircumstances(
   return {
     isBounded: later.isBounded,
     of: (draft) => ({
-      now: existenceOf(draft, { objects, settings, ties, seesAll }),
+      now: withActivity(draft, existenceOf(draft, { objects, settings, ties, seesAll }), later.deeds),
       later: laterOf(draft, later.deeds).slice(0, MAX_LATER_OF_ITEM),
     }),
   };
@@ -115,6 +115,23 @@ function existenceOf(
   if (current !== undefined) return { kind: 'exists', fields: current.fields };
   if (found.seesAll) return { kind: 'gone' };
   return { kind: 'unknown', why: 'Not checked: deleted, or not visible to this account.' };
+}
+
+/** A controller 24.6.1 does not say over REST whether a user is active: the last entry of another user about it does. */
+function withActivity(
+  { object, changes }: ItemDraft,
+  now: Existence,
+  deeds: ReadonlyMap<string, readonly Deed[]>,
+): Existence {
+  if (object.kind !== 'user' || now.kind !== 'exists' || now.fields['is_active'] !== undefined) return now;
+  const after = changes.get('is_active')?.lastEntry ?? 0;
+  const last = deeds
+    .get(keyOf(object))
+    ?.findLast(
+      ({ id, operation, changes: made }) => id > after && operation === 'update' && 'is_active' in made,
+    );
+  const value = changeOf(last?.changes['is_active'])?.[1];
+  return value === undefined ? now : { kind: 'exists', fields: { ...now.fields, is_active: value } };
 }
 
 function settingExistence(name: string | null, settings: ReadonlyMap<string, unknown> | null): Existence {
@@ -200,7 +217,12 @@ function concerns(
   }
   if (other !== null)
     return isTie && deed.id > lastEntry && deed.link === link && deed.other?.id === other.id;
-  if (isTie) return act === 'made' && deed.id > (entries[0] ?? 0) && deed.role === null;
+  // Whoever links a made object uses it; to remove such a link, as a cleaning does, changes nothing of it.
+  if (isTie) {
+    return (
+      act === 'made' && deed.operation === 'associate' && deed.id > (entries[0] ?? 0) && deed.role === null
+    );
+  }
   if (act === 'made') return deed.operation === 'update' && deed.id > (entries[0] ?? 0);
   if (object.kind === 'setting') return deed.id > lastEntry;
   return Object.keys(deed.changes).some((field) => deed.id > (changes.get(field)?.lastEntry ?? deed.id));

@@ -100,14 +100,28 @@ export interface Evidence {
   ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }>;
 }
 
-/** Ends what an intruder left behind, one object at a time. Every method throws `TokenctlError` as a target does. */
+/** What an act needs of the entries that recorded the change. Values may be secrets. */
+export interface CleaningValues {
+  /** The values to write, by field; empty for an act that restores none. */
+  readonly write: Readonly<Record<string, unknown>>;
+  /** The values that the object has now, where they can be read: those that were compared with what the actor left. */
+  readonly expected: Readonly<Record<string, unknown>>;
+  /** Both values as the activity stream has them: what the actor left, and what it was before. */
+  readonly recorded: Readonly<Record<string, readonly [unknown, unknown]>>;
+  /** The last entry about it; null if the item names none. */
+  readonly entry: number | null;
+}
+
+/** Ends what an intruder left behind, one object at a time. */
 export interface Cleaner {
+  /** Why an act is not possible, as a sentence; null if it is. Asks nobody. */
+  refusal(act: CleaningAct): string | null;
   /**
-   * Carries out an act. What is so already stays so.
+   * Carries out an act. What is so already stays so. Throws `TokenctlError` as a target does.
    *
-   * @param values Of `restore`: the values to write, by field. They may be secrets.
    * @returns `unchanged` if there was nothing to do: the object is deleted, or the job has ended.
-   * @throws TokenctlError `unsupported` where the target refuses it, for example because the object is in use.
+   * @throws TokenctlError `unsupported` where the target refuses it, for example because the object is in use, or was changed since
+   * it was read.
    */
-  apply(act: CleaningAct, values: Readonly<Record<string, unknown>>): Promise<'done' | 'unchanged'>;
+  apply(act: CleaningAct, values: CleaningValues): Promise<'done' | 'unchanged'>;
 }

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
-import type { Cleaner } from '../../operations/ports/evidence.ts';
+import type { Cleaner, CleaningValues } from '../../operations/ports/evidence.ts';
 import type { Api } from './api.ts';
 import { Connection, type HttpRequest, type HttpResponse } from './connection.ts';
 import { recognizeApi } from './controller-api.ts';
@@ -24,16 +24,20 @@ export function openApiCleaner(options: ApiEvidenceOptions): Cleaner & { close()
     const response = await api.send({ ...request, path: request.path.slice(ROOT.length) });
     return outcomeOf(response, { api, request, what });
   };
-  return { apply: (act, values) => apply(act, { values, send }), close: () => connection.close() };
+  return {
+    refusal: () => null,
+    apply: (act, values) => apply(act, { values, send }),
+    close: () => connection.close(),
+  };
 }
 
 async function apply(
   act: CleaningAct,
   {
-    values,
+    values: { write },
     send,
   }: {
-    readonly values: Readonly<Record<string, unknown>>;
+    readonly values: CleaningValues;
     readonly send: (request: HttpRequest, what: string) => Promise<'done' | 'unchanged'>;
   },
 ): Promise<'done' | 'unchanged'> {
@@ -47,13 +51,18 @@ async function apply(
       );
     case 'cancel':
       return await send({ method: 'POST', path: act.path, json: {} }, 'to cancel a job');
+    case 'disable':
+      return await send(
+        { method: 'PATCH', path: act.path, json: { [act.field]: false } },
+        'to disable an object',
+      );
     case 'restore': {
       const restored =
         act.fields.length === 0
           ? 'unchanged'
-          : await send({ method: 'PATCH', path: act.path, json: values }, 'to restore fields');
+          : await send({ method: 'PATCH', path: act.path, json: write }, 'to restore fields');
       // A controller 24.6.1 deletes the key of a template whose webhook is turned off [seen].
-      if (act.newWebhookKey !== null && values['webhook_service']) {
+      if (act.newWebhookKey !== null && write['webhook_service']) {
         await send({ method: 'POST', path: act.newWebhookKey, json: {} }, 'a new webhook key');
       }
       if (act.survey === null) return restored;

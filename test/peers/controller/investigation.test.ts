@@ -12,6 +12,11 @@ interface Intrusion {
   readonly token: number;
   readonly template: number;
   readonly project: number;
+  readonly inventory: number;
+  /** The user that it made, the role of that user, and the host that this user made. */
+  readonly user: number;
+  readonly role: number;
+  readonly host: number;
   readonly planted: readonly string[];
 }
 
@@ -85,7 +90,7 @@ async function intrude(peer: Peer, name: string): Promise<Intrusion> {
   await admin('POST', 'tokens/', { scope: 'read', description: 'of admin' });
 
   return {
-    ...{ token: stolen.id, template, project },
+    ...{ token: stolen.id, template, project, inventory, role, user: second.id, host: host.id },
     planted: [
       ...[stolen.id, ofApplication.id, third.id].map((id) => `o_auth2_access_token:${id}`),
       ...[`o_auth2_application:${application.id}`, `user:${second.id}`, `role:${role}:user:${second.id}`],
@@ -222,26 +227,80 @@ describePeer('awx', 'an investigation', (peer) => {
     expect(entries.filter(({ kind, seq }) => kind === 'intent' && !closed.has(seq))).toEqual([]);
   }, 600_000);
 
-  test('in the database ends tokens, applications and users; the rest takes the REST API', async () => {
+  test('in the database is finished after it was killed; what takes the REST API is done beside it, or listed', async () => {
     const home = homeOf(peer());
-    const { token, planted } = await intrude(peer(), 'lea');
-    const before = await investigation(home, '--token', String(token), '--context', 'db');
+    const {
+      token,
+      planted,
+      template: templateId,
+      role,
+      user,
+      host,
+      inventory,
+    } = await intrude(peer(), 'lea');
     const saved = join(home.folder, 'investigation.json');
-    await investigation(home, '--token', String(token), '--context', 'db', '--out', saved);
+    const before = await investigation(home, '--token', String(token), '--context', 'db', '--out', saved);
     expect(remaining(before)).toEqual(expect.arrayContaining([...planted]));
-    const cleaned = await home.json('incident', 'clean', '--from', saved, '--context', 'db', '--yes');
-    expect(cleaned).toMatchObject({ code: 5, body: { result: 'done', left: [] } });
-    const left = remaining(await investigation(home, '--user', 'lea', '--context', 'db'));
-    expect(left.filter((id) => /^(o_auth2|user:)/.test(id))).toEqual([]);
-    expect(left).toEqual(
-      expect.arrayContaining(planted.filter((id) => /^(schedule|role|project|job_template):/.test(id))),
+
+    // With a REST context that names the database, one plan has everything.
+    const paired = homeOf(peer(), { paired: true, current: 'db' });
+    const dry = await paired.json<{ plan: { clean: { id: string; via: string }[] } }>(
+      ...['incident', 'clean', '--from', saved, '--dry-run'],
     );
-    // A file of the database is cleaned over REST as well: it is the same controller.
-    expect(await home.json('incident', 'clean', '--from', saved, '--yes')).toMatchObject({
-      code: 0,
-      body: { left: [] },
-    });
-    expect(remaining(await investigation(home, '--user', 'lea', '--context', 'db'))).toEqual([]);
+    expect(dry).toMatchObject({ code: 0, body: { dryRun: true, result: null, plan: { keep: [] } } });
+    const planned = dry.body.plan.clean;
+    expect(planned.map(({ id }) => id)).toEqual(expect.arrayContaining([...planted]));
+    const overRest = planned.filter(({ via }) => via === 'rest').map(({ id }) => id.replace(/:.*/, ''));
+    expect(overRest.sort()).toEqual(['job', 'project', 'project_update']);
+
+    // Held until it was killed: the cleaning waits for this row.
+    await peer().sql('BEGIN');
+    await peer().sql("SELECT FROM main_schedule WHERE name = 'nightly of lea' FOR UPDATE");
+    const first = home.start('incident', 'clean', '--from', saved, '--context', 'db', '--yes');
+    const log = join(home.folder, '.local/state/tokenctl/audit.jsonl');
+    const lines = () => (existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : []);
+    const isBegun = () => lines().some((line) => line.includes('"step":"schedule:'));
+    await expect.poll(isBegun, { timeout: 120_000, interval: 20 }).toBe(true);
+    first.kill('SIGKILL');
+    await first.ended;
+    await peer().sql('ROLLBACK');
+    const left = remaining(await investigation(home, '--user', 'lea', '--context', 'db'));
+    expect(left.filter((id) => /^(o_auth2|role:|user:)/.test(id))).toEqual([]);
+    expect(left).toEqual(expect.arrayContaining([`job_template:${templateId}`, `host:${host}`]));
+
+    // Without the REST API, the plan says what it leaves and why.
+    const alone = await home.json('incident', 'clean', '--from', saved, '--context', 'db', '--yes');
+    expect(alone).toMatchObject({ code: 5, body: { result: 'done', left: [] } });
+    const kept = (alone.body['plan'] as { keep: { id: string; why: string }[] }).keep;
+    expect(kept.map(({ id }) => id.replace(/:.*/, '')).sort()).toEqual(['job', 'project', 'project_update']);
+    expect(kept.every(({ why }) => why.includes('--rest-context'))).toBe(true);
+    expect(await template(peer(), templateId)).toEqual(BY_ADMIN);
+    const entries = lines().map((line) => JSON.parse(line) as { kind: string; seq: number; closes?: number });
+    const closed = new Set(entries.map(({ closes }) => closes));
+    expect(entries.filter(({ kind, seq }) => kind === 'intent' && !closed.has(seq))).toEqual([]);
+
+    // The controller itself agrees.
+    const api = async (path: string) => (await peer().request(`/api/v2/${path}`, ADMIN)).body;
+    expect(await api(`users/${user}/`)).toMatchObject({ username: 'lea2' });
+    expect(await api(`users/${user}/roles/`)).toMatchObject({ count: 0 });
+    expect(await api(`roles/${role}/users/?id=${user}`)).toMatchObject({ count: 0 });
+    const schedules = (await api('schedules/?name__endswith=lea'))['results'] as Record<string, unknown>[];
+    expect(schedules.map(({ name, enabled, next_run: next }) => [name, enabled, next !== null])).toEqual([
+      ['nightly of lea', false, false],
+      ['of admin beside lea', true, true],
+    ]);
+
+    const hosts = (await peer().request(`/api/v2/inventories/${inventory}/script/`, ADMIN)).text;
+    expect(hosts).toContain('localhost');
+    expect(hosts).not.toContain('host of lea');
+
+    const rest = await paired.json('incident', 'clean', '--from', saved, '--yes');
+    expect(rest).toMatchObject({ code: 0, body: { result: 'done', left: [] } });
+    for (const context of ['rest', 'db']) {
+      expect(remaining(await investigation(home, '--user', 'lea', '--context', context))).toEqual([]);
+    }
+    const again = await paired.json('incident', 'clean', '--from', saved, '--yes');
+    expect(again).toMatchObject({ code: 0, body: { plan: { clean: [], keep: [] }, result: null } });
   }, 600_000);
 
   test('a role of the database that may not read all tables is told the grant', async () => {

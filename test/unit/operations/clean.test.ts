@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import type { CleaningAct } from '../../../src/domain/investigation/cleaning.ts';
 import { clean } from '../../../src/operations/investigation/clean.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
-import { planCleaning } from '../../../src/operations/investigation/plan-cleaning.ts';
+import { type CleaningWay, planCleaning } from '../../../src/operations/investigation/plan-cleaning.ts';
+import type { Cleaner } from '../../../src/operations/ports/evidence.ts';
 import { failingFrom, fixture } from '../../support/fixture.ts';
 import { MemoryEvidence } from '../../support/memory-evidence.ts';
 import { user } from '../../support/memory-target.ts';
@@ -40,8 +41,9 @@ async function estate() {
     .set('job_template:7', { extra_vars: '', limit: 'web', webhook_service: 'github' });
 
   const done: { act: CleaningAct; values: Readonly<Record<string, unknown>> }[] = [];
-  const cleaner = {
-    apply: async (act: CleaningAct, values: Readonly<Record<string, unknown>>): Promise<'done'> => {
+  const cleaner: Cleaner = {
+    refusal: () => null,
+    apply: async (act, { write: values }) => {
       done.push({ act, values });
       if (act.path === '/api/v2/schedules/6/') evidence.now.delete('schedule:6');
       if (act.act === 'disassociate') evidence.ties.delete('role:9:user:12');
@@ -61,16 +63,17 @@ async function estate() {
       user: 'ivy',
       since: new Date('2026-11-20T00:00:00Z'),
     });
-  const plan = async (selection = {}) => {
+  const own: CleaningWay = { via: 'rest', context: 'east', description, isTarget: true, cleaner };
+  const plan = async (selection = {}, ways = [own]) => {
     // A revoked token is gone.
     if (!at.target.alive.has(50)) evidence.now.delete('o_auth2_access_token:50');
-    return planCleaning(await look(), { selection, description, ownTokens: [] });
+    return planCleaning(await look(), { selection, ways, ownTokens: [] });
   };
-  const run = async (more = {}) => {
-    const planned = await plan();
-    return await clean({ ...at.common, clock, plan: planned, evidence, cleaner, ...more });
+  const run = async (more = {}, ways = [own]) => {
+    const planned = await plan({}, ways);
+    return await clean({ ...at.common, clock, plan: planned, evidence, ...more });
   };
-  return { ...at, evidence, cleaner, done, plan, run };
+  return { ...at, evidence, cleaner, own, done, plan, run };
 }
 
 test('a plan ends ways in first, and keeps what others changed since and what cannot be restored', async () => {
@@ -119,15 +122,16 @@ test('nothing is ended without the intent in the log', async () => {
 });
 
 test('an interrupted cleaning is finished by the next one', async () => {
-  const { run, done, plan, cleaner } = await estate();
+  const { run, done, plan, own, cleaner } = await estate();
   const stop = new AbortController();
-  const stopping = {
+  const stopping: Cleaner = {
+    refusal: () => null,
     apply: (...args: Parameters<typeof cleaner.apply>) => {
       stop.abort();
       return cleaner.apply(...args);
     },
   };
-  const first = await run({ cleaner: stopping, signal: stop.signal });
+  const first = await run({ signal: stop.signal }, [{ ...own, cleaner: stopping }]);
   expect(first).toMatchObject({ result: 'partly', interrupted: true, left: null });
   expect(first.steps.map(({ result }) => result)).toEqual([
     'done',
@@ -143,7 +147,7 @@ test('an interrupted cleaning is finished by the next one', async () => {
 });
 
 test('items can be chosen by id and by rule; unknown ones, and the caller itself, are refused', async () => {
-  const { plan, common, target } = await estate();
+  const { plan, common, target, own: way } = await estate();
   expect((await plan({ items: ['schedule:6'] })).clean.map(({ item }) => item.id)).toEqual(['schedule:6']);
   expect((await plan({ rules: ['webhook'] })).clean.map(({ item }) => item.id)).toEqual(['job_template:7']);
   await expect(plan({ items: ['schedule:99'] })).rejects.toMatchObject({ code: 'not_found' });
@@ -153,23 +157,73 @@ test('items can be chosen by id and by rule; unknown ones, and the caller itself
     ...common.description,
     identity: { ...common.description.identity, id: 11, username: 'ivy' },
   };
-  expect(() => planCleaning(investigation, { selection: {}, description, ownTokens: [] })).toThrow(
-    /signs in as ivy/,
-  );
+  expect(() =>
+    planCleaning(investigation, { selection: {}, ways: [{ ...way, description }], ownTokens: [] }),
+  ).toThrow(/signs in as ivy/);
   const own = planCleaning(investigation, {
     selection: {},
-    description: common.description,
+    ways: [way],
     ownTokens: [50],
   });
   expect(own.keep.find(({ item }) => item.id === 'o_auth2_access_token:50')?.reason).toBe('own');
   expect(target.alive.has(50)).toBe(true);
 });
 
-test('in a database, what only the API can do is left to it', async () => {
-  const { plan, common } = await estate();
-  const { investigation } = await plan();
-  const description = { ...common.description, credential: 'database_role' } as const;
-  const planned = planCleaning(investigation, { selection: {}, description, ownTokens: [] });
-  expect(planned.clean.map(({ item }) => item.id)).toEqual(['o_auth2_access_token:50']);
-  expect(planned.keep.find(({ item }) => item.id === 'schedule:6')?.why).toContain('REST API');
+test('in a database, what it can do is done there, and the rest over REST or listed with the reason', async () => {
+  const { plan, own, evidence } = await estate();
+  evidence.write(IVY, 'create', 'host:8', { id: 8, name: 'pivot' });
+  evidence.write(IVY, 'create', 'notification_template:9', { id: 9, name: 'hook' });
+  evidence.write(IVY, 'update', 'project:5', { scm_url: ['https://a.example', 'https://b.example'] });
+  evidence.now.set('host:8', { enabled: true }).set('notification_template:9', {});
+  evidence.now.set('project:5', { scm_url: 'https://b.example' });
+  const database: CleaningWay = { ...own, via: 'database', context: 'db' };
+  const alone = await plan({}, [database]);
+  expect(alone.clean.map(({ item, act }) => [item.id, act.act])).toEqual([
+    ['o_auth2_access_token:50', 'delete'],
+    ['role:9:user:12', 'disassociate'],
+    ['schedule:6', 'disable'],
+    ['job_template:7', 'restore'],
+    ['host:8', 'disable'],
+  ]);
+  const kept = (id: string) => alone.keep.find(({ item }) => item.id === id)?.why;
+  expect(kept('project:5')).toMatch(/more than store scm_url .*--rest-context/);
+  expect(kept('notification_template:9')).toMatch(/--rest-context/);
+
+  const rest: CleaningWay = { ...own, isTarget: false };
+  const both = await plan({}, [database, rest]);
+  expect(both.clean.map(({ item, way }) => [item.id, way.via])).toEqual([
+    ['o_auth2_access_token:50', 'database'],
+    ['role:9:user:12', 'database'],
+    ['schedule:6', 'database'],
+    ['project:5', 'rest'],
+    ['job_template:7', 'database'],
+    ['host:8', 'database'],
+    ['notification_template:9', 'rest'],
+  ]);
+  // What the role of the database may not do is done over REST as well.
+  const refusing = { ...database, cleaner: { ...own.cleaner, refusal: () => 'It lacks rights.' } };
+  expect((await plan({}, [refusing])).keep.find(({ item }) => item.id === 'schedule:6')?.why).toContain(
+    'lacks rights',
+  );
+  expect((await plan({}, [refusing, rest])).clean.find(({ item }) => item.id === 'schedule:6')?.act.act).toBe(
+    'delete',
+  );
+});
+
+test('a field that another user changed after the plan is not restored', async () => {
+  const { run, evidence, done, own, cleaner } = await estate();
+  const racing: Cleaner = {
+    ...cleaner,
+    apply: async (act, values) => {
+      evidence.now.set('job_template:7', { extra_vars: 'by bob', limit: 'web', webhook_service: 'github' });
+      return await cleaner.apply(act, values);
+    },
+  };
+  const report = await run({}, [{ ...own, cleaner: racing }]);
+  expect(report).toMatchObject({ result: 'partly' });
+  expect(report.steps.at(-1)).toMatchObject({
+    result: 'failed',
+    message: expect.stringContaining('changed since'),
+  });
+  expect(done.map(({ act }) => act.act)).not.toContain('restore');
 });

@@ -1,0 +1,136 @@
+import type { CleaningAct, CleaningObject } from './cleaning.ts';
+import type { FieldChange, InvestigationItem } from './investigation.ts';
+
+/** Why an act takes the REST API, as a sentence. */
+interface Refused {
+  readonly why: string;
+}
+
+const TEMPLATE_FIELDS = [
+  ...['name', 'description', 'execution_environment', 'extra_vars', 'allow_simultaneous', 'survey_enabled'],
+  ...['webhook_service', 'webhook_credential', 'ask_variables_on_launch', 'ask_inventory_on_launch'],
+  ...['ask_limit_on_launch', 'ask_scm_branch_on_launch', 'ask_labels_on_launch', 'ask_tags_on_launch'],
+  'ask_skip_tags_on_launch',
+];
+
+/**
+ * The fields of a controller 24.6.1 that are columns and nothing more: the controller reads them when it needs them, and does
+ * nothing else when they change [seen]. Of a schedule it computes the next run, of a project it fetches the repository anew, a
+ * project or an inventory of a template changes who inherits roles: these are left to the controller's own code.
+ */
+export const DATABASE_FIELDS: Readonly<Record<string, readonly string[]>> = {
+  job_template: [
+    ...TEMPLATE_FIELDS,
+    ...['job_type', 'playbook', 'forks', 'limit', 'verbosity', 'job_tags', 'force_handlers', 'skip_tags'],
+    ...['start_at_task', 'become_enabled', 'host_config_key', 'timeout', 'use_fact_cache', 'diff_mode'],
+    ...['job_slice_count', 'scm_branch', 'prevent_instance_group_fallback', 'ask_credential_on_launch'],
+    ...['ask_job_type_on_launch', 'ask_verbosity_on_launch', 'ask_diff_mode_on_launch'],
+    ...['ask_execution_environment_on_launch', 'ask_forks_on_launch', 'ask_instance_groups_on_launch'],
+    ...['ask_job_slice_count_on_launch', 'ask_timeout_on_launch'],
+  ],
+  workflow_job_template: TEMPLATE_FIELDS,
+  inventory: ['name', 'description', 'variables', 'prevent_instance_group_fallback'],
+  host: ['name', 'description', 'variables', 'enabled', 'instance_id'],
+  group: ['name', 'description', 'variables'],
+  execution_environment: ['name', 'description', 'image', 'pull', 'credential'],
+  credential: ['name', 'description'],
+  team: ['name', 'description'],
+  user: ['is_superuser', 'is_active', 'first_name', 'last_name', 'email'],
+};
+
+/** Made objects that can be switched off. Off, a host is in no job's inventory, and a schedule has no next run [seen on 24.6.1]. */
+const SWITCHES = { user: 'is_active', schedule: 'enabled', host: 'enabled' } as const;
+
+/** Templates of all kinds: their links are in the same tables. */
+const TEMPLATES: ReadonlySet<string> = new Set([
+  ...['job_template', 'workflow_job_template', 'project', 'inventory_source'],
+]);
+/** Links that are rows and nothing more, by the kinds that have them in the tables that are known. */
+const DATABASE_LINKS: Readonly<Record<string, ReadonlySet<string>>> = {
+  credentials: TEMPLATES,
+  notification_templates_started: TEMPLATES,
+  notification_templates_success: TEMPLATES,
+  notification_templates_error: TEMPLATES,
+  instance_groups: TEMPLATES,
+  hosts: new Set(['group']),
+};
+
+/** Servers apply these at once when they are changed over REST, and never by themselves. */
+const PUSHED_SETTINGS = /^(LOG_AGGREGATOR_|DISABLE_LOCAL_AUTH$)/;
+
+/**
+ * What ends an item in the database of a controller so that the controller then behaves as after the same over REST: the act, one
+ * that switches off instead of deleting, or why it takes the REST API.
+ */
+export function inDatabase(item: InvestigationItem, act: CleaningAct): CleaningAct | Refused {
+  switch (act.act) {
+    case 'delete':
+      return deletion(act);
+    case 'cancel':
+      return { why: 'Only the controller itself can stop what runs.' };
+    case 'disassociate':
+      return act.link === 'role' ? roleRemoval(act) : linkRemoval(act);
+    case 'restore':
+      return restoring(item, act);
+    default:
+      return act;
+  }
+}
+
+function deletion(act: Extract<CleaningAct, { readonly act: 'delete' }>): CleaningAct | Refused {
+  const { object, path } = act;
+  if (object.kind === 'o_auth2_access_token' || object.kind === 'o_auth2_application') return act;
+  if (isSwitchable(object.kind)) {
+    return { act: 'disable', path, object, field: SWITCHES[object.kind], undoable: true };
+  }
+  return { why: 'The controller deletes what belongs to it as well, which SQL would leave behind.' };
+}
+
+function isSwitchable(kind: string): kind is keyof typeof SWITCHES {
+  return Object.hasOwn(SWITCHES, kind);
+}
+
+function roleRemoval(act: Extract<CleaningAct, { readonly act: 'disassociate' }>): CleaningAct | Refused {
+  return act.other.kind === 'user'
+    ? act
+    : { why: 'The controller computes anew what the members of a team may do.' };
+}
+
+function linkRemoval(act: Extract<CleaningAct, { readonly act: 'disassociate' }>): CleaningAct | Refused {
+  return DATABASE_LINKS[act.link]?.has(act.object.kind) === true
+    ? act
+    : { why: 'How this link is stored is not known.' };
+}
+
+function restoring(
+  { changes }: InvestigationItem,
+  act: Extract<CleaningAct, { readonly act: 'restore' }>,
+): CleaningAct | Refused {
+  const { object, fields, survey } = act;
+  if (object.kind === 'setting') {
+    if (changes.some(({ after }) => after === null))
+      return { why: 'The setting was reset, which deletes its row.' };
+    return fields.some(({ field }) => PUSHED_SETTINGS.test(field))
+      ? { why: 'The servers apply this setting only when it is changed over REST.' }
+      : act;
+  }
+  const other = fields.find(({ field }) => !isColumn(object, field));
+  if (other !== undefined) {
+    return {
+      why: `The controller does more than store ${other.field} of a ${object.kind.replaceAll('_', ' ')}.`,
+    };
+  }
+  const webhook = changes.find(({ field }) => field === 'webhook_service');
+  if (fields.some(({ field }) => field === 'webhook_service') && turnsOn(webhook)) {
+    return { why: 'The controller makes the key of a webhook.' };
+  }
+  return survey === null || TEMPLATES.has(object.kind) ? act : { why: 'It has a survey.' };
+}
+
+function isColumn({ kind }: CleaningObject, field: string): boolean {
+  return DATABASE_FIELDS[kind]?.includes(field) === true;
+}
+
+function turnsOn(change: FieldChange | undefined): boolean {
+  return change?.before !== '' && change?.before !== null;
+}

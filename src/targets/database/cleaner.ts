@@ -1,0 +1,483 @@
+import type { Environment } from '../../db/connection-sources.ts';
+import type { Queryable } from '../../db/database.ts';
+import { openPostgres } from '../../db/postgres.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
+import { DATABASE_FIELDS } from '../../domain/investigation/cleaning-in-database.ts';
+import { isKnownKind } from '../../domain/investigation/kinds.ts';
+import { isReference } from '../../domain/investigation/recorded-values.ts';
+import type { Secret } from '../../domain/secret.ts';
+import type { Cleaner, CleaningValues } from '../../operations/ports/evidence.ts';
+import { Connection, databaseError } from './connection.ts';
+import { kindOfModel } from './evidence-jobs.ts';
+import { LINK_TABLES, ROLE_LINK, STORES } from './evidence-tables.ts';
+import { recognizeLayout } from './layout.ts';
+
+/** Which database, and how to reach it. */
+export interface DatabaseCleanerOptions {
+  readonly connection: Secret;
+  readonly environment?: Environment;
+  readonly interruption?: () => AbortSignal | undefined;
+}
+
+const STATEMENT_TIMEOUT_MS = 60_000;
+const LOCK_TIMEOUT_MS = 5_000;
+
+/**
+ * Opens the database of a controller 24.6.1 to clean: it writes what the controller itself writes, with the entries of the activity
+ * stream but for the actor. Each act is one transaction, which changes nothing if the object is not as it was read.
+ *
+ * @throws TokenctlError as opening a target does.
+ */
+export async function openDatabaseCleaner(
+  options: DatabaseCleanerOptions,
+): Promise<Cleaner & { close(): Promise<void> }> {
+  const { connection: url, environment, interruption } = options;
+  const database = await openPostgres({
+    url,
+    ...(environment !== undefined && { environment }),
+    connections: 1,
+    applicationName: 'tokenctl cleaning',
+    statementTimeout: STATEMENT_TIMEOUT_MS,
+    lockTimeout: LOCK_TIMEOUT_MS,
+    settings: { jit: 'off' },
+  }).catch((error: unknown) => {
+    throw databaseError(error, 'The database');
+  });
+  try {
+    const connection = new Connection(
+      database,
+      await recognizeLayout(database, database.address),
+      interruption,
+    );
+    const refused = await refusedTables(database);
+    return {
+      refusal: (act) => refusalOf(act, refused),
+      apply: (act, values) =>
+        connection.write('read', (transaction) =>
+          apply(transaction, { act, values, address: database.address }),
+        ),
+      close: () => database.close(),
+    };
+  } catch (error) {
+    await database.close();
+    throw databaseError(error, database.address);
+  }
+}
+
+const ENTRIES = 'main_activitystream';
+const MEMBERS = 'main_rbac_roles_members';
+const ASSIGNMENTS = 'dab_rbac_roleuserassignment';
+const OBJECT_ROLES = 'dab_rbac_objectrole';
+/** The tables that refer to a role of an object: the controller deletes their rows with the last holder. */
+const OF_OBJECT_ROLE = [
+  ...['dab_rbac_objectrole_provides_teams', 'dab_rbac_roleevaluation', 'dab_rbac_roleevaluationuuid'],
+];
+const DEFINITIONS = 'dab_rbac_roledefinition';
+const TEMPLATES = 'main_unifiedjobtemplate';
+
+/** A privilege on a table, as `UPDATE main_host`. */
+type Right = `${'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'} ${string}`;
+
+/** The rights that an act takes in addition to those of an investigation. */
+function rightsOf(act: CleaningAct): Right[] {
+  const entry = (...kinds: string[]): Right[] => [
+    `INSERT ${ENTRIES}`,
+    ...kinds.flatMap((kind) => linkOf(kind).map(([table]): Right => `INSERT ${table}`)),
+  ];
+  switch (act.act) {
+    case 'disable':
+    case 'restore': {
+      const { kind } = act.object;
+      if (kind === 'setting') return ['UPDATE conf_setting', ...entry()];
+      const tables = isKnownKind(kind)
+        ? [STORES[kind]?.table ?? kind, STORES[kind]?.parent ?? []].flat()
+        : [kind];
+      const also = kind === 'schedule' ? [TEMPLATES] : [];
+      return [...[...tables, ...also].map((table): Right => `UPDATE ${table}`), ...entry(kind)];
+    }
+    case 'disassociate': {
+      if (act.link !== 'role') {
+        const [table = act.link] = LINK_TABLES[act.link] ?? [];
+        return [`DELETE ${table}`, ...entry(act.object.kind, act.other.kind)];
+      }
+      const dab = [ASSIGNMENTS, OBJECT_ROLES, ...OF_OBJECT_ROLE];
+      return [
+        ...[MEMBERS, ...dab].map((table): Right => `DELETE ${table}`),
+        ...[...dab, 'dab_rbac_roleteamassignment', DEFINITIONS].map((table): Right => `SELECT ${table}`),
+        ...entry('role', 'user'),
+      ];
+    }
+    default:
+      return [];
+  }
+}
+
+/** The table and column that link entries to objects of a kind. */
+function linkOf(kind: string): (readonly [table: string, column: string])[] {
+  if (kind === 'role') return [ROLE_LINK];
+  const found = isKnownKind(kind) ? STORES[kind]?.link : undefined;
+  return found === undefined ? [] : [found];
+}
+
+/** What a role of the database lacks: tables that are missing, and grants by right. */
+interface RefusedTables {
+  readonly missing: ReadonlySet<string>;
+  readonly rights: ReadonlySet<string>;
+  readonly role: string;
+}
+
+async function refusedTables(database: Queryable): Promise<RefusedTables> {
+  const tables = [
+    ...[ENTRIES, MEMBERS, ASSIGNMENTS, OBJECT_ROLES, ...OF_OBJECT_ROLE, DEFINITIONS, TEMPLATES, ROLE_LINK[0]],
+    ...['dab_rbac_roleteamassignment', 'conf_setting', ...Object.values(LINK_TABLES).map(([table]) => table)],
+    ...Object.values(STORES).flatMap(({ table, link }) => [table, link[0]]),
+  ];
+  const rows = await database.query<{ name: string; privilege: string | null; role: string }>(
+    `SELECT w.name, p.privilege, quote_ident(current_user) AS role
+     FROM unnest($1::text[]) AS w(name)
+       LEFT JOIN unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS p(privilege) ON to_regclass(w.name) IS NOT NULL
+     WHERE p.privilege IS NULL OR NOT has_table_privilege(to_regclass(w.name), p.privilege)`,
+    [[...new Set(tables)]],
+  );
+  return {
+    missing: new Set(rows.filter(({ privilege }) => privilege === null).map(({ name }) => name)),
+    rights: new Set(rows.map(({ name, privilege }) => `${privilege} ${name}`)),
+    role: rows[0]?.role ?? 'CURRENT_USER',
+  };
+}
+
+function refusalOf(act: CleaningAct, { missing, rights, role }: RefusedTables): string | null {
+  const needed = rightsOf(act).map((right) => right.split(' ') as [privilege: string, table: string]);
+  const absent = needed.find(([, table]) => missing.has(table));
+  if (absent !== undefined) return `The database has no table ${absent[1]}.`;
+  const lacking = needed.filter(([privilege, table]) => rights.has(`${privilege} ${table}`));
+  if (lacking.length === 0) return null;
+  const grants = [...Map.groupBy(lacking, ([, table]) => table)].map(
+    ([table, each]) => `GRANT ${each.map(([privilege]) => privilege).join(', ')} ON ${table} TO ${role};`,
+  );
+  return `This role of the database lacks rights: ${grants.join(' ')}`;
+}
+
+/** An act within its transaction. */
+interface Work {
+  readonly act: CleaningAct;
+  readonly values: CleaningValues;
+  readonly address: string;
+}
+
+async function apply(transaction: Queryable, work: Work): Promise<'done' | 'unchanged'> {
+  const { act } = work;
+  switch (act.act) {
+    case 'disable':
+      return await disable(transaction, act);
+    case 'restore':
+      return act.object.kind === 'setting'
+        ? await restoreSetting(transaction, work)
+        : await restoreFields(transaction, act, work);
+    case 'disassociate':
+      return act.link === 'role'
+        ? await removeRole(transaction, act, work)
+        : await removeLink(transaction, act, work);
+    default:
+      throw new TokenctlError('unsupported', 'Only the REST API can do it', {
+        hint: 'Use a context with a URL.',
+      });
+  }
+}
+
+type Act<Name extends CleaningAct['act']> = Extract<CleaningAct, { readonly act: Name }>;
+
+async function disable(
+  transaction: Queryable,
+  { object, field }: Act<'disable'>,
+): Promise<'done' | 'unchanged'> {
+  const { kind, id } = object;
+  if (kind === 'schedule') {
+    const [schedule] = await transaction.query<{ template: number }>(
+      `UPDATE main_schedule SET enabled = false, next_run = NULL, modified = now() WHERE id = $1 AND enabled
+       RETURNING unified_job_template_id AS template`,
+      [id],
+    );
+    if (schedule === undefined) return 'unchanged';
+    // As the controller does: the template shows the latest of the next runs that are left.
+    await transaction.execute(
+      `UPDATE ${TEMPLATES} t SET next_schedule_id = s.id, next_job_run = s.next_run
+       FROM (SELECT id, next_run FROM main_schedule WHERE unified_job_template_id = $1 AND enabled
+             AND next_run IS NOT NULL ORDER BY next_run DESC LIMIT 1) s
+       WHERE t.id = $1`,
+      [schedule.template],
+    );
+  } else {
+    const rows = await transaction.query(
+      'UPDATE main_host SET enabled = false, modified = now() WHERE id = $1 AND enabled RETURNING id',
+      [id],
+    );
+    if (rows.length === 0) return 'unchanged';
+  }
+  await record(transaction, {
+    operation: 'update',
+    object1: kind,
+    changes: { [field]: [true, false] },
+    links: [object],
+  });
+  return 'done';
+}
+
+/** The columns of fields by the table that has them; all names are constants. */
+function columnsOf(
+  kind: string,
+  fields: readonly string[],
+): { readonly table: string; readonly key: string; readonly columns: string[] }[] {
+  const found = isKnownKind(kind) ? STORES[kind] : undefined;
+  if (found === undefined) return [];
+  const known = [...(DATABASE_FIELDS[kind] ?? []), 'survey_spec', 'webhook_key'].filter((field) =>
+    fields.includes(field),
+  );
+  const isShared = (field: string) => ['name', 'description', 'execution_environment'].includes(field);
+  const column = (field: string) => (isReference(field) ? `${field}_id` : field);
+  if (found.parent === undefined) return [{ table: found.table, key: 'id', columns: known.map(column) }];
+  return [
+    { table: found.parent, key: 'id', columns: known.filter(isShared).map(column) },
+    {
+      ...{ table: found.table, key: `${found.parent.replace('main_', '')}_ptr_id` },
+      columns: known.filter((field) => !isShared(field)).map(column),
+    },
+  ];
+}
+
+/** Where a table says when a row was changed. */
+const WITHOUT_MODIFIED: ReadonlySet<string> = new Set([
+  'auth_user',
+  'main_jobtemplate',
+  'main_workflowjobtemplate',
+]);
+
+async function restoreFields(
+  transaction: Queryable,
+  { object, fields, survey }: Act<'restore'>,
+  { values: { write, expected, recorded } }: Work,
+): Promise<'done' | 'unchanged'> {
+  // Without a webhook there is no key, as the controller keeps it.
+  const offs = 'webhook_service' in write ? { webhook_key: '' } : {};
+  const all = { ...write, ...offs, ...(survey === null ? {} : { survey_spec: {} }) };
+  const asColumns = (some: Readonly<Record<string, unknown>>) =>
+    JSON.stringify(
+      Object.fromEntries(
+        Object.entries(some).map(([field, value]) => [isReference(field) ? `${field}_id` : field, value]),
+      ),
+    );
+  const tables = columnsOf(object.kind, Object.keys(all));
+  for (const { table, key, columns } of tables) {
+    // The parent of a template says when it was changed.
+    const isStamped = !WITHOUT_MODIFIED.has(table);
+    if (columns.length === 0 && !isStamped) continue;
+    const set = [
+      ...columns.map((column) => `"${column}" = r."${column}"`),
+      ...(isStamped ? ['modified = now()'] : []),
+    ];
+    const guarded = JSON.stringify(
+      Object.fromEntries(
+        Object.entries(JSON.parse(asColumns(expected)) as Record<string, unknown>).filter(([name]) =>
+          columns.includes(name),
+        ),
+      ),
+    );
+    const rows = await transaction.query(
+      `UPDATE ${table} t SET ${set.join(', ')} FROM jsonb_populate_record(NULL::${table}, $2::jsonb) r
+       WHERE t.${key} = $1 AND NOT EXISTS (
+         SELECT FROM jsonb_each($3::jsonb) e WHERE to_jsonb(t)->e.key IS DISTINCT FROM e.value)
+       RETURNING t.${key}`,
+      [object.id, asColumns(all), guarded],
+    );
+    if (rows.length === 0) throw changedSince();
+  }
+  if (fields.length === 0 && survey === null) return 'unchanged';
+  const changes = { ...recorded, ...(survey === null ? {} : { survey_spec: ['hidden', '{}'] }) };
+  await record(transaction, { operation: 'update', object1: object.kind, changes, links: [object] });
+  return 'done';
+}
+
+function changedSince(): TokenctlError {
+  return new TokenctlError('unsupported', 'it was changed or deleted since it was read', {
+    hint: 'Run the command again: it reads what is there now.',
+  });
+}
+
+async function restoreSetting(
+  transaction: Queryable,
+  { values: { write, expected, recorded } }: Work,
+): Promise<'done' | 'unchanged'> {
+  for (const [key, value] of Object.entries(write)) {
+    const rows = await transaction.query(
+      `UPDATE conf_setting s SET value = $2::jsonb, modified = now()
+       WHERE s.user_id IS NULL AND s.key = $1 AND ($4::boolean OR s.value IS NOT DISTINCT FROM $3::jsonb) RETURNING s.id`,
+      [key, JSON.stringify(value), JSON.stringify(expected[key] ?? null), !(key in expected)],
+    );
+    if (rows.length === 0) throw changedSince();
+    const [last] = await transaction.query<{ setting: unknown }>(
+      `SELECT s.setting FROM ${ENTRIES} s WHERE s.object1 = 'setting' AND s.setting->>'name' = $1 ORDER BY s.id DESC LIMIT 1`,
+      [key],
+    );
+    const changes = { value: recorded[key] ?? ['hidden', 'hidden'] };
+    await record(transaction, {
+      operation: 'update',
+      object1: 'setting',
+      changes,
+      links: [],
+      setting: last?.setting,
+    });
+  }
+  return 'done';
+}
+
+/**
+ * The role of an object in the names that controller 24.6.1 gives to the definitions of its newer tables of roles: `JobTemplate
+ * Execute` and `Organization Read Compat` are `execute_role` and `read_role`, `Organization NotificationTemplate Admin` is
+ * `notification_admin_role` [seen for all roles of organizations, teams, templates and inventories].
+ */
+function roleFieldOf(definition: string): string {
+  const [, second = '', third = ''] = definition.split(' ');
+  if (third === 'Admin') {
+    const kind = second.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
+    const short: Readonly<Record<string, string>> = {
+      notification_template: 'notification',
+      workflow_job_template: 'workflow',
+    };
+    return `${short[kind] ?? kind}_admin_role`;
+  }
+  return second === 'Audit' ? 'auditor_role' : `${second.toLowerCase()}_role`;
+}
+
+async function removeRole(
+  transaction: Queryable,
+  { object, other }: Act<'disassociate'>,
+  { values: { entry } }: Work,
+): Promise<'done' | 'unchanged'> {
+  const [role] = await transaction.query<{
+    field: string;
+    type: number | null;
+    about: number | null;
+    model: string | null;
+  }>(
+    `SELECT r.role_field AS field, r.content_type_id AS type, r.object_id AS about, c.model
+     FROM main_rbac_roles r LEFT JOIN django_content_type c ON c.id = r.content_type_id WHERE r.id = $1`,
+    [object.id],
+  );
+  if (role === undefined) return 'unchanged';
+  if (role.model === null || role.about === null) {
+    throw new TokenctlError('unsupported', 'a role of the system is removed over REST only', {
+      hint: 'Run the same in a context with a URL.',
+    });
+  }
+  const removed = await transaction.query(
+    `DELETE FROM ${MEMBERS} m WHERE m.role_id = $1 AND m.user_id = $2 RETURNING m.id`,
+    [object.id, other.id],
+  );
+  const assigned = await transaction.query<{ id: number; role: number; name: string }>(
+    `SELECT a.id, a.object_role_id AS role, d.name FROM ${ASSIGNMENTS} a JOIN ${DEFINITIONS} d ON d.id = a.role_definition_id
+     WHERE a.user_id = $1 AND a.content_type_id = $2 AND a.object_id = $3::text`,
+    [other.id, role.type, String(role.about)],
+  );
+  const meant = assigned.filter(({ name }) => roleFieldOf(name) === role.field);
+  if (assigned.length > 0 && meant.length !== 1) {
+    throw new TokenctlError('unsupported', `which of the user's roles is ${role.field} is not known`, {
+      hint: 'Run the same in a context with a URL.',
+    });
+  }
+  for (const { id, role: objectRole } of meant) {
+    await transaction.execute(`DELETE FROM ${ASSIGNMENTS} WHERE id = $1`, [id]);
+    await deleteUnused(transaction, objectRole);
+  }
+  if (removed.length + meant.length === 0) return 'unchanged';
+  const kind = kindOfModel(role.model);
+  const about = { kind, id: role.about };
+  const relationship = 'awx.main.models.rbac.Role_members';
+  const changes = {
+    object1: kind,
+    object1_pk: role.about,
+    object2: 'user',
+    object2_pk: other.id,
+    action: 'disassociate',
+    relationship,
+  };
+  await record(transaction, {
+    ...{
+      operation: 'disassociate',
+      object1: kind,
+      object2: 'user',
+      changes,
+      links: [object, other, about],
+      like: entry,
+    },
+  });
+  return 'done';
+}
+
+/** Deletes a role of an object that nobody holds any more, with what the controller computed of it. */
+async function deleteUnused(transaction: Queryable, objectRole: number): Promise<void> {
+  const [unused] = await transaction.query(
+    `SELECT r.id FROM ${OBJECT_ROLES} r WHERE r.id = $1
+       AND NOT EXISTS (SELECT FROM ${ASSIGNMENTS} a WHERE a.object_role_id = r.id)
+       AND NOT EXISTS (SELECT FROM dab_rbac_roleteamassignment t WHERE t.object_role_id = r.id)`,
+    [objectRole],
+  );
+  if (unused === undefined) return;
+  for (const table of OF_OBJECT_ROLE) {
+    const column = table === 'dab_rbac_objectrole_provides_teams' ? 'objectrole_id' : 'role_id';
+    await transaction.execute(`DELETE FROM ${table} WHERE ${column} = $1`, [objectRole]);
+  }
+  await transaction.execute(`DELETE FROM ${OBJECT_ROLES} WHERE id = $1`, [objectRole]);
+}
+
+async function removeLink(
+  transaction: Queryable,
+  { link, object, other }: Act<'disassociate'>,
+  { values: { entry } }: Work,
+): Promise<'done' | 'unchanged'> {
+  const [table, first, second] = LINK_TABLES[link] ?? [];
+  if (table === undefined) throw new TokenctlError('unsupported', 'how this link is stored is not known');
+  const rows = await transaction.query(
+    `DELETE FROM ${table} l WHERE l.${first} = $1 AND l.${second} = $2 RETURNING l.${first}`,
+    [object.id, other.id],
+  );
+  if (rows.length === 0) return 'unchanged';
+  const ids = { object1: object.kind, object1_pk: object.id, object2: other.kind, object2_pk: other.id };
+  await record(transaction, {
+    ...{ operation: 'disassociate', object1: object.kind, object2: other.kind, like: entry },
+    ...{ changes: { ...ids, action: 'disassociate' }, links: [object, other] },
+  });
+  return 'done';
+}
+
+/** An entry of the activity stream; it has no actor. */
+interface NewEntry {
+  readonly operation: 'update' | 'disassociate';
+  readonly object1: string;
+  readonly object2?: string;
+  readonly changes: Readonly<Record<string, unknown>>;
+  readonly links: readonly { readonly kind: string; readonly id: number | null }[];
+  readonly setting?: unknown;
+  /** The entry that made the link: the controller repeats its relationship. */
+  readonly like?: number | null;
+}
+
+async function record(transaction: Queryable, entry: NewEntry): Promise<void> {
+  const { operation, object1, object2 = '', changes, links, setting = {}, like = null } = entry;
+  const [row] = await transaction.query<{ id: number }>(
+    `INSERT INTO ${ENTRIES} (operation, timestamp, changes, object_relationship_type, object1, object2, action_node, setting)
+     SELECT $1, now(), (CASE WHEN l.changes::jsonb ? 'relationship'
+         THEN $2::jsonb || jsonb_build_object('relationship', l.changes::jsonb->'relationship') ELSE $2::jsonb END)::text,
+       coalesce(l.object_relationship_type, ''), $3, $4, 'tokenctl', $5::jsonb
+     FROM (SELECT 1) one LEFT JOIN ${ENTRIES} l ON l.id = $6::bigint RETURNING id`,
+    [operation, JSON.stringify(changes), object1, object2, JSON.stringify(setting), like],
+  );
+  for (const { kind, id } of links) {
+    for (const [table, column] of linkOf(kind)) {
+      await transaction.execute(`INSERT INTO ${table} (activitystream_id, ${column}) VALUES ($1, $2)`, [
+        row?.id,
+        id,
+      ]);
+    }
+  }
+}
