@@ -71,24 +71,46 @@ function withoutSecrets(name: string, value: unknown, depth: number): unknown {
   );
 }
 
-/** Lines of YAML, credentials in URLs and headers, and what looks like a key. */
+/** Lines of YAML, named values, credentials in URLs, options and headers, and what looks like a key. */
 function withoutCredentials(name: string, text: string): string {
-  const lines = text
-    .replace(
-      /^(\s*-?\s*)([\w.-]+)(\s*[:=]\s*)(\S.*)$/gm,
-      (line: string, indent, key: string, colon, value: string) =>
-        isSecretName(key) && !/^(true|false|null|''|"")$/i.test(value)
-          ? `${indent}${key}${colon}${HIDDEN}`
-          : line,
-    )
-    .replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi, `$1${HIDDEN}@`)
-    .replace(/\b(bearer|basic|token)\s+[\w.~+/=-]{8,}/gi, `$1 ${HIDDEN}`)
-    .replace(/\b(pass\w*|secret\w*|token|api[-_]?key)(=|:\s?)[^\s&"',}]+/gi, `$1$2${HIDDEN}`)
+  const headers = text.replace(/\b(bearer|basic|token)\s+[\w.~+/=-]{8,}/gi, `$1 ${HIDDEN}`);
+  const lines = withoutNamedValues(headers)
+    .replace(/\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@]+@/gi, `$1${HIDDEN}@`)
+    .replace(/(\s--?[\w-]{0,40}(?:pass|secret|token|key)[\w-]{0,40}\s+)(?!-)\S+/gi, `$1${HIDDEN}`)
+    .replace(/(\s(?:-u|--user)[\s=]+["']?[^\s:"']{1,80}:)[^\s"']+/g, `$1${HIDDEN}`)
     .replace(/-----BEGIN [^-]+-----[\s\S]*?(-----END [^-]+-----|$)/g, HIDDEN);
   // The path of a webhook's address is often the secret.
   return /^(url|.*webhook.*|slack.*)$/i.test(name)
     ? lines.replace(/\b(https?:\/\/[^\s/?#]+)[/?#][^\s]+/gi, '$1/…')
     : lines;
+}
+
+/** A line of YAML or of an INI file: indent, quote, key, colon, value. */
+const LINE = /^(\s*(?:-\s+)*)(["']?)([\w.-]{1,100})\2(\s*[:=](?:\s+|$|(?=\S)))(.*)$/;
+/** A name with its value within a line. */
+const NAMED = /(["']?)\b([\w.-]{1,100})\1(\s{0,5}[:=]\s{0,5})("[^"]*"|'[^']*'|[^\s&"',}\]]+)/g;
+
+/** Replaces the values of names that may hold secrets: in lines with all lines that belong to the value, and within lines. */
+function withoutNamedValues(text: string): string {
+  let hidden: number | null = null;
+  const kept: string[] = [];
+  for (const line of text.split('\n')) {
+    const indent = line.search(/\S/);
+    // A list may begin in the column of its name.
+    if (hidden !== null && (indent < 0 || indent > hidden || (indent === hidden && /^\s*-\s/.test(line))))
+      continue;
+    const [, before = '', quote = '', key = '', colon = '', value = ''] = LINE.exec(line) ?? [];
+    const isHidden = key !== '' && isSecretName(key) && !/^(true|false|null|''|"")$/i.test(value.trim());
+    hidden = isHidden ? before.length : null;
+    kept.push(
+      isHidden
+        ? `${before}${quote}${key}${quote}${colon}${HIDDEN}`
+        : line.replace(NAMED, (whole, _quote, each: string) =>
+            isSecretName(each) ? whole.replace(/([:=]\s*)[\s\S]+$/, `$1${HIDDEN}`) : whole,
+          ),
+    );
+  }
+  return kept.join('\n');
 }
 
 function cut(text: string): string {

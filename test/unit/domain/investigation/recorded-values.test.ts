@@ -17,6 +17,22 @@ test.each([
   ['SOCIAL_AUTH_GITHUB_SECRET', SECRET],
   ['extra_vars', `{"db": {"password": "${SECRET}"}, "limit": "web"}`],
   ['extra_vars', `---\nhost: web\napi_key: ${SECRET}\n`],
+  ['extra_vars', `---\ndb_password: |\n  ${SECRET}\nhost: web\n`],
+  ['extra_vars', `---\nvault:\n  - db_password: >-\n\n      first\n      ${SECRET}\n  - host: web\n`],
+  ['extra_vars', `---\n"db_password": ${SECRET}\n`],
+  ['extra_vars', `{db_password: ${SECRET}, host: web}`],
+  ['extra_vars', `---\ndb: {user: x, 'db_password': "${SECRET}"}\n`],
+  ['extra_vars', `---\ndb_passwords:\n  - ${SECRET}\n`],
+  ['extra_vars', `---\ndb_password:\n  value: ${SECRET}\n`],
+  ['extra_vars', `---\nkey: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  ${SECRET}\n`],
+  ['module_args', `db_password=${SECRET} name=web`],
+  ['module_args', `mysql --db-password=${SECRET}`],
+  ['module_args', `mysql --password ${SECRET} web`],
+  ['module_args', `curl -u admin:${SECRET} https://web.example.org`],
+  ['module_args', `curl -H "X-Api-Key: ${SECRET}"`],
+  ['variables', { note: `token: ${SECRET}` }],
+  ['scm_url', `https://user:${SECRET}@git.example.org/x.git`],
+  ['url', `https://hooks.example.org/services/${SECRET}`],
   ['extra_vars', { list: [{ token: SECRET }] }],
   ['variables', `ansible_become_pass: ${SECRET}`],
   ['scm_url', `https://robot:${SECRET}@git.example.org/x.git`],
@@ -48,6 +64,21 @@ test('variables are printed without the secrets in them', () => {
     cmd: 'id',
     password: '[hidden]',
   });
+});
+
+test('the lines after a secret are printed', () => {
+  const text = `---\nwebs:\n- db_password: |\n    ${SECRET}\n\n    more\n  host: web\nport: 8080\ncmd: 'x --token ${SECRET} --limit web'\n`;
+  expect(printableValue('extra_vars', text)).toBe(
+    "---\nwebs:\n- db_password: [hidden]\n  host: web\nport: 8080\ncmd: 'x --token [hidden] --limit web'\n",
+  );
+});
+
+test('long values are searched in a bounded time', () => {
+  const began = performance.now();
+  for (const part of ['a.', '- ', 'a:', '"a', '-u ', "'", '\n-', '-----BEGIN ']) {
+    printableValue('extra_vars', part.repeat(50_000));
+  }
+  expect(performance.now() - began).toBeLessThan(20_000);
 });
 
 test('names of secrets are told from names of amounts and switches', () => {
