@@ -115,7 +115,10 @@ export function passwordsRemedy(selection: RemedySelection, place: RemedyPlace):
 }
 
 /** The tokenctl commands that revoke the tokens of a selection, in backquotes; null if no command selects exactly these. */
-function revokeCommands({ kind, names }: RemedySelection, context: string): string | null {
+export function revokeCommands(
+  { kind, names }: Pick<RemedySelection, 'kind' | 'names'>,
+  context: string,
+): string | null {
   const command = `tokenctl tokens revoke --context ${shellWord(context)}`;
   if (kind === 'all') return `\`${command} --all\``;
   if (kind === 'tokens') return null;

@@ -4,7 +4,7 @@ import { absolutePath } from '../../config/paths.ts';
 import { readSecret } from '../../config/secrets.ts';
 import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { shellWord } from '../../domain/remedies.ts';
+import { revokeCommands } from '../../domain/remedies.ts';
 import type { Secret } from '../../domain/secret.ts';
 import {
   type DeletionReport,
@@ -249,14 +249,14 @@ export async function secretFlow(
   const description = await runtime.description();
   const target = await runtime.target();
   const shown = await showApplication({ target, description, clock: runtime.clock, name });
-  const { application, accessTokens } = shown;
+  const { application } = shown;
   requireReplaceable(shown, description, controllerKey);
   const named = printable.value(application.name);
   const text = [
     `Would replace the client secret of ${named} (id ${application.id}) and write the new one to ${output}.`,
     `At ${description.address} (context ${description.context}).`,
     'The old secret stops working at once: clients with it can neither get nor refresh tokens.',
-    tokensLeft(application.name, accessTokens.total),
+    tokensLeft(shown, description),
     '',
   ].join('\n');
   const facts = { ...shownJson(shown), output };
@@ -295,7 +295,7 @@ export async function secretFlow(
       [
         `Replaced the client secret of ${named}. The new one is in ${output}, which only you can read.`,
         'It was not tried: this context sends no requests.',
-        tokensLeft(application.name, accessTokens.total),
+        tokensLeft(shown, description),
         '',
       ].join('\n'),
   });
@@ -315,7 +315,7 @@ function requireReplaceable(
   const { credential, address, dialect } = description;
   if (application.clientType === 'public') {
     throw new TokenctlError('unsupported', `${application.name} is a public client, which has no secret`, {
-      hint: 'To end its tokens: tokenctl tokens revoke --application',
+      hint: `To end its tokens: ${revocationOf(application.name, description)}`,
     });
   }
   requireRights(description, { what: 'Replacing a client secret', purposes: ['applications'] });
@@ -330,7 +330,15 @@ function requireReplaceable(
   });
 }
 
-function tokensLeft(name: string, tokens: number): string {
-  if (tokens === 0) return 'It has no access tokens.';
-  return `${countText(tokens, 'access token')} of it ${tokens === 1 ? 'stays' : 'stay'} valid. To revoke: tokenctl tokens revoke --application ${shellWord(name)}`;
+function tokensLeft(
+  { application, accessTokens: { total } }: ShownApplication,
+  description: TargetDescription,
+): string {
+  if (total === 0) return 'It has no access tokens.';
+  const left = `${countText(total, 'access token')} of it ${total === 1 ? 'stays' : 'stay'} valid.`;
+  return `${left} To revoke: ${revocationOf(application.name, description)}`;
+}
+
+function revocationOf(name: string, { context }: TargetDescription): string {
+  return revokeCommands({ kind: 'applications', names: [name] }, context) ?? '';
 }

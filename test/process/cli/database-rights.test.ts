@@ -175,6 +175,18 @@ test('applications: a new secret goes into a file and works, then the applicatio
       }),
     }).then(({ status }) => status);
   expect([await grant('x'), await grant(value)]).toEqual([401, 200]);
+  const again = await run([
+    'applications',
+    'rotate-secret',
+    'chatops',
+    '--output',
+    `${output}2`,
+    '--dry-run',
+  ]);
+  // It can be pasted as it is.
+  const [, command = ''] = /To revoke: `tokenctl ([^`]+)`/.exec(again.stdout) ?? [];
+  expect(command).toMatch(/^tokens revoke --context \S+ --application chatops$/);
+  expect((await run([...command.split(' '), '--dry-run'])).code).toBe(0);
   expect(await run(['applications', 'show', 'chatops', '--json'])).toMatchObject({ code: 0 });
   const dry = await run(['applications', 'delete', 'chatops', '--dry-run', '--json']);
   expect(JSON.parse(dry.stdout)).toMatchObject({ dryRun: true, run: null });
