@@ -57,6 +57,39 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.waitForURL(`${service.url}/api/login/?next=%2F`);
     }));
 
+  it('reads what the dashboard shows once, from its first script on', () =>
+    open('/', async (page) => {
+      await page.getByText('Recent activity').waitFor();
+      await page.waitForLoadState('networkidle');
+      const paths: string[] = [];
+      page.on('request', (request) => {
+        if (request.resourceType() === 'fetch') paths.push(request.url());
+      });
+      // The application itself comes late: its reads have begun.
+      const [script = ''] = await page.evaluate(() =>
+        [...document.scripts].map(({ src }) => src).filter((src) => src.includes('/main-')),
+      );
+      let release = () => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      await page.route(script, async (route) => {
+        await held;
+        await route.continue();
+      });
+      await page.goto(`${service.url}/`, { waitUntil: 'commit' });
+      await expect.poll(() => paths.filter((path) => path.includes('/api/v2/')).length).toBe(12);
+      release();
+      await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
+      await page
+        .getByText('Nothing yet.')
+        .or(page.getByRole('link', { name: 'admin' }))
+        .first()
+        .waitFor();
+      await page.waitForLoadState('networkidle');
+      expect(new Set(paths).size).toBe(paths.length);
+    }));
+
   it('is enough for a token, a job with a limit, and Basic authentication off and on', () =>
     open('/', async (page) => {
       const site = { url: service.url, ...ADMIN };

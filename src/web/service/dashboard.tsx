@@ -18,6 +18,15 @@ import { useApi } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
 import { Time } from '../shared/times.tsx';
 import { type ActivityEntry, ActivitySentence, Actor } from './activity-events.tsx';
+import {
+  COUNTED_JOBS,
+  type CountedList,
+  countedTokens,
+  countPath,
+  FINISHED_JOBS,
+  LAST_CHANGES,
+  TOTALS,
+} from './dashboard-reads.ts';
 
 /** What `/api/v2/dashboard/` counts: a total for each kind. */
 type Totals = Readonly<Record<string, { readonly total?: number }>>;
@@ -34,13 +43,6 @@ const RESOURCES = [
   ['organizations', 'Organizations', '/organizations'],
 ] as const;
 
-const JOB_STATUSES = [
-  ['running', 'Running'],
-  ['pending', 'Pending'],
-  ['successful', 'Successful'],
-  ['failed', 'Failed'],
-] as const;
-
 /** The dashboard. */
 export function Dashboard(): ReactNode {
   return (
@@ -53,8 +55,8 @@ export function Dashboard(): ReactNode {
           </StackItem>
           <StackItem>
             <Gallery hasGutter minWidths={{ default: '100%', lg: '320px' }}>
-              <Tokens />
-              <JobsByStatus />
+              <Counts title="Tokens" lists={countedTokens()} />
+              <Counts title="Jobs" lists={COUNTED_JOBS} />
             </Gallery>
           </StackItem>
           <StackItem>
@@ -70,7 +72,7 @@ export function Dashboard(): ReactNode {
 }
 
 function Resources(): ReactNode {
-  const { data } = useApi<Totals>('/api/v2/dashboard/', { every: EVERY });
+  const { data } = useApi<Totals>(TOTALS, { every: EVERY });
   return (
     <Gallery hasGutter minWidths={{ default: '120px' }}>
       {RESOURCES.map(([key, title, path]) => (
@@ -89,76 +91,40 @@ function Resources(): ReactNode {
   );
 }
 
-/** A line of a card: a name, and a number that links to the list. */
-function Count({
-  name,
-  collection,
-  filter,
-  page,
+/** A card with a line for each list: its name, and how many there are, with a link to the list. */
+function Counts({
+  title,
+  lists,
 }: {
-  readonly name: string;
-  readonly collection: string;
-  readonly filter: Readonly<Record<string, string>>;
-  readonly page: string;
+  readonly title: string;
+  readonly lists: readonly CountedList[];
 }): ReactNode {
-  const { data, isError } = useApi<Page<unknown>>(withQuery(collection, { page_size: 1, ...filter }), {
-    every: EVERY,
-  });
-  const shown = isError ? '–' : (data?.count.toLocaleString('en') ?? '…');
-  return (
-    <div className="dashboard-line">
-      <dt>{name}</dt>
-      <dd>
-        <Link to={withQuery(page, filter)} aria-label={`${name}: ${shown}`}>
-          {shown}
-        </Link>
-      </dd>
-    </div>
-  );
-}
-
-const HOUR_MS = 3_600_000;
-
-/** A time that many days from now, in whole hours, so that the same question is asked again. */
-function inDays(days: number): string {
-  return new Date((Math.floor(Date.now() / HOUR_MS) + days * 24) * HOUR_MS).toISOString();
-}
-
-const NEVER_DAYS = 36_525;
-
-function Tokens(): ReactNode {
-  const tokens = { collection: '/api/v2/tokens/', page: '/tokens' };
   return (
     <Card>
-      <CardTitle component="h2">Tokens</CardTitle>
+      <CardTitle component="h2">{title}</CardTitle>
       <CardBody>
         <dl>
-          <Count
-            {...tokens}
-            name="Expire in 30 days"
-            filter={{ expires__gt: inDays(0), expires__lt: inDays(30) }}
-          />
-          <Count {...tokens} name="Never expire" filter={{ expires__gt: inDays(NEVER_DAYS) }} />
-          <Count {...tokens} name="Never used" filter={{ last_used__isnull: 'true' }} />
-          <Count {...tokens} name="Expired" filter={{ expires__lt: inDays(0) }} />
-        </dl>
-      </CardBody>
-    </Card>
-  );
-}
-
-function JobsByStatus(): ReactNode {
-  return (
-    <Card>
-      <CardTitle component="h2">Jobs</CardTitle>
-      <CardBody>
-        <dl>
-          {JOB_STATUSES.map(([status, name]) => (
-            <Count key={status} name={name} collection="/api/v2/jobs/" page="/jobs" filter={{ status }} />
+          {lists.map((list) => (
+            <Count key={list.name} list={list} />
           ))}
         </dl>
       </CardBody>
     </Card>
+  );
+}
+
+function Count({ list }: { readonly list: CountedList }): ReactNode {
+  const { data, isError } = useApi<Page<unknown>>(countPath(list), { every: EVERY });
+  const shown = isError ? '–' : (data?.count.toLocaleString('en') ?? '…');
+  return (
+    <div className="dashboard-line">
+      <dt>{list.name}</dt>
+      <dd>
+        <Link to={withQuery(list.page, list.filter)} aria-label={`${list.name}: ${shown}`}>
+          {shown}
+        </Link>
+      </dd>
+    </div>
   );
 }
 
@@ -171,7 +137,7 @@ const HEIGHT = 100;
 const STEP = 10;
 
 function JobsOverTime(): ReactNode {
-  const query = useApi<JobsGraph>('/api/v2/dashboard/graphs/jobs/?period=month', { every: EVERY });
+  const query = useApi<JobsGraph>(FINISHED_JOBS, { every: EVERY });
   return (
     <Card>
       <CardTitle component="h2">Finished jobs of the last month</CardTitle>
@@ -237,7 +203,7 @@ function Bars({ jobs }: JobsGraph): ReactNode {
 }
 
 function RecentActivity(): ReactNode {
-  const query = useApi<Page<ActivityEntry>>('/api/v2/activity_stream/?order_by=-timestamp&page_size=6', {
+  const query = useApi<Page<ActivityEntry>>(LAST_CHANGES, {
     every: EVERY,
   });
   return (

@@ -13,7 +13,7 @@ import { PageHeading } from '../shared/detail.tsx';
 import { Frame, ThemeButton } from '../shared/frame.tsx';
 import { fullName, useMe } from '../shared/queries.ts';
 import { logOut } from '../shared/session.tsx';
-import { NAVIGATION, PAGES } from './pages.tsx';
+import { type LoadedPage, NAVIGATION, PAGES } from './pages.tsx';
 
 /** The frame with the page of the current address. */
 export function ServiceFrame(): ReactNode {
@@ -29,13 +29,19 @@ export function ServiceFrame(): ReactNode {
       ])}
     >
       <Routes>
-        {PAGES.map(({ path, page: Shown }) => (
-          <Route key={path} path={path} element={<Shown />} />
+        {PAGES.map(({ path, page }) => (
+          <Route key={path} path={path} element={<Shown key={path} page={page} />} />
         ))}
         <Route path="*" element={<UnknownPage />} />
       </Routes>
     </Frame>
   );
+}
+
+function Shown({ page }: { readonly page: LoadedPage }): ReactNode {
+  // The same component for as long as the page is shown.
+  const [Component] = useState(page.component);
+  return <Component />;
 }
 
 function UserMenu(): ReactNode {

@@ -10,17 +10,19 @@ import { ServiceFrame } from './frame.tsx';
 import { loadPage } from './pages.tsx';
 
 startTheme();
-loadPage(window.location.pathname);
-const root = document.getElementById('root');
-if (root === null) throw new Error('the page has no root element');
-createRoot(root).render(
-  <StrictMode>
-    <BrowserRouter>
-      <Session>
-        <Notices>
-          <ServiceFrame />
-        </Notices>
-      </Session>
-    </BrowserRouter>
-  </StrictMode>,
-);
+// Not awaited at the top: the file of a page imports this one, and would wait for its end.
+void loadPage(window.location.pathname).then(() => {
+  const root = document.getElementById('root');
+  if (root === null) throw new Error('the page has no root element');
+  createRoot(root).render(
+    <StrictMode>
+      <BrowserRouter>
+        <Session>
+          <Notices>
+            <ServiceFrame />
+          </Notices>
+        </Session>
+      </BrowserRouter>
+    </StrictMode>,
+  );
+});

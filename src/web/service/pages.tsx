@@ -1,6 +1,7 @@
-/** The pages of the web interface, each in a file of its own that is loaded when it is first shown. */
-import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
+/** The pages of the web interface, each but the first in a file of its own that is loaded when it is first shown. */
+import { type ComponentType, lazy } from 'react';
 import { matchPath } from 'react-router';
+import { Dashboard } from './dashboard.tsx';
 
 /** A page with its address. */
 export interface PageRoute {
@@ -9,25 +10,33 @@ export interface PageRoute {
   readonly page: LoadedPage;
 }
 
-/** A component that is loaded when it is first shown, or before that. */
-type LoadedPage = LazyExoticComponent<ComponentType> & { readonly load: () => Promise<unknown> };
+/** A page that may have a file of its own. */
+export interface LoadedPage {
+  /** Loads it, so that it is shown at once. */
+  readonly load: () => Promise<unknown>;
+  /** Its component: as it was loaded, or one that loads it when it is shown. */
+  readonly component: () => ComponentType;
+}
 
 /** A page by the name of its export. */
 function page<Name extends string>(
   load: () => Promise<Readonly<Record<Name, ComponentType>>>,
   name: Name,
 ): LoadedPage {
-  return Object.assign(
-    lazy(async () => ({ default: (await load())[name] as ComponentType })),
-    { load },
-  );
+  let loaded: ComponentType | null = null;
+  const loadPart = async () => {
+    loaded = (await load())[name];
+    return { default: loaded };
+  };
+  const whenShown = lazy(loadPart);
+  return { load: loadPart, component: () => loaded ?? whenShown };
 }
 
-/** Begins to load the page of an address, while the session is read. */
-export function loadPage(pathname: string): void {
+/** Loads the page of an address, so that it is shown without a spinner before it. */
+export async function loadPage(pathname: string): Promise<void> {
   const found = PAGES.find(({ path }) => matchPath(path, pathname) !== null);
   // Where it fails, it fails again when the page is shown, which says so.
-  found?.page.load().catch(() => undefined);
+  await found?.page.load().catch(() => undefined);
 }
 
 const users = () => import('./users.tsx');
@@ -42,7 +51,7 @@ const jobs = () => import('./jobs.tsx');
 
 /** All pages. */
 export const PAGES: readonly PageRoute[] = [
-  { path: '/', page: page(() => import('./dashboard.tsx'), 'Dashboard') },
+  { path: '/', page: { load: () => Promise.resolve(), component: () => Dashboard } },
   { path: '/users', page: page(users, 'Users') },
   { path: '/users/add', page: page(users, 'AddUser') },
   { path: '/users/:id', page: page(user, 'UserDetails') },

@@ -86,6 +86,8 @@ export function problemText(error: unknown): string {
 
 async function send<T>(path: string, options: RequestOptions): Promise<T> {
   const { method = 'GET', body, signal, quiet = false } = options;
+  const early = method === 'GET' ? takeEarly(path) : undefined;
+  if (early !== undefined) return (await early.answer) as T;
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   const response = await fetch(path, {
     method,
@@ -107,6 +109,41 @@ async function send<T>(path: string, options: RequestOptions): Promise<T> {
   const isRead = method === 'GET' || method === 'OPTIONS';
   if (response.status === 401 && !isRead) window.dispatchEvent(new Event(CHANGE_WITHOUT_SESSION));
   throw failure(response, answer);
+}
+
+/** A read that was begun before anything asked for it. */
+interface EarlyRead {
+  readonly answer: Promise<unknown>;
+  /** The answer, once it is there. */
+  value?: unknown;
+}
+
+const EARLY_MS = 10_000;
+const earlyReads = new Map<string, EarlyRead>();
+
+/** Begins to read a path before the page that needs it is there: its next read within ten seconds gets this answer. */
+export function readEarly(path: string, options: RequestOptions = {}): void {
+  const read: EarlyRead = { answer: callApi(path, options) };
+  read.answer.then(
+    (value) => {
+      read.value = value;
+    },
+    // Whoever takes the answer shows the failure.
+    () => undefined,
+  );
+  earlyReads.set(path, read);
+  setTimeout(() => earlyReads.delete(path), EARLY_MS);
+}
+
+/** Takes the answer to a read that was begun early; undefined if there was none, or it has not come yet. */
+export function earlyAnswer(path: string): unknown {
+  return earlyReads.get(path)?.value === undefined ? undefined : takeEarly(path)?.value;
+}
+
+function takeEarly(path: string): EarlyRead | undefined {
+  const read = earlyReads.get(path);
+  earlyReads.delete(path);
+  return read;
 }
 
 /** The value of a cookie that scripts may read; empty without one. */

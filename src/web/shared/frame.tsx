@@ -64,9 +64,10 @@ export function Frame({
       mainContainerId={MAIN}
       mainAriaLabel="Page"
     >
-      <FailureBoundary key={pathname}>
-        <Suspense fallback={<Loading />}>{children}</Suspense>
-      </FailureBoundary>
+      {/* Outside of what changes with the address: a page stays until the next one is loaded. */}
+      <Suspense fallback={<Loading />}>
+        <FailureBoundary key={pathname}>{children}</FailureBoundary>
+      </Suspense>
       <FocusOnNewPage pathname={pathname} />
     </Page>
   );

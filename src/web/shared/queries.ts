@@ -5,7 +5,7 @@ import {
   type UseQueryResult,
   useQuery,
 } from '@tanstack/react-query';
-import { ApiError, callApi, type Page } from './api.ts';
+import { ApiError, callApi, earlyAnswer, type Page } from './api.ts';
 
 /** The longest wait for another attempt on its own, in seconds; after that the user decides. */
 const MAX_WAIT = 30;
@@ -53,6 +53,7 @@ export function useApi<T>(path: string, options: ReadOptions = {}): UseQueryResu
   const { enabled = true, every = false, keepPrevious = false } = options;
   return useQuery({
     queryKey: [path],
+    initialData: () => earlyAnswer(path) as T | undefined,
     queryFn: ({ signal }) => callApi<T>(path, { signal, quiet: every !== false }),
     enabled,
     refetchInterval: every,

@@ -1,0 +1,8 @@
+// The first script of the web interface: it begins the reads of the first view while the application is loaded.
+import { readEarly } from '../shared/api.ts';
+import { dashboardReads } from './dashboard-reads.ts';
+
+readEarly('/api/v2/me/');
+if (window.location.pathname === '/') {
+  for (const path of dashboardReads()) readEarly(path, { quiet: true });
+}
