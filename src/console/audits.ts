@@ -64,6 +64,7 @@ interface AuditRead {
     /** Compared with the baseline; null without one. */
     readonly state: 'new' | 'known' | 'fixed' | null;
   }[];
+  readonly kinds: { readonly personal: number; readonly ofApplications: number } | null;
   readonly calendar: CalendarPicture | null;
 }
 
@@ -151,6 +152,7 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined): Promis
         ...{ message: 'Neither found nor excused any more.', tokenId: null },
       })),
     ],
+    kinds: audit.statistics?.byKind() ?? null,
     calendar: audit.statistics && calendarPicture(audit.statistics, audit.now),
   };
 }

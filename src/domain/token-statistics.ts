@@ -41,6 +41,7 @@ export class TokenStatistics {
   readonly #uses = new Map<string, number>();
   readonly #scopes = new Map<string, number>();
   readonly #calendar = new Uint32Array(CALENDAR_DAYS);
+  readonly #kinds = { personal: 0, ofApplications: 0 };
   readonly #expiries = { expired: 0, later: 0, never: 0 };
 
   /** @param unusedDays The days of which `Facts.unusedTokenIds` tells. */
@@ -54,6 +55,7 @@ export class TokenStatistics {
     increment(this.#ages, labelFor(AGES, age));
     increment(this.#scopes, token.scope === '' ? '(none)' : token.scope);
     increment(this.#uses, this.#useOf(token));
+    this.#kinds[token.application === null ? 'personal' : 'ofApplications'] += 1;
     this.#addExpiry(token);
   }
 
@@ -64,6 +66,11 @@ export class TokenStatistics {
   /** Most first. */
   byScope(): Bar[] {
     return bars(this.#scopes).sort((one, other) => other.tokens - one.tokens);
+  }
+
+  /** How many are personal access tokens, and how many are of an application. */
+  byKind(): { readonly personal: number; readonly ofApplications: number } {
+    return { ...this.#kinds };
   }
 
   /** Most recent first, those that were never used last. */

@@ -30,7 +30,8 @@ describe.skipIf(chromium === null)('the console', () => {
     mkdirSync(join(home, '.config/tokenctl'), { recursive: true });
     writeFileSync(
       join(home, '.config/tokenctl/tokenctl.yaml'),
-      `currentContext: east\ncontexts:\n  east: { url: "${service.url}", username: admin, password: { file: "${secret}" } }\n`,
+      `currentContext: east\ncontexts:\n  east: { url: "${service.url}", username: admin, password: { file: "${secret}" } }\n` +
+        'jobs: { nightly: { job: revocation-sweep, contexts: [east], parameters: { rules: [never-used] } } }\n',
     );
     opened = await testConsole({ home });
     page = await (await browser.newContext({ viewport: { width: 1300, height: 900 } })).newPage();
@@ -72,6 +73,9 @@ describe.skipIf(chromium === null)('the console', () => {
     await card.getByText('admin (superuser)').waitFor();
     await card.getByRole('link', { name: '400' }).waitFor();
     await card.getByText(/^\d+ high$/).waitFor();
+    await card.getByText('never ran').waitFor();
+    await card.getByRole('img', { name: /^Expiries in the coming year: [1-9]/ }).waitFor();
+    await card.getByText('new tokens live 1,000 years').waitFor();
     expect(page.url()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
     expect(await barriers()).toEqual([]);
     await takePictures(page, 'console-overview');
@@ -164,7 +168,15 @@ describe.skipIf(chromium === null)('the console', () => {
     expect(await barriers()).toEqual([]);
     await takePictures(page, 'console-log');
     await go('Jobs');
-    await page.getByText('The configuration has no jobs.').waitFor();
+    await page.getByRole('button', { name: 'Dry run of nightly@east' }).click();
+    await page
+      .getByRole('region', { name: 'Report' })
+      .getByText(/^nightly@east \(dry run\): /)
+      .waitFor();
+    await page.getByRole('button', { name: 'Close' }).first().click();
+    await page.getByRole('grid', { name: 'Runs of jobs' }).getByText('dry run, by hand').waitFor();
+    expect(await barriers()).toEqual([]);
+    await takePictures(page, 'console-jobs');
     await go('Changes');
     await page.getByText(/tokenctl incident lockdown --user monitoring/).waitFor();
     expect(problems).toEqual([]);

@@ -131,7 +131,11 @@ export interface ContextRead {
     readonly sessions: boolean;
     readonly deactivateUsers: boolean;
   };
-  readonly settings: Readonly<Record<string, unknown>> | null;
+  readonly settings:
+    | (Readonly<Record<string, unknown>> & {
+        readonly OAUTH2_PROVIDER?: { readonly ACCESS_TOKEN_EXPIRE_SECONDS: number } | null;
+      })
+    | null;
 }
 
 /** How many tokens share something. */

@@ -17,8 +17,9 @@ import { type ReactNode, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
 import { call, query, saved, send, useFacts } from './api.ts';
+import type { CalendarPicture } from './charts.tsx';
 import { ExceptionDialog, type Named, type RuleRead } from './exception.tsx';
-import { Bars, type CalendarPicture, CommandLine, Heading, number, Severity, When } from './parts.tsx';
+import { Bars, CommandLine, Heading, number, Severity, When } from './parts.tsx';
 
 /** Compared with a baseline. */
 type State = 'new' | 'known' | 'fixed';
@@ -48,6 +49,7 @@ export interface AuditRead {
     readonly message: string;
     readonly state: State | null;
   }[];
+  readonly kinds: { readonly personal: number; readonly ofApplications: number } | null;
   readonly calendar: CalendarPicture | null;
 }
 

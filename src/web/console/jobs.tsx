@@ -8,6 +8,7 @@ import {
   ModalBody,
   ModalHeader,
   PageSection,
+  Title,
 } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useMutation } from '@tanstack/react-query';
@@ -15,7 +16,7 @@ import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
 import { call, type Ended, type Operation, query, useFacts, useRead } from './api.ts';
-import { CommandLine, Heading, Printed, When } from './parts.tsx';
+import { CommandLine, Heading, Printed, RunState, When } from './parts.tsx';
 
 interface JobRun {
   readonly run: string;
@@ -47,21 +48,6 @@ export interface JobsRead {
   readonly runs: readonly JobRun[];
 }
 
-const COLORS: Readonly<Record<string, 'green' | 'red' | 'orange' | 'blue' | 'grey'>> = {
-  ...{ completed: 'green', failed: 'red', interrupted: 'orange', lost: 'red', running: 'blue' },
-};
-
-/** The state of a run. */
-export function RunState({ run }: { readonly run: Pick<JobRun, 'state' | 'isDryRun' | 'kind'> }): ReactNode {
-  return (
-    <>
-      <Label color={COLORS[run.state] ?? 'grey'}>{run.state}</Label> {run.isDryRun && 'dry run'}
-      {run.isDryRun && run.kind === 'manual' && ', '}
-      {run.kind === 'manual' && 'by hand'}
-    </>
-  );
-}
-
 /** The page. */
 export function Jobs(): ReactNode {
   const read = useRead<JobsRead>('/api/jobs');
@@ -77,7 +63,7 @@ export function Jobs(): ReactNode {
             ) : (
               <>
                 <JobTable jobs={jobs} onShow={setShown} />
-                <h2>History</h2>
+                <Title headingLevel="h2">History</Title>
                 <RunTable runs={runs} onShow={setShown} />
               </>
             )
@@ -188,7 +174,7 @@ function RunLink({
   readonly onShow: (run: string) => void;
 }): ReactNode {
   return (
-    <Button variant="link" isInline aria-label={`Run ${run.run}`} onClick={() => onShow(run.run)}>
+    <Button variant="link" isInline onClick={() => onShow(run.run)}>
       <When at={run.began} />
     </Button>
   );

@@ -1,6 +1,7 @@
 /** Every context as a card, those with problems first. */
 import {
   Alert,
+  Button,
   Card,
   CardBody,
   CardTitle,
@@ -14,52 +15,131 @@ import {
   PageSection,
   Spinner,
 } from '@patternfly/react-core';
-import { useQueries } from '@tanstack/react-query';
+import { useQueries, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import { type ContextRead, call, query, useFacts, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
+import { Calendar } from './charts.tsx';
 import type { IncidentsRead } from './incidents.tsx';
-import { Bars, Heading, number, Severity, When } from './parts.tsx';
-import type { TokenPage } from './token-rows.tsx';
+import type { JobsRead } from './jobs.tsx';
+import { Heading, number, RunState, Severity, When } from './parts.tsx';
+
+/** What was read, or why it was not; neither while it is read. */
+interface Answer<T> {
+  readonly data: T | undefined;
+  readonly error: Error | null;
+}
+
+/** What is known of a context. */
+interface ContextState {
+  readonly place: string;
+  readonly context: Answer<ContextRead>;
+  readonly incidents: Answer<IncidentsRead>;
+  readonly audit: Answer<AuditRead>;
+  readonly sweep: Answer<Sweep | null>;
+}
+
+type Sweep = JobsRead['jobs'][number];
 
 /** The page. */
 export function Overview(): ReactNode {
   const { places } = useFacts();
-  const reads = useQueries({
-    queries: places.map((place) => {
-      const path = query('/api/overview', { place });
-      return { queryKey: [path], queryFn: () => call<ContextRead>(path) };
+  const queries = useQueryClient();
+  const [isReading, setReading] = useState(false);
+  const contexts = useEach<ContextRead>('/api/overview', places);
+  const incidents = useEach<IncidentsRead>('/api/incidents', places);
+  const audits = useEach<AuditRead>('/api/audit', places);
+  const jobs = useRead<JobsRead>('/api/jobs');
+  const none = { data: undefined, error: null };
+  const states = places.map(
+    (place, index): ContextState => ({
+      place,
+      context: contexts[index] ?? none,
+      incidents: incidents[index] ?? none,
+      audit: audits[index] ?? none,
+      sweep: { data: jobs.data && sweepOf(jobs.data, place), error: jobs.error },
     }),
-  });
-  const cards = places
-    .map((place, index) => ({ place, read: reads[index] }))
-    .map(({ place, read }) => ({
-      ...{ place, data: read?.data, error: read?.error ?? null },
-      problems: read?.error ? 100 : (read?.data?.warnings.length ?? 0),
-    }))
-    .toSorted((one, other) => other.problems - one.problems);
+  );
+  const readAgain = async () => {
+    setReading(true);
+    await call('/api/tokens/read-again', { body: {} });
+    await queries.invalidateQueries();
+  };
   return (
     <>
-      <Heading title="Overview" />
+      <Heading
+        title="Overview"
+        actions={
+          <Button
+            variant="secondary"
+            isLoading={isReading}
+            onClick={() => void readAgain().finally(() => setReading(false))}
+          >
+            Read again
+          </Button>
+        }
+      />
       <PageSection>
-        <Gallery hasGutter minWidths={{ default: '22rem' }} maxWidths={{ default: '40rem' }}>
-          {cards.map(({ place, data, error }) => (
-            <ContextCard key={place} place={place} data={data} error={error} />
-          ))}
+        <Gallery hasGutter minWidths={{ default: '20rem' }} maxWidths={{ default: '40rem' }}>
+          {states
+            .toSorted((one, other) => urgency(other) - urgency(one))
+            .map((state) => (
+              <ContextCard key={state.place} state={state} />
+            ))}
         </Gallery>
       </PageSection>
     </>
   );
 }
 
-interface CardProps {
-  readonly place: string;
-  readonly data: ContextRead | undefined;
-  readonly error: Error | null;
+/** Reads the same of each context. The console reads two at a time; answers are shown as they come. */
+function useEach<T>(path: string, places: readonly string[]): readonly Answer<T>[] {
+  return useQueries({
+    queries: places.map((place) => {
+      const address = query(path, { place });
+      return { queryKey: [address], queryFn: () => call<T>(address) };
+    }),
+  });
 }
 
-function ContextCard({ place, data, error }: CardProps): ReactNode {
+/** The sweep of a context: of a platform, one of both components. Several: the one that ran last. */
+function sweepOf({ jobs }: JobsRead, place: string): Sweep | null {
+  const sweeps = jobs.filter(
+    ({ kind, context }) => kind === 'revocation-sweep' && context === place.split('/')[0],
+  );
+  return (
+    sweeps.toSorted((one, other) => (other.last?.began ?? '').localeCompare(one.last?.began ?? ''))[0] ?? null
+  );
+}
+
+/** Orders contexts: the most urgent problem counts. */
+function urgency({ context, incidents, audit, sweep }: ContextState): number {
+  const { critical = 0, high = 0 } = audit.data?.summary.bySeverity ?? {};
+  const problems: readonly (readonly [number, boolean])[] = [
+    [7, context.error !== null],
+    [6, brokenIn(incidents.data) > 0],
+    [5, critical > 0],
+    [4, (context.data?.warnings.length ?? 0) > 0],
+    [3, sweep.data?.last?.state === 'failed' || sweep.data?.last?.state === 'lost'],
+    [2, openIn(incidents.data).length > 0],
+    [1, high > 0 || audit.error !== null],
+  ];
+  return Math.max(0, ...problems.flatMap(([weight, holds]) => (holds ? weight : [])));
+}
+
+function openIn(read: IncidentsRead | undefined): IncidentsRead['incidents'] {
+  return read?.incidents.filter(({ state }) => state !== 'lifted') ?? [];
+}
+
+/** How many open incidents are not in effect, or were not checked in all. */
+function brokenIn(read: IncidentsRead | undefined): number {
+  return openIn(read).filter(({ holds, notChecked }) => holds !== true || notChecked.length > 0).length;
+}
+
+function ContextCard({ state }: { readonly state: ContextState }): ReactNode {
+  const { place, context } = state;
+  const { data, error } = context;
   return (
     <Card component="section" aria-label={place}>
       <CardTitle component="h2">
@@ -73,14 +153,21 @@ function ContextCard({ place, data, error }: CardProps): ReactNode {
       <CardBody>
         {error !== null && <Alert isInline variant="danger" title={error.message} />}
         {error === null && data === undefined && <Spinner size="md" aria-label={`Reading ${place}`} />}
-        {data !== undefined && <ContextFacts data={data} />}
+        {data !== undefined && <ContextFacts data={data} state={state} />}
       </CardBody>
     </Card>
   );
 }
 
-function ContextFacts({ data }: { readonly data: ContextRead }): ReactNode {
-  const { place, address, dialect, product, identity, warnings, ownToken, incomplete } = data;
+function ContextFacts({
+  data,
+  state,
+}: {
+  readonly data: ContextRead;
+  readonly state: ContextState;
+}): ReactNode {
+  const { place, incidents, audit, sweep } = state;
+  const { address, dialect, product, identity, warnings, ownToken, incomplete } = data;
   const role = identity.isSuperuser ? 'superuser' : identity.isSystemAuditor ? 'system auditor' : 'user';
   return (
     <>
@@ -92,7 +179,7 @@ function ContextFacts({ data }: { readonly data: ContextRead }): ReactNode {
         className="facts"
         isHorizontal
         isCompact
-        horizontalTermWidthModifier={{ default: '8rem' }}
+        horizontalTermWidthModifier={{ default: '6rem' }}
       >
         <Fact term="Target">
           {dialect} {product ?? ''} at {address}
@@ -105,11 +192,13 @@ function ContextFacts({ data }: { readonly data: ContextRead }): ReactNode {
             expires <When at={ownToken.earliest} />
           </Fact>
         )}
-        <IncidentFact place={place} />
-        <FindingFact place={place} />
-        <TokenFacts place={place} />
+        <IncidentFact place={place} read={incidents} />
+        <FindingFact place={place} read={audit} />
+        <SweepFact read={sweep} />
+        <TokenFact place={place} read={audit} />
         <SettingFacts settings={data.settings} />
       </DescriptionList>
+      {audit.data?.calendar != null && <Calendar picture={audit.data.calendar} />}
     </>
   );
 }
@@ -123,10 +212,15 @@ function Fact({ term, children }: { readonly term: string; readonly children: Re
   );
 }
 
-function IncidentFact({ place }: { readonly place: string }): ReactNode {
-  const { data, error } = useRead<IncidentsRead>(query('/api/incidents', { place }));
-  const open = data?.incidents.filter(({ state }) => state !== 'lifted') ?? [];
-  const broken = open.filter(({ holds, notChecked }) => holds !== true || notChecked.length > 0).length;
+function IncidentFact({
+  place,
+  read: { data, error },
+}: {
+  readonly place: string;
+  readonly read: Answer<IncidentsRead>;
+}): ReactNode {
+  const open = openIn(data);
+  const broken = brokenIn(data);
   return (
     <Fact term="Incidents">
       {error?.message}
@@ -140,63 +234,112 @@ function IncidentFact({ place }: { readonly place: string }): ReactNode {
   );
 }
 
-function FindingFact({ place }: { readonly place: string }): ReactNode {
-  const { data, error } = useRead<AuditRead>(query('/api/audit', { place }));
+function FindingFact({
+  place,
+  read: { data, error },
+}: {
+  readonly place: string;
+  readonly read: Answer<AuditRead>;
+}): ReactNode {
+  const notChecked = data?.summary.notChecked.length ?? 0;
   return (
     <Fact term="Findings">
       {data === undefined && error === null && <Spinner size="sm" aria-label="Auditing" />}
       {error?.message}
       {data !== undefined && (
-        <Link to={query('/audit', { place })}>
-          {number(data.summary.found)}{' '}
-          <LabelGroup numLabels={4}>
-            {(['critical', 'high', 'medium', 'low'] as const)
-              .filter((severity) => (data.summary.bySeverity[severity] ?? 0) > 0)
-              .map((severity) => (
-                <Severity key={severity} severity={severity} count={data.summary.bySeverity[severity]} />
-              ))}
-          </LabelGroup>
-        </Link>
+        <>
+          <Link to={query('/audit', { place })}>
+            {number(data.summary.found)}{' '}
+            <LabelGroup numLabels={4}>
+              {(['critical', 'high', 'medium', 'low'] as const)
+                .filter((severity) => (data.summary.bySeverity[severity] ?? 0) > 0)
+                .map((severity) => (
+                  <Severity key={severity} severity={severity} count={data.summary.bySeverity[severity]} />
+                ))}
+            </LabelGroup>
+          </Link>
+          {notChecked > 0 && ` ${notChecked} ${notChecked === 1 ? 'rule' : 'rules'} not checked`}
+        </>
       )}
     </Fact>
   );
 }
 
-function TokenFacts({ place }: { readonly place: string }): ReactNode {
-  const [isReading, setReading] = useState(true);
-  const { data } = useRead<TokenPage>(query('/api/tokens', { place, limit: 0 }), isReading && 1000);
-  const reading = data?.readings[0];
-  const stillReading = reading === undefined || reading.state === 'reading';
-  if (stillReading !== isReading) setReading(stillReading);
-  if (data === undefined) return null;
+/** The last run of the job that revokes by the policy. */
+function SweepFact({ read: { data, error } }: { readonly read: Answer<Sweep | null> }): ReactNode {
   return (
-    <>
-      <Fact term="Tokens">
-        <Link to={query('/tokens', { place })}>{number(data.total)}</Link>
-        {reading?.state === 'reading' && ' so far'}
-        {reading?.problem?.message}
-      </Fact>
-      <Fact term="Expiry">
-        <Bars bars={data.expiry} />
-      </Fact>
-    </>
+    <Fact term="Last sweep">
+      {error?.message}
+      {data === null && 'No job sweeps this context.'}
+      {data != null && (
+        <>
+          <Link to="/jobs">{data.name}</Link>{' '}
+          {data.last === null ? (
+            'never ran'
+          ) : (
+            <>
+              <RunState run={data.last} /> <When at={data.last.began} />: {data.last.message}
+            </>
+          )}
+        </>
+      )}
+    </Fact>
   );
 }
 
-const SETTINGS: readonly (readonly [string, string])[] = [
+function TokenFact({
+  place,
+  read: { data },
+}: {
+  readonly place: string;
+  readonly read: Answer<AuditRead>;
+}): ReactNode {
+  if (data === undefined) return null;
+  return (
+    <Fact term="Tokens">
+      <Link to={query('/tokens', { place })}>{number(data.summary.tokensRead)}</Link>
+      {data.kinds !== null &&
+        `: ${number(data.kinds.personal)} personal, ${number(data.kinds.ofApplications)} of applications`}
+      , as of <When at={data.at} />
+    </Fact>
+  );
+}
+
+const SWITCHES: readonly (readonly [string, string])[] = [
   ['AUTH_BASIC_ENABLED', 'basic authentication'],
   ['ALLOW_OAUTH2_FOR_EXTERNAL_USERS', 'tokens of external users'],
 ];
+const YEAR_SECONDS = 31_536_000;
 
 function SettingFacts({ settings }: { readonly settings: ContextRead['settings'] }): ReactNode {
   if (settings === null) return <Fact term="Settings">not readable with this account</Fact>;
+  const lifetime = settings['OAUTH2_PROVIDER']?.ACCESS_TOKEN_EXPIRE_SECONDS;
   return (
     <Fact term="Settings">
-      {SETTINGS.map(([key, name]) => (
-        <Label key={key} color={settings[key] === true ? 'orange' : 'green'}>
-          {name} {settings[key] === true ? 'on' : 'off'}
-        </Label>
-      ))}
+      <LabelGroup numLabels={4}>
+        {SWITCHES.map(([key, name]) => (
+          <Label key={key} color={settings[key] === true ? 'orange' : 'green'}>
+            {name} {settings[key] === true ? 'on' : 'off'}
+          </Label>
+        ))}
+        {lifetime !== undefined && (
+          <Label color={lifetime > YEAR_SECONDS ? 'orange' : 'green'}>
+            new tokens live {lifetimeText(lifetime)}
+          </Label>
+        )}
+      </LabelGroup>
     </Fact>
   );
+}
+
+function lifetimeText(seconds: number): string {
+  const units = [
+    [YEAR_SECONDS, 'year'],
+    [86_400, 'day'],
+    [3_600, 'hour'],
+    [60, 'minute'],
+  ] as const;
+  const [size, unit] = units.find(([each]) => seconds >= each) ?? [1, 'second'];
+  const count = Math.round(seconds / size);
+  return `${number(count)} ${unit}${count === 1 ? '' : 's'}`;
 }

@@ -98,22 +98,6 @@ function Bar(props: {
   );
 }
 
-/** A calendar of expiries, as the report has it. */
-export interface CalendarPicture {
-  readonly width: number;
-  readonly height: number;
-  readonly daySize: number;
-  readonly days: readonly {
-    readonly x: number;
-    readonly y: number;
-    readonly level: number;
-    readonly day: string;
-    readonly tokens: number;
-  }[];
-  readonly labels: readonly { readonly x: number; readonly y: number; readonly text: string }[];
-  readonly outside: { readonly expired: number; readonly later: number; readonly never: number };
-}
-
 /** A number with its thousands separated. */
 export function number(value: number): string {
   return value.toLocaleString('en');
@@ -151,5 +135,24 @@ export function Severity({
     <Label color={COLORS[severity as keyof typeof COLORS] ?? 'grey'}>
       {count === undefined ? severity : `${number(count)} ${severity}`}
     </Label>
+  );
+}
+
+const RUN_COLORS: Readonly<Record<string, 'green' | 'red' | 'orange' | 'blue' | 'grey'>> = {
+  ...{ completed: 'green', failed: 'red', interrupted: 'orange', lost: 'red', running: 'blue' },
+};
+
+/** The state of a run of a job. */
+export function RunState({
+  run,
+}: {
+  readonly run: { readonly state: string; readonly isDryRun: boolean; readonly kind: string };
+}): ReactNode {
+  return (
+    <>
+      <Label color={RUN_COLORS[run.state] ?? 'grey'}>{run.state}</Label> {run.isDryRun && 'dry run'}
+      {run.isDryRun && run.kind === 'manual' && ', '}
+      {run.kind === 'manual' && 'by hand'}
+    </>
   );
 }
