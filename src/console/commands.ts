@@ -3,11 +3,23 @@ import { extendFlow, liftFlow } from '../cli/incident/lift-flow.ts';
 import { lockdownFlow } from '../cli/incident/lockdown-flow.ts';
 import { type LockdownFlags, lockdownOrder } from '../cli/incident/lockdown-order.ts';
 import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
+import type { Environment } from '../config/paths.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { providers } from '../domain/incident/incident.ts';
 import { shellWord } from '../domain/remedies.ts';
 import type { Selection } from '../domain/selector.ts';
-import type { Flow } from './operations.ts';
+import {
+  account,
+  accountOf,
+  guards,
+  guardsOf,
+  line,
+  option,
+  type Prepared,
+  pathOf,
+  pathSchema,
+} from './command-line.ts';
+import { prepareSaved, savedSchema } from './saved-plans.ts';
 import type { TokenFilter } from './token-table.ts';
 
 /** The most ids that a request names; more are selected by criteria. */
@@ -17,7 +29,6 @@ const MAX_IDS_SHOWN = 100;
 const DAY = 86_400_000;
 
 const names = z.array(z.string().min(1).max(300)).max(200);
-const text = z.string().max(1000).optional();
 const days = z.coerce.number().positive().max(365_000).optional();
 const instant = z.coerce.date().optional();
 /** A list in a query: given once or several times. */
@@ -51,8 +62,6 @@ export function filterOf(query: z.infer<typeof filterSchema>, places: readonly s
   return { ...rest, places, users: user, applications: application, findings: finding };
 }
 
-const account = { reason: text, ticket: text };
-
 /** A change that the page asks for. Members have the names of the command's flags. */
 export const requestSchema = z.discriminatedUnion('kind', [
   z.strictObject({
@@ -64,6 +73,7 @@ export const requestSchema = z.discriminatedUnion('kind', [
     accessOnly: z.boolean().optional(),
     withSessions: z.boolean().optional(),
     includeOwn: z.boolean().optional(),
+    ...guards,
     ...account,
   }),
   z.strictObject({
@@ -74,6 +84,7 @@ export const requestSchema = z.discriminatedUnion('kind', [
     identityProvider: z.enum(providers).optional(),
     all: z.boolean().optional(),
     deactivate: z.boolean().optional(),
+    keepActive: names.optional(),
     resetPassword: z.boolean().optional(),
     stripRoles: z.boolean().optional(),
     endApplications: z.boolean().optional(),
@@ -82,6 +93,9 @@ export const requestSchema = z.discriminatedUnion('kind', [
     shortenLifetimes: z.boolean().optional(),
     /** In hours. */
     hours: z.number().positive().max(8_760).optional(),
+    /** A new file on the machine of the console. */
+    rescueToken: pathSchema.optional(),
+    ...guards,
     ...account,
   }),
   z.strictObject({
@@ -98,32 +112,35 @@ export const requestSchema = z.discriminatedUnion('kind', [
     hours: z.number().positive().max(8_760).nullable(),
     ...account,
   }),
+  savedSchema,
 ]);
 
 /** A change that was asked for. */
 export type ChangeRequest = z.infer<typeof requestSchema>;
 
-/** A change as its command: the flow that it runs, and how it is written in a terminal. */
-export interface Prepared {
-  readonly command: string;
-  /** With `dryRun` it only plans. */
-  readonly flow: (dryRun: boolean) => Flow;
-}
-
 /** What finds the ids of tokens by a filter that has no flag. */
-export type FindIds = (filter: TokenFilter) => Promise<readonly number[]>;
+type FindIds = (filter: TokenFilter) => Promise<readonly number[]>;
+
+/** What a request is prepared with. */
+export interface Preparation {
+  readonly findIds: FindIds;
+  /** Of the console's process: for paths. */
+  readonly environment: Environment;
+}
 
 /**
  * The flow of a command for a request.
  *
  * @throws TokenctlError `usage` as the command does for the same flags.
  */
-export async function prepare(request: ChangeRequest, findIds: FindIds): Promise<Prepared> {
+export async function prepare(request: ChangeRequest, preparation: Preparation): Promise<Prepared> {
   switch (request.kind) {
     case 'tokens revoke':
-      return await prepareRevocation(request, findIds);
+      return await prepareRevocation(request, preparation);
     case 'incident lockdown':
-      return prepareLockdown(request);
+      return prepareLockdown(request, preparation);
+    case 'plan apply':
+      return prepareSaved(request, preparation.environment);
     case 'incident lift': {
       const { incident, place, ...rest } = request;
       return {
@@ -158,7 +175,10 @@ export async function prepare(request: ChangeRequest, findIds: FindIds): Promise
 
 type Revocation = Extract<ChangeRequest, { kind: 'tokens revoke' }>;
 
-async function prepareRevocation(request: Revocation, findIds: FindIds): Promise<Prepared> {
+async function prepareRevocation(
+  request: Revocation,
+  { findIds, environment }: Preparation,
+): Promise<Prepared> {
   const { place, ids, filter, accessOnly, withSessions, includeOwn } = request;
   if ((ids === undefined) === (filter === undefined)) {
     throw new TokenctlError('usage', 'Select tokens by id, or by a filter');
@@ -179,9 +199,18 @@ async function prepareRevocation(request: Revocation, findIds: FindIds): Promise
   };
   const switches = ['access-only', 'with-sessions', 'include-own'] as const;
   const more = switches.flatMap((name) => (flags[name] === true ? [`--${name}`] : []));
+  const { shown, saved, words } = guardsOf(request, {
+    environment,
+    alone: withSessions === true ? ['--with-sessions'] : [],
+  });
   return {
-    command: line(['tokens revoke', ...selected, ...more], request),
-    flow: (dryRun) => (run) => revocationFlow({ ...run, selection, flags: { ...flags, 'dry-run': dryRun } }),
+    command: line(['tokens revoke', ...selected, ...more, ...words], request),
+    flow: (dryRun) => (run) =>
+      revocationFlow({
+        ...run,
+        selection,
+        flags: { ...flags, ...shown, ...(dryRun ? { 'dry-run': true } : saved) },
+      }),
   };
 }
 
@@ -256,8 +285,10 @@ function hasMoreThanFlags({
 
 type Lockdown = Extract<ChangeRequest, { kind: 'incident lockdown' }>;
 
-function prepareLockdown(request: Lockdown): Prepared {
-  const { user, application, identityProvider, all, deactivate, hours } = request;
+function prepareLockdown(request: Lockdown, { environment }: Preparation): Prepared {
+  const { user, application, identityProvider, all, deactivate, keepActive, hours } = request;
+  const rescue = request.rescueToken === undefined ? undefined : pathOf(request.rescueToken, environment);
+  const guard = guardsOf(request, { environment, alone: rescue === undefined ? [] : ['--rescue-token'] });
   const flags: LockdownFlags = {
     ...accountOf(request),
     ...(user !== undefined && user.length > 0 && { user }),
@@ -265,6 +296,9 @@ function prepareLockdown(request: Lockdown): Prepared {
     ...(identityProvider !== undefined && { 'identity-provider': identityProvider }),
     ...(all === true && { all }),
     ...(deactivate === true && { deactivate }),
+    ...(keepActive !== undefined && keepActive.length > 0 && { 'keep-active': keepActive }),
+    ...(rescue !== undefined && { 'rescue-token': rescue }),
+    ...guard.shown,
     ...switchFlag('reset-password', request.resetPassword || undefined),
     ...switchFlag('strip-roles', request.stripRoles || undefined),
     ...switchFlag('end-applications', request.endApplications || undefined),
@@ -282,16 +316,23 @@ function prepareLockdown(request: Lockdown): Prepared {
     ...(['deactivate', 'reset-password', 'strip-roles', 'end-applications'] as const).flatMap((name) =>
       flags[name] === true ? [`--${name}`] : [],
     ),
+    ...(keepActive ?? []).map((name) => option('--keep-active', name)),
     ...switches.flatMap((name) =>
       flags[name] === undefined ? [] : [`--${flags[name] ? '' : 'no-'}${name}`],
     ),
     ...(hours === undefined ? [] : [`--for ${ageText(hours)}`]),
+    ...(rescue === undefined ? [] : [option('--rescue-token', rescue)]),
+    ...guard.words,
   ];
   const order = lockdownOrder(flags);
   return {
     command: line(['incident lockdown', ...words], request),
     flow: (dryRun) => (run) =>
-      lockdownFlow({ ...run, order, several: false, flags: { ...flags, 'dry-run': dryRun } }),
+      lockdownFlow({
+        ...run,
+        ...{ order, several: false },
+        flags: { ...flags, ...(dryRun ? { 'dry-run': true } : guard.saved) },
+      }),
   };
 }
 
@@ -302,26 +343,4 @@ function switchFlag(name: string, value: boolean | undefined): object {
 /** Hours as an age of the command line. */
 function ageText(hours: number): string {
   return Number.isInteger(hours) ? `${hours}h` : `${Math.max(1, Math.round(hours * 60))}m`;
-}
-
-function accountOf({ reason, ticket }: { reason?: string | undefined; ticket?: string | undefined }) {
-  return {
-    ...(reason !== undefined && reason.trim() !== '' && { reason }),
-    ...(ticket !== undefined && ticket.trim() !== '' && { ticket }),
-  };
-}
-
-/** A flag with its value; one that begins with a dash would be taken for a flag. */
-function option(flag: string, value: string): string {
-  return value.startsWith('-') ? `${flag}=${shellWord(value)}` : `${flag} ${shellWord(value)}`;
-}
-
-function line(words: readonly string[], { place, reason, ticket }: ChangeRequest): string {
-  return [
-    'tokenctl',
-    ...words,
-    `--context ${shellWord(place)}`,
-    ...(reason ? [option('--reason', reason)] : []),
-    ...(ticket ? [option('--ticket', ticket)] : []),
-  ].join(' ');
 }

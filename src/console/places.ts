@@ -14,6 +14,8 @@ export interface OpenOptions {
 
 /** The contexts of a console, and the work in them. Each piece of work has a runtime of its own, as a command has. */
 export interface Places {
+  /** The variables of the console's process. */
+  readonly environment: RuntimeOptions['environment'];
   /** The names of the contexts; for a platform, of its components (`NAME/gateway`, `NAME/controller`). */
   names(): Promise<readonly string[]>;
   /**
@@ -111,6 +113,7 @@ export async function openPlaces(options: PlacesOptions): Promise<Places> {
   }
 
   return {
+    environment,
     names,
     anywhere,
     contexts,

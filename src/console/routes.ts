@@ -11,11 +11,12 @@ import { TokenctlError } from '../domain/errors.ts';
 import { checkTarget } from '../operations/contexts/check-target.ts';
 import { incidentStatus } from '../operations/incident/incident-status.ts';
 import { type Audits, serveAudits } from './audits.ts';
-import { filterOf, filterSchema, prepare, requestSchema } from './commands.ts';
+import { filterOf, filterSchema, type Preparation, prepare, requestSchema } from './commands.ts';
 import { serveJobs } from './jobs.ts';
 import { serveLog } from './log-records.ts';
 import { endedOf, type Operations } from './operations.ts';
 import type { Places } from './places.ts';
+import { ruleOf, serveSavedPlans } from './saved-plans.ts';
 import { sortNames, type TokenTable } from './token-table.ts';
 
 /** What the routes work with. */
@@ -38,6 +39,7 @@ export function serveConsole(app: FastifyInstance, parts: ConsoleParts): void {
   serveTokens(app, parts);
   serveChanges(app, parts);
   serveIncidents(app, parts);
+  serveSavedPlans(app, parts);
   serveAudits(app, parts);
   serveLog(app, parts.places);
   serveJobs(app, parts);
@@ -79,6 +81,7 @@ function serveOverview(app: FastifyInstance, { places, readOnly, version }: Cons
         databaseContext: found.databaseContext ?? null,
         capabilities: found.capabilities,
         settings: await settingsOf(runtime),
+        approval: ruleOf(runtime, (await runtime.description()).context),
       };
     });
   });
@@ -129,10 +132,13 @@ const TELL_EVERY_MS = 250;
 const HEARTBEAT_MS = 15_000;
 
 function serveChanges(app: FastifyInstance, { places, tokens, audits, operations }: ConsoleParts): void {
-  const findIds = (filter: Parameters<TokenTable['ids']>[0]) => tokens.ids(filter);
+  const preparation: Preparation = {
+    findIds: (filter) => tokens.ids(filter),
+    environment: places.environment,
+  };
   app.post('/api/plans', { config: { readsOnly: true } }, async ({ body }) => {
     const request = requestSchema.parse(body);
-    const { command, flow } = await prepare(request, findIds);
+    const { command, flow } = await prepare(request, preparation);
     const report = await places.work(request.place, (runtime) =>
       flow(true)({ runtime, confirmation: neverConfirmed, notify: () => undefined }),
     );
@@ -140,9 +146,9 @@ function serveChanges(app: FastifyInstance, { places, tokens, audits, operations
   });
   app.post('/api/operations', async ({ body }, reply) => {
     const request = requestSchema.parse(body);
-    const { place, kind } = request;
+    const { place } = request;
     await places.anywhere(async ({ configuration }) => requireAccount(configuration.auditLog, request));
-    const { command, flow } = await prepare(request, findIds);
+    const { command, flow, kind = request.kind } = await prepare(request, preparation);
     const begun = operations.begin({ kind, place, command, flow: flow(false) });
     const stop = operations.watch(begun.id, () => {
       const { ended, state } = operations.get(begun.id);

@@ -28,12 +28,15 @@ export async function testConsole(options: {
   readonly context?: string;
   readonly readOnly?: boolean;
   readonly now?: () => number;
+  readonly logFile?: string;
+  /** Besides HOME. */
+  readonly environment?: Readonly<Record<string, string>>;
 }): Promise<TestConsole> {
-  const { home, context, readOnly = false, now = () => performance.now() } = options;
+  const { home, context, logFile, readOnly = false, now = () => performance.now() } = options;
   const places = await openPlaces({
-    flags: { context, config: undefined, logFile: undefined, databaseFile: undefined },
+    flags: { context, config: undefined, logFile, databaseFile: undefined },
     allContexts: false,
-    environment: { HOME: home },
+    environment: { HOME: home, ...options.environment },
     version: '0.0.0',
   });
   const access = new ConsoleAccess(now);

@@ -1,0 +1,194 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { OperationState } from '../../../src/console/operations.ts';
+import type { TokenPage } from '../../../src/console/token-table.ts';
+import { type TestConsole, testConsole } from '../../support/console.ts';
+import { estate, type Home } from './estate.ts';
+
+const { home } = estate({ users: 12, tokens: 120 });
+
+async function consoleOf(
+  at: Home,
+  options: Partial<Parameters<typeof testConsole>[0]> = {},
+): Promise<TestConsole> {
+  const opened = await testConsole({ home: at.folder, ...options });
+  onTestFinished(async () => {
+    await opened.operations.close();
+    await opened.app.close();
+  });
+  return opened;
+}
+
+/** The tokens of a console, once all are read; each test takes others, of the end of the list. */
+async function tokensOf({ send }: TestConsole, more = ''): Promise<TokenPage> {
+  const read = async () => (await send(`/api/tokens?limit=500${more}`)).json() as TokenPage;
+  let page = await read();
+  while (page.readings.some(({ state }) => state === 'reading')) {
+    await setTimeout(20);
+    page = await read();
+  }
+  return page;
+}
+
+/** Begins a change, and confirms what it asks for; gives how it ended. */
+async function carryOut({ send, reached }: TestConsole, change: object): Promise<OperationState> {
+  const begun = await send('/api/operations', change);
+  expect([begun.statusCode, begun.body]).toEqual([201, expect.anything()]);
+  const { id } = begun.json() as OperationState;
+  const { asked } = await reached(id, 'asking', 'done', 'failed');
+  if (asked !== null) {
+    await send(`/api/operations/${id}/confirm`, { answer: asked.type, digest: asked.digest });
+  }
+  return await reached(id, 'done', 'failed');
+}
+
+describe('a lockdown in a console', () => {
+  it('has the options of the command, and writes a rescue token to a file', async () => {
+    const at = home();
+    const opened = await consoleOf(at);
+    const { send } = opened;
+    const [one = '', other = ''] = (await tokensOf(opened)).facets.users.map(({ name }) => name);
+    const file = join(at.folder, 'rescue.token');
+    const lockdown = { kind: 'incident lockdown', place: 'test', user: [one, other], keepActive: [other] };
+    const planned = (await send('/api/plans', { ...lockdown, deactivate: true, resetPassword: true })).json();
+    expect(planned.command).toBe(
+      `tokenctl incident lockdown --user ${one} --user ${other} --deactivate --reset-password --keep-active ${other} --context test`,
+    );
+    expect((await send('/api/plans', lockdown)).json()).toMatchObject({
+      error: { message: '--keep-active requires --deactivate.' },
+    });
+    const request = { kind: 'incident lockdown', place: 'test', user: [one], basicAuthOff: true };
+    // The console signs in with a password, which would not work any more.
+    expect((await send('/api/plans', request)).json().failure).toMatchObject({ code: 'lockout_refused' });
+    const rescued = { ...request, rescueToken: '~/rescue.token' };
+    const plan = (await send('/api/plans', rescued)).json();
+    expect([plan.failure, existsSync(file)]).toEqual([null, false]);
+    expect(plan.text).toContain(file);
+    expect(plan.command).toContain(`--rescue-token ${file}`);
+
+    const locked = await carryOut(opened, rescued);
+    expect(locked.result?.text).toContain(`is in ${file}`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const secret = readFileSync(file, 'utf8').trim();
+    const shown = [locked, (await send('/api/operations')).json(), (await send('/api/log')).json()];
+    expect(JSON.stringify(shown)).not.toContain(secret);
+    expect((await send('/api/overview?place=test')).statusCode).toBe(403);
+
+    // As the report says: the context with the token. The console reads the configuration for each piece of work.
+    const command = /context add .*/.exec(locked.result?.text ?? '')?.[0] ?? '';
+    expect(await at.run(command.split(' '))).toMatchObject({ code: 0 });
+    const [{ id: incident }] = (await send('/api/incidents?place=test')).json().incidents;
+    const lifted = await carryOut(opened, { kind: 'incident lift', place: 'test', incident });
+    expect(lifted.result?.text).toMatch(/^Lifted: /);
+  });
+});
+
+describe('a saved plan in a console', () => {
+  /** A home in which more than one token needs the approval of bob. */
+  async function guarded(settings: object = {}) {
+    const at = home();
+    const made = await at.run([
+      'plan',
+      'key',
+      '--name',
+      'bob',
+      '--output',
+      join(at.folder, 'bob.key'),
+      '--json',
+    ]);
+    const rule = { approvers: { bob: JSON.parse(made.stdout).publicKey }, aloneUpTo: 1, ...settings };
+    const file = join(at.folder, '.config/tokenctl/tokenctl.yaml');
+    writeFileSync(file, `${readFileSync(file, 'utf8')}approval: ${JSON.stringify(rule)}\n`);
+    const opened = await consoleOf(at, { environment: { SUDO_USER: 'alice' } });
+    const asBob = (...args: string[]) => at.run(args, { env: { SUDO_USER: 'bob' } });
+    return { at, opened, asBob };
+  }
+
+  it('is saved, shown with its approval, and applied once another person approved it', async () => {
+    const { at, opened, asBob } = await guarded();
+    const { send } = opened;
+    const ids = (await tokensOf(opened)).rows.slice(-3).map(({ id }) => id);
+    const path = join(at.folder, 'plan.json');
+    const overview = (await send('/api/overview?place=test')).json();
+    expect(overview.approval).toEqual({
+      ...{ required: true, approvers: ['bob'], aloneUpTo: 1, breakGlass: true },
+      validFor: expect.any(Number),
+    });
+    const request = { kind: 'tokens revoke', place: 'test', ids };
+    expect((await carryOut(opened, request)).failure?.message).toMatch(/.*second person/);
+    // A plan that is shown is not saved.
+    await send('/api/plans', { ...request, planOut: '~/plan.json' });
+    expect(existsSync(path)).toBe(false);
+    const saved = await carryOut(opened, { ...request, planOut: '~/plan.json' });
+    expect(saved).toMatchObject({ state: 'done', asked: null, result: { json: { planFile: path } } });
+    expect(saved.command).toContain(`--plan-out ${path}`);
+    const show = async () => (await send(`/api/saved-plan?path=${encodeURIComponent(path)}`)).json();
+    expect(await show()).toMatchObject({
+      ...{ state: 'none', approvalNeeded: true, approvers: ['bob'], applied: null },
+      ...{ path, context: 'test', format: 'tokenctl-plan', rule: { aloneUpTo: 1 } },
+    });
+
+    const apply = { kind: 'plan apply', place: 'test', path };
+    const refused = { code: 'not_approved' };
+    expect((await send('/api/plans', apply)).json()).toMatchObject({ failure: refused });
+    expect((await carryOut(opened, apply)).failure?.message).toMatch(/.*second person/);
+    // One's own approval is none.
+    const approve = ['plan', 'approve', path, '--yes', '--key-file', join(at.folder, 'bob.key')];
+    expect(await at.run(approve, { env: { SUDO_USER: 'alice' } })).toMatchObject({ code: 2 });
+    expect(await asBob(...approve)).toMatchObject({ code: 0 });
+    expect(await show()).toMatchObject({ state: 'approved', approval: { by: 'bob' } });
+    // Nor may the approver apply it.
+    const bobs = await consoleOf(at, { environment: { SUDO_USER: 'bob' } });
+    expect((await carryOut(bobs, apply)).failure?.message).toMatch(/.*two persons/);
+    expect((await tokensOf(opened)).rows.filter(({ id }) => ids.includes(id))).toHaveLength(3);
+
+    const applied = await carryOut(opened, apply);
+    expect([applied.kind, applied.command]).toEqual([
+      ...['tokens revoke', `tokenctl tokens revoke --plan ${path} --context test`],
+    ]);
+    expect(applied.result?.text).toMatch(/^Revoked 3 of 3 tokens/);
+    expect((await tokensOf(opened)).rows.filter(({ id }) => ids.includes(id))).toEqual([]);
+    expect(await show()).toMatchObject({ applied: { isDone: true } });
+    const [run] = JSON.parse((await at.run(['log', 'list', '--json'])).stdout).slice(-1);
+    expect(run).toMatchObject({ operation: 'tokens.revoke', approvedBy: 'bob', counts: { revoked: 3 } });
+  });
+
+  it('of a lockdown is applied as one, or alone where the rule allows that in an emergency', async () => {
+    const { at, opened } = await guarded({ breakGlass: true });
+    const { send } = opened;
+    const path = join(at.folder, 'lockdown.json');
+    const names = (await tokensOf(opened)).facets.users.slice(-2).map(({ name }) => name);
+    const request = { kind: 'incident lockdown', place: 'test', user: names };
+    const saved = await carryOut(opened, { ...request, planOut: path, requireApproval: true });
+    expect(saved.result?.json).toMatchObject({ planFile: path });
+    const apply = { kind: 'plan apply', place: 'test', path };
+    expect((await send('/api/plans', apply)).json()).toMatchObject({ failure: { code: 'not_approved' } });
+    const both = await send('/api/operations', {
+      ...request,
+      planOut: join(at.folder, 'x'),
+      breakGlass: true,
+    });
+    expect([both.statusCode, both.json().error.message]).toEqual([
+      ...[400, '--break-glass cannot be used with --plan-out.'],
+    ]);
+    const urgent = { ...apply, breakGlass: true };
+    expect((await carryOut(opened, urgent)).failure?.message).toMatch(/needs a reason/);
+    const applied = await carryOut(opened, { ...urgent, reason: 'nobody answers' });
+    expect(applied).toMatchObject({
+      kind: 'incident lockdown',
+      result: { json: { incident: expect.anything() } },
+    });
+    const [run] = JSON.parse((await at.run(['log', 'list', '--json'])).stdout).slice(-1);
+    expect(run).toMatchObject({ operation: 'incident.lockdown', brokeGlass: true, reason: 'nobody answers' });
+    // A plan that was edited is none.
+    writeFileSync(path, readFileSync(path, 'utf8').replace(/"keepActive": \[\]/, '"keepActive": ["admin"]'));
+    const edited = await send(`/api/saved-plan?path=${encodeURIComponent(path)}`);
+    expect([edited.statusCode, edited.json().error.message]).toEqual([
+      400,
+      expect.stringMatching(/was changed/),
+    ]);
+    expect((await send('/api/saved-plan?path=/etc/passwd')).json().error.message).toMatch(/is not a plan/);
+  });
+});
