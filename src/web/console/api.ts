@@ -136,6 +136,18 @@ export interface ContextRead {
         readonly OAUTH2_PROVIDER?: { readonly ACCESS_TOKEN_EXPIRE_SECONDS: number } | null;
       })
     | null;
+  readonly approval: ApprovalRule;
+}
+
+/** Who may approve plans for a context, and what one person may do there alone. */
+export interface ApprovalRule {
+  readonly required: boolean;
+  /** The names of the approvers. */
+  readonly approvers: readonly string[];
+  readonly aloneUpTo: number;
+  /** In seconds. */
+  readonly validFor: number;
+  readonly breakGlass: boolean;
 }
 
 /** How many tokens share something. */

@@ -14,6 +14,7 @@ const Incidents = lazy(async () => ({ default: (await import('./incidents.tsx'))
 const Audit = lazy(async () => ({ default: (await import('./audit.tsx')).Audit }));
 const Log = lazy(async () => ({ default: (await import('./log.tsx')).Log }));
 const Jobs = lazy(async () => ({ default: (await import('./jobs.tsx')).Jobs }));
+const SavedPlans = lazy(async () => ({ default: (await import('./saved-plans.tsx')).SavedPlans }));
 const Operations = lazy(async () => ({ default: (await import('./log.tsx')).Operations }));
 
 const PAGES = [
@@ -22,6 +23,7 @@ const PAGES = [
   { path: '/incidents', title: 'Incidents', page: <Incidents /> },
   { path: '/audit', title: 'Audit', page: <Audit /> },
   { path: '/operations', title: 'Changes', page: <Operations /> },
+  { path: '/plans', title: 'Saved plans', page: <SavedPlans /> },
   { path: '/log', title: 'Audit log', page: <Log /> },
   { path: '/jobs', title: 'Jobs', page: <Jobs /> },
 ];

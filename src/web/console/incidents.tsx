@@ -291,6 +291,11 @@ function Board({
             >
               End in {hours} h…
             </Button>
+            {until !== null && (
+              <Button variant="link" onClick={() => change('incident extend', { hours: null })}>
+                No end…
+              </Button>
+            )}
           </div>
         )}
       </CardBody>

@@ -18,6 +18,7 @@ import {
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
+import { GuardFields, guardsOf, noGuards, SavePlan } from './guards.tsx';
 import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
 import { CommandLine, Printed } from './parts.tsx';
 
@@ -62,15 +63,16 @@ interface Choices {
   readonly canDeactivate: boolean;
   readonly switches: Readonly<Record<string, boolean>>;
   readonly hours: string;
+  /** The users that stay active, separated by commas. */
+  readonly keepActive: string;
+  /** The new file of a rescue token; empty without one. */
+  readonly rescueToken: string;
 }
 
 /** The request of the form, null without a name; and the defaults of the command for its selection. */
 function requestOf(choices: Choices) {
   const { place, scope, names, provider, measures, canDeactivate, switches, hours } = choices;
-  const list = names
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
+  const list = namesIn(names);
   const isWide = scope === 'all' || scope === 'identityProvider';
   const defaults: Readonly<Record<string, boolean>> = {
     basicAuthOff: isWide,
@@ -82,6 +84,9 @@ function requestOf(choices: Choices) {
   const chosen = MEASURES.map(([name]) => name).filter(
     (name) => isPossible(name, scope) && (measures[name] ?? defaults[name] ?? false),
   );
+  const keepActive = chosen.includes('deactivate') ? namesIn(choices.keepActive) : [];
+  const isBasicOff = switches['basicAuthOff'] ?? defaults['basicAuthOff'] ?? false;
+  const rescueToken = isBasicOff ? choices.rescueToken.trim() : '';
   const who = {
     user: { user: list },
     application: { application: list },
@@ -92,8 +97,20 @@ function requestOf(choices: Choices) {
     ...{ kind: 'incident lockdown', place, ...switches, ...who },
     ...Object.fromEntries(chosen.map((name) => [name, true])),
     ...(Number(hours) > 0 && { hours: Number(hours) }),
+    ...(keepActive.length > 0 && { keepActive }),
+    ...(rescueToken !== '' && { rescueToken }),
   };
-  return { request: isWide || list.length > 0 ? request : null, defaults, chosen: new Set<string>(chosen) };
+  return {
+    request: isWide || list.length > 0 ? request : null,
+    ...{ defaults, isBasicOff, chosen: new Set<string>(chosen) },
+  };
+}
+
+function namesIn(text: string): string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
 }
 
 const SETTLED_MS = 500;
@@ -110,11 +127,18 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
   const [switches, setSwitches] = useState<Readonly<Record<string, boolean>>>({});
   const [hours, setHours] = useState('');
   const [account, setAccount] = useState<Account>({ reason: '', ticket: '' });
+  const [keepActive, setKeepActive] = useState('');
+  const [rescueToken, setRescueToken] = useState('');
+  const [guards, setGuards] = useState(noGuards);
   const begin = useBegin();
-  const choices = { place, scope, names, provider, measures, canDeactivate, switches, hours };
-  const { request, defaults, chosen } = requestOf(choices);
+  const { request, defaults, chosen, isBasicOff } = requestOf({
+    ...{ place, scope, names, provider, measures, canDeactivate, switches, hours, keepActive, rescueToken },
+  });
+  const whole = { ...request, ...guardsOf(guards), ...account };
   const isWhole = request !== null;
-  const planned = usePlan(context.data === undefined ? null : request);
+  const planned = usePlan(
+    context.data === undefined || request === null ? null : { ...request, ...guardsOf(guards) },
+  );
   return (
     <Card component="section" aria-label="New lockdown">
       <CardTitle component="h2">Lock down</CardTitle>
@@ -169,6 +193,34 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
                   />
                 ))}
               </FormGroup>
+              {chosen.has('deactivate') && (
+                <FormGroup label="Users that stay active, separated by commas" fieldId="keep-active">
+                  <TextInput
+                    id="keep-active"
+                    value={keepActive}
+                    autoComplete="off"
+                    onChange={(_event, value) => setKeepActive(value)}
+                  />
+                </FormGroup>
+              )}
+              {isBasicOff && context.data?.credential === 'password' && (
+                <FormGroup
+                  label="New file for a rescue token, on the machine of the console"
+                  fieldId="rescue-token"
+                >
+                  <TextInput
+                    id="rescue-token"
+                    value={rescueToken}
+                    placeholder="~/rescue.token"
+                    autoComplete="off"
+                    onChange={(_event, value) => setRescueToken(value)}
+                  />
+                  <p>
+                    This context logs in with a password, which stops working. A token of scope write is
+                    created in this file first, and used for the lockdown.
+                  </p>
+                </FormGroup>
+              )}
               <FormGroup label="Ends after hours (empty: until it is lifted)" fieldId="hours">
                 <TextInput
                   id="hours"
@@ -179,6 +231,7 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
                 />
               </FormGroup>
               <AccountFields account={account} onChange={setAccount} />
+              <GuardFields rule={context.data?.approval} guards={guards} onChange={setGuards} />
               {begin.error !== null && (
                 <Alert isInline isLiveRegion variant="danger" title={begin.error.message} />
               )}
@@ -187,10 +240,16 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
                   variant="danger"
                   isDisabled={!isWhole || begin.isPending}
                   isLoading={begin.isPending}
-                  onClick={() => begin.mutate({ ...request, ...account })}
+                  onClick={() => begin.mutate(whole)}
                 >
                   Lock down…
                 </Button>
+              )}
+              {!readOnly && (
+                <SavePlan
+                  isDisabled={!isWhole || begin.isPending}
+                  onSave={(planOut) => begin.mutate({ ...whole, planOut })}
+                />
               )}
             </Form>
           </GridItem>

@@ -16,8 +16,8 @@ import {
 } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
-import { useSearchParams } from 'react-router';
-import { call, type Operation, type Problem, useFacts, useOperation } from './api.ts';
+import { Link, useSearchParams } from 'react-router';
+import { call, type Operation, type Problem, query, useFacts, useOperation } from './api.ts';
 import { Bars, CommandLine, Printed } from './parts.tsx';
 
 /** Begins an operation, and shows it. */
@@ -138,6 +138,7 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
             <ProblemAlert problem={result.failure} />
           )}
           <Printed text={result.text} label="Report" />
+          <SavedPlanLink json={result.json} />
         </StackItem>
       )}
       <StackItem>
@@ -145,6 +146,13 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
       </StackItem>
     </>
   );
+}
+
+/** To the plan that was saved instead of being carried out. */
+function SavedPlanLink({ json }: { readonly json: unknown }): ReactNode {
+  const { planFile = null } = (json ?? {}) as { readonly planFile?: string | null };
+  if (planFile === null) return null;
+  return <Link to={query('/plans', { path: planFile })}>Show the saved plan with its approval</Link>;
 }
 
 /** A failure in the words of the command. */

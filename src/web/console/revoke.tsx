@@ -13,7 +13,8 @@ import {
   ModalHeader,
 } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
-import { call, type Ended, useFacts } from './api.ts';
+import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
+import { GuardFields, guardsOf, noGuards, SavePlan } from './guards.tsx';
 import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
 import { CommandLine, number, Printed } from './parts.tsx';
 import type { Row } from './token-rows.tsx';
@@ -58,6 +59,8 @@ function RevokeDialog(props: {
   const [planned, setPlanned] = useState<(Ended & { readonly command: string }) | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [isBusy, setBusy] = useState(false);
+  const [guards, setGuards] = useState(noGuards);
+  const context = useRead<ContextRead>(query('/api/overview', { place }));
   const begin = useBegin();
   const { place: _place, ...criteria } = filter;
   const request = {
@@ -67,6 +70,7 @@ function RevokeDialog(props: {
       : { filter: criteria }),
     ...(withSessions && { withSessions }),
     ...(accessOnly && { accessOnly }),
+    ...guardsOf(guards),
   };
   const plan = () => {
     setBusy(true);
@@ -102,6 +106,13 @@ function RevokeDialog(props: {
             onChange={(_event, value) => setAccessOnly(value)}
           />
           <AccountFields account={account} onChange={setAccount} />
+          <GuardFields rule={context.data?.approval} guards={guards} onChange={setGuards} />
+          {!readOnly && (
+            <SavePlan
+              isDisabled={begin.isPending}
+              onSave={(planOut) => begin.mutate({ ...request, planOut }, { onSuccess: onClose })}
+            />
+          )}
         </Form>
         {(error ?? begin.error) !== null && (
           <Alert isInline isLiveRegion variant="danger" title={(error ?? begin.error)?.message} />

@@ -1,0 +1,93 @@
+/** The rule of two persons in the forms of changes: what needs an approval, and how to save a plan for it. */
+import { Alert, Button, Checkbox, ExpandableSection, FormGroup, TextInput } from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import type { ApprovalRule } from './api.ts';
+import { number } from './parts.tsx';
+
+/** The rule of a context in words; null without approvers. */
+export function ruleText({ required, approvers, aloneUpTo }: ApprovalRule): string | null {
+  if (approvers.length === 0) return null;
+  const who = new Intl.ListFormat('en', { type: 'disjunction' }).format(approvers);
+  return required
+    ? `More than ${number(aloneUpTo)} ${aloneUpTo === 1 ? 'token' : 'tokens'}, or a lockdown of more than one user, needs a plan that ${who} approved.`
+    : `No approval is required here. A plan can require that of ${who}.`;
+}
+
+/** What the form of a change holds of the rule of two persons. */
+export interface Guards {
+  readonly breakGlass: boolean;
+  readonly requireApproval: boolean;
+}
+
+/** The choices of a new form. */
+export const noGuards: Guards = { breakGlass: false, requireApproval: false };
+
+/** The choices as members of a request. */
+export function guardsOf({ breakGlass, requireApproval }: Guards): object {
+  return { ...(breakGlass && { breakGlass }), ...(requireApproval && { requireApproval }) };
+}
+
+/** States the rule of a context, and offers to go on alone where it allows that. */
+export function GuardFields(props: {
+  readonly rule: ApprovalRule | undefined;
+  readonly guards: Guards;
+  readonly onChange: (guards: Guards) => void;
+  /** Whether it is for a saved plan, which has its own requirement. */
+  readonly isSaved?: boolean;
+}): ReactNode {
+  const { rule, guards, onChange, isSaved = false } = props;
+  if (rule === undefined || rule.approvers.length === 0) return null;
+  return (
+    <FormGroup role="group" label="Two persons" fieldId="require-approval">
+      {!isSaved && (
+        <>
+          <Alert isInline isPlain variant="info" title={ruleText(rule)} />
+          <Checkbox
+            id="require-approval"
+            label="Require an approval, whatever the rule says"
+            isChecked={guards.requireApproval}
+            onChange={(_event, requireApproval) => onChange({ ...guards, requireApproval })}
+          />
+        </>
+      )}
+      {rule.breakGlass && (
+        <Checkbox
+          id="break-glass"
+          label="Emergency: go on alone. Needs a reason, and is recorded"
+          isChecked={guards.breakGlass}
+          onChange={(_event, breakGlass) => onChange({ ...guards, breakGlass })}
+        />
+      )}
+    </FormGroup>
+  );
+}
+
+/** Saves the plan of a form to a file instead of carrying it out. */
+export function SavePlan(props: {
+  readonly isDisabled: boolean;
+  readonly onSave: (path: string) => void;
+}): ReactNode {
+  const { isDisabled, onSave } = props;
+  const [isOpen, setOpen] = useState(false);
+  const [path, setPath] = useState('~/plan.json');
+  return (
+    <ExpandableSection
+      toggleText="Save the plan to a file"
+      isExpanded={isOpen}
+      onToggle={(_event, value) => setOpen(value)}
+    >
+      <FormGroup label="New file on the machine of the console" fieldId="plan-out">
+        <TextInput id="plan-out" value={path} onChange={(_event, value) => setPath(value)} />
+      </FormGroup>
+      <div className="actions">
+        <Button
+          variant="secondary"
+          isDisabled={isDisabled || path.trim() === ''}
+          onClick={() => onSave(path.trim())}
+        >
+          Save the plan
+        </Button>
+      </div>
+    </ExpandableSection>
+  );
+}
