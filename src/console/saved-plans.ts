@@ -8,6 +8,7 @@ import { readAnyPlan } from '../cli/revocation/plan-file.ts';
 import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
 import { approvalRuleOf } from '../config/contexts.ts';
 import type { Environment } from '../config/paths.ts';
+import { shellWord } from '../domain/remedies.ts';
 import { account, accountOf, line, option, type Prepared, pathOf, pathSchema } from './command-line.ts';
 import { endedOf } from './operations.ts';
 import type { Places } from './places.ts';
@@ -80,7 +81,10 @@ export function serveSavedPlans(app: FastifyInstance, { places }: { readonly pla
       // The tokens of a plan are many; the text counts them.
       const { plan, ...state } = shown.json;
       const { text } = await endedOf(shown);
-      return { ...state, ...request, text, context, format: plan.format, rule: ruleOf(runtime, context) };
+      return {
+        ...{ ...state, ...request, text, context, format: plan.format, rule: ruleOf(runtime, context) },
+        approve: `tokenctl plan approve ${shellWord(request.path)} --key-file FILE`,
+      };
     });
   });
 }

@@ -21,6 +21,8 @@ import { CommandLine, Heading, Printed } from './parts.tsx';
 /** A plan as the console read it from its file. */
 interface SavedPlanRead {
   readonly path: string;
+  /** The command of the approver. */
+  readonly approve: string;
   readonly text: string;
   readonly context: string;
   readonly state: 'approved' | 'none' | 'invalid';
@@ -116,7 +118,7 @@ function PlanCard({
   readonly plan: SavedPlanRead;
   readonly approvalFile: string;
 }): ReactNode {
-  const { path, text, context, state, why, approvers, applied, rule } = plan;
+  const { path, approve, text, context, state, why, approvers, applied, rule } = plan;
   const { places, readOnly } = useFacts();
   const [account, setAccount] = useState<Account>({ reason: '', ticket: '' });
   const [guards, setGuards] = useState(noGuards);
@@ -124,7 +126,7 @@ function PlanCard({
   const isHere = places.includes(context);
   return (
     <Card component="section" aria-label="Saved plan">
-      <CardBody>
+      <CardBody className="stacked">
         <p>
           <ApprovalLabel plan={plan} />{' '}
           {applied !== null && (
@@ -139,7 +141,7 @@ function PlanCard({
         {state !== 'approved' && approvers.length > 0 && (
           <>
             <p>For the approver, who has to be another person:</p>
-            <CommandLine command={`tokenctl plan approve ${path} --key-file FILE`} />
+            <CommandLine command={approve} />
           </>
         )}
         {!isHere && (

@@ -1,0 +1,219 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, request as httpRequest, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { generateNoteKey, parseSigner } from '../../src/domain/note-key.ts';
+import { sampleEstate } from '../../src/service/sample/estate.ts';
+import { storeEstate } from '../../src/service/sample/store-estate.ts';
+import type { RunningService } from '../../src/service/server.ts';
+import { type TestConsole, testConsole } from '../support/console.ts';
+import { ADMIN, startTestService } from '../support/service.ts';
+import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
+
+const chromium = findChromium();
+
+/** A proxy of the service that holds back the deletion of tokens until it is told to let them through. */
+async function startGate(service: string) {
+  let held: (() => void)[] = [];
+  let isOpen = true;
+  const server: Server = createServer((request, response) => {
+    const pass = () => {
+      const { method, url = '/', headers } = request;
+      const onward = httpRequest(new URL(url, service), { method, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+      });
+      onward.on('error', () => response.destroy());
+      request.pipe(onward);
+    };
+    if (isOpen || request.method !== 'DELETE') pass();
+    else held.push(pass);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    shut: () => {
+      isOpen = false;
+    },
+    open: () => {
+      isOpen = true;
+      for (const pass of held) pass();
+      held = [];
+    },
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+describe.skipIf(chromium === null)('changes in the console', () => {
+  const home = mkdtempSync(join(tmpdir(), 'tokenctl-console-'));
+  let service: RunningService;
+  let gate: Awaited<ReturnType<typeof startGate>>;
+  let browser: Browser;
+  let opened: TestConsole;
+  let page: Page;
+
+  beforeAll(async () => {
+    browser = await startChromium(chromium ?? '');
+    service = await startTestService('PostgreSQL');
+    await storeEstate(service.database, sampleEstate({ users: 12, tokens: 150 }, { now: new Date() }));
+    gate = await startGate(service.url);
+    const secret = join(home, 'password');
+    writeFileSync(secret, ADMIN.password, { mode: 0o600 });
+    mkdirSync(join(home, '.config/tokenctl'), { recursive: true });
+    const bob = parseSigner(generateNoteKey('bob')).verifier.text;
+    writeFileSync(
+      join(home, '.config/tokenctl/tokenctl.yaml'),
+      `currentContext: east
+contexts:
+  east: { url: "${gate.url}", username: admin, password: { file: "${secret}" } }
+approval: { approvers: { bob: "${bob}" }, aloneUpTo: 100 }
+`,
+    );
+    opened = await testConsole({ home });
+    page = await (await browser.newContext({ viewport: { width: 1300, height: 900 } })).newPage();
+    await page.goto(await opened.listen());
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  });
+  afterAll(async () => {
+    gate.open();
+    await browser.close();
+    await opened.operations.close();
+    await opened.app.close();
+    gate.close();
+    await service.close();
+    rmSync(home, { recursive: true });
+  });
+
+  async function go(name: string): Promise<void> {
+    await page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+    await page.getByRole('heading', { name, exact: true }).waitFor();
+  }
+
+  /** Something of the page that is wider than the page. */
+  async function overflow(): Promise<readonly string[]> {
+    return await page.evaluate(() =>
+      [document.documentElement, ...document.querySelectorAll('main')]
+        .filter((element) => element.scrollWidth > element.clientWidth + 1)
+        .map(({ tagName, scrollWidth, clientWidth }) => `${tagName}: ${scrollWidth} of ${clientWidth}`),
+    );
+  }
+
+  /** Moves the focus with the keyboard to what has this label or text. */
+  async function tabTo(name: RegExp): Promise<void> {
+    for (let presses = 0; presses < 120; presses += 1) {
+      const focused = await page.evaluate(() => {
+        const element = document.activeElement as HTMLInputElement | null;
+        return element?.labels?.[0]?.textContent ?? element?.ariaLabel ?? element?.textContent ?? '';
+      });
+      if (name.test(focused.trim())) return;
+      await page.keyboard.press('Tab');
+    }
+    throw new Error(`nothing to focus is called ${name}`);
+  }
+
+  it('goes on without the connection, and shows the report once it is back', async () => {
+    await go('Tokens');
+    await page.getByRole('button', { pressed: false }).filter({ hasText: 'backup' }).click();
+    await page.waitForURL(/user=backup/);
+    await page.getByRole('button', { name: /^Revoke all \d+…$/ }).click();
+    await page.getByText(/More than 100 tokens, .* needs a plan that bob approved\./).waitFor();
+    await page.getByRole('button', { name: 'Plan', exact: true }).click();
+    const label = page.getByText(/^Type \d+ to revoke \d+ tokens$/);
+    const [, total = ''] = /^Type (\d+)/.exec((await label.textContent()) ?? '') ?? [];
+    gate.shut();
+    await page.getByLabel(`Type ${total} to revoke ${total} tokens`).fill(total);
+    await page.getByRole('button', { name: `Revoke ${total} tokens` }).click();
+    await page.getByText('Closing this page does not stop the work.').waitFor();
+    const id = new URL(page.url()).searchParams.get('operation') ?? '';
+    const connection = '**/api/operations/*/events';
+    await page.route(connection, (route) => route.abort());
+    opened.app.server.closeAllConnections();
+    await page.getByText('The connection to the console is lost.', { exact: false }).waitFor();
+    gate.open();
+    await opened.reached(id, 'done');
+    await page.unroute(connection);
+    await page.getByText(`Revoked ${total} of ${total} tokens`).waitFor();
+    await page.getByRole('button', { name: 'Close' }).first().click();
+    await page.getByText('0 tokens', { exact: true }).waitFor();
+  });
+
+  it('saves the plan of a lockdown, and shows that it needs an approval', async () => {
+    await go('Incidents');
+    await page.getByLabel('Who').selectOption('All users');
+    await page.getByText(/Would lock down/).waitFor();
+    // The password of this context would stop working.
+    await page
+      .getByLabel('New file for a rescue token, on the machine of the console')
+      .fill(join(home, 'rescue'));
+    await page
+      .getByText(`First, a token of scope write for admin goes into ${join(home, 'rescue')}`, {
+        exact: false,
+      })
+      .waitFor();
+    expect(await barriers(page)).toEqual([]);
+    await takePictures(page, 'console-lockdown-form');
+    await page.getByLabel('New file for a rescue token, on the machine of the console').fill('');
+    await page.getByLabel('Turn basic authentication off').uncheck();
+    await page.getByRole('button', { name: 'Save the plan to a file' }).click();
+    const path = join(home, 'plan.json');
+    await page.getByLabel('New file on the machine of the console').fill(path);
+    await page.getByRole('button', { name: 'Save the plan', exact: true }).click();
+    await page.getByRole('link', { name: 'Show the saved plan with its approval' }).click();
+    const plan = page.getByRole('region', { name: 'Saved plan', exact: true }).first();
+    await plan.getByText('no approval yet').waitFor();
+    await plan.getByRole('button', { name: 'Apply…' }).click();
+    await page
+      .getByText(/needs the approval of a second person/)
+      .first()
+      .waitFor();
+    await page.getByRole('button', { name: 'Close' }).first().click();
+    expect(await barriers(page)).toEqual([]);
+    await takePictures(page, 'console-saved-plan');
+    expect([existsSync(path), existsSync(join(home, 'rescue'))]).toEqual([true, false]);
+  });
+
+  it('fits a narrow screen', async () => {
+    onTestFinished(() => page.setViewportSize({ width: 1300, height: 900 }));
+    await page.setViewportSize({ width: 375, height: 800 });
+    for (const [path, heading] of [
+      ['/', 'Overview'],
+      ['/tokens', 'Tokens'],
+      ['/incidents?user=monitoring', 'Incidents'],
+      [`/plans?path=${join(home, 'plan.json')}`, 'Saved plans'],
+      ['/operations', 'Changes'],
+    ]) {
+      await page.goto(new URL(path ?? '', page.url()).href);
+      await page.getByRole('heading', { name: heading ?? '', exact: true }).waitFor();
+      await page.waitForLoadState('networkidle');
+      expect([path, await overflow()]).toEqual([path, []]);
+    }
+  });
+
+  it('locks a user down with the keyboard alone', async () => {
+    await page.goto(new URL('/', page.url()).href);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await tabTo(/^Incidents$/);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Incidents', exact: true }).waitFor();
+    await page.getByLabel('Names, separated by commas').waitFor();
+    await tabTo(/^Names, separated by commas/);
+    await page.keyboard.type('monitoring');
+    await page.getByText(/^Would lock down the access of monitoring/).waitFor();
+    await tabTo(/^Lock down…$/);
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Type monitoring to lock down').waitFor();
+    await tabTo(/^Type monitoring to lock down/);
+    await page.keyboard.type('monitoring');
+    await page.keyboard.press('Enter');
+    await page.getByText(/^Locked down.*: the access of monitoring/).waitFor();
+    await tabTo(/^Close$/);
+    await page.keyboard.press('Enter');
+    await page.getByRole('grid', { name: /^Ways in of inc-/ }).waitFor();
+  });
+});
