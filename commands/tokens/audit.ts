@@ -100,9 +100,10 @@ Exit code 3: there are findings at or above --fail-on.`;
     }
     const format = flags.format ?? (this.jsonEnabled() ? 'json' : flags.csv === true ? 'csv' : 'table');
     const { selectorWithFindings } = await import('../../src/cli/tokens/token-selection.ts');
-    const { filesPerContext } = await import('../../src/cli/token-audit/audit-flow.ts');
-    const { clock } = await this.runtime(flags);
-    const selection = selectionOrAllFrom({ ...flags, 'unused-for': undefined }, clock.now());
+    const { filesPerContext, requireAuditFiles } = await import('../../src/cli/token-audit/audit-flow.ts');
+    const own = await this.runtime(flags);
+    const selection = selectionOrAllFrom({ ...flags, 'unused-for': undefined }, own.clock.now());
+    await requireAuditFiles(own, flags);
     return await this.inContexts(flags, null, async ({ runtime, several, context }) =>
       auditFlow({
         runtime,

@@ -49,7 +49,8 @@ Exit code 5: some notices could not be sent.`;
 
   async run(): Promise<Result<readonly NoticeJson[] | NoticeReport>> {
     const { flags } = await this.input(TokensNotices);
-    const { noticeFlow } = await import('../../src/cli/token-audit/notices.ts');
+    const { noticeFlow, requireWebhookFiles } = await import('../../src/cli/token-audit/notices.ts');
+    await requireWebhookFiles(await this.runtime(flags), flags);
     return await this.inContexts(flags, null, ({ runtime }) => noticeFlow(runtime, flags));
   }
 }

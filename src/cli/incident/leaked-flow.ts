@@ -209,10 +209,11 @@ function lastUseText({ lastUsed, usedAt }: LeakedToken): string {
  * Opens a file, or standard input for `-`, for one or several readers. For several readers, standard input is kept in
  * memory, because it can be read only once.
  *
- * @returns The lines for one reader. They throw TokenctlError `configuration` for a file that cannot be read, `usage`
- * where standard input is the terminal.
+ * @returns The lines for one reader. They throw TokenctlError `usage` where standard input is the terminal.
+ * @throws TokenctlError `configuration` for a file that cannot be read.
  */
 export function leakedSource(path: string): (reader: { readonly several: boolean }) => AsyncIterable<string> {
+  if (path !== '-') requireReadable(path, 'The file of --leaked');
   let kept: Promise<readonly string[]> | undefined;
   return ({ several }) => {
     if (path !== '-' || !several) return leakedLines(path);
@@ -231,7 +232,6 @@ async function* leakedLines(path: string): AsyncGenerator<string, void> {
       hint: 'Give a file, or pipe the input from another program. A pasted value would stay visible on the screen.',
     });
   }
-  if (path !== '-') requireReadable(path, 'The file of --leaked');
   const input = path === '-' ? process.stdin : createReadStream(path);
   yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
 }

@@ -56,12 +56,10 @@ export async function incidentReportFlow(
   request: IncidentReportRequest,
 ): Promise<Report<IncidentReportJson>> {
   const { runtime, format, output, version } = request;
+  const saved = request.from.map((path) => ({ path, investigation: readInvestigationFile(path) }));
   const description = await runtime.description();
-  const investigations = request.from.map((path) => {
-    const read = readInvestigationFile(path);
-    requireSameController(path, read, description);
-    return read;
-  });
+  for (const { path, investigation } of saved) requireSameController(path, investigation, description);
+  const investigations = saved.map(({ investigation }) => investigation);
   const log = await runtime.auditLog();
   const gathered = await gatherReport({
     ...{ log, description, investigations, incident: request.incident, now: runtime.clock.now() },

@@ -64,8 +64,8 @@ export interface CleanRequest {
  */
 export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJson>> {
   const { runtime, confirmation, flags } = request;
-  const description = await runtime.description();
   const saved = request.from === undefined ? undefined : readInvestigationFile(request.from);
+  const description = await runtime.description();
   if (saved !== undefined) requireSameController(saved, description);
   const { evidence, ways, restProblem, ownTokens, close } = await openCleaning(runtime, request.restContext);
   try {

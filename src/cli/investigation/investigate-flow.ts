@@ -5,7 +5,7 @@ import type { Investigation } from '../../domain/investigation/investigation.ts'
 import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
 import { investigate } from '../../operations/investigation/investigate.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
-import { writeInvestigationFile } from './investigation-file.ts';
+import { requireNewFile, writeInvestigationFile } from './investigation-file.ts';
 import { investigationText } from './investigation-text.ts';
 
 /** What to investigate. */
@@ -28,6 +28,7 @@ export interface InvestigateRequest {
  */
 export async function investigateFlow(request: InvestigateRequest): Promise<Report<Investigation>> {
   const { runtime, out, all } = request;
+  if (out !== undefined) requireNewFile(out);
   const description = await runtime.description();
   const subject = await subjectOf(request);
   const evidence = await openEvidence(runtime);

@@ -1,4 +1,5 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Investigation, itemGroups, itemStates } from '../../domain/investigation/investigation.ts';
@@ -76,15 +77,33 @@ export function writeInvestigationFile(path: string, investigation: Investigatio
     const text = `${JSON.stringify(investigation, null, 2)}\n`;
     writeFileSync(path, text, { flag: 'wx', mode: 0o600, flush: true });
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new TokenctlError(
-      'configuration',
-      code === 'EEXIST'
-        ? `The file of --out, ${path}, exists`
-        : `Cannot write the investigation to ${path} (${code})`,
-      { hint: 'Give the name of a new file in a directory that you can write.', cause },
-    );
+    throw notWritten(path, cause);
   }
+}
+
+/**
+ * Tests that an investigation can be saved to a file, without making it.
+ *
+ * @throws TokenctlError as {@link writeInvestigationFile}.
+ */
+export function requireNewFile(path: string): void {
+  try {
+    accessSync(dirname(path), constants.W_OK);
+  } catch (cause) {
+    throw notWritten(path, cause);
+  }
+  if (existsSync(path)) throw notWritten(path, { code: 'EEXIST' });
+}
+
+function notWritten(path: string, cause: unknown): TokenctlError {
+  const { code } = cause as NodeJS.ErrnoException;
+  return new TokenctlError(
+    'configuration',
+    code === 'EEXIST'
+      ? `The file of --out, ${path}, exists`
+      : `Cannot write the investigation to ${path} (${code})`,
+    { hint: 'Give the name of a new file in a directory that you can write.', cause },
+  );
 }
 
 /**

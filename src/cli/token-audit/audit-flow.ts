@@ -258,6 +258,17 @@ interface AuditOf {
 const CONTEXT = '{context}';
 
 /**
+ * Reads the policy and the baseline, before a controller is asked. A baseline for each context is read with its context.
+ *
+ * @throws TokenctlError `configuration`
+ */
+export async function requireAuditFiles(runtime: Runtime, flags: AuditFlags): Promise<void> {
+  policyOf(runtime, flags);
+  const { baseline } = flags;
+  if (baseline !== undefined && !baseline.includes(CONTEXT)) await readBaseline(baseline);
+}
+
+/**
  * The flags of an audit for one context: in the names of files `{context}` becomes the context's.
  *
  * @throws TokenctlError `usage` where several contexts would share a file, or a document that holds one.

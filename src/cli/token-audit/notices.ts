@@ -31,6 +31,21 @@ export interface NoticeFlags {
   readonly 'dry-run'?: boolean | undefined;
 }
 
+/**
+ * Tests that the files of webhooks can be used, before a controller is asked.
+ *
+ * @throws TokenctlError `configuration`
+ */
+export async function requireWebhookFiles(runtime: Runtime, flags: NoticeFlags): Promise<void> {
+  await webhooksOf(runtime, flags);
+}
+
+async function webhooksOf(runtime: Runtime, flags: NoticeFlags): Promise<readonly Notifier[]> {
+  const addresses = flags['webhook-file'] ?? [];
+  if (addresses.length === 0) return [];
+  return await runtime.webhooks({ addresses, signingSecret: flags['webhook-secret-file'] });
+}
+
 /** Lists the tokens that expire soon, or sends the notices that were not sent yet to a webhook. */
 export async function noticeFlow(
   runtime: Runtime,
@@ -41,10 +56,9 @@ export async function noticeFlow(
     clock: runtime.clock,
     thresholds: flags.within,
   };
-  const addresses = flags['webhook-file'] ?? [];
-  if (addresses.length === 0) return noticeListing(notingLimit(runtime, planNotices(plan)));
+  const notifiers = await webhooksOf(runtime, flags);
+  if (notifiers.length === 0) return noticeListing(notingLimit(runtime, planNotices(plan)));
   await noteLimit(runtime);
-  const notifiers = await runtime.webhooks({ addresses, signingSecret: flags['webhook-secret-file'] });
   if (flags['dry-run'] === true) {
     const sent = await readSentNotices(await runtime.auditLog(), await runtime.description());
     return noticeListing(untold(planNotices(plan), { sent, notifiers }));

@@ -248,3 +248,41 @@ describe('help', () => {
     });
   });
 });
+
+describe('a file that is missing or broken is reported before a controller is asked', () => {
+  // Nothing listens there: a command that asks it ends with 7.
+  const env = { CONTROLLER_HOST: 'http://127.0.0.1:9', CONTROLLER_USERNAME: 'x', CONTROLLER_PASSWORD: 'x' };
+  const files = () => {
+    const folder = temporaryFolder();
+    const broken = join(folder, 'broken');
+    writeFileSync(broken, '{"format": "other"', { mode: 0o600 });
+    return { missing: join(folder, 'missing'), broken };
+  };
+
+  test.each([
+    ['incident', 'clean', '--dry-run', '--from'],
+    ['incident', 'report', 'inc-1a2b3c4d', '--from'],
+    ['incident', 'lockdown', '--yes', '--plan'],
+    ['tokens', 'revoke', '--yes', '--plan'],
+    ['tokens', 'find', '--leaked'],
+    ['tokens', 'audit', '--baseline'],
+    ['tokens', 'audit', '--policy'],
+    ['tokens', 'notices', '--webhook-file'],
+    ['plan', 'show'],
+  ])('%s %s %s %s', async (...args) => {
+    const { missing, broken } = files();
+    // Any file can be searched for tokens.
+    for (const file of args.at(-1) === '--leaked' ? [missing] : [missing, broken]) {
+      const { code, stderr } = await tokenctl([...args, file], { env });
+      expect([code, stderr.includes(file) || stderr.includes('webhook')], stderr).toEqual([2, true]);
+    }
+  });
+
+  test('incident investigate --out', async () => {
+    const { missing, broken } = files();
+    for (const file of [broken, join(missing, 'new')]) {
+      const args = ['incident', 'investigate', '--user', 'alice', '--out', file];
+      expect(await tokenctl(args, { env })).toMatchObject({ code: 2, stderr: expect.stringContaining(file) });
+    }
+  });
+});
