@@ -31,6 +31,13 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
     handlers: { GET: (exchange) => listJobs(exchange) },
   });
   serveEndpoint(app, service, {
+    path: '/api/v2/unified_jobs/',
+    name: 'Unified jobs',
+    description: 'The same as the jobs: this service runs nothing else.',
+    fields: jobFields,
+    handlers: { GET: (exchange) => listJobs(exchange) },
+  });
+  serveEndpoint(app, service, {
     path: '/api/v2/job_templates/:id(^\\d+$)/jobs/',
     name: 'Jobs of a job template',
     description: 'The jobs that were launched from this job template.',
@@ -166,8 +173,17 @@ const jobFields: FieldSet = {
     project: { searchFields: ['name'], fields: { name: { ...name, column: 'p.name' } } },
     created_by: {
       searchFields: ['username'],
-      fields: { username: { type: 'string', label: 'Username', column: 'u.username' } },
+      fields: {
+        id: { type: 'integer', label: 'ID', column: 'x.created_by_id' },
+        username: { type: 'string', label: 'Username', column: 'u.username' },
+      },
     },
+    unified_job_template: {
+      searchFields: [],
+      fields: { id: { type: 'integer', label: 'ID', column: 'x.job_template_id' } },
+    },
+    // There are no schedules.
+    schedule: { searchFields: [], fields: { id: { type: 'integer', label: 'ID', column: 'NULL::integer' } } },
   },
   searchFields: ['name', 'description'],
   order: ['id'],

@@ -100,6 +100,7 @@ const COLLECTIONS = [
   'hosts',
   'job_templates',
   'jobs',
+  'unified_jobs',
   'metrics',
   'activity_stream',
   ...EMPTY,

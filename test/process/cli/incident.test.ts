@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
+import { ADMIN } from '../../support/service.ts';
 import { databaseEstate } from './database-estate.ts';
 import { estate } from './estate.ts';
 import { tokenctl } from './program.ts';
@@ -286,6 +287,47 @@ describe('over REST', () => {
     const { stdout } = await home.run(['incident', 'lockdown', '--all', '--no-basic-auth-off', '--dry-run']);
     expect(stdout).toContain('awx-manage expire_sessions');
     expect(stdout).toContain('--deactivate');
+  });
+
+  test('what an intruder left behind is found, ended and reported', async () => {
+    const home = at.home();
+    const send = (user: string, path: string, body: object) =>
+      fetch(`${at.url()}/api/v2/${path}`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${btoa(user)}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }).then(async (response) => (await response.json()) as { readonly id: number });
+    const login = 'mallory:correct-horse-battery';
+    const [username, secret] = login.split(':');
+    const admin = `${ADMIN.username}:${ADMIN.password}`;
+    const { id } = await send(admin, 'users/', { username, password: secret, is_superuser: true });
+    await send(login, `users/${id}/personal_tokens/`, { scope: 'write' });
+    const client = { client_type: 'public', authorization_grant_type: 'password', organization: 1 };
+    await send(login, 'applications/', { name: 'evil|app](https://example.org)', ...client });
+
+    const [found, after] = [join(home.folder, 'found.json'), join(home.folder, 'after.json')];
+    const investigate = ['incident', 'investigate', '--user', 'mallory', '--out'];
+    const first = await home.run([...investigate, found, '--json']);
+    expect(first).toMatchObject({ code: 0, stderr: '' });
+    const items = JSON.parse(first.stdout).items.map(({ id, state }: { id: string; state: string }) => [
+      id.replace(/:.*/, ''),
+      state,
+    ]);
+    expect(items).toEqual([
+      ['o_auth2_access_token', 'there'],
+      ['o_auth2_application', 'there'],
+    ]);
+    const clean = await home.run(['incident', 'clean', '--from', found, '--yes']);
+    expect([clean.code, clean.stdout]).toEqual([0, expect.stringContaining('Cleaned: 2 of 2 items.')]);
+    expect((await home.run([...investigate, after])).stdout).toContain('Ways in that remain: 0.');
+
+    const locked = await home.run(['incident', 'lockdown', '--user', 'mallory', '--yes', '--json']);
+    const { incident } = JSON.parse(locked.stdout);
+    const files = ['--from', found, '--from', after];
+    const { stdout } = await home.run(['incident', 'report', incident, ...files]);
+    expect(stdout).toContain('found nothing that remains');
+    expect(stdout).toMatch(/created the application evil\\\|app\\\]\(.*: gone/);
+    expect(await home.run(['incident', 'lift', '--yes'])).toMatchObject({ code: 0 });
   });
 
   test('offboarding oneself is refused', async () => {
