@@ -8,7 +8,7 @@ import { type RunningService, type ServiceOptions, startService } from '../servi
 import { enableLocalAccounts } from '../service/service-database.ts';
 import { checkSetting, type SettingDefinition } from '../service/settings/checks.ts';
 import { SSO_SETTINGS } from '../service/settings/settings.ts';
-import { reserveSecretFile } from './secret-file.ts';
+import { writeSecretFile } from './secret-file.ts';
 import { catchSignals } from './signals.ts';
 
 /** The service's database as given on the command line; undefined if it is not given. */
@@ -179,7 +179,7 @@ function showAdminPassword(
   const path = join(folder, 'admin-password');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   rmSync(path, { force: true });
-  reserveSecretFile(path).fill(password);
+  writeSecretFile(path, password);
   notify(`The superuser is "admin"; the password is in ${path}.`);
 }
 

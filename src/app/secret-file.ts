@@ -50,6 +50,21 @@ export function reserveSecretFile(path: string): ReservedFile {
 }
 
 /**
+ * Writes a secret that exists already to a new file of mode 0600.
+ *
+ * @throws TokenctlError `usage` if the file exists or cannot be written
+ */
+export function writeSecretFile(path: string, secret: Secret): void {
+  const file = reserveSecretFile(path);
+  try {
+    file.fill(secret);
+  } catch (cause) {
+    const { code = 'unknown' } = cause as NodeJS.ErrnoException;
+    throw new TokenctlError('usage', `The file ${path} cannot be written (${code})`, { cause });
+  }
+}
+
+/**
  * Checks that {@link reserveSecretFile} could create the file, without creating it: for a dry run, and before the
  * confirmation.
  *

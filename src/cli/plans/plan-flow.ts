@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Runtime } from '../../app/runtime.ts';
-import { requireNewFile, reserveSecretFile, writeNewFile } from '../../app/secret-file.ts';
+import { requireNewFile, writeNewFile, writeSecretFile } from '../../app/secret-file.ts';
 import { approvalRuleOf } from '../../config/contexts.ts';
 import { absolutePath } from '../../config/paths.ts';
 import { readSecret } from '../../config/secrets.ts';
@@ -301,7 +301,7 @@ export function makeApproverKey(flags: {
   const { name, output } = flags;
   const key = generateNoteKey(name);
   const { text } = parseSigner(key).verifier;
-  reserveSecretFile(output).fill(key);
+  writeSecretFile(output, key);
   return report({
     json: { name, keyFile: output, publicKey: text },
     text: () =>

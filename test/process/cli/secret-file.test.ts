@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { requireNewFile, reserveSecretFile } from '../../../src/app/secret-file.ts';
+import { requireNewFile, reserveSecretFile, writeSecretFile } from '../../../src/app/secret-file.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { temporaryFolder } from './program.ts';
 
@@ -28,6 +28,15 @@ test('a file that cannot be filled does not stay, so that the next attempt can m
   const file = reserveSecretFile(path);
   expect(() => file.fill(new Unwritable('s3cr3t'))).toThrow('no space left');
   expect(existsSync(path)).toBe(false);
+});
+
+test('a secret that exists already is written, or refused with the reason', () => {
+  const path = join(temporaryFolder(), 'value');
+  expect(() => writeSecretFile(path, new Unwritable('s3cr3t'))).toThrow(
+    expect.objectContaining({ code: 'usage', message: expect.stringContaining('cannot be written') }),
+  );
+  writeSecretFile(path, new Secret('s3cr3t'));
+  expect(readFileSync(path, 'utf8')).toBe('s3cr3t\n');
 });
 
 test('a folder that is not there is found out beforehand', () => {
