@@ -54,6 +54,8 @@ export const filterSchema = z.object({
   createdBefore: instant,
   expiresSince: instant,
   expiresBefore: instant,
+  usedSince: instant,
+  usedBefore: instant,
 });
 
 /** The filter of a query. */
@@ -278,8 +280,10 @@ function hasMoreThanFlags({
   expiry,
   expiresSince,
   expiresBefore,
+  usedSince,
+  usedBefore,
 }: TokenFilter): boolean {
-  const isTime = expiresSince !== undefined || expiresBefore !== undefined;
+  const isTime = [expiresSince, expiresBefore, usedSince, usedBefore].some((each) => each !== undefined);
   return Boolean(text) || personal === true || use === 'used' || expiry === 'live' || isTime;
 }
 

@@ -7,6 +7,7 @@ import type { Token } from '../domain/token.ts';
 import { type TokenJson, tokenToJson } from '../reports/tables/token-view.ts';
 import { type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
+import { type Charts, chartsOf } from './token-charts.ts';
 
 /** The tokens that are held in memory, of one context. */
 const MAX_HELD = 200_000;
@@ -55,6 +56,9 @@ export interface TokenFilter {
   readonly createdBefore?: Date | undefined;
   readonly expiresSince?: Date | undefined;
   readonly expiresBefore?: Date | undefined;
+  /** After this instant; nothing matches where the target does not tell the last use. */
+  readonly usedSince?: Date | undefined;
+  readonly usedBefore?: Date | undefined;
 }
 
 export const sortNames = ['id', 'user', 'application', 'scope', 'created', 'expires', 'lastUsed'] as const;
@@ -67,34 +71,13 @@ export interface Page {
   readonly limit: number;
 }
 
-/** How many tokens share a value. */
-interface Facet {
-  /** Null for none: a personal access token, an owner that is gone. */
-  readonly name: string | null;
-  readonly count: number;
-}
-
-/** How many tokens are in a stretch of time. */
-interface Bar {
-  /** RFC 3339; null where it is open. */
-  readonly from: string | null;
-  readonly to: string | null;
-  readonly label: string;
-  readonly count: number;
-}
-
 /** What the page shows of tokens. */
 export interface TokenPage {
   readonly total: number;
   readonly rows: readonly (TokenJson & { readonly place: string })[];
-  readonly facets: {
-    readonly users: readonly Facet[];
-    readonly applications: readonly Facet[];
-    readonly scopes: readonly Facet[];
-  };
-  readonly expiry: readonly Bar[];
-  /** Null where no context tells the last use. */
-  readonly lastUse: readonly Bar[] | null;
+  readonly facets: Charts['facets'];
+  readonly expiry: Charts['expiry'];
+  readonly lastUse: Charts['lastUse'];
   readonly readings: readonly {
     readonly place: string;
     readonly at: string;
@@ -168,7 +151,7 @@ export class TokenTable {
     const key = JSON.stringify([filter, order, state, Math.floor(now.getTime() / VIEW_MS)]);
     const known = this.#views.get(key);
     if (known !== undefined) return known;
-    const view = this.#matching(filter, now).then((found) => viewOf(found, order, now));
+    const view = this.#viewOf(filter, order, now);
     this.#views.set(key, view);
     view.catch(() => this.#views.delete(key));
     for (const oldest of this.#views.keys()) {
@@ -176,6 +159,21 @@ export class TokenTable {
       this.#views.delete(oldest);
     }
     return view;
+  }
+
+  async #viewOf(filter: TokenFilter, order: Order, now: Date): Promise<View> {
+    const found = await this.#matching(filter, now);
+    // A chart shows all that a range in it is chosen from.
+    const { expiresSince, expiresBefore, usedSince, usedBefore, ...rest } = filter;
+    const uses = { usedSince, usedBefore };
+    const without = async (isGiven: boolean, other: TokenFilter) =>
+      isGiven ? await this.#matching(other, now) : found;
+    const isByExpiry = expiresSince !== undefined || expiresBefore !== undefined;
+    const isByUse = usedSince !== undefined || usedBefore !== undefined;
+    const forExpiry = await without(isByExpiry, { ...rest, ...uses });
+    const forUse = await without(isByUse, { ...rest, expiresSince, expiresBefore });
+    sortRows(found, order);
+    return { found, counts: chartsOf({ found, forExpiry, forUse }, now) };
   }
 
   /** The ids of all tokens of one context that match, ascending. */
@@ -290,26 +288,17 @@ type Order = Pick<Page, 'sort' | 'descending'>;
 /** The tokens that match, in order, with counts of all of them. */
 interface View {
   readonly found: readonly Row[];
-  readonly counts: Pick<TokenPage, 'facets' | 'expiry' | 'lastUse'>;
+  readonly counts: Charts;
 }
 
 /** How long an order is kept, and how many are. What depends on the time is that old at most. */
 const VIEW_MS = 60_000;
 const MAX_VIEWS = 4;
 
-function viewOf(found: Row[], { sort, descending }: Order, now: Date): View {
+function sortRows(found: Row[], { sort, descending }: Order): void {
   const compare = orders[sort];
   const sign = descending ? -1 : 1;
   found.sort((one, other) => sign * compare(one.token, other.token) || one.token.id - other.token.id);
-  const tellsUse = found.some(({ token }) => token.lastUsed !== undefined);
-  const facets = {
-    users: facet(found, ({ user }) => user?.username ?? null),
-    applications: facet(found, ({ application }) => application?.name ?? null),
-    scopes: facet(found, ({ scope }) => scope),
-  };
-  const expiry = bars(found, expiryEdges(now), ({ expires }) => expires);
-  const lastUse = tellsUse ? bars(found, useEdges(now), ({ lastUsed }) => lastUsed ?? null) : null;
-  return { found, counts: { facets, expiry, lastUse } };
 }
 
 const byText = (of: (token: Token) => string) => (one: Token, other: Token) =>
@@ -332,6 +321,7 @@ function withoutUse({ use: _use, unusedFor: _unusedFor, ...filter }: TokenFilter
 /** A filter as one test of a token. The criteria that the command has as flags mean the same as there. */
 function matcher(filter: TokenFilter, now: Date): (token: Token) => boolean {
   const { users, applications, scope, createdSince, createdBefore, expiresSince, expiresBefore } = filter;
+  const { usedSince, usedBefore } = filter;
   const { expiry, use, unusedFor, expiresWithin } = filter;
   const text = filter.text?.toLowerCase();
   const soon = expiresWithin === undefined ? undefined : new Date(now.getTime() + expiresWithin * DAY);
@@ -360,6 +350,8 @@ function matcher(filter: TokenFilter, now: Date): (token: Token) => boolean {
   if (createdBefore !== undefined) tests.push(({ created }) => created < createdBefore);
   if (expiresSince !== undefined) tests.push(({ expires }) => expires > expiresSince);
   if (expiresBefore !== undefined) tests.push(({ expires }) => expires <= expiresBefore);
+  if (usedSince !== undefined) tests.push(({ lastUsed }) => lastUsed != null && lastUsed > usedSince);
+  if (usedBefore !== undefined) tests.push(({ lastUsed }) => lastUsed != null && lastUsed <= usedBefore);
   return (token) => tests.every((test) => test(token));
 }
 
@@ -376,69 +368,4 @@ function hasText({ id, user, application, description }: Token, text: string): b
 function isUnused({ lastUsed, created }: Token, since: Date): boolean {
   if (lastUsed === undefined) return false;
   return (lastUsed ?? created) < since;
-}
-
-const MAX_FACETS = 12;
-
-function facet(rows: readonly Row[], of: (token: Token) => string | null): Facet[] {
-  const counts = new Map<string | null, number>();
-  for (const { token } of rows) {
-    const name = of(token);
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  return Array.from(counts, ([name, count]) => ({ name, count }))
-    .sort((one, other) => other.count - one.count || ((one.name ?? '') < (other.name ?? '') ? -1 : 1))
-    .slice(0, MAX_FACETS);
-}
-
-/** The end of a stretch of time, and what it is called. */
-type Edge = readonly [Date | null, string];
-
-function expiryEdges(now: Date): Edge[] {
-  const inDays = (days: number) => new Date(now.getTime() + days * DAY);
-  return [
-    [now, 'expired'],
-    [inDays(7), '7 days'],
-    [inDays(30), '30 days'],
-    [inDays(90), '90 days'],
-    [inDays(365), '1 year'],
-    [inDays(5 * 365), '5 years'],
-    [new Date(now.getTime() + NEVER), '100 years'],
-    [null, 'never'],
-  ];
-}
-
-function useEdges(now: Date): Edge[] {
-  const ago = (days: number) => new Date(now.getTime() - days * DAY);
-  return [
-    [ago(365), 'over a year ago'],
-    [ago(180), '1 year'],
-    [ago(90), '180 days'],
-    [ago(30), '90 days'],
-    [ago(7), '30 days'],
-    [ago(1), '7 days'],
-    [null, '1 day'],
-  ];
-}
-
-/** Counts by stretch of time; an instant of null (never used) is in a bar of its own. */
-function bars(rows: readonly Row[], edges: readonly Edge[], of: (token: Token) => Date | null): Bar[] {
-  const counts = edges.map(() => 0);
-  let without = 0;
-  for (const { token } of rows) {
-    const at = of(token);
-    if (at === null) {
-      without += 1;
-      continue;
-    }
-    const index = edges.findIndex(([end]) => end === null || at <= end);
-    counts[index] = (counts[index] ?? 0) + 1;
-  }
-  const stretches = edges.map(([end, label], index) => ({
-    from: edges[index - 1]?.[0]?.toISOString() ?? null,
-    to: end?.toISOString() ?? null,
-    label,
-    count: counts[index] ?? 0,
-  }));
-  return without === 0 ? stretches : [{ from: null, to: null, label: 'never', count: without }, ...stretches];
 }

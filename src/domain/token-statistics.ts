@@ -20,13 +20,25 @@ const AGES: readonly (readonly [days: number, label: string])[] = [
   [730, 'up to 2 years'],
   [Number.POSITIVE_INFINITY, 'older'],
 ];
-const USES: readonly (readonly [days: number, label: string])[] = [
+/** The steps of the last use: days ago, and what that is called. The last one is open. */
+export const useSteps: readonly (readonly [days: number, label: string])[] = [
   [1, 'within a day'],
   [7, 'within a week'],
   [30, 'within a month'],
   [90, 'within 3 months'],
   [365, 'within a year'],
   [Number.POSITIVE_INFINITY, 'longer ago'],
+];
+/** The steps of the expiry: days from now, and what that is called. The first one is expired, the last one is open. */
+export const expirySteps: readonly (readonly [days: number, label: string])[] = [
+  [0, 'expired'],
+  [7, 'within a week'],
+  [30, 'within a month'],
+  [90, 'within 3 months'],
+  [365, 'within a year'],
+  [1825, 'within 5 years'],
+  [36_525, 'within 100 years'],
+  [Number.POSITIVE_INFINITY, 'never'],
 ];
 const NEVER = 'never';
 
@@ -40,6 +52,7 @@ export class TokenStatistics {
   readonly #ages = new Map(AGES.map(([, label]) => [label, 0]));
   readonly #uses = new Map<string, number>();
   readonly #scopes = new Map<string, number>();
+  readonly #expirySteps = new Map(expirySteps.map(([, label]) => [label, 0]));
   readonly #calendar = new Uint32Array(CALENDAR_DAYS);
   readonly #kinds = { personal: 0, ofApplications: 0 };
   readonly #expiries = { expired: 0, later: 0, never: 0 };
@@ -56,11 +69,18 @@ export class TokenStatistics {
     increment(this.#scopes, token.scope === '' ? '(none)' : token.scope);
     increment(this.#uses, this.#useOf(token));
     this.#kinds[token.application === null ? 'personal' : 'ofApplications'] += 1;
+    const left = (token.expires.getTime() - this.#facts.now.getTime()) / DAY;
+    increment(this.#expirySteps, labelFor(expirySteps, left));
     this.#addExpiry(token);
   }
 
   byAge(): Bar[] {
     return bars(this.#ages);
+  }
+
+  /** Soonest first; in effect never comes last. */
+  byExpiry(): Bar[] {
+    return bars(this.#expirySteps);
   }
 
   /** Most first. */
@@ -75,8 +95,8 @@ export class TokenStatistics {
 
   /** Most recent first, those that were never used last. */
   byLastUse(): Bar[] {
-    const order = [...USES.map(([, label]) => label), ...this.#coarseLabels(), NEVER];
-    const known = order.filter((label) => this.#uses.has(label) || USES.some(([, use]) => use === label));
+    const order = [...useSteps.map(([, label]) => label), ...this.#coarseLabels(), NEVER];
+    const known = order.filter((label) => this.#uses.has(label) || useSteps.some(([, use]) => use === label));
     const coarse = this.#coarseLabels().some((label) => this.#uses.has(label));
     return known
       .map((label) => ({ label, tokens: this.#uses.get(label) ?? 0 }))
@@ -97,7 +117,7 @@ export class TokenStatistics {
     const { id, lastUsed } = token;
     if (neverUsed(token, this.#facts)) return NEVER;
     if (lastUsed instanceof Date) {
-      return labelFor(USES, (this.#facts.now.getTime() - lastUsed.getTime()) / DAY);
+      return labelFor(useSteps, (this.#facts.now.getTime() - lastUsed.getTime()) / DAY);
     }
     const [recent = '', long = ''] = this.#coarseLabels();
     return this.#facts.unusedTokenIds.has(id) ? long : recent;

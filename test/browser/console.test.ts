@@ -83,8 +83,27 @@ describe.skipIf(chromium === null)('the console', () => {
 
   it('revokes what a filter shows, and finds the work again after the page was loaded anew', async () => {
     await go('Tokens');
+    const whole = page.getByText('400 tokens', { exact: true });
+    await whole.waitFor();
+    const expiry = page.getByRole('region', { name: 'Expiry' });
+    const bar = (label: string) => expiry.getByRole('button', { name: new RegExp(`^${label}`) });
+    const chosen = () =>
+      expiry.getByRole('button', { pressed: true }).locator('.bar-label').allTextContents();
+    await bar('within a year').hover();
+    await page.mouse.down();
+    await bar('within 3 months').hover();
+    await page.mouse.up();
+    await whole.waitFor({ state: 'detached' });
+    expect(await chosen()).toEqual(['within 3 months', 'within a year']);
+    await bar('within a year').focus();
+    await page.keyboard.press('Shift+ArrowDown');
+    await expiry.getByRole('button', { pressed: true }).nth(2).waitFor();
+    expect(await chosen()).toEqual(['within 3 months', 'within a year', 'within 5 years']);
+    await page.keyboard.press('Escape');
+    await whole.waitFor();
     const owner = page.getByRole('button', { pressed: false }).filter({ hasText: 'backup' });
     await owner.click();
+    await whole.waitFor({ state: 'detached' });
     await page.getByText(/^\d+ tokens$/).waitFor();
     expect(new URL(page.url()).searchParams.get('user')).toBe('backup');
     expect(await barriers()).toEqual([]);

@@ -84,6 +84,7 @@ function charts({ statistics, now }: Audit): string {
   return `<h2>The tokens</h2>
 <div class="charts">
 ${barChart('Age', statistics.byAge())}
+${barChart('Expiry', statistics.byExpiry())}
 ${barChart('Last use', statistics.byLastUse())}
 ${barChart('Scope', statistics.byScope().slice(0, 8))}
 ${calendarChart(statistics, now)}

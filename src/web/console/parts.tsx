@@ -61,11 +61,9 @@ export function Bars({
       <ul>
         {bars.map(({ label, count, isChosen = false }, index) => (
           <li key={label}>
-            <Bar
-              {...{ label, count, isChosen }}
-              width={(100 * count) / most}
-              onChoose={onChoose === undefined ? undefined : () => onChoose(index)}
-            />
+            <BarRow isChosen={isChosen} onChoose={onChoose === undefined ? undefined : () => onChoose(index)}>
+              <Bar label={label} count={count} width={(100 * count) / most} />
+            </BarRow>
           </li>
         ))}
       </ul>
@@ -73,15 +71,32 @@ export function Bars({
   );
 }
 
-function Bar(props: {
+function BarRow(props: {
+  readonly isChosen: boolean;
+  readonly onChoose: (() => void) | undefined;
+  readonly children: ReactNode;
+}): ReactNode {
+  const { isChosen, onChoose, children } = props;
+  if (onChoose === undefined) return <div className="bar-row">{children}</div>;
+  return (
+    <button type="button" className="bar-row" aria-pressed={isChosen} onClick={onChoose}>
+      {children}
+    </button>
+  );
+}
+
+/** A bar with its label and its number, for a row of a chart. */
+export function Bar({
+  label,
+  count,
+  width,
+}: {
   readonly label: string;
   readonly count: number;
-  readonly isChosen: boolean;
+  /** Of 100. */
   readonly width: number;
-  readonly onChoose: (() => void) | undefined;
 }): ReactNode {
-  const { label, count, isChosen, width, onChoose } = props;
-  const inner = (
+  return (
     <>
       <span className="bar-label">{label}</span>
       <svg className="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
@@ -89,12 +104,6 @@ function Bar(props: {
       </svg>
       <span className="bar-count">{number(count)}</span>
     </>
-  );
-  if (onChoose === undefined) return <div className="bar-row">{inner}</div>;
-  return (
-    <button type="button" className="bar-row" aria-pressed={isChosen} onClick={onChoose}>
-      {inner}
-    </button>
   );
 }
 

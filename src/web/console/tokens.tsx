@@ -18,6 +18,7 @@ import { useSearchParams } from 'react-router';
 import { Failed, Loading } from '../shared/states.tsx';
 import { type Count, call, query, useFacts, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
+import { Histogram } from './charts.tsx';
 import { Bars, Heading, number, When } from './parts.tsx';
 import { RevokeButton } from './revoke.tsx';
 import { type Bar, keyOf, type Row, Rows, type TokenPage } from './token-rows.tsx';
@@ -37,7 +38,7 @@ const CRITERIA = [
     'unusedFor',
     'finding',
   ],
-  ...['createdSince', 'createdBefore', 'expiresSince', 'expiresBefore'],
+  ...['createdSince', 'createdBefore', 'expiresSince', 'expiresBefore', 'usedSince', 'usedBefore'],
 ];
 
 /** A selected row, and when its context was read: after a change of it, or another reading, it is no longer selected. */
@@ -153,19 +154,16 @@ export function Tokens(): ReactNode {
         </Toolbar>
         <ActiveFilters filter={filter} onChange={change} />
         <div className="charts">
-          <Bars
+          <Histogram
             title="Expiry"
-            bars={data.expiry.map((bar) => ({ ...bar, isChosen: isChosen(bar, filter) }))}
-            onChoose={(index) => {
-              const bar = data.expiry[index];
-              if (bar === undefined) return;
-              change(
-                isChosen(bar, filter)
-                  ? { expiresSince: null, expiresBefore: null }
-                  : { expiresSince: bar.from, expiresBefore: bar.to },
-              );
+            bars={data.expiry}
+            chosen={chosenIn(data.expiry, filter['expiresSince'], filter['expiresBefore'])}
+            onChoose={(range) => {
+              const [expiresSince, expiresBefore] = endsOf(data.expiry, range);
+              change({ expiresSince, expiresBefore });
             }}
           />
+          <UseChart bars={data.lastUse} filter={filter} onChange={change} />
           <FacetBars title="Owner" name="user" facet={data.facets.users} filter={filter} onChange={change} />
           <FacetBars
             title="Application"
@@ -174,7 +172,6 @@ export function Tokens(): ReactNode {
             filter={filter}
             onChange={change}
           />
-          {data.lastUse !== null && <Bars title="Last use" bars={data.lastUse} />}
         </div>
         <p aria-live="polite">
           {number(data.total)} tokens{stillReading ? ' so far' : ''}
@@ -196,11 +193,61 @@ export function Tokens(): ReactNode {
   );
 }
 
-function isChosen({ from, to }: Bar, filter: Readonly<Record<string, string>>): boolean {
-  const same = (one: string | null, other: string | undefined) =>
-    one === null ? other === undefined : other !== undefined && near(one, other);
+/** The earliest and the latest instant of a range of bars, in either order; null where it is open. */
+function endsOf(
+  bars: readonly Bar[],
+  range: readonly [number, number] | null,
+): [string | null, string | null] {
+  if (range === null) return [null, null];
+  const ends = [bars[range[0]], bars[range[1]]];
+  const since = ends.map((bar) => bar?.from ?? null);
+  const until = ends.map((bar) => bar?.to ?? null);
+  return [
+    since.includes(null) ? null : (since.toSorted()[0] ?? null),
+    until.includes(null) ? null : (until.toSorted()[1] ?? null),
+  ];
+}
+
+/** The bars between two instants; null if there are none, or all. */
+function chosenIn(
+  bars: readonly Bar[],
+  since: string | undefined,
+  until: string | undefined,
+): readonly [number, number] | null {
+  if (since === undefined && until === undefined) return null;
+  const ends = (given: string | undefined, edge: 'from' | 'to') =>
+    bars.findIndex((bar) => {
+      const at = bar[edge];
+      return at === null ? given === undefined : given !== undefined && near(at, given);
+    });
+  const [one, other] = [ends(since, 'from'), ends(until, 'to')];
+  if (one < 0 || other < 0) return null;
+  return one <= other ? [one, other] : [other, one];
+}
+
+/** The last use, with its bars of time to choose from, and those that were never used. */
+function UseChart(props: {
+  readonly bars: readonly Bar[] | null;
+  readonly filter: Readonly<Record<string, string>>;
+  readonly onChange: Change;
+}): ReactNode {
+  const { bars, filter, onChange } = props;
+  if (bars === null) return null;
+  const [never, timed] = [bars.length - 1, bars.slice(0, -1)];
+  const isNever = filter['use'] === 'never';
   return (
-    (from !== null || to !== null) && same(from, filter['expiresSince']) && same(to, filter['expiresBefore'])
+    <Histogram
+      title="Last use"
+      bars={bars}
+      chosen={isNever ? [never, never] : chosenIn(timed, filter['usedSince'], filter['usedBefore'])}
+      onChoose={(range) => {
+        const other = { use: null, unusedFor: null };
+        if (range?.[0] === never)
+          return onChange({ use: 'never', unusedFor: null, usedSince: null, usedBefore: null });
+        const [usedSince, usedBefore] = endsOf(timed, range && [range[0], Math.min(range[1], never - 1)]);
+        onChange({ ...other, usedSince, usedBefore });
+      }}
+    />
   );
 }
 
@@ -292,7 +339,7 @@ const NAMES: Readonly<Record<string, string>> = {
   },
   ...{ expiry: 'Expiry', expiresWithin: 'Expires within days', use: 'Used', unusedFor: 'Not used for days' },
   ...{ createdSince: 'Created since', createdBefore: 'Created before', expiresSince: 'Expires after' },
-  expiresBefore: 'Expires by',
+  ...{ expiresBefore: 'Expires by', usedSince: 'Used after', usedBefore: 'Last used by' },
   finding: 'Finding',
 };
 

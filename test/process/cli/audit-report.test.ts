@@ -211,7 +211,7 @@ describe('HTML', () => {
 
   test('draws the charts that were asked for, and lists findings and what they are about', async () => {
     const page = await text(htmlReport(await audit(), context));
-    for (const title of ['Age', 'Last use', 'Scope', 'Expiries in the coming year']) {
+    for (const title of ['Age', 'Expiry', 'Last use', 'Scope', 'Expiries in the coming year']) {
       expect(page).toContain(`<figcaption>${title}</figcaption>`);
     }
     expect(page).toContain('<title>2027-03-01: 30 tokens</title>');

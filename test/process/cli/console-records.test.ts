@@ -1,8 +1,12 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
+import { chartsOf } from '../../../src/console/token-charts.ts';
+import { TokenStatistics } from '../../../src/domain/token-statistics.ts';
 import { openFileLedger } from '../../../src/scheduler/ledger/file-ledger.ts';
 import { type TestConsole, testConsole } from '../../support/console.ts';
+import { days, facts, now } from '../../support/policy-facts.ts';
+import { token } from '../../support/tokens.ts';
 import { estate, type Home } from './estate.ts';
 
 const { home } = estate({ users: 8, tokens: 60 });
@@ -144,25 +148,25 @@ it('shows the jobs, and runs one as a dry run under its lock, which changes noth
   appendFileSync(`${at.folder}/.config/tokenctl/tokenctl.yaml`, `jobs: ${JSON.stringify(jobs)}\n`);
   const { send, reached } = await consoleOf(at);
   const read = async () => (await send('/api/jobs')).json();
-  const before = await read();
-  expect(before.jobs).toMatchObject([
+  const listed = await read();
+  expect(listed.jobs).toMatchObject([
     { name: 'sweep@test', kind: 'revocation-sweep', dryRun: false, last: null },
   ]);
-  const [{ ticks }] = before.jobs;
+  const [{ ticks }] = listed.jobs;
   expect(ticks).toHaveLength(5);
   expect([...ticks].sort()).toEqual(ticks);
 
-  const { total } = await waitForRows(send);
+  const before = (await waitForRows(send)).total;
   const dryRun = async () => (await send('/api/jobs/dry-run', { job: 'sweep@test' })).json();
   // Another process has the job.
   const ledger = await openFileLedger(`${at.folder}/.local/state/tokenctl/ticks.sqlite`);
-  const now = new Date();
-  const claimant = { holder: 'another process', lease: 60_000, now };
-  const claim = await ledger.claim({ job: 'sweep@test', due: now, kind: 'manual' }, claimant);
+  const began = new Date();
+  const claimant = { holder: 'another process', lease: 60_000, now: began };
+  const claim = await ledger.claim({ job: 'sweep@test', due: began, kind: 'manual' }, claimant);
   const refused = await dryRun();
   expect(refused.command).toBe('tokenctl jobs run sweep@test --dry-run');
   await expect(reached(refused.id, 'done')).rejects.toThrow(/^failed: .*already running \(another process\)/);
-  if (claim !== null) await ledger.end(claim, { state: 'completed', retryAt: null, summary: {}, now });
+  if (claim !== null) await ledger.end(claim, { state: 'completed', retryAt: null, summary: {}, now: began });
   await ledger.close();
 
   const done = await reached((await dryRun()).id, 'done');
@@ -176,8 +180,42 @@ it('shows the jobs, and runs one as a dry run under its lock, which changes noth
   expect(history.map(({ run }: { run: string }) => run)).toEqual(runs.map(({ run }: { run: string }) => run));
   expect((await at.run(['log', 'list'])).stdout).toBe('');
   await send('/api/tokens/read-again', {});
-  expect((await waitForRows(send)).total).toBe(total);
+  expect((await waitForRows(send)).total).toBe(before);
   for (const job of ['none', 'sweep@other']) {
     expect([job, (await send('/api/jobs/dry-run', { job })).statusCode]).toEqual([job, 404]);
   }
 });
+
+it('counts tokens in the steps of the report, and filters by a range of them', async () => {
+  const ages = [-40, 0.5, 5, 25, 80, 300, 900, 4000, 99_999];
+  const tokens = ages.map((age, index) =>
+    token({
+      ...{ id: index + 1, expires: days(age), created: days(-5000) },
+      lastUsed: age > 50_000 ? null : days(-Math.abs(age)),
+    }),
+  );
+  const rows = tokens.map((each) => ({ token: each }));
+  const charts = chartsOf({ found: rows, forExpiry: rows, forUse: rows }, now);
+  const statistics = new TokenStatistics(facts(), { unusedDays: 90 });
+  for (const each of tokens) statistics.add(each);
+  const counted = (bars: typeof charts.expiry | null) =>
+    bars?.map(({ label, count }) => ({ label, tokens: count }));
+  expect(counted(charts.expiry)).toEqual(statistics.byExpiry());
+  expect(counted(charts.lastUse)).toEqual(statistics.byLastUse());
+
+  const { send } = await consoleOf(home());
+  const whole = await waitForRows(send);
+  for (const { from, to, count } of whole.expiry) {
+    const range = new URLSearchParams(
+      Object.entries({ expiresSince: from, expiresBefore: to }).filter(([, at]) => at),
+    );
+    const page = (await send(`/api/tokens?limit=0&${range}`)).json();
+    // The chart still has all that the range is chosen from.
+    expect([from, to, page.total, page.expiry.length]).toEqual([from, to, count, whole.expiry.length]);
+    expect(total(page.expiry)).toBe(whole.total);
+  }
+});
+
+function total(bars: readonly { readonly count: number }[]): number {
+  return bars.reduce((sum, { count }) => sum + count, 0);
+}
