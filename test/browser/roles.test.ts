@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, type Body, type Client, startTestService } from '../support/service.ts';
+import { ADMIN, type Body, type Client, SECRET_KEY, startTestService } from '../support/service.ts';
 import { adminOf, set } from '../support/sso/world.ts';
 import { findChromium, startChromium } from './chromium.ts';
 import { logIn } from './web-stories.ts';
@@ -23,7 +23,10 @@ describe.skipIf(chromium === null)('the web interface for users with different r
   };
 
   beforeAll(async () => {
-    [browser, service] = await Promise.all([startChromium(chromium ?? ''), startTestService('PostgreSQL')]);
+    [browser, service] = await Promise.all([
+      startChromium(chromium ?? ''),
+      startTestService('PostgreSQL', { secretKey: SECRET_KEY }),
+    ]);
     admin = adminOf(service);
     operations = (await made('organizations', { name: 'Operations' })).id;
     inventory = (await made('inventories', { name: 'Racks', organization: operations })).id;
@@ -63,6 +66,14 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       await page.getByRole('dialog').getByRole('button', { name: 'Add member' }).click();
       await press(page, 'Remove orla');
       await page.getByText('orla is no longer a member.').waitFor();
+
+      await page.getByRole('link', { name: 'Auditors' }).click();
+      await press(page, 'Add auditor');
+      await field(page, 'User').selectOption('orla');
+      await page.getByRole('dialog').getByRole('button', { name: 'Add auditor' }).click();
+      await page.getByText('Added an auditor.').waitFor();
+      await press(page, 'Remove orla');
+      await page.getByText('orla is no longer an auditor.').waitFor();
 
       await page.getByRole('link', { name: 'Users' }).first().click();
       await page.getByRole('link', { name: 'Create user' }).click();
@@ -146,6 +157,34 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       const { json } = await admin.get('/api/v2/settings/authentication/');
       expect(json.DISABLE_LOCAL_AUTH).toBe(false);
     }));
+
+  it('resets a setting to its default, and removes a stored secret', async () => {
+    await set(service, 'github', {
+      SOCIAL_AUTH_GITHUB_LABEL: 'Our GitHub',
+      SOCIAL_AUTH_GITHUB_SECRET: 'a-secret',
+    });
+    await open('/settings/github', ADMIN.username, async (page) => {
+      const save = async (number: number) => {
+        await press(page, 'Save');
+        await page
+          .getByText('Saved the settings.')
+          .nth(number - 1)
+          .waitFor();
+        return (await admin.get('/api/v2/settings/github/')).json;
+      };
+      await press(page, 'Remove the stored value: Client secret');
+      await press(page, 'Keep the stored value: Client secret');
+      await press(page, 'Reset to default: Label');
+      expect(await save(1)).toMatchObject({
+        SOCIAL_AUTH_GITHUB_LABEL: 'GitHub',
+        SOCIAL_AUTH_GITHUB_SECRET: '$encrypted$',
+      });
+      expect(await page.getByRole('button', { name: 'Reset to default: Label' }).count()).toBe(0);
+      await press(page, 'Remove the stored value: Client secret');
+      expect(await save(2)).toMatchObject({ SOCIAL_AUTH_GITHUB_SECRET: '' });
+      await page.getByRole('button', { name: 'Remove the stored value' }).waitFor({ state: 'detached' });
+    });
+  });
 
   it('keeps a change when the session expires, and goes on after a login elsewhere', () =>
     open(`/inventories/${inventory}/edit`, ADMIN.username, async (page) => {

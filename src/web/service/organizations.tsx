@@ -22,8 +22,10 @@ interface Organization {
   readonly max_hosts?: number;
   readonly created: string;
   readonly modified: string;
+  readonly related?: { readonly auditors?: string };
   readonly summary_fields: {
     readonly user_capabilities?: { readonly edit: boolean; readonly delete: boolean };
+    readonly object_roles?: { readonly auditor_role?: { readonly id: number } };
   };
 }
 
@@ -164,6 +166,7 @@ function OrganizationPage({
               [path, 'Details'],
               [`${path}/users`, 'Members'],
               [`${path}/admins`, 'Administrators'],
+              [`${path}/auditors`, 'Auditors'],
               [`${path}/applications`, 'Applications'],
             ]}
           />
@@ -214,7 +217,13 @@ export function OrganizationDetails(): ReactNode {
 export function OrganizationMembers(): ReactNode {
   return (
     <OrganizationPage>
-      {(organization) => <People organization={organization} relation="users" />}
+      {(organization) => (
+        <People
+          organization={organization}
+          noun="member"
+          path={`/api/v2/organizations/${organization.id}/users/`}
+        />
+      )}
     </OrganizationPage>
   );
 }
@@ -223,23 +232,54 @@ export function OrganizationMembers(): ReactNode {
 export function OrganizationAdmins(): ReactNode {
   return (
     <OrganizationPage>
-      {(organization) => <People organization={organization} relation="admins" />}
+      {(organization) => (
+        <People
+          organization={organization}
+          noun="administrator"
+          path={`/api/v2/organizations/${organization.id}/admins/`}
+        />
+      )}
     </OrganizationPage>
   );
 }
 
-const NOUNS = { users: 'member', admins: 'administrator' } as const;
+/** The auditors of an organization, who see everything in it. */
+export function OrganizationAuditors(): ReactNode {
+  return (
+    <OrganizationPage>
+      {(organization) => (
+        <People organization={organization} noun="auditor" path={auditorsOf(organization)} />
+      )}
+    </OrganizationPage>
+  );
+}
+
+/** A collection of the service; a controller has the users of a role instead. */
+function auditorsOf({ id, related, summary_fields: { object_roles } }: Organization): string {
+  const role = object_roles?.auditor_role;
+  return (
+    related?.auditors ?? (role ? `/api/v2/roles/${role.id}/users/` : `/api/v2/organizations/${id}/auditors/`)
+  );
+}
+
+const WITH_ARTICLE = {
+  member: 'a member',
+  administrator: 'an administrator',
+  auditor: 'an auditor',
+} as const;
+type Noun = keyof typeof WITH_ARTICLE;
 
 function People({
   organization,
-  relation,
+  path,
+  noun,
 }: {
   readonly organization: Organization;
-  readonly relation: keyof typeof NOUNS;
+  /** The collection of the users, which takes users to add and to remove. */
+  readonly path: string;
+  readonly noun: Noun;
 }): ReactNode {
-  const path = `/api/v2/organizations/${organization.id}/${relation}/`;
   const mayEdit = organization.summary_fields.user_capabilities?.edit === true;
-  const noun = NOUNS[relation];
   return (
     <ResourceList<User>
       name={`${noun}s`}
@@ -263,7 +303,7 @@ function People({
   );
 }
 
-function AddPerson({ path, noun }: { readonly path: string; readonly noun: string }): ReactNode {
+function AddPerson({ path, noun }: { readonly path: string; readonly noun: Noun }): ReactNode {
   const [isOpen, setOpen] = useState(false);
   const notify = useNotify();
   const title = `Add ${noun}`;
@@ -289,7 +329,7 @@ function AddPerson({ path, noun }: { readonly path: string; readonly noun: strin
             onCancel={() => setOpen(false)}
             send={async ({ id }) => {
               await callApi(path, { method: 'POST', body: { id: Number(id) } });
-              notify(`Added a ${noun}.`);
+              notify(`Added ${WITH_ARTICLE[noun]}.`);
               setOpen(false);
             }}
           />
@@ -306,7 +346,7 @@ function RemovePerson({
 }: {
   readonly path: string;
   readonly user: User;
-  readonly noun: string;
+  readonly noun: Noun;
 }): ReactNode {
   const queries = useQueryClient();
   const notify = useNotify();
@@ -315,7 +355,7 @@ function RemovePerson({
     setBusy(true);
     try {
       await callApi(path, { method: 'POST', body: { id: user.id, disassociate: true } });
-      notify(`${user.username} is no longer ${noun === 'member' ? 'a member' : 'an administrator'}.`);
+      notify(`${user.username} is no longer ${WITH_ARTICLE[noun]}.`);
     } catch (error) {
       notify(`${user.username} was not removed: ${problemText(error)}`, 'danger');
     }

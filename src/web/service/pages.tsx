@@ -46,6 +46,7 @@ const settings = () => import('./settings.tsx');
 const applications = () => import('./applications.tsx');
 const inventories = () => import('./inventories.tsx');
 const projects = () => import('./projects.tsx');
+const credentials = () => import('./credentials.tsx');
 const templates = () => import('./templates.tsx');
 const jobs = () => import('./jobs.tsx');
 
@@ -65,6 +66,7 @@ export const PAGES: readonly PageRoute[] = [
   { path: '/organizations/:id/edit', page: page(organizations, 'EditOrganization') },
   { path: '/organizations/:id/users', page: page(organizations, 'OrganizationMembers') },
   { path: '/organizations/:id/admins', page: page(organizations, 'OrganizationAdmins') },
+  { path: '/organizations/:id/auditors', page: page(organizations, 'OrganizationAuditors') },
   { path: '/organizations/:id/applications', page: page(organizations, 'OrganizationApplications') },
   { path: '/applications', page: page(applications, 'Applications') },
   { path: '/applications/add', page: page(applications, 'AddApplication') },
@@ -89,10 +91,10 @@ export const PAGES: readonly PageRoute[] = [
   { path: '/projects/add', page: page(projects, 'AddProject') },
   { path: '/projects/:id', page: page(projects, 'ProjectDetails') },
   { path: '/projects/:id/edit', page: page(projects, 'EditProject') },
-  { path: '/credentials', page: page(projects, 'Credentials') },
-  { path: '/credentials/add', page: page(projects, 'AddCredential') },
-  { path: '/credentials/:id', page: page(projects, 'CredentialDetails') },
-  { path: '/credentials/:id/edit', page: page(projects, 'EditCredential') },
+  { path: '/credentials', page: page(credentials, 'Credentials') },
+  { path: '/credentials/add', page: page(credentials, 'AddCredential') },
+  { path: '/credentials/:id', page: page(credentials, 'CredentialDetails') },
+  { path: '/credentials/:id/edit', page: page(credentials, 'EditCredential') },
   { path: '/templates', page: page(templates, 'Templates') },
   { path: '/templates/add', page: page(templates, 'AddTemplate') },
   { path: '/templates/:id', page: page(templates, 'TemplateDetails') },

@@ -1,4 +1,4 @@
-/** Projects, which are folders with playbooks, and credentials. */
+/** Projects, which are folders with playbooks. */
 import { Label, List, ListItem } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { useApi } from '../shared/queries.ts';
@@ -19,12 +19,6 @@ interface ProjectRow extends Resource {
   readonly organization: number | null;
   readonly local_path: string;
   readonly status: string;
-}
-
-interface CredentialRow extends Resource {
-  readonly organization: number | null;
-  /** The type at a controller; the service's credentials have none. */
-  readonly kind?: string;
 }
 
 /** The folders that no project uses; a controller and the service tell them to administrators. */
@@ -103,21 +97,6 @@ function Playbooks({ project: { id } }: { readonly project: ProjectRow }): React
   );
 }
 
-const CREDENTIAL: ResourceKind<CredentialRow> = {
-  noun: 'credential',
-  plural: 'Credentials',
-  path: '/credentials',
-  api: '/api/v2/credentials/',
-  columns: [ORGANIZATION, { title: 'Description', show: ({ description }) => description }],
-  filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
-  facts: (credential) => [
-    ['Organization', organizationOf(credential)],
-    ['Type', credential.kind],
-  ],
-  fields: () => [{ ...ORGANIZATION_FIELD, required: false }],
-  values: (credential) => ({ organization: String(credential?.organization ?? '') }),
-};
-
 /** The list of projects. */
 export function Projects(): ReactNode {
   return <KindPage kind={PROJECT} />;
@@ -136,24 +115,4 @@ export function AddProject(): ReactNode {
 /** The form for a project that exists. */
 export function EditProject(): ReactNode {
   return <EditResource kind={PROJECT} />;
-}
-
-/** The list of credentials. */
-export function Credentials(): ReactNode {
-  return <KindPage kind={CREDENTIAL} />;
-}
-
-/** The details of a credential. */
-export function CredentialDetails(): ReactNode {
-  return <ResourcePage kind={CREDENTIAL} />;
-}
-
-/** The form for a new credential. */
-export function AddCredential(): ReactNode {
-  return <AddResource kind={CREDENTIAL} />;
-}
-
-/** The form for a credential that exists. */
-export function EditCredential(): ReactNode {
-  return <EditResource kind={CREDENTIAL} />;
 }

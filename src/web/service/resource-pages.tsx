@@ -5,7 +5,7 @@ import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
 import { callApi, type Page } from '../shared/api.ts';
 import { DeleteButton, type Deletion } from '../shared/deletion.tsx';
 import { Facts, LinkedTabs, PageHeading } from '../shared/detail.tsx';
-import { ApiForm, type FormField, type FormValues } from '../shared/form.tsx';
+import { ApiForm, type FormField, type FormValues, REMOVED } from '../shared/form.tsx';
 import { ButtonLink } from '../shared/links.tsx';
 import { type Column, ResourceList } from '../shared/list.tsx';
 import type { Filter } from '../shared/list-filters.tsx';
@@ -57,6 +57,10 @@ export interface ResourceKind<T extends Resource> {
   readonly fields: (resource?: T) => readonly FormField[];
   /** Their values; of a new resource without one. */
   readonly values: (resource?: T) => FormValues;
+  /** The fields after these, which depend on what was entered. A name such as `inputs.username` is a part of a value. */
+  readonly furtherFields?: (values: FormValues, resource?: T) => readonly FormField[];
+  /** What the API asks for with a new one besides what was entered. */
+  readonly complete?: (body: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>;
   /** Further tabs: the end of the address, and the title. */
   readonly tabs?: readonly (readonly [string, string])[];
   /** Buttons of the details before the usual ones. */
@@ -272,13 +276,14 @@ function Details<T extends Resource>({
 function formOf<T extends Resource>(
   kind: ResourceKind<T>,
   resource?: T,
-): { readonly fields: readonly FormField[]; readonly initial: FormValues } {
+): { readonly fields: (values: FormValues) => readonly FormField[]; readonly initial: FormValues } {
+  const first: readonly FormField[] = [
+    { name: 'name', label: 'Name', required: true, maxLength: 512 },
+    { name: 'description', label: 'Description' },
+    ...kind.fields(resource),
+  ];
   return {
-    fields: [
-      { name: 'name', label: 'Name', required: true, maxLength: 512 },
-      { name: 'description', label: 'Description' },
-      ...kind.fields(resource),
-    ],
+    fields: (values) => [...first, ...(kind.furtherFields?.(values, resource) ?? [])],
     initial: {
       name: resource?.name ?? '',
       description: resource?.description ?? '',
@@ -287,15 +292,39 @@ function formOf<T extends Resource>(
   };
 }
 
-/** The values as the API takes them: ids are numbers, and none is null. */
-function bodyOf(fields: readonly FormField[], values: FormValues): Record<string, unknown> {
-  const lookups = new Set(fields.filter(({ kind }) => kind === 'lookup').map(({ name }) => name));
-  return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [
-      name,
-      lookups.has(name) ? (value === '' ? null : Number(value)) : value,
-    ]),
-  );
+/**
+ * What was entered, as the API takes it: ids are numbers, and none is null. A part of a value, such as `inputs.username`,
+ * goes into its value, beside the parts that the resource has before.
+ */
+function bodyOf(
+  fields: readonly FormField[],
+  { values, initial, before }: BodyParts,
+): Record<string, unknown> {
+  const body: Record<string, unknown> = {};
+  for (const { name, kind } of fields) {
+    const value = values[name] ?? '';
+    const isChanged = value !== (initial[name] ?? '');
+    const [key = '', part] = name.split('.');
+    if (part !== undefined && isChanged) {
+      body[key] ??= { ...(before?.[key as keyof Resource] as object | undefined) };
+      (body[key] as Record<string, unknown>)[part] = value === REMOVED ? '' : value;
+    } else if (part === undefined && (isChanged || before === undefined)) {
+      body[name] = kind === 'lookup' ? idOf(value) : value;
+    }
+  }
+  return body;
+}
+
+function idOf(value: string | boolean): number | null {
+  return value === '' ? null : Number(value);
+}
+
+interface BodyParts {
+  readonly values: FormValues;
+  /** What the form began with. */
+  readonly initial: FormValues;
+  /** The resource, if it exists: only what was changed is sent, so that what another user changed meanwhile stays. */
+  readonly before?: Resource;
 }
 
 /** The form for a new resource. Parameters of the address, such as `?inventory=1`, are its first values. */
@@ -315,7 +344,9 @@ export function AddResource<T extends Resource>({ kind }: { readonly kind: Resou
           submitLabel={`Create ${kind.noun}`}
           onCancel={() => void navigate(kind.path)}
           send={async (values) => {
-            const { id, name } = await callApi<T>(kind.api, { method: 'POST', body: bodyOf(fields, values) });
+            const entered = bodyOf(fields(values), { values, initial });
+            const body = kind.complete?.(entered) ?? entered;
+            const { id, name } = await callApi<T>(kind.api, { method: 'POST', body });
             notify(`Created the ${kind.noun} ${name}.`);
             await navigate(`${kind.path}/${id}`, { replace: true });
           }}
@@ -358,9 +389,7 @@ function EditForm<T extends Resource>({
           submitLabel="Save"
           onCancel={() => void navigate(back)}
           send={async (values) => {
-            // Only what was changed: a field that another user changed meanwhile stays so.
-            const changed = Object.entries(values).filter(([name, value]) => value !== initial[name]);
-            const body = bodyOf(fields, Object.fromEntries(changed));
+            const body = bodyOf(fields(values), { values, initial, before: resource });
             await callApi(`${kind.api}${resource.id}/`, { method: 'PATCH', body });
             notify(`Saved ${values['name']}.`);
             await navigate(back);

@@ -1,6 +1,6 @@
 /** Forms of settings, made from what OPTIONS says about them. */
 import { ApiError } from '../shared/api.ts';
-import type { FormField, FormValues } from '../shared/form.tsx';
+import { type FormField, type FormValues, REMOVED } from '../shared/form.tsx';
 import { duration } from '../shared/times.tsx';
 
 /** A setting as OPTIONS describes it. */
@@ -75,6 +75,9 @@ export function settingFields(
           required: described.type === 'integer',
           isDisabled,
           help: helpOf(described, { isFixed, isSecret: isSecret(key, values[key]) }),
+          ...(isSecret(key, values[key])
+            ? { isStored: values[key] === MASK }
+            : { standard: formValues({ [key]: described.default ?? null })[key] ?? '' }),
         },
       ];
     });
@@ -88,7 +91,10 @@ function lifetimeFields(described: Described, value: unknown, isDisabled: boolea
     kind: 'number',
     required: true,
     isDisabled,
-    help: defaults[name] === undefined ? undefined : `Default: ${seconds(defaults[name])}.`,
+    ...(defaults[name] !== undefined && {
+      help: `Default: ${seconds(defaults[name])}.`,
+      standard: String(defaults[name]),
+    }),
   }));
 }
 
@@ -175,6 +181,7 @@ function parsedValue(
 ): unknown {
   const { kind, value, before } = field;
   if (typeof value === 'boolean') return value;
+  if (value === REMOVED) return '';
   if (kind === 'number') return numberOr(value);
   if (kind !== 'textarea' || typeof before === 'string') return value;
   if (value.trim() === '') return null;

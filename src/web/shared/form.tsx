@@ -49,13 +49,21 @@ export interface FormField {
   readonly shows?: string;
   readonly isDisabled?: boolean;
   readonly maxLength?: number;
+  /** The value that a button beside the field restores while it has another one. */
+  readonly standard?: string | boolean;
+  /** Whether a secret is stored that is never shown. Empty keeps it, and a button beside the field removes it. */
+  readonly isStored?: boolean;
 }
+
+/** The value of a field whose stored secret is to be removed. No secret can be it. */
+export const REMOVED = '\u0000';
 
 /** The values of a form by the names of its fields. Numbers and ids are texts until they are sent. */
 export type FormValues = Readonly<Record<string, string | boolean>>;
 
 interface FormProps {
-  readonly fields: readonly FormField[];
+  /** The fields, or which ones there are by the form's values. */
+  readonly fields: readonly FormField[] | ((values: FormValues) => readonly FormField[]);
   readonly initial: FormValues;
   /** Sends the values; the form shows the messages of an ApiError. */
   readonly send: (values: FormValues) => Promise<void>;
@@ -69,9 +77,10 @@ interface FormProps {
 
 /** A form with its buttons. */
 export function ApiForm(props: FormProps): ReactNode {
-  const { fields, initial, send, submitLabel, onCancel, canSubmit = true, children } = props;
+  const { initial, send, submitLabel, onCancel, canSubmit = true, children } = props;
   const queries = useQueryClient();
   const [values, setValues] = useState(initial);
+  const fields = typeof props.fields === 'function' ? props.fields(values) : props.fields;
   const [error, setError] = useState<ApiError | null>(null);
   const [isBusy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
@@ -174,6 +183,7 @@ function Field(props: FieldProps): ReactNode {
         {problem !== undefined && <HelperTextItem variant="error">{problem}</HelperTextItem>}
         {help !== undefined && <HelperTextItem>{help}</HelperTextItem>}
       </HelperText>
+      {!isDisabled && <ValueButton field={field} value={value} onChange={onChange} />}
     </FormHelperText>
   );
   if (kind === 'checkbox') {
@@ -194,9 +204,42 @@ function Field(props: FieldProps): ReactNode {
   }
   return (
     <FormGroup label={label} fieldId={id} isRequired={required}>
-      <Input {...props} id={id} described={described} />
+      {value === REMOVED ? (
+        <TextInput id={id} readOnlyVariant="default" value="Removed when the form is saved" />
+      ) : (
+        <Input {...props} id={id} described={described} />
+      )}
       {messages}
     </FormGroup>
+  );
+}
+
+/** A button that sets a field to its default, or removes a stored secret, or takes that back. */
+function ValueButton({
+  field,
+  value,
+  onChange,
+}: Pick<FieldProps, 'field' | 'value' | 'onChange'>): ReactNode {
+  const { label, standard, isStored = false } = field;
+  const shown =
+    value === REMOVED
+      ? ({ text: 'Keep the stored value', next: '' } as const)
+      : isStored
+        ? ({ text: 'Remove the stored value', next: REMOVED } as const)
+        : standard !== undefined && standard !== value
+          ? ({ text: 'Reset to default', next: standard } as const)
+          : null;
+  if (shown === null) return null;
+  return (
+    <Button
+      variant="link"
+      isInline
+      size="sm"
+      aria-label={`${shown.text}: ${label}`}
+      onClick={() => onChange(shown.next)}
+    >
+      {shown.text}
+    </Button>
   );
 }
 

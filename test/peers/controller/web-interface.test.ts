@@ -49,6 +49,44 @@ async function launchAndCancel(page: Page, { url }: Site): Promise<void> {
   await page.getByText('Deleted 1 job.').waitFor();
 }
 
+/** Creates a credential of a type with inputs, and changes one of them, which keeps the secret. */
+async function createCredential(page: Page, { url }: Site): Promise<void> {
+  const field = (name: string) => page.locator(`form [name="${name}"]`);
+  const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
+  await page.goto(`${url}/credentials/add`);
+  await field('name').fill('Racks');
+  await field('credential_type').selectOption('Machine');
+  await field('inputs.username').fill('deploy');
+  await field('inputs.password').fill('a-secret');
+  await press('Create credential');
+  await page.getByText('username: deploy').waitFor();
+  await page.getByText('password: stored, and never shown').waitFor();
+  await page.getByRole('main').getByRole('link', { name: 'Edit', exact: true }).click();
+  await field('inputs.username').fill('operator');
+  await press('Save');
+  await page.getByText('username: operator').waitFor();
+  await page.getByText('password: stored, and never shown').waitFor();
+  await page.getByRole('main').getByRole('link', { name: 'Edit', exact: true }).click();
+  await press('Remove the stored value: Password');
+  await press('Save');
+  await page.getByText('username: operator').waitFor();
+  await page.getByText('password: stored').waitFor({ state: 'detached' });
+  await press('Delete');
+  await press('Delete credential');
+  await page.getByText('Deleted 1 credential.').waitFor();
+}
+
+/** Makes a user an auditor of the organization, and takes that back. */
+async function changeAuditors(page: Page, { url }: Site): Promise<void> {
+  await page.goto(`${url}/organizations/1/auditors`);
+  await page.getByRole('button', { name: 'Add auditor' }).click();
+  await page.locator('form').getByLabel('User').selectOption('bob');
+  await page.getByRole('dialog').getByRole('button', { name: 'Add auditor' }).click();
+  await page.getByRole('button', { name: 'Remove bob' }).click();
+  await page.getByText('bob is no longer an auditor.').waitFor();
+  await page.getByRole('button', { name: 'Remove bob' }).waitFor({ state: 'detached' });
+}
+
 describePeer('awx', 'the web interface on a controller', (peer) => {
   let front: WebFront;
   let browser: Browser;
@@ -84,6 +122,8 @@ describePeer('awx', 'the web interface on a controller', (peer) => {
       expect(failures).toEqual([]);
       await createAndDeleteToken(page, site);
       await launchAndCancel(page, site);
+      await createCredential(page, site);
+      await changeAuditors(page, site);
       await turnBasicOffAndOn(page, site);
     },
   );

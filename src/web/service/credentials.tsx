@@ -1,0 +1,212 @@
+/** Credentials. Those of a controller have a type, whose inputs are fields of the form; the service's have none. */
+import { List, ListItem } from '@patternfly/react-core';
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { callApi, type Page, withQuery } from '../shared/api.ts';
+import type { FormField } from '../shared/form.tsx';
+import { useApi, useMe } from '../shared/queries.ts';
+import { Loaded } from '../shared/states.tsx';
+import {
+  AddResource,
+  EditResource,
+  KindPage,
+  type Named,
+  ORGANIZATION,
+  ORGANIZATION_FIELD,
+  organizationOf,
+  ReadResource,
+  type Resource,
+  type ResourceKind,
+  ResourcePage,
+} from './resource-pages.tsx';
+
+interface Credential extends Resource {
+  readonly organization: number | null;
+  /** At a controller. */
+  readonly credential_type?: number;
+  readonly inputs?: Readonly<Record<string, unknown>>;
+  readonly summary_fields: Resource['summary_fields'] & { readonly credential_type?: Named };
+}
+
+/** A type of credentials, as a controller shows it. */
+interface CredentialType extends Named {
+  readonly inputs: { readonly fields?: readonly Input[] };
+}
+
+/** An input of a type. */
+interface Input {
+  readonly id: string;
+  readonly label: string;
+  readonly type?: string;
+  readonly help_text?: string;
+  readonly secret?: boolean;
+  readonly multiline?: boolean;
+  readonly choices?: readonly string[];
+}
+
+/** What the API shows instead of a secret. */
+const MASK = '$encrypted$';
+
+const API = '/api/v2/credentials/';
+const TYPES = '/api/v2/credential_types/';
+
+/** The kind of resource: with the types that there are in forms, and without types where credentials have none. */
+function kindOf(types: readonly CredentialType[]): ResourceKind<Credential> {
+  return {
+    noun: 'credential',
+    plural: 'Credentials',
+    path: '/credentials',
+    api: API,
+    columns: [ORGANIZATION, { title: 'Description', show: ({ description }) => description }],
+    filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
+    facts: (credential) => [
+      ['Organization', organizationOf(credential)],
+      ['Type', credential.summary_fields.credential_type?.name],
+      ['Inputs', credential.inputs && <Inputs key="inputs" inputs={credential.inputs} />],
+    ],
+    fields: (credential) => [
+      {
+        ...ORGANIZATION_FIELD,
+        required: false,
+        ...(types.length > 0 && { help: 'Without one, a new credential is for you alone.' }),
+      },
+      ...(types.length === 0
+        ? []
+        : [
+            {
+              name: 'credential_type',
+              label: 'Type',
+              kind: 'lookup',
+              collection: TYPES,
+              required: true,
+              isDisabled: credential !== undefined,
+            } as const,
+          ]),
+    ],
+    values: (credential) => ({
+      organization: String(credential?.organization ?? ''),
+      ...(types.length > 0 && { credential_type: String(credential?.credential_type ?? '') }),
+      ...Object.fromEntries(
+        Object.entries(credential?.inputs ?? {}).map(([id, value]) => [
+          `inputs.${id}`,
+          typeof value === 'boolean' ? value : value === MASK ? '' : String(value),
+        ]),
+      ),
+    }),
+    furtherFields: ({ credential_type: chosen }, credential) => {
+      const type = types.find(({ id }) => String(id) === chosen);
+      return (type?.inputs.fields ?? []).map((input) => fieldOf(input, credential?.inputs));
+    },
+  };
+}
+
+/** The field of an input. Which inputs are required is for the API to say: jobs may ask for some of them. */
+function fieldOf(input: Input, stored: Credential['inputs'] = {}): FormField {
+  const { id, label, type, help_text: help, secret = false, multiline = false, choices } = input;
+  const isStored = stored[id] === MASK;
+  const kept = isStored ? 'Stored, and never shown. Empty keeps what is stored.' : '';
+  const texts = [help ?? '', kept].filter((text) => text !== '').join(' ');
+  return {
+    name: `inputs.${id}`,
+    label,
+    kind: kindOfInput({ type, secret, multiline, choices }),
+    ...(choices !== undefined && {
+      choices: ['', ...choices].map((choice) => [choice, choice || 'None'] as const),
+    }),
+    ...(texts !== '' && { help: texts }),
+    isStored,
+  };
+}
+
+function kindOfInput(
+  input: Pick<Input, 'type' | 'secret' | 'multiline' | 'choices'>,
+): NonNullable<FormField['kind']> {
+  if (input.type === 'boolean') return 'checkbox';
+  if (input.choices !== undefined) return 'select';
+  if (input.multiline) return 'textarea';
+  return input.secret ? 'password' : 'text';
+}
+
+/** The inputs that a credential has. */
+function Inputs({ inputs }: { readonly inputs: Readonly<Record<string, unknown>> }): ReactNode {
+  const entries = Object.entries(inputs);
+  if (entries.length === 0) return 'None';
+  return (
+    <List isPlain>
+      {entries.map(([id, value]) => (
+        <ListItem key={id}>
+          {id}: {value === MASK ? 'stored, and never shown' : String(value)}
+        </ListItem>
+      ))}
+    </List>
+  );
+}
+
+const PLAIN = kindOf([]);
+
+/** The list of credentials. */
+export function Credentials(): ReactNode {
+  return <KindPage kind={PLAIN} />;
+}
+
+/** The details of a credential. */
+export function CredentialDetails(): ReactNode {
+  return <ResourcePage kind={PLAIN} />;
+}
+
+/** The form for a new credential. */
+export function AddCredential(): ReactNode {
+  const me = useMe();
+  const options = useQuery({
+    queryKey: ['options', API],
+    queryFn: () => callApi<Options>(API, { method: 'OPTIONS' }),
+  });
+  return (
+    <Loaded query={options}>
+      {({ actions }) => (
+        <WithTypes isTyped={actions.POST?.['credential_type'] !== undefined}>
+          {(types) => <AddResource kind={types.length === 0 ? PLAIN : ownedBy(me.id, kindOf(types))} />}
+        </WithTypes>
+      )}
+    </Loaded>
+  );
+}
+
+/** A controller asks for the user of a credential that belongs to no organization. */
+function ownedBy(user: number, kind: ResourceKind<Credential>): ResourceKind<Credential> {
+  return { ...kind, complete: (body) => (body['organization'] === null ? { ...body, user } : body) };
+}
+
+/** What OPTIONS says about new resources. */
+interface Options {
+  readonly actions: { readonly POST?: Readonly<Record<string, unknown>> };
+}
+
+/** The form for a credential that exists. */
+export function EditCredential(): ReactNode {
+  return (
+    <ReadResource kind={PLAIN}>
+      {({ credential_type }) => (
+        <WithTypes isTyped={credential_type !== undefined}>
+          {(types) => <EditResource kind={kindOf(types)} />}
+        </WithTypes>
+      )}
+    </ReadResource>
+  );
+}
+
+const MAX_TYPES = 200;
+
+/** Reads the types of credentials, if they have types. */
+function WithTypes({
+  isTyped,
+  children,
+}: {
+  readonly isTyped: boolean;
+  readonly children: (types: readonly CredentialType[]) => ReactNode;
+}): ReactNode {
+  const query = useApi<Page<CredentialType>>(withQuery(TYPES, { page_size: MAX_TYPES, order_by: 'name' }), {
+    enabled: isTyped,
+  });
+  return isTyped ? <Loaded query={query}>{({ results }) => children(results)}</Loaded> : children([]);
+}
