@@ -13,7 +13,7 @@ import { stateFolder } from '../config/paths.ts';
 import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
 import { ConsoleAccess, checkRequests, cookieName, RequestRefused } from './access.ts';
 import { Audits } from './audits.ts';
-import { Operations } from './operations.ts';
+import { type OperationState, Operations } from './operations.ts';
 import { servePage } from './page-files.ts';
 import { openPlaces, type Places } from './places.ts';
 import { serveConsole } from './routes.ts';
@@ -149,6 +149,8 @@ export interface ConsoleRequest {
   readonly notify: (line: string) => void;
   /** Whether a person reads stderr. */
   readonly attended: boolean;
+  /** For tests: a monotonic clock in milliseconds, and how often it is read. */
+  readonly idleClock?: { readonly now: () => number; readonly checkEveryMs: number };
 }
 
 /**
@@ -159,19 +161,28 @@ export interface ConsoleRequest {
  */
 export async function runConsole(request: ConsoleRequest): Promise<void> {
   const { flags, allContexts, environment, version, root, notify, readOnly } = request;
+  const { now, checkEveryMs } = request.idleClock ?? {
+    now: () => performance.now(),
+    checkEveryMs: CHECK_IDLE_MS,
+  };
   const places = await openPlaces({ flags, allContexts, environment, version });
   const access = new ConsoleAccess(() => performance.now());
   const { signal, release } = catchSignals(() =>
     notify('Stopping: a change under way is finished and recorded first.'),
   );
   let host = '';
-  let active = performance.now();
+  let active = now();
   const { app, operations } = await buildConsole({
     ...{ places, readOnly, version, root, access, host: () => host },
     onActivity: () => {
-      active = performance.now();
+      active = now();
     },
   });
+  const isIdle = () => {
+    // The half hour begins once the report can be read.
+    if (operations.isWorking) active = now();
+    return now() - active > IDLE_MS;
+  };
   const opener = new AddressFile(environment);
   try {
     host = await listen(app, request.port);
@@ -184,15 +195,23 @@ export async function runConsole(request: ConsoleRequest): Promise<void> {
       notify('Press Enter for another address.');
       process.stdin.on('data', onEnter);
     }
-    await endOf(signal, () => performance.now() - active > IDLE_MS && !operations.isWorking);
+    await endOf(signal, { isIdle, checkEveryMs });
     process.stdin.off('data', onEnter).pause();
     if (!signal.aborted) notify('The console was not used for 30 minutes, and ends.');
+    const unfinished = operations.all().filter(({ state }) => state === 'working');
     await operations.close();
+    for (const { id } of unfinished) notify(endText(operations.get(id)));
   } finally {
     opener.remove();
     await app.close();
     release();
   }
+}
+
+/** How a change ended that the page cannot show any more. */
+function endText({ kind, place, result, failure }: OperationState): string {
+  const [first = ''] = result?.text.split('\n') ?? [];
+  return `${kind} at ${place}: ${first || (failure?.message ?? 'ended')} The audit log has the rest.`;
 }
 
 async function listen(app: FastifyInstance, port: number): Promise<string> {
@@ -208,9 +227,12 @@ async function listen(app: FastifyInstance, port: number): Promise<string> {
   return `127.0.0.1:${(app.server.address() as AddressInfo).port}`;
 }
 
-function endOf(signal: AbortSignal, isIdle: () => boolean): Promise<void> {
+function endOf(
+  signal: AbortSignal,
+  { isIdle, checkEveryMs }: { readonly isIdle: () => boolean; readonly checkEveryMs: number },
+): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setInterval(() => isIdle() && end(), CHECK_IDLE_MS);
+    const timer = setInterval(() => isIdle() && end(), checkEveryMs);
     const end = () => {
       clearInterval(timer);
       resolve();

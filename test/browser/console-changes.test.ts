@@ -1,6 +1,4 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, request as httpRequest, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
@@ -10,50 +8,16 @@ import { sampleEstate } from '../../src/service/sample/estate.ts';
 import { storeEstate } from '../../src/service/sample/store-estate.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { type TestConsole, testConsole } from '../support/console.ts';
+import { type Gate, startGate } from '../support/gate.ts';
 import { ADMIN, startTestService } from '../support/service.ts';
 import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
 
-/** A proxy of the service that holds back the deletion of tokens until it is told to let them through. */
-async function startGate(service: string) {
-  let held: (() => void)[] = [];
-  let isOpen = true;
-  const server: Server = createServer((request, response) => {
-    const pass = () => {
-      const { method, url = '/', headers } = request;
-      const onward = httpRequest(new URL(url, service), { method, headers }, (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(response);
-      });
-      onward.on('error', () => response.destroy());
-      request.pipe(onward);
-    };
-    if (isOpen || request.method !== 'DELETE') pass();
-    else held.push(pass);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    shut: () => {
-      isOpen = false;
-    },
-    open: () => {
-      isOpen = true;
-      for (const pass of held) pass();
-      held = [];
-    },
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
-
 describe.skipIf(chromium === null)('changes in the console', () => {
   const home = mkdtempSync(join(tmpdir(), 'tokenctl-console-'));
   let service: RunningService;
-  let gate: Awaited<ReturnType<typeof startGate>>;
+  let gate: Gate;
   let browser: Browser;
   let opened: TestConsole;
   let page: Page;

@@ -30,8 +30,8 @@ export interface Running {
   readonly kill: (signal: NodeJS.Signals) => void;
   /** Reads no further, as `head` does. */
   readonly stopReading: () => void;
-  /** Resolves once stderr matches; rejects if the run ends before. */
-  readonly says: (pattern: RegExp) => Promise<void>;
+  /** Resolves once stderr matches, with what matched; rejects if the run ends before. */
+  readonly says: (pattern: RegExp) => Promise<string>;
   readonly ended: Promise<Run>;
 }
 
@@ -129,6 +129,7 @@ export function startTokenctl(args: readonly string[], { env = {}, input = '' }:
       if (run !== null && !pattern.test(run.stderr))
         throw new Error(`Ended without ${pattern}: ${run.stderr}`);
     }
+    return pattern.exec(stderr)?.[0] ?? '';
   };
   return { kill: (signal) => child.kill(signal), stopReading: () => child.stdout.destroy(), says, ended };
 }
