@@ -207,6 +207,19 @@ describe.each(DATABASES)('resources on %s', (kind) => {
   it('are counted for the dashboard as far as one sees them', async () => {
     const inventory = await made('inventories/', { name: 'counted', organization });
     await made('hosts/', { name: 'one', inventory: inventory.id });
+    await service.database.execute(
+      `INSERT INTO main_oauth2accesstoken (token, expires, scope, user_id, last_used)
+       SELECT u.id || 'in' || days, $1::timestamptz + days * interval '1 day', 'read', u.id,
+         CASE WHEN days > 0 THEN $1::timestamptz END
+       FROM auth_user u, unnest(ARRAY[-1, 1, 31, 400000]) days`,
+      [NOW],
+    );
+    await service.database.execute(
+      `INSERT INTO service_job (created, modified, name, status, playbook, runner, organization_id)
+       SELECT $2, $2, 'x', status, 'x.yml', gen_random_uuid(), $1
+       FROM unnest(ARRAY['running', 'pending', 'successful', 'failed', 'failed']) status`,
+      [organization, NOW],
+    );
     const totals = async (client: Client) => {
       const answer = Object.entries(await get('dashboard/', client));
       return Object.fromEntries(
@@ -228,9 +241,25 @@ describe.each(DATABASES)('resources on %s', (kind) => {
       ]) {
         expect([name, counted[name]]).toEqual([name, (await get(`${name}/?page_size=1`, client)).count]);
       }
+      // Tokens and jobs have parts, each with the list that it counts.
+      const { tokens, jobs } = await get('dashboard/', client);
+      for (const part of [...Object.values(tokens as Body), ...Object.values(jobs as Body)] as Body[]) {
+        if (typeof part !== 'object') continue;
+        const { json } = await client.get(String(part['url']));
+        expect(part).toEqual({ url: part['url'], total: json['count'] });
+      }
     }
     expect((await totals(people.auditor))['inventories']).not.toBe(0);
     expect((await totals(people.stranger))['inventories']).toBe(0);
+    const { tokens } = (await get('dashboard/', people.stranger)) as Body & { tokens: Body };
+    expect(tokens).toMatchObject({
+      total: 4,
+      expiring: { total: 1 },
+      never_expiring: { total: 1 },
+      never_used: { total: 1 },
+      expired: { total: 1 },
+    });
+    await service.database.execute("DELETE FROM service_job WHERE name = 'x'");
   });
 
   it('have their finished jobs counted by day and status', async () => {

@@ -1,19 +1,20 @@
 import type { FastifyInstance } from 'fastify';
-import { visibleByOrganization, visibleOrganizations, visibleUsers } from '../access.ts';
+import { visibleByOrganization, visibleOrganizations, visibleTokens, visibleUsers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { RequestFailure } from '../failure.ts';
 import type { Condition } from '../listing/filters.ts';
 import { lastValue } from '../listing/filters.ts';
 import { parseTarget } from '../request.ts';
-import { countFailedInventories, countFinishedJobs, countRows } from '../store/dashboard.ts';
+import { countEach, countFinishedJobs, countParts, failedInventories } from '../store/dashboard.ts';
+import type { UserRecord } from '../store/users.ts';
 
 /** `/api/v2/dashboard/` and `/api/v2/dashboard/graphs/jobs/`. */
 export function serveDashboard(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
     path: '/api/v2/dashboard/',
     name: 'Dashboard',
-    description: 'How many resources of each kind you can see.',
+    description: 'How many resources of each kind you can see, with tokens by their end and jobs by status.',
     handlers: { GET: show },
   });
   serveEndpoint(app, service, {
@@ -26,36 +27,90 @@ export function serveDashboard(app: FastifyInstance, service: ServiceContext): v
 }
 
 async function show({ service, caller }: Exchange): Promise<unknown> {
-  const { database } = service;
   const { user } = caller;
   const owned = visibleByOrganization(user, 'x.organization_id');
-  const count = (from: string, visible: Condition) => countRows(database, from, visible);
-  const [inventories, failedInventories, hosts, projects, users, organizations, credentials, templates] =
-    await Promise.all([
-      count('main_inventory x', owned),
-      countFailedInventories(database, owned),
-      count('main_host h JOIN main_inventory x ON x.id = h.inventory_id', owned),
-      count('service_project x', owned),
-      count('auth_user u', visibleUsers(user)),
-      count('main_organization o', visibleOrganizations(user)),
-      count('main_credential x', owned),
-      count('service_job_template x', owned),
-    ]);
+  const [counts, tokens, jobs] = await Promise.all([
+    countEach(service.database, {
+      inventories: { from: 'main_inventory x', visible: owned },
+      failed_inventories: failedInventories(owned),
+      hosts: { from: 'main_host h JOIN main_inventory x ON x.id = h.inventory_id', visible: owned },
+      projects: { from: 'service_project x', visible: owned },
+      users: { from: 'auth_user u', visible: visibleUsers(user) },
+      organizations: { from: 'main_organization o', visible: visibleOrganizations(user) },
+      credentials: { from: 'main_credential x', visible: owned },
+      job_templates: { from: 'service_job_template x', visible: owned },
+    }),
+    countTokens(service, user),
+    countJobs(service, owned),
+  ]);
   const total = (name: string, number: number) => ({ url: `/api/v2/${name}/`, total: number });
   return {
     related: { jobs_graph: '/api/v2/dashboard/graphs/jobs/' },
-    inventories: { ...total('inventories', inventories), job_failed: failedInventories },
-    hosts: total('hosts', hosts),
-    projects: total('projects', projects),
-    users: total('users', users),
-    organizations: total('organizations', organizations),
+    inventories: { ...total('inventories', counts.inventories), job_failed: counts.failed_inventories },
+    hosts: total('hosts', counts.hosts),
+    projects: total('projects', counts.projects),
+    users: total('users', counts.users),
+    organizations: total('organizations', counts.organizations),
     teams: total('teams', 0),
-    credentials: total('credentials', credentials),
-    job_templates: total('job_templates', templates),
+    credentials: total('credentials', counts.credentials),
+    job_templates: total('job_templates', counts.job_templates),
+    tokens,
+    jobs,
   };
 }
 
+const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
+const SOON_DAYS = 30;
+const NEVER_DAYS = 36_525;
+
+/**
+ * The tokens by their end, which the controller does not count: each number with the list that it counts. Times are in
+ * whole hours, so that a list is the same for as long.
+ */
+async function countTokens(service: ServiceContext, user: UserRecord): Promise<unknown> {
+  const hour = Math.floor(service.now().getTime() / HOUR_MS) * HOUR_MS;
+  const [now, soon, never] = [0, SOON_DAYS, NEVER_DAYS].map((days) =>
+    new Date(hour + days * DAY_MS).toISOString(),
+  );
+  const from = 'main_oauth2accesstoken t LEFT JOIN main_oauth2application a ON a.id = t.application_id';
+  const counts = await countParts(
+    service.database,
+    { from, visible: visibleTokens(user) },
+    {
+      expiring: `t.expires > '${now}' AND t.expires < '${soon}'`,
+      never_expiring: `t.expires > '${never}'`,
+      never_used: 't.last_used IS NULL',
+      expired: `t.expires < '${now}'`,
+    },
+  );
+  const list = (part: Exclude<keyof typeof counts, 'total'>, filter: Readonly<Record<string, string>>) => ({
+    url: `/api/v2/tokens/?${new URLSearchParams(filter)}`,
+    total: counts[part],
+  });
+  return {
+    url: '/api/v2/tokens/',
+    total: counts.total,
+    expiring: list('expiring', { expires__gt: now ?? '', expires__lt: soon ?? '' }),
+    never_expiring: list('never_expiring', { expires__gt: never ?? '' }),
+    never_used: list('never_used', { last_used__isnull: 'true' }),
+    expired: list('expired', { expires__lt: now ?? '' }),
+  };
+}
+
+const COUNTED_STATUSES = ['running', 'pending', 'successful', 'failed'] as const;
+
+/** The jobs by status, which the controller does not count here. */
+async function countJobs({ database }: ServiceContext, visible: Condition): Promise<unknown> {
+  const parts = Object.fromEntries(COUNTED_STATUSES.map((status) => [status, `x.status = '${status}'`]));
+  const { total, ...counts } = await countParts(database, { from: 'service_job x', visible }, parts);
+  const lists = Object.entries(counts).map(([status, count]) => [
+    status,
+    { url: `/api/v2/jobs/?status=${status}`, total: count },
+  ]);
+  return { url: '/api/v2/jobs/', total, ...Object.fromEntries(lists) };
+}
+
 const STATUSES = ['successful', 'failed', 'canceled', 'error'] as const;
 
 async function showJobs({ service, caller, request }: Exchange): Promise<unknown> {

@@ -18,18 +18,21 @@ import { useApi } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
 import { Time } from '../shared/times.tsx';
 import { type ActivityEntry, ActivitySentence, Actor } from './activity-events.tsx';
-import {
-  COUNTED_JOBS,
-  type CountedList,
-  countedTokens,
-  countPath,
-  FINISHED_JOBS,
-  LAST_CHANGES,
-  TOTALS,
-} from './dashboard-reads.ts';
+import { FINISHED_JOBS, LAST_CHANGES, TOTALS } from './dashboard-reads.ts';
 
-/** What `/api/v2/dashboard/` counts: a total for each kind. */
-type Totals = Readonly<Record<string, { readonly total?: number }>>;
+/** A list, and how many there are in it. */
+interface CountedList {
+  readonly url: string;
+  readonly total: number;
+}
+
+/**
+ * What `/api/v2/dashboard/` counts: a total for each kind. The service has the parts of tokens and jobs there, too, a
+ * controller has not.
+ */
+type Totals = Readonly<
+  Record<string, { readonly total?: number } & Readonly<Record<string, CountedList | unknown>>>
+>;
 
 /** How often the dashboard reads again, in milliseconds, without extending the session. */
 const EVERY = 30_000;
@@ -55,8 +58,8 @@ export function Dashboard(): ReactNode {
           </StackItem>
           <StackItem>
             <Gallery hasGutter minWidths={{ default: '100%', lg: '320px' }}>
-              <Counts title="Tokens" lists={countedTokens()} />
-              <Counts title="Jobs" lists={COUNTED_JOBS} />
+              <Counts title="Tokens" kind="tokens" lines={tokenLines()} />
+              <Counts title="Jobs" kind="jobs" lines={JOB_LINES} />
             </Gallery>
           </StackItem>
           <StackItem>
@@ -91,21 +94,65 @@ function Resources(): ReactNode {
   );
 }
 
-/** A card with a line for each list: its name, and how many there are, with a link to the list. */
+/** A line of a card: its name, and its list on a controller, which does not count it. */
+interface Line {
+  readonly part: string;
+  readonly name: string;
+  readonly filter: Readonly<Record<string, string>>;
+}
+
+const HOUR_MS = 3_600_000;
+const NEVER_DAYS = 36_525;
+
+/** A time that many days from now, in whole hours, so that the same question is asked again. */
+function inDays(days: number): string {
+  return new Date((Math.floor(Date.now() / HOUR_MS) + days * 24) * HOUR_MS).toISOString();
+}
+
+function tokenLines(): readonly Line[] {
+  return [
+    {
+      part: 'expiring',
+      name: 'Expire in 30 days',
+      filter: { expires__gt: inDays(0), expires__lt: inDays(30) },
+    },
+    { part: 'never_expiring', name: 'Never expire', filter: { expires__gt: inDays(NEVER_DAYS) } },
+    { part: 'never_used', name: 'Never used', filter: { last_used__isnull: 'true' } },
+    { part: 'expired', name: 'Expired', filter: { expires__lt: inDays(0) } },
+  ];
+}
+
+const JOB_LINES: readonly Line[] = [
+  ['running', 'Running'] as const,
+  ['pending', 'Pending'] as const,
+  ['successful', 'Successful'] as const,
+  ['failed', 'Failed'] as const,
+].map(([status, name]) => ({ part: status, name, filter: { status } }));
+
+/** A card with a line for each part of the tokens or jobs: how many they are, with a link to their list. */
 function Counts({
   title,
-  lists,
+  kind,
+  lines,
 }: {
   readonly title: string;
-  readonly lists: readonly CountedList[];
+  readonly kind: 'tokens' | 'jobs';
+  readonly lines: readonly Line[];
 }): ReactNode {
+  const { data, isError } = useApi<Totals>(TOTALS, { every: EVERY });
+  const isRead = data !== undefined || isError;
   return (
     <Card>
       <CardTitle component="h2">{title}</CardTitle>
       <CardBody>
         <dl>
-          {lists.map((list) => (
-            <Count key={list.name} list={list} />
+          {lines.map((line) => (
+            <Count
+              key={line.part}
+              kind={kind}
+              line={line}
+              counted={isRead ? ((data?.[kind]?.[line.part] as CountedList | undefined) ?? null) : undefined}
+            />
           ))}
         </dl>
       </CardBody>
@@ -113,14 +160,26 @@ function Counts({
   );
 }
 
-function Count({ list }: { readonly list: CountedList }): ReactNode {
-  const { data, isError } = useApi<Page<unknown>>(countPath(list), { every: EVERY });
-  const shown = isError ? '–' : (data?.count.toLocaleString('en') ?? '…');
+function Count({
+  kind,
+  line: { name, filter },
+  counted,
+}: {
+  readonly kind: 'tokens' | 'jobs';
+  readonly line: Line;
+  /** What the dashboard counted; null if it does not count this, undefined as long as it is not read. */
+  readonly counted: CountedList | null | undefined;
+}): ReactNode {
+  const path = withQuery(`/api/v2/${kind}/`, { page_size: 1, ...filter });
+  const { data, isError } = useApi<Page<unknown>>(path, { every: EVERY, enabled: counted === null });
+  const count = counted?.total ?? data?.count;
+  const shown = isError ? '–' : (count?.toLocaleString('en') ?? '…');
+  const query = counted ? counted.url.replace(/^[^?]*\?/, '') : new URLSearchParams(filter);
   return (
     <div className="dashboard-line">
-      <dt>{list.name}</dt>
+      <dt>{name}</dt>
       <dd>
-        <Link to={withQuery(list.page, list.filter)} aria-label={`${list.name}: ${shown}`}>
+        <Link to={`/${kind}?${query}`} aria-label={`${name}: ${shown}`}>
           {shown}
         </Link>
       </dd>
