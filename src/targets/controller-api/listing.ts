@@ -53,12 +53,12 @@ async function* listPages<Item extends { readonly id: number }>(
       ...(end === null ? [] : [['id__lte', String(end.last)] as const]),
       ['order_by', 'id'],
       ['page_size', String(PAGE_SIZE)],
-      ['count_disabled', '1'],
+      // Without a count, a page does not say whether it is the last one. The first page says it, so that short lists take one request.
+      ...(end === null ? [] : [['count_disabled', '1'] as const]),
     ];
     const named = pages === 1 ? what : `page ${pages} of ${what}`;
-    const { results, isLast } = readPage(
-      await getPage(api, [...query, ...range], { ...listing, what: named }),
-    );
+    const page = await getPage(api, [...query, ...range], { ...listing, what: named });
+    const { results, isLast } = readPage(page);
     items += results.length;
     if (end !== null) requireAnnounced(api, { end, items, pages, what });
     for (const result of results) {
@@ -69,7 +69,7 @@ async function* listPages<Item extends { readonly id: number }>(
       yield item;
     }
     if (isLast) return;
-    end ??= await readEnd(api, query, { listing, pageSize: results.length });
+    end ??= await readEnd(api, query, { listing, first: page, pageSize: results.length });
     if (end === null || after >= end.last) return;
   }
 }
@@ -100,17 +100,23 @@ interface ListEnd {
   readonly pageSize: number;
 }
 
-/** The end that a query has now. Null if nothing is left of it. */
+/** The end that a query has now, with the count of its first page. Null if nothing is left of it. */
 async function readEnd<Item extends { readonly id: number }>(
   api: Api,
   query: Query,
-  { listing, pageSize }: { readonly listing: Listing<Item>; readonly pageSize: number },
+  options: { readonly listing: Listing<Item>; readonly first: unknown; readonly pageSize: number },
 ): Promise<ListEnd | null> {
+  const { listing, first, pageSize } = options;
   const { what, read } = listing;
-  const body = await getPage(api, [...query, ['order_by', '-id'], ['page_size', '1']], listing);
+  const range: Query = [
+    ['order_by', '-id'],
+    ['page_size', '1'],
+    ['count_disabled', '1'],
+  ];
+  const body = await getPage(api, [...query, ...range], listing);
   const last = firstItem(body, { from: api, what, read })?.id ?? null;
   if (last === null) return null;
-  const count = typeof body === 'object' && body !== null && 'count' in body ? body.count : null;
+  const count = typeof first === 'object' && first !== null && 'count' in first ? first.count : null;
   if (!Number.isSafeInteger(count)) throw unexpectedShapeError(api, what);
   if (Number(count) > MAX_ITEMS) {
     throw new TokenctlError(

@@ -10,12 +10,20 @@ describe('tokens', () => {
     expect(tokens.map(({ id }) => id)).toEqual(Array.from({ length: 450 }, (_, index) => index + 1));
     expect(fake.requests).toEqual([
       'GET /api/',
-      'GET /api/v2/tokens/?id__gt=0&order_by=id&page_size=200&count_disabled=1',
+      'GET /api/v2/tokens/?id__gt=0&order_by=id&page_size=200',
       // What is added meanwhile is left out: the list ends where it ended then.
-      'GET /api/v2/tokens/?order_by=-id&page_size=1',
+      'GET /api/v2/tokens/?order_by=-id&page_size=1&count_disabled=1',
       'GET /api/v2/tokens/?id__gt=200&id__lte=450&order_by=id&page_size=200&count_disabled=1',
       'GET /api/v2/tokens/?id__gt=400&id__lte=450&order_by=id&page_size=200&count_disabled=1',
     ]);
+    await target.close();
+  });
+
+  test('of one page take one request', async () => {
+    await using fake = await FakeController.start(199);
+    const target = openTestTarget(fake.address);
+    expect(await collected(target.tokens({ all: true }))).toHaveLength(199);
+    expect(fake.requests).toEqual(['GET /api/', 'GET /api/v2/tokens/?id__gt=0&order_by=id&page_size=200']);
     await target.close();
   });
 
@@ -89,13 +97,14 @@ describe('tokens', () => {
       fake.fault = pastRoot((request, response) => {
         const query = new URL(request.url ?? '/', 'http://fake').searchParams;
         if (query.get('order_by') === '-id') {
-          return json(response, 200, { count, results: [tokenJson(fakeToken(1e15))] });
+          return json(response, 200, { results: [tokenJson(fakeToken(1e15))] });
         }
         pages += 1;
         const after = Number(query.get('id__gt'));
         const length = pages === 1 ? 200 : pages < 100 ? size : 0;
         const ids = Array.from({ length }, (_each, index) => after + index + 1);
-        return json(response, 200, { results: ids.map((id) => tokenJson(fakeToken(id))) });
+        const announced = query.has('count_disabled') ? {} : { count };
+        return json(response, 200, { ...announced, results: ids.map((id) => tokenJson(fakeToken(id))) });
       });
       const target = openTestTarget(fake.address);
       const error = await errorOf(collected(target.tokens({ all: true })));
