@@ -114,7 +114,10 @@ export class MemoryEvidence implements Evidence {
     }
   }
 
-  extent = () => Promise.resolve({ enabled: true, oldest: new Date(START) });
+  /** When the stream was switched off and on; null for never. */
+  switched: Date | null = null;
+
+  extent = () => Promise.resolve({ enabled: true, oldest: new Date(START), switched: this.switched });
 
   async withoutActor() {
     const some = await Array.fromAsync(this.#among(({ actor }) => actor === null));

@@ -29,6 +29,9 @@ export function investigationText(investigation: Investigation, options: { reado
   const lines = [
     `Investigated ${subjectText(investigation.subject)} at ${investigation.target.address} (context ${investigation.target.context}), from ${investigation.since} to ${investigation.until}.`,
     `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(items.length, 'item')}: ${remaining.length} remain.`,
+    ...(investigation.visibility.kind === 'all'
+      ? []
+      : [`${investigation.as} sees only part of this controller: more may have been done, and may remain.`]),
     ...chain.filter(({ by }) => by !== null).map(linkText),
     ...section('ways_in', remaining),
     ...section('code_later', remaining),

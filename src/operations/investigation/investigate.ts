@@ -13,7 +13,7 @@ import { itemGroups } from '../../domain/investigation/investigation.ts';
 import { stateOf } from '../../domain/investigation/item-state.ts';
 import { findingsOn } from '../../domain/investigation/risk.ts';
 import { severities } from '../../domain/policy/rule.ts';
-import type { Evidence, Window } from '../ports/evidence.ts';
+import type { Evidence, StreamReach, Window } from '../ports/evidence.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { type FollowedChain, followChain } from './follow-chain.ts';
@@ -83,7 +83,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   const access = await remainingAccess(target, { chain, items, window, description });
   const all = [...items, ...ran.items, ...access.items].sort(byGroupAndRisk);
   const missing = await evidence.withoutActor(window);
-  const extent = await evidence.extent();
+  const extent = await evidence.extent(window);
   const unattributed = missing.some.flatMap((entry): UnattributedEntry[] => {
     const deed = readDeed(entry);
     return deed === null || !ACCESS_KINDS.has(deed.object.kind)
@@ -213,7 +213,7 @@ function limitsOf(found: {
   readonly description: TargetDescription;
   readonly chain: FollowedChain;
   readonly window: Window;
-  readonly extent: { readonly enabled: boolean | null; readonly oldest: Date | null };
+  readonly extent: StreamReach;
   readonly access: { readonly sessionsListed: boolean };
   readonly items: readonly InvestigationItem[];
   readonly subject: InvestigationSubject;
@@ -229,9 +229,12 @@ function limitsOf(found: {
     ...(extent.enabled === false
       ? [limit('stream_off', 'The activity stream is off now: later deeds are not recorded.')]
       : []),
-    ...(extent.enabled === null
-      ? [limit('stream_off', 'Not checked: whether the activity stream was on all the time.')]
-      : []),
+    limit(
+      'stream_off',
+      extent.switched === null
+        ? 'Not checked: whether the activity stream was on all the time. A controller 24.6.1 does not always record that it was switched off, and not that it was switched on.'
+        : `The setting ACTIVITY_STREAM_ENABLED was changed at ${extent.switched.toISOString()} or later: nothing was recorded while it was off.`,
+    ),
     ...(extent.oldest === null || extent.oldest > window.since
       ? [
           limit(
@@ -290,6 +293,14 @@ function limitsOf(found: {
       ...(found.jobsBound ? ['More jobs ran than are listed'] : []),
       ...(found.bounded ? ['More was changed since than was read'] : []),
     ].map((text) => limit('bound_reached', `${text}: the rest was not read.`)),
+    ...(items.some(({ object }) => object.kind === 'workflow_job')
+      ? [
+          limit(
+            'not_listed',
+            'Workflow jobs start other jobs. Those from templates that the actor neither made nor changed are not listed.',
+          ),
+        ]
+      : []),
     ...(found.access.sessionsListed
       ? []
       : [

@@ -53,6 +53,16 @@ export interface EntryTally {
   readonly sum: number;
 }
 
+/** How far an activity stream reaches. */
+export interface StreamReach {
+  /** Whether activity is recorded now; null where that cannot be read. */
+  readonly enabled: boolean | null;
+  /** When its oldest entry was written; null for an empty stream. */
+  readonly oldest: Date | null;
+  /** Since when the stream may have been off for some time in the period: it was switched then, or later. Null if nothing is known. */
+  readonly switched: Date | null;
+}
+
 /** A period: from `since`, before `until`. */
 export interface Window {
   readonly since: Date;
@@ -92,8 +102,8 @@ export interface Evidence {
   hasLink(link: string, object: ObjectReference, other: ObjectReference): Promise<boolean | null>;
   /** Streams jobs, each list of the selector ascending by id. */
   jobs(selector: JobSelector): AsyncIterable<JobRecord>;
-  /** Whether activity is recorded now (null where that cannot be read), and since when there are entries. */
-  extent(): Promise<{ readonly enabled: boolean | null; readonly oldest: Date | null }>;
+  /** How far the activity stream reaches. */
+  extent(window: Window): Promise<StreamReach>;
   /** Entries without an actor in a period that are about users, tokens, applications or settings: some, and how many of all kinds. */
   withoutActor(
     window: Window,

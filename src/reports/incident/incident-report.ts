@@ -109,6 +109,9 @@ function whatOneDid(found: Investigation): string {
     const count = done.filter((item) => item.act === act).length;
     return count === 0 ? [] : [`${word} ${count}`];
   });
+  if (began === undefined && found.visibility.kind !== 'all') {
+    return `${found.as}, who sees only part of the activity stream, found nothing in it that ${subjectText(found.subject)} did, from ${found.since} to ${found.until}.`;
+  }
   return began === undefined
     ? `The activity stream has nothing that ${subjectText(found.subject)} did to access or to what runs, from ${found.since} to ${found.until}.`
     : `${subjectText(found.subject)} acted from ${began} to ${ended ?? began}${others.length === 0 ? '' : `, also through ${others.map(({ user }) => user.username).join(', ')}`}: ${counted.join(', ')} ${done.length === 1 ? 'object' : 'objects'}.`;
@@ -172,6 +175,10 @@ function remainingText(last: Investigation): string {
   const left = last.items.filter(remains);
   const unknown = left.filter(({ state }) => state === 'unknown').length;
   const seen = left.length - unknown;
+  const isPart = last.visibility.kind !== 'all';
+  if (left.length === 0 && isPart) {
+    return `Not known. ${last.as}, who made the investigation of ${last.madeAt}, sees only part of the controller. In that part, it found nothing that remains.`;
+  }
   if (left.length === 0) {
     return `The investigation of ${last.madeAt} found nothing that remains, within the limits below.`;
   }
@@ -181,6 +188,7 @@ function remainingText(last: Investigation): string {
       ? `By the investigation of ${last.madeAt}, nothing is known to remain.`
       : `No. By the investigation of ${last.madeAt}, ${countText(seen, 'thing remains', 'things remain')}, ${serious} of them of the risk high or critical.`,
     ...(unknown === 0 ? [] : [`${countText(unknown, 'more was', 'more were')} not checked.`]),
+    ...(isPart ? [`More may remain: ${last.as} sees only part of the controller.`] : []),
   ].join(' ');
 }
 

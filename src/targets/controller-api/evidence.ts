@@ -9,6 +9,7 @@ import type {
   JobRecord,
   JobSelector,
   RoleRecord,
+  StreamReach,
   Window,
 } from '../../operations/ports/evidence.ts';
 import { type Api, id, instant, type Query } from './api.ts';
@@ -26,6 +27,9 @@ export interface ApiEvidenceOptions extends ConnectionOptions {
 const MAX_HOSTS_READ = 100;
 /** How many entries without an actor are read: ten pages. */
 const MAX_WITHOUT_ACTOR = 2000;
+
+/** The setting that decides whether a controller records activity. */
+const STREAM_SWITCH = 'ACTIVITY_STREAM_ENABLED';
 
 const named = z.looseObject({ id, name: z.string().nullish(), username: z.string().nullish() });
 const summaries = z.record(z.string(), z.unknown()).catch({});
@@ -328,7 +332,7 @@ class ApiEvidence implements Evidence {
     }
   }
 
-  async extent(): Promise<{ readonly enabled: boolean | null; readonly oldest: Date | null }> {
+  async extent(window: Window): Promise<StreamReach> {
     const body = await this.#get(
       `activity_stream/?${queryString([
         ['order_by', 'id'],
@@ -338,13 +342,21 @@ class ApiEvidence implements Evidence {
     );
     const oldest =
       z.looseObject({ results: z.array(streamEntry) }).safeParse(body).data?.results[0]?.at ?? null;
-    return { enabled: await this.#enabled(), oldest };
+    return { enabled: await this.#enabled(), oldest, switched: await this.#switched(window) };
+  }
+
+  /** When the stream was switched first in a period. A controller 24.6.1 records that at times only. */
+  async #switched(window: Window): Promise<Date | null> {
+    for await (const { setting, at } of this.#stream([[...periodOf(window), ['object1', 'setting']]])) {
+      if (setting === STREAM_SWITCH) return at;
+    }
+    return null;
   }
 
   /** Null where this account may not read the settings. */
   async #enabled(): Promise<boolean | null> {
     try {
-      const enabled = (await this.settings(['ACTIVITY_STREAM_ENABLED']))?.get('ACTIVITY_STREAM_ENABLED');
+      const enabled = (await this.settings([STREAM_SWITCH]))?.get(STREAM_SWITCH);
       return typeof enabled === 'boolean' ? enabled : null;
     } catch (error) {
       if (isMissing(error)) return null;

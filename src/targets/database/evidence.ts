@@ -12,6 +12,7 @@ import type {
   JobRecord,
   JobSelector,
   RoleRecord,
+  StreamReach,
   Window,
 } from '../../operations/ports/evidence.ts';
 import { Connection, databaseError } from './connection.ts';
@@ -322,15 +323,21 @@ class DatabaseEvidence implements OpenedEvidence {
     }
   }
 
-  async extent(): Promise<{ readonly enabled: boolean | null; readonly oldest: Date | null }> {
+  async extent({ until }: Window): Promise<StreamReach> {
     const [oldest] = await this.#select<{ at: number }>(
       `SELECT ${milliseconds('s.timestamp')} AS at FROM main_activitystream s ORDER BY s.id LIMIT 1`,
     );
-    const set = await this.settings(['ACTIVITY_STREAM_ENABLED']);
-    // A controller records activity unless this setting, or a file of its servers, says otherwise.
+    // A controller has a row for what was ever set, and does not note later changes in it.
+    const [set] = await this.#select<{ value: unknown; created: number }>(
+      `SELECT s.value, ${milliseconds('s.created')} AS created FROM conf_setting s
+       WHERE s.user_id IS NULL AND s.key = 'ACTIVITY_STREAM_ENABLED'`,
+    );
+    const switched = dateOrNull(set?.created ?? null);
     return {
-      enabled: set.get('ACTIVITY_STREAM_ENABLED') === false ? false : null,
+      // A controller records activity unless this setting, or a file of its servers, says otherwise.
+      enabled: set?.value === false ? false : null,
       oldest: dateOrNull(oldest?.at ?? null),
+      switched: switched !== null && switched < until ? switched : null,
     };
   }
 

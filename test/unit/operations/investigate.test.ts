@@ -205,11 +205,40 @@ test('what is not known is said: pruned entries, entries without an actor, what 
     kind: 'part',
     ...{ tokens: 'its own', users: 'itself', applications: 'none', organizations: [] },
   } as const;
+  evidence.ran.push({
+    ...{ kind: 'workflow_job', id: 4, name: 'flow', status: 'successful', launchType: 'manual' },
+    ...{
+      created: new Date('2026-11-20T09:00:00Z'),
+      started: null,
+      finished: null,
+      credentials: [],
+      hosts: null,
+    },
+    ...{ createdBy: { id: 11, username: 'ivy' }, template: null, scheduleId: null },
+  });
   const { limits, unattributed } = await run({ description: { ...common.description, visibility } });
   expect(limits.map(({ limit }) => limit)).toEqual([
-    ...['stream_pruned', 'no_actor', 'clock', 'visibility', 'not_recorded', 'not_listed'],
+    ...[
+      'stream_off',
+      'stream_pruned',
+      'no_actor',
+      'clock',
+      'visibility',
+      'not_recorded',
+      'not_listed',
+      'not_listed',
+    ],
   ]);
+  expect(limits[0]?.text).toContain('Not checked');
   expect(unattributed).toMatchObject([{ object: { kind: 'user', id: 3 }, fields: ['is_system_auditor'] }]);
+});
+
+test('a stream that was switched is said, also if it is on now', async () => {
+  const { evidence, run } = await estate();
+  evidence.switched = new Date('2026-11-20T12:00:00Z');
+  const { stream, limits } = await run();
+  expect(stream.enabled).toBe(true);
+  expect(limits.find(({ limit }) => limit === 'stream_off')?.text).toContain('2026-11-20T12:00:00.000Z');
 });
 
 test('secrets of entries reach no result', async () => {

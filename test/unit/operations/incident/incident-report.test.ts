@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readInvestigationFile } from '../../../../src/cli/investigation/investigation-file.ts';
+import type { Visibility } from '../../../../src/domain/claims.ts';
 import type {
   ChainLink,
   Investigation,
@@ -184,6 +185,20 @@ describe('the report of an incident', () => {
     expect(texts(incidentParts(await at.report([unsure]), PLACE), 'Is it over?')).toContain(
       '1 more was not checked',
     );
+  });
+
+  test('claims nothing for an account that sees only part', async () => {
+    await using at = await locked();
+    const part: Visibility = {
+      ...({ kind: 'part', organizations: [] } as const),
+      ...{ tokens: 'its own', users: 'itself', applications: 'none' },
+    };
+    const parts = incidentParts(await at.report([investigation({ visibility: part, items: [] })]), PLACE);
+    expect(texts(parts, 'What happened')).toContain('sees only part of the activity stream');
+    expect(texts(parts, 'Is it over?')).toMatch(/^\*\*Not known\..* sees only part/);
+    expect(texts(parts, 'What remains')).toMatch(/^Not known\..* sees only part/);
+    const some = incidentParts(await at.report([investigation({ visibility: part })]), PLACE);
+    expect(texts(some, 'Is it over?')).toMatch(/^\*\*No\..* More may remain/);
   });
 
   test('shows a log that does not hold as one, and signs nothing of it', async () => {
