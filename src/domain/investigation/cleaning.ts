@@ -132,9 +132,13 @@ function settingCleaning(item: InvestigationItem): Cleaning {
 /** Fields that the API takes elsewhere, or not at all. */
 const NOT_WRITABLE: ReadonlySet<string> = new Set(['survey_spec', 'password', 'inputs']);
 
+/** Whether a field may be as the actor left it. */
+function isLeft({ state }: FieldChange): boolean {
+  return state === 'as_left' || state === 'unknown';
+}
+
 /** The fields whose value before is known, without a known change since. */
 function restoring({ changes, object }: InvestigationItem, path: string): Cleaning {
-  const isLeft = ({ state }: FieldChange) => state === 'as_left' || state === 'unknown';
   const fields = changes.filter(
     (change) => isLeft(change) && 'before' in change && !NOT_WRITABLE.has(change.field),
   );
@@ -143,9 +147,7 @@ function restoring({ changes, object }: InvestigationItem, path: string): Cleani
     (change) => change.field === 'survey_spec' && isLeft(change) && isEmpty(change.before),
   );
   if (fields.length === 0 && !survey) {
-    return object.kind === 'user' && changes.some(({ field }) => field === 'password')
-      ? manual('Set a new password: the one before is not known.')
-      : manual('The values before are secret, or not recorded: set new ones.');
+    return manual(newValues({ object }, changes));
   }
   return {
     act: 'restore',
@@ -156,6 +158,26 @@ function restoring({ changes, object }: InvestigationItem, path: string): Cleani
     newWebhookKey: webhook ? `${path}webhook_key/` : null,
     undoable: true,
   };
+}
+
+function newValues({ object }: Pick<InvestigationItem, 'object'>, changes: readonly FieldChange[]): string {
+  return object.kind === 'user' && changes.some(({ field }) => field === 'password')
+    ? 'Set a new password: the one before is not known.'
+    : 'The values before are secret, or not recorded: set new ones.';
+}
+
+/** What a restoration leaves to do by hand: fields whose value before is not known. Null for nothing. */
+export function leftByHand(item: InvestigationItem, act: CleaningAct): string | null {
+  if (act.act !== 'restore') return null;
+  const { fields, survey, newWebhookKey } = act;
+  const restored = new Set([
+    ...fields.map(({ field }) => field),
+    ...(survey === null ? [] : ['survey_spec']),
+    ...(newWebhookKey === null ? [] : ['webhook_key']),
+  ]);
+  const left = item.changes.filter((change) => isLeft(change) && !restored.has(change.field));
+  if (left.length === 0) return null;
+  return `${newValues(item, left)} Not restored: ${left.map(({ field }) => field).join(', ')}.`;
 }
 
 /** A template without a survey has an empty object. */
@@ -214,10 +236,10 @@ function isShortened(value: unknown): boolean {
   return /\[hidden\]|…/.test(JSON.stringify(value ?? null));
 }
 
-function restoreRemedy(
-  { changes }: InvestigationItem,
-  { path, fields, newWebhookKey, survey }: Extract<CleaningAct, { act: 'restore' }>,
-): ItemRemedy {
+function restoreRemedy(item: InvestigationItem, act: Extract<CleaningAct, { act: 'restore' }>): ItemRemedy {
+  const { changes } = item;
+  const { path, fields, newWebhookKey, survey } = act;
+  const byHand = leftByHand(item, act);
   const printable = fields.flatMap(({ field }) => {
     const change = changes.find((each) => each.field === field);
     return change === undefined ? [] : [[field, asWritten(field, change.before)] as const];
@@ -233,5 +255,6 @@ function restoreRemedy(
     ...(newWebhookKey === null ? [] : [`POST ${newWebhookKey}`]),
     ...(survey === null ? [] : [`DELETE ${survey}`]),
   ];
-  return { kind: 'call', text: calls.join(', then ') };
+  const text = calls.join(', then ');
+  return byHand === null ? { kind: 'call', text } : { kind: 'manual', text: `${byHand} Then send ${text}` };
 }

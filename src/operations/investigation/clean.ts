@@ -3,7 +3,11 @@ import { asWritten, type CleaningAct, cleaningOf } from '../../domain/investigat
 import { inDatabase } from '../../domain/investigation/cleaning-in-database.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';
 import { changeOf, readDeed } from '../../domain/investigation/deed.ts';
-import type { Investigation, InvestigationItem } from '../../domain/investigation/investigation.ts';
+import {
+  type Investigation,
+  type InvestigationItem,
+  remains,
+} from '../../domain/investigation/investigation.ts';
 import { isMasked, isSameValue } from '../../domain/investigation/recorded-values.ts';
 import { type StepReport, type StepResult, stage, takeStep } from '../incident/step.ts';
 import { Journal } from '../journal/journal.ts';
@@ -96,11 +100,16 @@ function repeated(options: CleanOptions): Promise<Investigation> {
   return investigate({ target, evidence, description, clock, incident, repeats: plan.investigation });
 }
 
-/** The planned items that remain: those for which the same act would be planned again. */
+/**
+ * The planned items that remain: those for which the same act would be planned again, that were restored in part, or that could not be
+ * read again.
+ */
 function remaining({ clean: planned }: CleaningPlan, now: Investigation): InvestigationItem[] {
   return now.items.filter((item) => {
     const before = planned.find((each) => each.item.id === item.id);
-    return before !== undefined && actNow(item, before)?.act === before.act.act;
+    if (before === undefined) return false;
+    const isUnsure = item.state === 'unknown' || (before.act.act === 'restore' && remains(item));
+    return isUnsure || actNow(item, before)?.act === before.act.act;
   });
 }
 

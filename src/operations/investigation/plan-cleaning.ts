@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { type CleaningAct, cleaningOf } from '../../domain/investigation/cleaning.ts';
+import { type CleaningAct, cleaningOf, leftByHand } from '../../domain/investigation/cleaning.ts';
 import { inDatabase } from '../../domain/investigation/cleaning-in-database.ts';
 import {
   type Investigation,
@@ -90,6 +90,8 @@ export function planCleaning(
     const planned = decide(item, { ...options, restProblem, investigation });
     if ('act' in planned) clean.push(planned);
     else keep.push(planned);
+    const why = 'act' in planned ? leftByHand(item, planned.act) : null;
+    if (why !== null) keep.push({ item: { ...item, remedy: null }, reason: 'by_hand', why });
   }
   return { investigation, restProblem, clean: clean.sort((a, b) => rank(a) - rank(b)), keep };
 }

@@ -115,6 +115,27 @@ test('a cleaning ends what is planned, records it without secrets, and finds not
   expect((await plan()).clean).toEqual([]);
 });
 
+test('what is restored in part is left to do by hand, and remains', async () => {
+  const { evidence, cleaner, own, plan, run } = await estate();
+  evidence.write(IVY, 'update', 'credential:3', { description: ['', 'mine'] });
+  evidence.now.set('credential:3', { description: 'mine' });
+  const apply: Cleaner['apply'] = async (act, values) => {
+    if (act.object.kind !== 'credential') return await cleaner.apply(act, values);
+    evidence.now.set('credential:3', values.write);
+    return 'done';
+  };
+  const ways = [{ ...own, cleaner: { ...cleaner, apply } }];
+  const planned = await plan({}, ways);
+  const restored = planned.clean.find(({ item }) => item.id === 'credential:3');
+  expect(restored?.item.remedy?.text).toMatch(/^The values before are secret.* Then send PATCH /);
+  const byHand = planned.keep.find(({ item }) => item.id === 'credential:3');
+  expect(byHand).toMatchObject({ reason: 'by_hand', why: expect.stringContaining('Not restored: inputs.') });
+  const { result, steps, left } = await run({}, ways);
+  expect(steps.every((step) => step.result === 'done')).toBe(true);
+  expect(result).toBe('partly');
+  expect(left?.map(({ id }) => id)).toContain('credential:3');
+});
+
 test('nothing is ended without the intent in the log', async () => {
   const { run, done, log } = await estate();
   await expect(run({ log: failingFrom(log, 1) })).rejects.toMatchObject({ code: 'audit_unavailable' });
