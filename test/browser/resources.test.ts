@@ -9,6 +9,7 @@ import { ADMIN, type Body, basic, Client, startTestService } from '../support/se
 import { findChromium, startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
+const PATIENCE = { timeout: 30_000 };
 /** A name that shows whether it is taken for markup. */
 const MARKUP = '<img src="/x" onerror="document.body.remove()">';
 
@@ -144,7 +145,7 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       await heading(page, /^Job \d+: Deploy$/);
       // While it runs: it would go on for a minute.
       const output = page.getByRole('log', { name: 'Output' });
-      await expect.poll(() => output.textContent(), { timeout: 30_000 }).toContain('begun');
+      await expect.poll(() => output.textContent(), PATIENCE).toContain('begun');
       await page.getByText('Running', { exact: true }).waitFor();
       await press(page, 'Cancel job');
       await page.getByText('Canceled', { exact: true }).waitFor();
@@ -173,6 +174,8 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       await page.getByText('Its hosts are deleted with it.', { exact: false }).waitFor();
       await press(page, 'Delete 2 inventories');
       await page.getByText('Deleted 2 inventories.').waitFor();
+      // The button of the list is disabled now: the focus goes to the page.
+      await expect.poll(() => page.evaluate(() => document.activeElement?.tagName), PATIENCE).toBe('MAIN');
       expect((await admin.get('/api/v2/inventories/?name__startswith=old')).json.count).toBe(0);
     }));
 

@@ -54,7 +54,10 @@ export function DeleteButton<T>({
           rows={rows}
           onClose={(isDone) => {
             setOpen(false);
-            if (isDone) onDone();
+            if (!isDone) return;
+            onDone();
+            // The button, which had the focus before the dialog, is disabled now, or its page is left.
+            document.querySelector('main')?.focus({ preventScroll: true });
           }}
         />
       )}

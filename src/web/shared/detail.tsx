@@ -14,7 +14,7 @@ import {
   PageSection,
   Title,
 } from '@patternfly/react-core';
-import { type ReactNode, useEffect } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { Link, useLocation } from 'react-router';
 
 interface HeadingProps {
@@ -69,17 +69,25 @@ export function LinkedTabs({
   readonly label: string;
 }): ReactNode {
   const { pathname } = useLocation();
+  const section = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // Of many tabs, a phone shows the first ones only.
+    const current = section.current?.querySelector(`a[href="${CSS.escape(pathname)}"]`);
+    current?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [pathname]);
   return (
     <PageSection type="subnav">
-      <Nav variant="horizontal-subnav" aria-label={label}>
-        <NavList>
-          {tabs.map(([path, title]) => (
-            <NavItem key={path} isActive={path === pathname}>
-              <Link to={path}>{title}</Link>
-            </NavItem>
-          ))}
-        </NavList>
-      </Nav>
+      <div ref={section}>
+        <Nav variant="horizontal-subnav" aria-label={label}>
+          <NavList>
+            {tabs.map(([path, title]) => (
+              <NavItem key={path} isActive={path === pathname}>
+                <Link to={path}>{title}</Link>
+              </NavItem>
+            ))}
+          </NavList>
+        </Nav>
+      </div>
     </PageSection>
   );
 }
