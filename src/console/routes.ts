@@ -3,13 +3,14 @@ import { z } from 'zod';
 import type { Runtime } from '../app/runtime.ts';
 import { requireAccount } from '../cli/base-command.ts';
 import type { Confirmation } from '../cli/confirmation.ts';
-import { runbookResult, runbooks } from '../cli/incident/runbook.ts';
+import { runbookResult, runbookSteps, runbooks, stepFlow } from '../cli/incident/runbook.ts';
 import { timelineFlow } from '../cli/incident/timeline-flow.ts';
 import { traceFlow } from '../cli/token-audit/trace-flow.ts';
 import { incompleteText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { checkTarget } from '../operations/contexts/check-target.ts';
 import { incidentStatus } from '../operations/incident/incident-status.ts';
+import { stepsDone } from '../operations/incident/runbook-steps.ts';
 import { type Audits, serveAudits } from './audits.ts';
 import { filterOf, filterSchema, type Preparation, prepare, requestSchema } from './commands.ts';
 import { serveJobs } from './jobs.ts';
@@ -208,6 +209,16 @@ const neverConfirmed: Confirmation = {
   confirm: () => Promise.reject(new TokenctlError('not_confirmed', 'Only planned. Nothing was changed')),
 };
 
+const stepQuery = placeQuery.extend({
+  incident: z.string().min(1).max(100),
+  runbook: z.enum(runbooks).optional(),
+});
+const stepRequest = z.strictObject({
+  ...{ place: z.string().max(300), incident: z.string().min(1).max(100), runbook: z.enum(runbooks) },
+  ...{ step: z.number().int().positive(), undo: z.boolean().optional() },
+  ...{ reason: z.string().max(1000).optional(), ticket: z.string().max(1000).optional() },
+});
+
 function serveIncidents(app: FastifyInstance, { places, root }: ConsoleParts): void {
   app.get('/api/incidents', async ({ query }) => {
     const { place } = placeQuery.parse(query);
@@ -228,6 +239,26 @@ function serveIncidents(app: FastifyInstance, { places, root }: ConsoleParts): v
       const request = { runtime, user, tokenId: undefined, since, until, format: 'markdown' } as const;
       return await endedOf(await timelineFlow(request));
     });
+  });
+  app.get('/api/incidents/steps', async ({ query }) => {
+    const { place, incident, runbook } = stepQuery.parse(query);
+    return await places.work(place, async (runtime) => {
+      const [log, description] = [await runtime.auditLog(), await runtime.description()];
+      const done = await stepsDone({ log, description, incident });
+      const name =
+        runbook ?? done.findLast((each) => runbooks.some((known) => known === each.runbook))?.runbook;
+      const steps = name === undefined ? [] : await runbookSteps(root, name);
+      return { runbooks, runbook: name ?? null, steps, done };
+    });
+  });
+  app.post('/api/incidents/steps', async ({ body }) => {
+    const { place, incident, ...flags } = stepRequest.parse(body);
+    await places.anywhere(async ({ configuration }) => requireAccount(configuration.auditLog, flags));
+    return await places.work(
+      place,
+      async (runtime) => await endedOf(await stepFlow({ runtime, incident, flags, root })),
+      { changes: true },
+    );
   });
   app.get('/api/runbooks', async ({ query }) => {
     const { name } = z.object({ name: z.enum(runbooks).optional() }).parse(query);

@@ -165,6 +165,8 @@ const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = 
 function actText(account: RunAccount): string {
   const { operation, counts, selection, subject, changes, state } = account;
   if (operation === 'tokens.revoke') return revokedText(account);
+  if (operation === 'incident.step') return `ticked off ${selection} for ${subject}`;
+  if (operation === 'incident.step-undo') return `took back ${selection} for ${subject}`;
   if (operation === 'plan.approve') return `approved a plan for ${selection ?? 'a change'}`;
   const set = changes.map(({ name, before, after }) => `${name} from ${json(before)} to ${json(after)}`);
   const acts = [

@@ -151,6 +151,12 @@ describe.skipIf(chromium === null)('the console', () => {
     await page
       .getByRole('heading', { name: /^inc-.* in effect as far as this context can check$/ })
       .waitFor();
+    await page.getByLabel(/^Choose the runbook for inc-/).selectOption('stolen-token');
+    // It is ticked once the audit log has it.
+    const step = page.getByRole('checkbox', { name: '2. End all access of alice' });
+    await step.click();
+    await page.getByText(/, entry \d+ of the audit log$/).waitFor();
+    expect(await step.isChecked()).toBe(true);
     expect(await barriers()).toEqual([]);
     await page.getByRole('heading', { name: 'Incidents', exact: true }).scrollIntoViewIfNeeded();
     await takePictures(page, 'console-board');

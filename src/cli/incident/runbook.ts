@@ -1,6 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { tickStep } from '../../operations/incident/runbook-steps.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
+import { printable } from '../../reports/tables/text.ts';
+import type { AccountFlags } from '../flags.ts';
 
 /** The runbooks of this version, in `docs/runbooks/`. */
 export const runbooks = [
@@ -29,6 +34,80 @@ export async function runbookResult(root: string, name: string | undefined): Pro
   if (name === undefined) {
     return report({ json: { runbooks }, text: () => `${runbooks.join('\n')}\n` });
   }
-  const text = await readFile(join(root, 'docs/runbooks', `${name}.md`), 'utf8');
+  const text = await runbookText(root, name);
   return report({ json: { name, text }, text: () => text, verbatim: true });
+}
+
+function runbookText(root: string, name: string): Promise<string> {
+  return readFile(join(root, 'docs/runbooks', `${name}.md`), 'utf8');
+}
+
+/** A step of a runbook: a numbered heading, and the Markdown under it. */
+interface Step {
+  readonly step: number;
+  readonly title: string;
+  readonly text: string;
+}
+
+/** The steps of a runbook. @param root The root directory of the package. */
+export async function runbookSteps(root: string, name: string): Promise<readonly Step[]> {
+  const parts = (await runbookText(root, name)).split(/^## /m).slice(1);
+  return parts.flatMap((part) => {
+    const [, number, title = '', text = ''] = /^(\d+)\. ([^\n]*)\n(.*)$/s.exec(part) ?? [];
+    return number === undefined ? [] : { step: Number(number), title, text: text.trim() };
+  });
+}
+
+/** What `incident step` prints with `--json`. */
+export interface IncidentStepJson {
+  readonly incident: string;
+  readonly runbook: string;
+  readonly step: number;
+  readonly title: string;
+  /** Whether it is ticked off now. */
+  readonly done: boolean;
+  /** False if it was before. */
+  readonly changed: boolean;
+}
+
+/** Which step is ticked off. */
+interface StepFlags extends AccountFlags {
+  readonly runbook: string;
+  readonly step: number;
+  readonly undo?: boolean | undefined;
+}
+
+/**
+ * Ticks a step of a runbook off for an incident, or takes that back.
+ *
+ * @throws TokenctlError `usage` for a step that the runbook does not have, and as `tickStep`.
+ */
+export async function stepFlow(request: {
+  readonly runtime: Runtime;
+  readonly incident: string;
+  readonly flags: StepFlags;
+  /** The root directory of the package. */
+  readonly root: string;
+}): Promise<Report<IncidentStepJson>> {
+  const { runtime, flags, root } = request;
+  const { runbook, step, undo = false } = flags;
+  const steps = await runbookSteps(root, runbook);
+  const found = steps.find((each) => each.step === step);
+  if (found === undefined) {
+    throw new TokenctlError('usage', `The runbook ${runbook} has no step ${step}`, {
+      hint: `It has steps 1 to ${steps.length}: \`tokenctl incident runbook ${runbook}\`.`,
+    });
+  }
+  const { title } = found;
+  const { target: _target, ...change } = await runtime.change(flags);
+  const { incident, changed } = await tickStep({
+    ...{ ...change, incident: request.incident, step: { runbook, step, title }, isDone: !undo },
+  });
+  const what = `step ${step} of ${runbook} (${title}) for ${incident}`;
+  const act = undo ? 'Took back' : 'Ticked off';
+  return report({
+    json: { incident, runbook, step, title, done: !undo, changed },
+    text: () =>
+      `${printable.value(changed ? `${act} ${what}.` : `Nothing to do: ${what} is ${undo ? 'not ' : ''}ticked off.`)}\n`,
+  });
 }

@@ -156,6 +156,7 @@ function activityItem({ id, at, operation, actor, object, changes }: Activity): 
 function entryItem({ seq, at, kind, operation, run, actor, data }: Entry): TimelineItem {
   const step = typeof data['step'] === 'string' && data['step'] !== 'operation' ? ` (${data['step']})` : '';
   const { reason, ticket, result } = data;
+  const selection = operation.startsWith('incident.step') ? data['selection'] : undefined;
   return {
     at: new Date(at),
     source: 'audit_log',
@@ -165,7 +166,7 @@ function entryItem({ seq, at, kind, operation, run, actor, data }: Entry): Timel
       seq,
       run,
       ...Object.fromEntries(
-        Object.entries({ reason, ticket, result }).filter(([, each]) => each !== undefined),
+        Object.entries({ reason, ticket, result, selection }).filter(([, each]) => each !== undefined),
       ),
     },
   };

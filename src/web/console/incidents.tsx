@@ -22,6 +22,7 @@ import { type Ended, query, useFacts, useRead } from './api.ts';
 import { LockdownForm } from './lockdown-form.tsx';
 import { useBegin } from './operation.tsx';
 import { Heading, Printed, When } from './parts.tsx';
+import { RunbookSteps } from './runbook-steps.tsx';
 
 interface Incident {
   readonly id: string;
@@ -272,6 +273,7 @@ function Board({
         {shown !== null && (
           <TimelineDialog {...{ place, user: shown, since }} onClose={() => setShown(null)} />
         )}
+        <RunbookSteps {...{ place, incident }} />
         {isOpen && !readOnly && (
           <div className="actions">
             <Button variant="secondary" onClick={() => change('incident lift')}>

@@ -186,6 +186,55 @@ it('shows the jobs, and runs one as a dry run under its lock, which changes noth
   }
 });
 
+it('ticks the steps of a runbook off in the audit log, as the command does', async () => {
+  const at = home();
+  const { send } = await consoleOf(at);
+  await waitForRows(send);
+  const owner = (await waitForRows(send)).facets.users.at(-1).name;
+  const locked = await at.run(['incident', 'lockdown', '--user', owner, '--yes', '--json']);
+  const { incident } = JSON.parse(locked.stdout);
+  const request = { place: 'test', incident, runbook: 'stolen-token', step: 2, ticket: 'SEC-9' };
+  const read = async (more = '') =>
+    (await send(`/api/incidents/steps?place=test&incident=${incident}${more}`)).json();
+  expect(await read()).toMatchObject({ runbook: null, steps: [], done: [] });
+  expect((await read('&runbook=stolen-token')).steps[1]).toMatchObject({
+    ...{
+      step: 2,
+      title: 'End all access of alice',
+      text: expect.stringContaining('tokenctl incident lockdown'),
+    },
+  });
+
+  expect((await send('/api/incidents/steps', request)).json().text).toMatch(
+    /^Ticked off step 2 of stolen-token \(End all access of alice\) for inc-/,
+  );
+  expect((await send('/api/incidents/steps', request)).json().json).toMatchObject({ changed: false });
+  const step = ['incident', 'step', incident.slice(0, 8), '--runbook', 'stolen-token'];
+  expect((await at.run([...step, '--step', '1'])).stdout).toMatch(/^Ticked off step 1/);
+  expect(await read()).toMatchObject({ runbook: 'stolen-token', done: [{ step: 2 }, { step: 1 }] });
+  expect((await at.run([...step, '--step', '1', '--undo'])).stdout).toMatch(/^Took back step 1/);
+  const { done, steps } = await read();
+  expect([done.length, steps.length]).toEqual([1, 6]);
+
+  expect((await at.run(['log', 'list', '--operation', 'incident.step'])).stdout).toMatch(
+    /ticked off step 2 of stolen-token \(End all access of alice\) for inc-[0-9a-f]+ at test: SEC-9/,
+  );
+  const report = await at.run(['incident', 'report', incident]);
+  expect(report.stdout).toContain('ticked off step 2 of stolen-token');
+  expect(report.stdout).toContain('took back step 1 of stolen-token');
+  const timeline = await at.run(['incident', 'timeline', '--user', owner, '--since', '1h']);
+  expect(timeline.stdout).toContain('step 2 of stolen-token');
+  for (const [change, status] of [
+    [{ step: 7 }, 400],
+    [{ runbook: '../../package' }, 400],
+    [{ incident: 'inc-00000000' }, 404],
+  ] as const) {
+    const refused = await send('/api/incidents/steps', { ...request, ...change });
+    expect([change, refused.statusCode]).toEqual([change, status]);
+  }
+  expect((await at.run(['log', 'verify'])).code).toBe(0);
+});
+
 it('counts tokens in the steps of the report, and filters by a range of them', async () => {
   const ages = [-40, 0.5, 5, 25, 80, 300, 900, 4000, 99_999];
   const tokens = ages.map((age, index) =>

@@ -1,0 +1,46 @@
+import { string } from '@oclif/core/args';
+import { boolean, option } from '@oclif/core/flags';
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { accountFlags, count } from '../../src/cli/flags.ts';
+import { type IncidentStepJson, runbooks } from '../../src/cli/incident/runbook.ts';
+import type { Result } from '../../src/reports/tables/result.ts';
+
+/** Ticks a step of a runbook off. */
+export default class IncidentStep extends TokenctlCommand {
+  static override summary = 'Tick off a step of a runbook';
+
+  static override description =
+    `Records in the audit log that you did a step of a runbook for an incident. incident report and incident timeline \
+show it. Changes nothing on the controller, and checks nothing: it says what you say.
+
+With --json, prints what docs/schemas/incident-step.json describes.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %> inc-1a2b3c4d --runbook stolen-token --step 2',
+    '<%= config.bin %> <%= command.id %> inc-1a2b3c4d --runbook stolen-token --step 2 --undo',
+  ];
+
+  static override args = {
+    incident: string({
+      description: 'The incident id, or its first characters.',
+      required: true,
+      ignoreStdin: true,
+    }),
+  };
+
+  static override flags = {
+    runbook: option({ options: runbooks, required: true })({
+      summary: 'The runbook, as incident runbook lists it.',
+    }),
+    step: count({ summary: 'The number of the step.', helpValue: 'N', required: true }),
+    undo: boolean({ summary: 'Take it back.' }),
+    ...accountFlags,
+  };
+
+  async run(): Promise<Result<IncidentStepJson>> {
+    const { args, flags } = await this.input(IncidentStep);
+    const runtime = await this.runtime(flags);
+    const { stepFlow } = await import('../../src/cli/incident/runbook.ts');
+    return await stepFlow({ runtime, incident: args.incident, flags, root: this.config.root });
+  }
+}

@@ -1,0 +1,97 @@
+/** The steps of a runbook beside an incident, ticked off in the audit log. */
+import { Alert, Checkbox, ExpandableSection, FormSelect, FormSelectOption } from '@patternfly/react-core';
+import { useMutation } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { call, type Ended, query, useFacts, useRead } from './api.ts';
+import { Printed, When } from './parts.tsx';
+
+interface StepsRead {
+  readonly runbooks: readonly string[];
+  /** The runbook of `steps`; null if none was asked for and none was begun. */
+  readonly runbook: string | null;
+  readonly steps: readonly { readonly step: number; readonly title: string; readonly text: string }[];
+  readonly done: readonly {
+    readonly runbook: string;
+    readonly step: number;
+    readonly at: string;
+    readonly by: string;
+    readonly seq: number;
+  }[];
+}
+
+/** The incident, as far as this needs it. Its reason and ticket go with what is ticked off. */
+interface Incident {
+  readonly id: string;
+  readonly reason: string | null;
+  readonly ticket: string | null;
+}
+
+/** The runbook of an incident: the one that was begun, or the one that is chosen. */
+export function RunbookSteps({
+  place,
+  incident,
+}: {
+  readonly place: string;
+  readonly incident: Incident;
+}): ReactNode {
+  const { id, reason, ticket } = incident;
+  const { readOnly } = useFacts();
+  const [chosen, setChosen] = useState('');
+  const read = useRead<StepsRead>(query('/api/incidents/steps', { place, incident: id, runbook: chosen }));
+  const tick = useMutation({
+    mutationFn: (given: { runbook: string; step: number; undo: boolean }) =>
+      call<Ended>('/api/incidents/steps', {
+        body: {
+          ...{ place, incident: id, ...given },
+          ...(reason !== null && { reason }),
+          ...(ticket !== null && { ticket }),
+        },
+      }),
+    onSettled: () => read.refetch(),
+  });
+  const { data } = read;
+  if (data === undefined)
+    return read.error === null ? null : <Alert isInline variant="danger" title={read.error.message} />;
+  const { runbook, runbooks, steps, done } = data;
+  return (
+    <section aria-label={`Runbook for ${id}`}>
+      <FormSelect
+        className="runbook"
+        aria-label={`Choose the runbook for ${id}`}
+        value={runbook ?? ''}
+        onChange={(_event, value) => setChosen(value)}
+      >
+        {runbook === null && <FormSelectOption value="" label="Follow a runbook" />}
+        {runbooks.map((name) => (
+          <FormSelectOption key={name} value={name} label={`Runbook: ${name}`} />
+        ))}
+      </FormSelect>
+      {tick.error !== null && <Alert isInline isLiveRegion variant="danger" title={tick.error.message} />}
+      {runbook !== null &&
+        steps.map(({ step, title, text }) => {
+          const ticked = done.find((each) => each.runbook === runbook && each.step === step);
+          return (
+            <div key={step} className="step">
+              <Checkbox
+                id={`${id} ${runbook} ${step}`}
+                label={`${step}. ${title}`}
+                isChecked={ticked !== undefined}
+                isDisabled={readOnly || tick.isPending}
+                onChange={(_event, isChecked) => tick.mutate({ runbook, step, undo: !isChecked })}
+                description={
+                  ticked && (
+                    <>
+                      {ticked.by}, <When at={ticked.at} />, entry {ticked.seq} of the audit log
+                    </>
+                  )
+                }
+              />
+              <ExpandableSection toggleText="How" isIndented>
+                <Printed text={text} label={title} />
+              </ExpandableSection>
+            </div>
+          );
+        })}
+    </section>
+  );
+}
