@@ -23,6 +23,9 @@ deactivates or disables users, schedules and hosts instead of deleting them. The
 objects, roles of teams) is done over REST in the same run: in the context whose databaseContext names this one, or that of \
 --rest-context. Without one, the plan lists it with the reason.
 
+--undo gives back roles and links that a cleaning removed, enables what it disabled, and sets back fields that still have the \
+value that it wrote. What it deleted or cancelled, and secrets, cannot be undone: the plans of both say so.
+
 With --json, prints what docs/schemas/incident-clean.json describes.
 
 Exit code 5: something is left.`;
@@ -31,12 +34,18 @@ Exit code 5: something is left.`;
     '<%= config.bin %> <%= command.id %> --from stolen-token.json --dry-run',
     '<%= config.bin %> <%= command.id %> --from stolen-token.json --reason "token stolen" --ticket SEC-7',
     '<%= config.bin %> <%= command.id %> --incident inc-1a2b3c4d --rule schedule --rule webhook --yes',
+    '<%= config.bin %> <%= command.id %> --undo 0b9c8f1e --item schedule:8 --dry-run',
   ];
 
   static override flags = {
     from: string({
       summary: 'Clean what this investigation lists (incident investigate --out).',
       helpValue: 'FILE',
+    }),
+    undo: string({
+      summary: 'Undo the cleaning of this run, where nothing was changed since.',
+      helpValue: 'RUN',
+      exclusive: ['from', 'incident', 'since', 'rule'],
     }),
     incident: string({
       summary: 'The incident that it belongs to; without --from, its user or application is investigated.',
@@ -61,9 +70,9 @@ Exit code 5: something is left.`;
     const { cleanFlow } = await import('../../src/cli/investigation/clean-flow.ts');
     const confirmation = confirmationFrom(flags);
     const runtime = await this.runtime(flags);
-    const { from, incident, since, item: items, rule: rules } = flags;
+    const { from, incident, since, undo, item: items, rule: rules } = flags;
     return await cleanFlow({
-      ...{ runtime, confirmation, flags, from, incident, items, rules },
+      ...{ runtime, confirmation, flags, from, undo, incident, items, rules },
       restContext: flags['rest-context'],
       since: since && instantOf(since, runtime.clock.now()),
     });

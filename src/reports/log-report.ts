@@ -145,7 +145,8 @@ function orderedBy({ user, sudo_user, job }: RunAccount['actor']): string {
 /** The verb of an operation: what was done, and what was tried or begun. */
 const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = {
   'incident.lockdown': ['locked down', 'lock down'],
-  'incident.clean': ['cleaned', 'clean'],
+  'incident.clean': ['cleaned up after', 'clean up after'],
+  'incident.clean-undo': ['undid the clean-up after', 'undo the clean-up after'],
   'incident.lift': ['lifted', 'lift'],
   'incident.extend': ['changed the end of', 'change the end of'],
   'users.offboard': ['offboarded', 'offboard'],
@@ -175,12 +176,19 @@ function actText(account: RunAccount): string {
   ].join(', ');
   const [done, tried] = VERBS[operation] ?? [];
   if (done === undefined || tried === undefined) return acts === '' ? `ran ${operation}` : acts;
-  const isIncident = operation === 'incident.lockdown' && selection !== null && subject !== null;
   const about = operation === 'tokens.notify-owners' ? ` ${selection}` : '';
-  const what = isIncident ? ` ${selection} as ${subject}` : subject === null ? '' : ` ${subject}`;
+  const what = objectOf(account);
   const begun = { refused: 'tried to ', unfinished: 'began to ', interrupted: 'began to ' };
   const verb = state in begun ? begun[state as keyof typeof begun] + tried : done;
   return `${verb}${about}${what}${acts === '' ? '' : ` (${acts})`}`;
+}
+
+/** What a verb is about, with a space before it. */
+function objectOf({ operation, selection, subject }: RunAccount): string {
+  if (subject === null) return operation.startsWith('incident.clean') ? ' an intruder' : '';
+  return operation === 'incident.lockdown' && selection !== null
+    ? ` ${selection} as ${subject}`
+    : ` ${subject}`;
 }
 
 /** `tokens of alice` is what was selected: `revoked 4 tokens of alice`. */

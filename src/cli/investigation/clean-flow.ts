@@ -2,12 +2,21 @@ import { openCleaning } from '../../app/open-evidence.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Investigation } from '../../domain/investigation/investigation.ts';
-import { type CleaningReport, clean, titleOf } from '../../operations/investigation/clean.ts';
+import { shellWord } from '../../domain/remedies.ts';
+import {
+  type CleaningReport,
+  clean,
+  requireMayClean,
+  titleOf,
+  undoCleaning,
+} from '../../operations/investigation/clean.ts';
 import { investigate } from '../../operations/investigation/investigate.ts';
 import { type CleaningPlan, planCleaning } from '../../operations/investigation/plan-cleaning.ts';
+import { planUndo, type UndoPlan } from '../../operations/investigation/plan-undo.ts';
 import { isSameController } from '../../operations/journal/journal.ts';
 import type { Evidence } from '../../operations/ports/evidence.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import { refusalAhead } from '../../operations/visibility.ts';
 import { type MaybeMade, type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../confirmation.ts';
@@ -20,7 +29,11 @@ import { readInvestigationFile } from './investigation-file.ts';
 type Planned = CleaningPlan['clean'][number];
 type Kept = CleaningPlan['keep'][number];
 
-interface CleaningPlanJson extends Pick<Investigation, 'subject' | 'since' | 'until' | 'incident'> {
+/** Of a plan with `--undo`, the subject and the period are null. */
+interface CleaningPlanJson extends MaybeMade<Pick<Investigation, 'subject' | 'since' | 'until'>> {
+  readonly incident: string | null;
+  /** With `--undo`: the run of the cleaning, in the audit log. */
+  readonly undoes: string | null;
   readonly clean: readonly (Pick<Planned['item'], 'id' | 'summary' | 'risk'> &
     Pick<Planned['act'], 'undoable'> & {
       readonly act: Planned['act']['act'];
@@ -48,6 +61,8 @@ export interface CleanRequest {
   readonly runtime: Runtime;
   readonly confirmation: Confirmation;
   readonly from: string | undefined;
+  /** The run of a cleaning to undo. */
+  readonly undo: string | undefined;
   readonly incident: string | undefined;
   readonly since: Date | undefined;
   readonly items: readonly string[] | undefined;
@@ -63,7 +78,8 @@ export interface CleanRequest {
  * @throws TokenctlError `usage`, `not_confirmed`, and the errors of the operations.
  */
 export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJson>> {
-  const { runtime, confirmation, flags } = request;
+  const { runtime, flags, undo } = request;
+  if (undo !== undefined) return await undoFlow(request, undo);
   const saved = request.from === undefined ? undefined : readInvestigationFile(request.from);
   const description = await runtime.description();
   if (saved !== undefined) requireSameController(saved, description);
@@ -74,18 +90,51 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
       selection: { items: request.items, rules: request.rules },
       ...{ ways, restProblem, ownTokens },
     });
-    const dryRun = flags['dry-run'] === true;
-    if (dryRun || plan.clean.length === 0) return planResult(plan, dryRun);
-    await confirmation.confirm({
-      plan: planText(plan),
-      act: `clean ${countText(plan.clean.length, 'item')}`,
-      type: String(plan.clean.length),
-    });
-    const done = await clean({ ...(await runtime.change(flags)), plan, evidence });
-    return cleaningResult(plan, done);
+    return await confirmed(request, plan, async () =>
+      clean({ ...(await runtime.change(flags)), plan, evidence }),
+    );
   } finally {
     await close();
   }
+}
+
+/** Undoes a cleaning: plans, confirms, acts, reads again and reports. */
+async function undoFlow(request: CleanRequest, run: string): Promise<Report<CleaningJson>> {
+  const { runtime, flags, items, restContext } = request;
+  const { evidence, ways, restProblem, close } = await openCleaning(runtime, restContext);
+  try {
+    const [log, description] = [await runtime.auditLog(), await runtime.description()];
+    const plan = await planUndo({ log, description, evidence, run, items, ways, restProblem });
+    return await confirmed(request, plan, async () =>
+      undoCleaning({ ...(await runtime.change(flags)), plan, evidence }),
+    );
+  } finally {
+    await close();
+  }
+}
+
+type AnyPlan = CleaningPlan | UndoPlan;
+
+function isUndo(plan: AnyPlan): plan is UndoPlan {
+  return 'undoes' in plan;
+}
+
+/** Shows a plan, and carries it out once it is confirmed. */
+async function confirmed(
+  { runtime, confirmation, flags }: CleanRequest,
+  plan: AnyPlan,
+  act: () => Promise<CleaningReport>,
+): Promise<Report<CleaningJson>> {
+  const description = await runtime.description();
+  const dryRun = flags['dry-run'] === true;
+  if (dryRun || plan.clean.length === 0) return planResult(plan, { dryRun, description });
+  requireMayClean(description);
+  await confirmation.confirm({
+    plan: planText(plan),
+    act: `${isUndo(plan) ? 'undo the cleaning of' : 'clean'} ${countText(plan.clean.length, 'item')}`,
+    type: String(plan.clean.length),
+  });
+  return cleaningResult(plan, await act());
 }
 
 async function investigateAgain(
@@ -128,27 +177,37 @@ function requireSameController({ target }: Investigation, description: TargetDes
   );
 }
 
-function planResult(plan: CleaningPlan, dryRun: boolean): Report<CleaningJson> {
+function planResult(
+  plan: AnyPlan,
+  { dryRun, description }: { readonly dryRun: boolean; readonly description: TargetDescription },
+): Report<CleaningJson> {
+  const refusal = dryRun ? refusalAhead(() => requireMayClean(description)) : undefined;
   return report({
     json: { dryRun, plan: planJson(plan), ...NOT_MADE },
     text: () => planText(plan) + (dryRun ? 'Dry run. Nothing was changed.\n' : ''),
-    failure: unfinishedWork({
-      interrupted: false,
-      stopped: null,
-      left: leftText(plan, null),
-      open: !dryRun && plan.keep.length > 0,
-      hint: BY_HAND,
-    }),
+    failure:
+      refusal ??
+      unfinishedWork({
+        interrupted: false,
+        stopped: null,
+        left: leftText(plan, null),
+        open: !dryRun && leftOver(plan).length > 0,
+        hint: BY_HAND,
+      }),
   });
 }
 
 const NOT_MADE = { result: null, steps: null, left: null, interrupted: null, stopped: null, run: null };
 const BY_HAND = 'Do what the lines of these items say.';
 
-function planJson({ investigation, clean: planned, keep }: CleaningPlan): CleaningPlanJson {
-  const { subject, since, until, incident } = investigation;
+function planJson(plan: AnyPlan): CleaningPlanJson {
+  const { clean: planned, keep } = plan;
+  const { incident, ...about } = isUndo(plan)
+    ? { incident: plan.incident, subject: null, since: null, until: null, undoes: plan.undoes }
+    : { ...plan.investigation, undoes: null };
+  const { subject, since, until, undoes } = about;
   return {
-    ...{ subject, since, until, incident },
+    ...{ subject, since, until, incident, undoes },
     clean: planned.map(({ item, act, way }) => ({
       ...{ id: item.id, act: act.act, summary: item.summary, risk: item.risk, undoable: act.undoable },
       ...{ via: way.via, context: way.context },
@@ -160,13 +219,16 @@ function planJson({ investigation, clean: planned, keep }: CleaningPlan): Cleani
   };
 }
 
-function planText(plan: CleaningPlan): string {
+function planText(plan: AnyPlan): string {
   const { clean: planned, keep } = plan;
+  const [none, would] = isUndo(plan)
+    ? ['Nothing to undo.', `Would undo, of the cleaning ${plan.undoes},`]
+    : ['No items to clean.', 'Would clean'];
   const final = planned.filter(({ act }) => !act.undoable).length;
   const lines = [
     planned.length === 0
-      ? 'No items to clean.'
-      : `Would clean ${countText(planned.length, 'item')}${final === 0 ? '' : `, ${final} of them not undoable`}:`,
+      ? none
+      : `${would} ${countText(planned.length, 'item')}${final === 0 ? '' : `, ${final} of them not undoable`}:`,
     ...planned.map((each) => `  ${titleOf(each)}${notesOf(each)} [${each.item.id}]`),
     ...keepLines(plan),
   ];
@@ -182,11 +244,12 @@ function notesOf({ act, way }: Planned): string {
   return notes.length === 0 ? '' : ` (${notes.join('; ')})`;
 }
 
-function keepLines({ keep }: CleaningPlan): string[] {
+function keepLines(plan: AnyPlan): string[] {
+  const { keep } = plan;
   if (keep.length === 0) return [];
   return [
     '',
-    `Needs manual action: ${countText(keep.length, 'item')}.`,
+    `${isUndo(plan) ? 'Not undone' : 'Needs manual action'}: ${countText(keep.length, 'item')}.`,
     ...keep.flatMap(({ item, why }) => [
       `  ${(item.risk ?? '-').padEnd(8)}  ${item.summary} [${item.id}]`,
       `      ${why}`,
@@ -197,7 +260,7 @@ function keepLines({ keep }: CleaningPlan): string[] {
   ];
 }
 
-function cleaningResult(plan: CleaningPlan, done: CleaningReport): Report<CleaningJson> {
+function cleaningResult(plan: AnyPlan, done: CleaningReport): Report<CleaningJson> {
   return report({
     json: { dryRun: false, plan: planJson(plan), ...done, left: done.left?.map(({ id }) => id) ?? null },
     amount: stepAmount(done.steps),
@@ -206,38 +269,60 @@ function cleaningResult(plan: CleaningPlan, done: CleaningReport): Report<Cleani
       interrupted: done.interrupted,
       stopped: done.stopped,
       left: leftText(plan, done),
-      open: done.result === 'partly' || plan.keep.length > 0,
+      open: done.result === 'partly' || leftOver(plan).length > 0,
       ...(done.result === 'done' && { hint: BY_HAND }),
     }),
   });
 }
 
-function leftText({ keep }: CleaningPlan, done: CleaningReport | null): string {
+/** What is left to somebody. What cannot be undone is not: the plan of the cleaning said so. */
+function leftOver({ keep }: AnyPlan): readonly Kept[] {
+  return keep.filter(({ reason }) => reason !== 'not_undoable');
+}
+
+function leftText(plan: AnyPlan, done: CleaningReport | null): string {
+  const keep = leftOver(plan);
   const left = done?.left?.length ?? (done === null ? 0 : null);
   const parts = [
     ...(left === null
       ? ['what remains was not read']
       : left === 0
         ? []
-        : [`${countText(left, 'item')} of the plan remain`]),
-    ...(keep.length === 0 ? [] : [`${countText(keep.length, 'item')} left to do by hand`]),
+        : [`${countText(left, 'item')} of the plan ${isUndo(plan) ? 'are not undone' : 'remain'}`]),
+    ...(keep.length === 0
+      ? []
+      : [`${countText(keep.length, 'item')} ${isUndo(plan) ? 'cannot be undone' : 'left to do by hand'}`]),
   ];
   return parts.length === 0
-    ? 'Not everything was cleaned'
+    ? `Not everything was ${isUndo(plan) ? 'undone' : 'cleaned'}`
     : parts.join('; ').replace(/^./, (first) => first.toUpperCase());
 }
 
-function resultLines(plan: CleaningPlan, { result, steps, left, run }: CleaningReport): string[] {
+const WORDS = {
+  cleaned: { done: 'Cleaned', partly: 'Partly cleaned' },
+  undone: { done: 'Undone', partly: 'Partly undone' },
+} as const;
+
+function resultLines(plan: AnyPlan, { result, steps, left, run }: CleaningReport): string[] {
   const done = steps.filter((step) => step.result === 'done' || step.result === 'unchanged').length;
   return [
-    `${result === 'done' ? 'Cleaned' : 'Partly cleaned'}: ${done} of ${countText(plan.clean.length, 'item')}.`,
+    `${WORDS[isUndo(plan) ? 'undone' : 'cleaned'][result]}: ${done} of ${countText(plan.clean.length, 'item')}.`,
     ...stepLines(steps),
     ...(left === null
       ? ['Not verified: what remains was not read.']
       : left.length === 0
-        ? ['Verified: none of these items remains.']
-        : left.map(({ summary, id }) => `REMAINS: ${summary} [${id}]`)),
+        ? [
+            isUndo(plan)
+              ? 'Verified: these items are as before the cleaning.'
+              : 'Verified: none of these items remains.',
+          ]
+        : left.map(({ summary, id }) => `${isUndo(plan) ? 'NOT UNDONE' : 'REMAINS'}: ${summary} [${id}]`)),
     ...keepLines(plan),
+    ...(!isUndo(plan) && plan.clean.some(({ act }) => act.undoable)
+      ? [
+          `To undo what can be undone: tokenctl incident clean --context ${shellWord(plan.investigation.target.context)} --undo ${run}`,
+        ]
+      : []),
     `Audit log: run ${run}.`,
   ];
 }

@@ -62,7 +62,10 @@ const PUSHED_SETTINGS = /^(LOG_AGGREGATOR_|DISABLE_LOCAL_AUTH$)/;
  * What ends an item in the database of a controller so that the controller then behaves as after the same over REST: the act, one
  * that switches off instead of deleting, or why it takes the REST API.
  */
-export function inDatabase(item: InvestigationItem, act: CleaningAct): CleaningAct | Refused {
+export function inDatabase(
+  item: Pick<InvestigationItem, 'changes'>,
+  act: CleaningAct,
+): CleaningAct | Refused {
   switch (act.act) {
     case 'delete':
       return deletion(act);
@@ -72,8 +75,14 @@ export function inDatabase(item: InvestigationItem, act: CleaningAct): CleaningA
       return act.link === 'role' ? roleRemoval(act) : linkRemoval(act);
     case 'restore':
       return restoring(item, act);
-    default:
+    case 'enable':
+      return act.object.kind === 'schedule'
+        ? { why: 'The controller computes the next run of a schedule.' }
+        : act;
+    case 'disable':
       return act;
+    case 'associate':
+      return { why: 'The controller computes what a role or link allows.' };
   }
 }
 
@@ -90,20 +99,22 @@ function isSwitchable(kind: string): kind is keyof typeof SWITCHES {
   return Object.hasOwn(SWITCHES, kind);
 }
 
-function roleRemoval(act: Extract<CleaningAct, { readonly act: 'disassociate' }>): CleaningAct | Refused {
+type Tied = Extract<CleaningAct, { readonly link: string }>;
+
+function roleRemoval(act: Tied): CleaningAct | Refused {
   return act.other.kind === 'user'
     ? act
     : { why: 'The controller computes anew what the members of a team may do.' };
 }
 
-function linkRemoval(act: Extract<CleaningAct, { readonly act: 'disassociate' }>): CleaningAct | Refused {
+function linkRemoval(act: Tied): CleaningAct | Refused {
   return DATABASE_LINKS[act.link]?.has(act.object.kind) === true
     ? act
     : { why: 'How this link is stored is not known.' };
 }
 
 function restoring(
-  { changes }: InvestigationItem,
+  { changes }: Pick<InvestigationItem, 'changes'>,
   act: Extract<CleaningAct, { readonly act: 'restore' }>,
 ): CleaningAct | Refused {
   const { object, fields, survey } = act;
@@ -121,7 +132,7 @@ function restoring(
     };
   }
   const webhook = changes.find(({ field }) => field === 'webhook_service');
-  if (fields.some(({ field }) => field === 'webhook_service') && turnsOn(webhook)) {
+  if (fields.some(({ field }) => field === 'webhook_service') && turnsOn(webhook, act.to)) {
     return { why: 'The controller makes the key of a webhook.' };
   }
   return survey === null || TEMPLATES.has(object.kind) ? act : { why: 'It has a survey.' };
@@ -131,6 +142,6 @@ function isColumn({ kind }: CleaningObject, field: string): boolean {
   return DATABASE_FIELDS[kind]?.includes(field) === true;
 }
 
-function turnsOn(change: FieldChange | undefined): boolean {
-  return change?.before !== '' && change?.before !== null;
+function turnsOn(change: FieldChange | undefined, to: 'before' | 'after'): boolean {
+  return change?.[to] !== '' && change?.[to] !== null;
 }

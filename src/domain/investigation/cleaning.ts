@@ -23,6 +23,14 @@ interface Tie {
   readonly undoable: true;
 }
 
+/** An object that can be switched off. */
+interface Switch {
+  readonly path: string;
+  readonly object: CleaningObject;
+  readonly field: 'enabled' | 'is_active';
+  readonly undoable: true;
+}
+
 /** What ends an item: one request to the controller, or one transaction in its database. */
 export type CleaningAct =
   | {
@@ -31,16 +39,13 @@ export type CleaningAct =
       readonly object: CleaningObject;
       readonly undoable: false;
     }
-  | {
-      /** Sets a switch of an object to false, which does nothing any more then. */
-      readonly act: 'disable';
-      readonly path: string;
-      readonly object: CleaningObject;
-      readonly field: 'enabled' | 'is_active';
-      readonly undoable: true;
-    }
+  /** Sets a switch of an object to false, which does nothing any more then; or to true again. */
+  | ({ readonly act: 'disable' } & Switch)
+  | ({ readonly act: 'enable' } & Switch)
   | {
       readonly act: 'restore';
+      /** Which value: the one before the actor's, or, to undo that, the one that the actor left. */
+      readonly to: 'before' | 'after';
       readonly path: string;
       readonly object: CleaningObject;
       /** Each with the entries of the activity stream that have the value before, and the last one. */
@@ -51,8 +56,9 @@ export type CleaningAct =
       readonly survey: string | null;
       readonly undoable: true;
     }
-  /** Removes a role from its holder, or one object from another. */
+  /** Removes a role from its holder, or one object from another; or gives it back. */
   | ({ readonly act: 'disassociate' } & Tie)
+  | ({ readonly act: 'associate' } & Tie)
   | {
       readonly act: 'cancel';
       readonly path: string;
@@ -70,7 +76,24 @@ interface RestoredField {
 }
 
 /** What to do about an item: an act, or why none is possible. */
-export type Cleaning = CleaningAct | { readonly act: 'manual'; readonly why: string };
+export type Cleaning =
+  | Exclude<CleaningAct, { readonly act: 'enable' } | { readonly act: 'associate' }>
+  | { readonly act: 'manual'; readonly why: string };
+
+/** What undoes an act, before it is known what is there now; null for one that cannot be undone. */
+export function undoing(act: CleaningAct): CleaningAct | null {
+  switch (act.act) {
+    case 'disable':
+      return { ...act, act: 'enable' };
+    case 'disassociate':
+      return { ...act, act: 'associate' };
+    case 'restore':
+      // A controller 24.6.1 makes a key itself when a webhook is turned on [seen]; a survey that was deleted is gone.
+      return act.fields.length === 0 ? null : { ...act, to: 'after', newWebhookKey: null, survey: null };
+    default:
+      return null;
+  }
+}
 
 /**
  * Kinds that are deleted when the actor made them. With any other, objects of other people may go along (the hosts of an
@@ -151,6 +174,7 @@ function restoring({ changes, object }: InvestigationItem, path: string): Cleani
   }
   return {
     act: 'restore',
+    to: 'before',
     path,
     object: { kind: object.kind, id: object.kind === 'setting' ? null : object.id },
     fields: fields.map(({ field, entry, lastEntry }) => ({ field, entry, lastEntry })),

@@ -101,7 +101,7 @@ async function relatedRuns(
   const { incident, description } = of;
   const runs = new Set<string>();
   let lockdown: RecordedLockdown | null = null;
-  const cleaned: IncidentReport['cleaned'][number][] = [];
+  let cleaned: IncidentReport['cleaned'][number][] = [];
   const names = new Set<unknown>('names' in incident.scope ? incident.scope.names : []);
   for await (const entry of log.entries(await numberSince(log, of.since))) {
     if (!isSameController(entry.target, description)) continue;
@@ -116,6 +116,10 @@ async function relatedRuns(
     const item = textOf(data['item']);
     if (operation === 'incident.clean' && kind === 'outcome' && item !== undefined)
       cleaned.push({ item, result: textOf(data['result']) ?? 'unknown', at: entry.at });
+    // What was given back since is not cleaned any more.
+    if (operation === 'incident.clean-undo' && kind === 'outcome' && data['result'] === 'done') {
+      cleaned = cleaned.filter((each) => each.item !== item);
+    }
   }
   return { runs, lockdown, cleaned };
 }

@@ -2,7 +2,6 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { asWritten, type CleaningAct, cleaningOf } from '../../domain/investigation/cleaning.ts';
 import { inDatabase } from '../../domain/investigation/cleaning-in-database.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';
-import { changeOf, readDeed } from '../../domain/investigation/deed.ts';
 import {
   type Investigation,
   type InvestigationItem,
@@ -14,17 +13,20 @@ import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
 import type { CleaningValues, Evidence } from '../ports/evidence.ts';
+import type { TargetDescription } from '../ports/target.ts';
+import { requireFullView, requireMayChange } from '../visibility.ts';
 import { investigate } from './investigate.ts';
-import { type CleaningPlan, isOfTarget, type PlannedCleaning } from './plan-cleaning.ts';
+import { type CleanedItem, type CleaningPlan, isOfTarget, type PlannedCleaning } from './plan-cleaning.ts';
+import { currentFields, planUndo, recordedValues, type UndoPlan } from './plan-undo.ts';
 
 /** What a cleaning did. */
 export interface CleaningReport {
-  /** `done` if every item that was planned is verified not to remain. */
+  /** `done` if every item that was planned is verified not to remain; of an undoing, to be as it was before the cleaning. */
   readonly result: 'done' | 'partly';
   /** By item. */
   readonly steps: readonly StepReport[];
   /** The items that were planned and remain, when read again; null if that was not reached. */
-  readonly left: readonly InvestigationItem[] | null;
+  readonly left: readonly CleanedItem[] | null;
   readonly interrupted: boolean;
   readonly stopped: Stopped | null;
   readonly run: string;
@@ -43,25 +45,83 @@ export interface CleanOptions extends Change {
  * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something was; what the target
  * throws where nothing could be tried.
  */
-export async function clean(options: CleanOptions): Promise<CleaningReport> {
-  const { target, plan, signal } = options;
+export function clean(options: CleanOptions): Promise<CleaningReport> {
+  const { plan } = options;
   const { incident, subject } = plan.investigation;
-  const journal = new Journal({ ...options, operation: 'incident.clean' });
+  return carryOut(options, {
+    ...{ operation: 'incident.clean', plan, stated: { subject } },
+    common: incident === null ? {} : { incident },
+    remaining: async () => remaining(plan, await repeated(options)),
+  });
+}
+
+/**
+ * Undoes what a cleaning did, where nothing was changed since, each item recorded before and after; then reads again and says what
+ * is not as it was before the cleaning. Running it again finishes the work.
+ *
+ * @throws TokenctlError as {@link clean}.
+ */
+export function undoCleaning(
+  options: Omit<CleanOptions, 'plan'> & { readonly plan: UndoPlan },
+): Promise<CleaningReport> {
+  const { plan } = options;
+  const { incident, undoes } = plan;
+  return carryOut(options, {
+    ...{ operation: 'incident.clean-undo', plan, stated: {} },
+    common: { ...(incident !== null && { incident }), undoes },
+    remaining: async () => {
+      const ids = new Set(plan.clean.map(({ item }) => item.id));
+      const known = new Set(plan.keep.map(({ item, why }) => `${item.id} ${why}`));
+      const again = await planUndo({ ...options, ...plan.request });
+      const fresh = again.keep.filter(({ item, why }) => !known.has(`${item.id} ${why}`));
+      return [...again.clean, ...fresh].map(({ item }) => item).filter(({ id }) => ids.has(id));
+    },
+  });
+}
+
+/**
+ * Refuses an account that could not verify what it cleaned, or may change nothing.
+ *
+ * @throws TokenctlError `permission_refused`
+ */
+export function requireMayClean(description: TargetDescription): void {
+  requireFullView(description, 'Cleaning after an incident');
+  requireMayChange(description);
+}
+
+/** A run over the items of a plan. */
+interface CleaningRun {
+  readonly operation: string;
+  readonly plan: Pick<CleaningPlan, 'clean' | 'keep'>;
+  /** What all entries state. */
+  readonly common: Readonly<Record<string, unknown>>;
+  /** What the first entry states beside the plan. */
+  readonly stated: Readonly<Record<string, unknown>>;
+  /** Reads which items are left. */
+  readonly remaining: () => Promise<readonly CleanedItem[]>;
+}
+
+async function carryOut(
+  options: Omit<CleanOptions, 'plan'>,
+  { operation, plan, common, stated, remaining }: CleaningRun,
+): Promise<CleaningReport> {
+  const { target, signal } = options;
+  requireMayClean(options.description);
+  const journal = new Journal({ ...options, operation });
   await reconcile(options);
   using _lock = await journal.lock();
   const work = new OperationRun({ target, journal, signal });
-  const common = incident === null ? {} : { incident };
   const opening = await journal.opening({
     step: 'operation',
     ...common,
-    subject,
+    ...stated,
     planned: { items: plan.clean.map(({ item }) => item.id), kept: plan.keep.length },
   });
   const steps: StepReport[] = [];
   for (const planned of plan.clean) steps.push(await cleanItem(work, { planned, options, common }));
-  let left: readonly InvestigationItem[] | null = null;
+  let left: readonly CleanedItem[] | null = null;
   const [failed] = await stage(work, { name: 'verify', title: 'Reading what remains' }, async () => {
-    left = remaining(plan, await repeated(options));
+    left = await remaining();
     return [];
   });
   if (failed !== undefined) steps.push(failed);
@@ -78,7 +138,7 @@ export async function clean(options: CleanOptions): Promise<CleaningReport> {
     ...common,
     result: report.result,
     steps: steps.map(({ step, result }) => ({ step, result })),
-    left: (left as readonly InvestigationItem[] | null)?.map(({ id }) => id) ?? null,
+    left: (left as readonly CleanedItem[] | null)?.map(({ id }) => id) ?? null,
     interrupted: report.interrupted,
   });
   if (work.stopped !== null && !work.acted) throw work.stopped;
@@ -87,7 +147,7 @@ export async function clean(options: CleanOptions): Promise<CleaningReport> {
 
 function resultOf(
   steps: readonly StepReport[],
-  left: readonly InvestigationItem[] | null,
+  left: readonly CleanedItem[] | null,
 ): CleaningReport['result'] {
   const isDone = steps.every(({ result }) => result === 'done' || result === 'unchanged');
   return isDone && left !== null && left.length === 0 ? 'done' : 'partly';
@@ -126,7 +186,11 @@ async function cleanItem(
     planned,
     options,
     common,
-  }: { readonly planned: PlannedCleaning; readonly options: CleanOptions; readonly common: object },
+  }: {
+    readonly planned: PlannedCleaning;
+    readonly options: Omit<CleanOptions, 'plan'>;
+    readonly common: object;
+  },
 ): Promise<StepReport> {
   const { item, act, way } = planned;
   const elsewhere = way.isTarget ? {} : { via: { context: way.context, address: way.description.address } };
@@ -134,7 +198,10 @@ async function cleanItem(
     name: item.id,
     title: titleOf(planned),
     common: { ...common, item: item.id },
-    intent: { ...act, ...elsewhere, role: item.role, summary: item.summary, entries: item.entries },
+    intent: {
+      ...{ ...act, ...elsewhere, summary: item.summary, entries: item.entries },
+      about: { object: item.object, other: item.other, role: item.role },
+    },
     act: async () => {
       const result = await applied(planned, options);
       return { result, message: `${titleOf(planned)}${isLate(planned) ? LATE : ''}.`, data: {} };
@@ -158,6 +225,8 @@ export function titleOf({ item, act }: Pick<PlannedCleaning, 'item' | 'act'>): s
       return `Delete ${about}`;
     case 'disable':
       return `${act.field === 'is_active' ? 'Deactivate' : 'Disable'} ${about}`;
+    case 'enable':
+      return `${act.field === 'is_active' ? 'Activate' : 'Enable'} ${about}`;
     case 'cancel':
       return `Cancel ${about}`;
     case 'restore': {
@@ -165,24 +234,27 @@ export function titleOf({ item, act }: Pick<PlannedCleaning, 'item' | 'act'>): s
         ...act.fields.map(({ field }) => field),
         ...(act.survey === null ? [] : ['survey_spec']),
       ];
-      return object.kind === 'setting' ? `Restore ${about}` : `Restore ${fields.join(', ')} of ${about}`;
+      const verb = act.to === 'before' ? 'Restore' : 'Set back';
+      return object.kind === 'setting' ? `${verb} ${about}` : `${verb} ${fields.join(', ')} of ${about}`;
     }
-    case 'disassociate': {
+    case 'disassociate':
+    case 'associate': {
       const what = role === null ? '' : `${role.field ?? 'a role'} on `;
-      return `Remove ${what}${other === null ? 'the system' : objectText(other)} from ${about}`;
+      const [verb, to] = act.act === 'associate' ? ['Give back', 'to'] : ['Remove', 'from'];
+      return `${verb} ${what}${other === null ? 'the system' : objectText(other)} ${to} ${about}`;
     }
   }
 }
 
 async function applied(
   planned: PlannedCleaning,
-  { target, evidence }: CleanOptions,
+  { target, evidence }: Omit<CleanOptions, 'plan'>,
 ): Promise<StepResult['result']> {
   const { item, act, way } = planned;
   const { kind, id } = act.object;
   if (isOfTarget(planned) && id !== null) {
     if (kind === 'o_auth2_access_token') return await revokeToken(target, id);
-    if (kind === 'user') return (await target.setUserActive(id, false)) ? 'done' : 'unchanged';
+    if (kind === 'user') return (await target.setUserActive(id, act.act === 'enable')) ? 'done' : 'unchanged';
     return (await target.access.deleteApplication(id)) ? 'done' : 'unchanged';
   }
   const entry = item.entries.at(-1) ?? null;
@@ -209,25 +281,17 @@ async function revokeToken(target: CleanOptions['target'], id: number): Promise<
  */
 async function valuesOf(
   evidence: Evidence,
-  { object, fields }: Extract<CleaningAct, { readonly act: 'restore' }>,
+  { object, fields, to }: Extract<CleaningAct, { readonly act: 'restore' }>,
 ): Promise<Omit<CleaningValues, 'entry'>> {
-  const entries = await evidence.entries([
-    ...new Set(fields.flatMap(({ entry, lastEntry }) => [entry, lastEntry])),
-  ]);
-  const recordedIn = (id: number, field: string): readonly [unknown, unknown] | null => {
-    const deed = entries.flatMap((each) => (each.id === id ? [readDeed(each)] : []))[0];
-    const recorded = deed?.object.kind === 'setting' ? deed.changes['value'] : deed?.changes[field];
-    if (deed?.operation === 'create') return [undefined, recorded];
-    return deed?.operation === 'delete' ? [recorded, null] : changeOf(recorded);
-  };
+  const values = await recordedValues(evidence, fields);
   const now = await currentFields(evidence, { object, fields });
   const write: Record<string, unknown> = {};
   const expected: Record<string, unknown> = {};
   const recorded: Record<string, readonly [unknown, unknown]> = {};
-  for (const { field, entry, lastEntry } of fields) {
-    const before = recordedIn(entry, field)?.[0];
-    const left = recordedIn(lastEntry, field)?.[1];
-    if (before === undefined || isMasked(before)) {
+  for (const { field, entry } of fields) {
+    const [left, before] = values[field] ?? [];
+    const [from, value] = to === 'before' ? [left, before] : [before, left];
+    if (value === undefined || isMasked(value)) {
       throw new TokenctlError(
         'not_found',
         `Entry ${entry} of the activity stream does not have the value of ${field} any more`,
@@ -235,27 +299,15 @@ async function valuesOf(
     }
     const current = now[field];
     if (current !== undefined && !isMasked(current)) {
-      if (!isMasked(left) && !isSameValue(field, left, current)) {
+      if (!isMasked(from) && !isSameValue(field, from, current)) {
         throw new TokenctlError('unsupported', `${field} was changed since the plan`, {
           hint: 'Run the command again: it reads what is there now.',
         });
       }
       expected[field] = current;
     }
-    write[field] = asWritten(field, before);
-    recorded[field] = [left, before];
+    write[field] = asWritten(field, value);
+    recorded[field] = [from, value];
   }
   return { write, expected, recorded };
-}
-
-async function currentFields(
-  evidence: Evidence,
-  { object, fields }: Pick<Extract<CleaningAct, { readonly act: 'restore' }>, 'object' | 'fields'>,
-): Promise<Readonly<Record<string, unknown>>> {
-  if (object.kind === 'setting') {
-    const settings = await evidence.settings(fields.map(({ field }) => field));
-    return Object.fromEntries(settings ?? []);
-  }
-  const found = object.id === null ? null : await evidence.objects(object.kind, [object.id]);
-  return found?.get(object.id ?? 0)?.fields ?? {};
 }

@@ -15,9 +15,15 @@ export interface CleaningSelection {
   readonly rules?: readonly string[] | undefined;
 }
 
+/** An item, as far as acts and reports need it. */
+export type CleanedItem = Pick<
+  InvestigationItem,
+  'id' | 'summary' | 'risk' | 'object' | 'other' | 'role' | 'entries' | 'remedy'
+>;
+
 /** An item that will be ended. */
 export interface PlannedCleaning {
-  readonly item: InvestigationItem;
+  readonly item: CleanedItem;
   readonly act: CleaningAct;
   /** The way that is taken: the database of the context, or the REST API. */
   readonly way: CleaningWay;
@@ -36,10 +42,13 @@ export interface CleaningWay {
 }
 
 /** An item that stays, and why. */
-interface KeptItem {
-  readonly item: InvestigationItem;
-  /** `by_hand`: not possible here; `changed_since`: by another user; `shared`: perhaps the work of another user; `own`: the caller's own. */
-  readonly reason: 'by_hand' | 'changed_since' | 'shared' | 'own' | 'unknown';
+export interface KeptItem {
+  readonly item: CleanedItem;
+  /**
+   * `by_hand`: not possible here; `changed_since`: by another user; `shared`: perhaps the work of another user; `own`: the caller's
+   * own; `not_undoable`: nothing undoes it.
+   */
+  readonly reason: 'by_hand' | 'changed_since' | 'shared' | 'own' | 'unknown' | 'not_undoable';
   readonly why: string;
 }
 
@@ -145,8 +154,8 @@ function decide(
 }
 
 /** The first way that can do it, or why none can. */
-function choose(
-  item: InvestigationItem,
+export function choose(
+  item: Pick<InvestigationItem, 'changes'>,
   cleaning: CleaningAct,
   { ways, restProblem }: { readonly ways: readonly CleaningWay[]; readonly restProblem?: string | null },
 ): Pick<PlannedCleaning, 'act' | 'way'> | { readonly why: string } {
@@ -174,7 +183,7 @@ const PURPOSES: Readonly<Record<string, RightsPurpose>> = {
 export function isOfTarget({ way, act }: Pick<PlannedCleaning, 'way' | 'act'>): boolean {
   return (
     way.isTarget &&
-    (act.act === 'disable'
+    (act.act === 'disable' || act.act === 'enable'
       ? act.object.kind === 'user'
       : act.act === 'delete' && OF_TARGET.has(act.object.kind))
   );
@@ -183,6 +192,9 @@ export function isOfTarget({ way, act }: Pick<PlannedCleaning, 'way' | 'act'>): 
 const OF_TARGET: ReadonlySet<string> = new Set(['o_auth2_access_token', 'o_auth2_application']);
 
 function refusalOf(way: CleaningWay, act: CleaningAct): string | null {
+  if (act.act === 'enable' && act.object.kind === 'user' && way.via === 'rest') {
+    return 'The REST API of a controller activates no users.';
+  }
   if (!isOfTarget({ way, act })) return way.cleaner.refusal(act);
   const purpose = PURPOSES[act.object.kind];
   const missing = way.description.missingRights.filter(
@@ -204,8 +216,7 @@ function rank({ item: { object, role }, act }: PlannedCleaning): number {
   if (object.kind === 'o_auth2_application') return 1;
   if (role !== null) return 2;
   if (object.kind === 'user') return 3;
-  const isSchedule = object.kind === 'schedule';
-  return { cancel: 4, restore: 5, disassociate: 6, delete: isSchedule ? 4 : 7, disable: isSchedule ? 4 : 7 }[
-    act.act
-  ];
+  const ofObject = object.kind === 'schedule' ? 4 : 7;
+  const ranks = { cancel: 4, restore: 5, disassociate: 6, delete: ofObject, disable: ofObject };
+  return act.act === 'enable' || act.act === 'associate' ? 0 : ranks[act.act];
 }

@@ -109,6 +109,8 @@ export class RunTally {
   #closing: Entry['data'] | null = null;
   #isWhole = true;
   #isRefused = false;
+  /** Whether an item of a cleaning was ended. */
+  #hasCleaned = false;
 
   constructor(first: Entry) {
     this.#first = first;
@@ -167,7 +169,7 @@ export class RunTally {
     if (!this.isClosed) return 'unfinished';
     if (this.#first.kind === 'note' && this.#closing === null) return 'noted';
     if (this.#closedLater.length > 0 || this.#closing?.['interrupted'] === true) return 'interrupted';
-    if (this.#isRefused && this.#counts.revoked === 0) return 'refused';
+    if (this.#isRefused && this.#counts.revoked === 0 && !this.#hasCleaned) return 'refused';
     return this.#isWhole ? 'done' : 'partly';
   }
 
@@ -187,6 +189,7 @@ export class RunTally {
     if (intent === undefined && closes >= this.#first.seq) return;
     this.#open.delete(closes);
     const { step, result } = data;
+    this.#hasCleaned ||= data['item'] !== undefined && result === 'done';
     if (closes === this.#first.seq) this.#closing = data;
     if (result === 'refused' || result === 'unknown' || result === 'failed' || result === 'partly') {
       this.#isWhole = false;

@@ -49,12 +49,18 @@ async function apply(
         { method: 'POST', path: act.path, json: { id: act.id, disassociate: true } },
         'to remove a role or link',
       );
+    case 'associate':
+      return await send(
+        { method: 'POST', path: act.path, json: { id: act.id } },
+        'to give back a role or link',
+      );
     case 'cancel':
       return await send({ method: 'POST', path: act.path, json: {} }, 'to cancel a job');
     case 'disable':
+    case 'enable':
       return await send(
-        { method: 'PATCH', path: act.path, json: { [act.field]: false } },
-        'to disable an object',
+        { method: 'PATCH', path: act.path, json: { [act.field]: act.act === 'enable' } },
+        'to switch an object',
       );
     case 'restore': {
       const restored =

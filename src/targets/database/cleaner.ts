@@ -8,8 +8,9 @@ import { isKnownKind } from '../../domain/investigation/kinds.ts';
 import { isReference } from '../../domain/investigation/recorded-values.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Cleaner, CleaningValues } from '../../operations/ports/evidence.ts';
+import { ENTRIES, linkOf, record } from './cleaning-entries.ts';
+import { ROLE_TABLES, ROLE_TABLES_READ, removeRole } from './cleaning-roles.ts';
 import { Connection, databaseError } from './connection.ts';
-import { kindOfModel } from './evidence-jobs.ts';
 import { LINK_TABLES, ROLE_LINK, STORES } from './evidence-tables.ts';
 import { recognizeLayout } from './layout.ts';
 
@@ -65,15 +66,6 @@ export async function openDatabaseCleaner(
   }
 }
 
-const ENTRIES = 'main_activitystream';
-const MEMBERS = 'main_rbac_roles_members';
-const ASSIGNMENTS = 'dab_rbac_roleuserassignment';
-const OBJECT_ROLES = 'dab_rbac_objectrole';
-/** The tables that refer to a role of an object: the controller deletes their rows with the last holder. */
-const OF_OBJECT_ROLE = [
-  ...['dab_rbac_objectrole_provides_teams', 'dab_rbac_roleevaluation', 'dab_rbac_roleevaluationuuid'],
-];
-const DEFINITIONS = 'dab_rbac_roledefinition';
 const TEMPLATES = 'main_unifiedjobtemplate';
 
 /** A privilege on a table, as `UPDATE main_host`. */
@@ -87,6 +79,7 @@ function rightsOf(act: CleaningAct): Right[] {
   ];
   switch (act.act) {
     case 'disable':
+    case 'enable':
     case 'restore': {
       const { kind } = act.object;
       if (kind === 'setting') return ['UPDATE conf_setting', ...entry()];
@@ -101,23 +94,15 @@ function rightsOf(act: CleaningAct): Right[] {
         const [table = act.link] = LINK_TABLES[act.link] ?? [];
         return [`DELETE ${table}`, ...entry(act.object.kind, act.other.kind)];
       }
-      const dab = [ASSIGNMENTS, OBJECT_ROLES, ...OF_OBJECT_ROLE];
       return [
-        ...[MEMBERS, ...dab].map((table): Right => `DELETE ${table}`),
-        ...[...dab, 'dab_rbac_roleteamassignment', DEFINITIONS].map((table): Right => `SELECT ${table}`),
+        ...ROLE_TABLES.map((table): Right => `DELETE ${table}`),
+        ...[...ROLE_TABLES, ...ROLE_TABLES_READ].map((table): Right => `SELECT ${table}`),
         ...entry('role', 'user'),
       ];
     }
     default:
       return [];
   }
-}
-
-/** The table and column that link entries to objects of a kind. */
-function linkOf(kind: string): (readonly [table: string, column: string])[] {
-  if (kind === 'role') return [ROLE_LINK];
-  const found = isKnownKind(kind) ? STORES[kind]?.link : undefined;
-  return found === undefined ? [] : [found];
 }
 
 /** What a role of the database lacks: tables that are missing, and grants by right. */
@@ -129,8 +114,8 @@ interface RefusedTables {
 
 async function refusedTables(database: Queryable): Promise<RefusedTables> {
   const tables = [
-    ...[ENTRIES, MEMBERS, ASSIGNMENTS, OBJECT_ROLES, ...OF_OBJECT_ROLE, DEFINITIONS, TEMPLATES, ROLE_LINK[0]],
-    ...['dab_rbac_roleteamassignment', 'conf_setting', ...Object.values(LINK_TABLES).map(([table]) => table)],
+    ...[ENTRIES, ...ROLE_TABLES, ...ROLE_TABLES_READ, TEMPLATES, ROLE_LINK[0]],
+    ...['conf_setting', ...Object.values(LINK_TABLES).map(([table]) => table)],
     ...Object.values(STORES).flatMap(({ table, link }) => [table, link[0]]),
   ];
   const rows = await database.query<{ name: string; privilege: string | null; role: string }>(
@@ -171,13 +156,15 @@ async function apply(transaction: Queryable, work: Work): Promise<'done' | 'unch
   switch (act.act) {
     case 'disable':
       return await disable(transaction, act);
+    case 'enable':
+      return await enableHost(transaction, act);
     case 'restore':
       return act.object.kind === 'setting'
         ? await restoreSetting(transaction, work)
         : await restoreFields(transaction, act, work);
     case 'disassociate':
       return act.link === 'role'
-        ? await removeRole(transaction, act, work)
+        ? await removeRole(transaction, { ...act, entry: work.values.entry })
         : await removeLink(transaction, act, work);
     default:
       throw new TokenctlError('unsupported', 'Only the REST API can do it', {
@@ -215,12 +202,19 @@ async function disable(
     );
     if (rows.length === 0) return 'unchanged';
   }
-  await record(transaction, {
-    operation: 'update',
-    object1: kind,
-    changes: { [field]: [true, false] },
-    links: [object],
-  });
+  const changes = { [field]: [true, false] };
+  await record(transaction, { operation: 'update', object1: kind, changes, links: [object] });
+  return 'done';
+}
+
+async function enableHost(transaction: Queryable, { object }: Act<'enable'>): Promise<'done' | 'unchanged'> {
+  const rows = await transaction.query(
+    'UPDATE main_host SET enabled = true, modified = now() WHERE id = $1 AND NOT enabled RETURNING id',
+    [object.id],
+  );
+  if (rows.length === 0) return 'unchanged';
+  const changes = { enabled: [false, true] };
+  await record(transaction, { operation: 'update', object1: 'host', changes, links: [object] });
   return 'done';
 }
 
@@ -331,105 +325,6 @@ async function restoreSetting(
   return 'done';
 }
 
-/**
- * The role of an object in the names that controller 24.6.1 gives to the definitions of its newer tables of roles: `JobTemplate
- * Execute` and `Organization Read Compat` are `execute_role` and `read_role`, `Organization NotificationTemplate Admin` is
- * `notification_admin_role` [seen for all roles of organizations, teams, templates and inventories].
- */
-function roleFieldOf(definition: string): string {
-  const [, second = '', third = ''] = definition.split(' ');
-  if (third === 'Admin') {
-    const kind = second.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
-    const short: Readonly<Record<string, string>> = {
-      notification_template: 'notification',
-      workflow_job_template: 'workflow',
-    };
-    return `${short[kind] ?? kind}_admin_role`;
-  }
-  return second === 'Audit' ? 'auditor_role' : `${second.toLowerCase()}_role`;
-}
-
-async function removeRole(
-  transaction: Queryable,
-  { object, other }: Act<'disassociate'>,
-  { values: { entry } }: Work,
-): Promise<'done' | 'unchanged'> {
-  const [role] = await transaction.query<{
-    field: string;
-    type: number | null;
-    about: number | null;
-    model: string | null;
-  }>(
-    `SELECT r.role_field AS field, r.content_type_id AS type, r.object_id AS about, c.model
-     FROM main_rbac_roles r LEFT JOIN django_content_type c ON c.id = r.content_type_id WHERE r.id = $1`,
-    [object.id],
-  );
-  if (role === undefined) return 'unchanged';
-  if (role.model === null || role.about === null) {
-    throw new TokenctlError('unsupported', 'a role of the system is removed over REST only', {
-      hint: 'Run the same in a context with a URL.',
-    });
-  }
-  const removed = await transaction.query(
-    `DELETE FROM ${MEMBERS} m WHERE m.role_id = $1 AND m.user_id = $2 RETURNING m.id`,
-    [object.id, other.id],
-  );
-  const assigned = await transaction.query<{ id: number; role: number; name: string }>(
-    `SELECT a.id, a.object_role_id AS role, d.name FROM ${ASSIGNMENTS} a JOIN ${DEFINITIONS} d ON d.id = a.role_definition_id
-     WHERE a.user_id = $1 AND a.content_type_id = $2 AND a.object_id = $3::text`,
-    [other.id, role.type, String(role.about)],
-  );
-  const meant = assigned.filter(({ name }) => roleFieldOf(name) === role.field);
-  if (assigned.length > 0 && meant.length !== 1) {
-    throw new TokenctlError('unsupported', `which of the user's roles is ${role.field} is not known`, {
-      hint: 'Run the same in a context with a URL.',
-    });
-  }
-  for (const { id, role: objectRole } of meant) {
-    await transaction.execute(`DELETE FROM ${ASSIGNMENTS} WHERE id = $1`, [id]);
-    await deleteUnused(transaction, objectRole);
-  }
-  if (removed.length + meant.length === 0) return 'unchanged';
-  const kind = kindOfModel(role.model);
-  const about = { kind, id: role.about };
-  const relationship = 'awx.main.models.rbac.Role_members';
-  const changes = {
-    object1: kind,
-    object1_pk: role.about,
-    object2: 'user',
-    object2_pk: other.id,
-    action: 'disassociate',
-    relationship,
-  };
-  await record(transaction, {
-    ...{
-      operation: 'disassociate',
-      object1: kind,
-      object2: 'user',
-      changes,
-      links: [object, other, about],
-      like: entry,
-    },
-  });
-  return 'done';
-}
-
-/** Deletes a role of an object that nobody holds any more, with what the controller computed of it. */
-async function deleteUnused(transaction: Queryable, objectRole: number): Promise<void> {
-  const [unused] = await transaction.query(
-    `SELECT r.id FROM ${OBJECT_ROLES} r WHERE r.id = $1
-       AND NOT EXISTS (SELECT FROM ${ASSIGNMENTS} a WHERE a.object_role_id = r.id)
-       AND NOT EXISTS (SELECT FROM dab_rbac_roleteamassignment t WHERE t.object_role_id = r.id)`,
-    [objectRole],
-  );
-  if (unused === undefined) return;
-  for (const table of OF_OBJECT_ROLE) {
-    const column = table === 'dab_rbac_objectrole_provides_teams' ? 'objectrole_id' : 'role_id';
-    await transaction.execute(`DELETE FROM ${table} WHERE ${column} = $1`, [objectRole]);
-  }
-  await transaction.execute(`DELETE FROM ${OBJECT_ROLES} WHERE id = $1`, [objectRole]);
-}
-
 async function removeLink(
   transaction: Queryable,
   { link, object, other }: Act<'disassociate'>,
@@ -448,36 +343,4 @@ async function removeLink(
     ...{ changes: { ...ids, action: 'disassociate' }, links: [object, other] },
   });
   return 'done';
-}
-
-/** An entry of the activity stream; it has no actor. */
-interface NewEntry {
-  readonly operation: 'update' | 'disassociate';
-  readonly object1: string;
-  readonly object2?: string;
-  readonly changes: Readonly<Record<string, unknown>>;
-  readonly links: readonly { readonly kind: string; readonly id: number | null }[];
-  readonly setting?: unknown;
-  /** The entry that made the link: the controller repeats its relationship. */
-  readonly like?: number | null;
-}
-
-async function record(transaction: Queryable, entry: NewEntry): Promise<void> {
-  const { operation, object1, object2 = '', changes, links, setting = {}, like = null } = entry;
-  const [row] = await transaction.query<{ id: number }>(
-    `INSERT INTO ${ENTRIES} (operation, timestamp, changes, object_relationship_type, object1, object2, action_node, setting)
-     SELECT $1, now(), (CASE WHEN l.changes::jsonb ? 'relationship'
-         THEN $2::jsonb || jsonb_build_object('relationship', l.changes::jsonb->'relationship') ELSE $2::jsonb END)::text,
-       coalesce(l.object_relationship_type, ''), $3, $4, 'tokenctl', $5::jsonb
-     FROM (SELECT 1) one LEFT JOIN ${ENTRIES} l ON l.id = $6::bigint RETURNING id`,
-    [operation, JSON.stringify(changes), object1, object2, JSON.stringify(setting), like],
-  );
-  for (const { kind, id } of links) {
-    for (const [table, column] of linkOf(kind)) {
-      await transaction.execute(`INSERT INTO ${table} (activitystream_id, ${column}) VALUES ($1, $2)`, [
-        row?.id,
-        id,
-      ]);
-    }
-  }
 }

@@ -17,6 +17,7 @@ interface Intrusion {
   readonly user: number;
   readonly role: number;
   readonly host: number;
+  readonly schedule: number;
   readonly planted: readonly string[];
 }
 
@@ -90,7 +91,16 @@ async function intrude(peer: Peer, name: string): Promise<Intrusion> {
   await admin('POST', 'tokens/', { scope: 'read', description: 'of admin' });
 
   return {
-    ...{ token: stolen.id, template, project, inventory, role, user: second.id, host: host.id },
+    ...{
+      token: stolen.id,
+      template,
+      project,
+      inventory,
+      role,
+      user: second.id,
+      host: host.id,
+      schedule: schedule.id,
+    },
     planted: [
       ...[stolen.id, ofApplication.id, third.id].map((id) => `o_auth2_access_token:${id}`),
       ...[`o_auth2_application:${application.id}`, `user:${second.id}`, `role:${role}:user:${second.id}`],
@@ -236,6 +246,7 @@ describePeer('awx', 'an investigation', (peer) => {
       role,
       user,
       host,
+      schedule,
       inventory,
     } = await intrude(peer(), 'lea');
     const saved = join(home.folder, 'investigation.json');
@@ -293,6 +304,20 @@ describePeer('awx', 'an investigation', (peer) => {
     const hosts = (await peer().request(`/api/v2/inventories/${inventory}/script/`, ADMIN)).text;
     expect(hosts).toContain('localhost');
     expect(hosts).not.toContain('host of lea');
+
+    // What was disabled in the database is enabled again: the controller computes the next run.
+    const run = String(alone.body['run']);
+    const beside = ['--context', 'db', '--rest-context', 'rest'];
+    const items = ['--item', `host:${host}`, '--item', `schedule:${schedule}`];
+    const undone = await home.json('incident', 'clean', '--undo', run, ...items, ...beside, '--yes');
+    expect(undone).toMatchObject({ code: 0, body: { result: 'done', left: [] } });
+    expect(await api(`schedules/${schedule}/`)).toMatchObject({
+      enabled: true,
+      next_run: '2030-01-01T00:00:00Z',
+    });
+    expect(await api(`hosts/${host}/`)).toMatchObject({ enabled: true });
+    const twice = await home.json('incident', 'clean', '--undo', run, ...items, ...beside, '--yes');
+    expect(twice).toMatchObject({ code: 0, body: { result: null, plan: { clean: [] } } });
 
     const rest = await paired.json('incident', 'clean', '--from', saved, '--yes');
     expect(rest).toMatchObject({ code: 0, body: { result: 'done', left: [] } });

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
+import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { CleaningAct } from '../../../src/domain/investigation/cleaning.ts';
-import { clean } from '../../../src/operations/investigation/clean.ts';
+import { clean, undoCleaning } from '../../../src/operations/investigation/clean.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
 import { type CleaningWay, planCleaning } from '../../../src/operations/investigation/plan-cleaning.ts';
+import { planUndo } from '../../../src/operations/investigation/plan-undo.ts';
 import type { Cleaner } from '../../../src/operations/ports/evidence.ts';
 import { failingFrom, fixture } from '../../support/fixture.ts';
 import { MemoryEvidence } from '../../support/memory-evidence.ts';
@@ -47,6 +49,9 @@ async function estate() {
       done.push({ act, values });
       if (act.path === '/api/v2/schedules/6/') evidence.now.delete('schedule:6');
       if (act.act === 'disassociate') evidence.ties.delete('role:9:user:12');
+      if (act.act === 'associate') evidence.ties.add('role:9:user:12');
+      if (act.act === 'disable' || act.act === 'enable')
+        evidence.now.set(`${act.object.kind}:${act.object.id}`, { [act.field]: act.act === 'enable' });
       if (act.act === 'restore')
         evidence.now.set('job_template:7', { ...evidence.now.get('job_template:7'), ...values });
       return 'done';
@@ -73,7 +78,13 @@ async function estate() {
     const planned = await plan({}, ways);
     return await clean({ ...at.common, clock, plan: planned, evidence, ...more });
   };
-  return { ...at, evidence, cleaner, own, done, plan, run };
+  const database: CleaningWay = { ...own, via: 'database', context: 'db' };
+  const rest: CleaningWay = { ...own, isTarget: false };
+  const planToUndo = (run: string, ways = [database, rest], items?: string[]) =>
+    planUndo({ log: at.log, description, evidence, run, ways, restProblem: null, items });
+  const undo = async (run: string, more = {}) =>
+    await undoCleaning({ ...at.common, clock, plan: await planToUndo(run), evidence, ...more });
+  return { ...at, evidence, cleaner, own, database, done, plan, run, planToUndo, undo };
 }
 
 test('a plan ends ways in first, and keeps what others changed since and what cannot be restored', async () => {
@@ -247,4 +258,84 @@ test('a field that another user changed after the plan is not restored', async (
     message: expect.stringContaining('changed since'),
   });
   expect(done.map(({ act }) => act.act)).not.toContain('restore');
+});
+
+test('a cleaning is undone; what it deleted is not, and what others changed since stays', async () => {
+  const { run, undo, planToUndo, evidence, database, done, log } = await estate();
+  const cleaned = await run({}, [database]);
+  expect(cleaned.steps.map(({ result }) => result)).toEqual(['done', 'done', 'done', 'done']);
+  done.length = 0;
+  evidence.write('bob:3', 'update', 'job_template:7', { extra_vars: ['', 'by bob'] });
+  evidence.now.set('job_template:7', { ...evidence.now.get('job_template:7'), extra_vars: 'by bob' });
+
+  const plan = await planToUndo(cleaned.run.slice(0, 8));
+  expect(plan.undoes).toBe(cleaned.run);
+  expect(plan.clean.map(({ item, act, way }) => [item.id, act.act, way.via])).toEqual([
+    // The controller makes the key of a webhook, and computes next runs and what a role allows.
+    ['job_template:7', 'restore', 'rest'],
+    ['schedule:6', 'enable', 'rest'],
+    ['role:9:user:12', 'associate', 'rest'],
+  ]);
+  expect(plan.keep.map(({ item, reason, why }) => [item.id, reason, why])).toEqual([
+    ['o_auth2_access_token:50', 'not_undoable', 'It was deleted: nothing brings it back.'],
+    ['job_template:7', 'changed_since', 'Changed since the cleaning: extra_vars.'],
+  ]);
+  const restless = await planToUndo(cleaned.run, [database]);
+  expect(restless.clean).toEqual([]);
+  expect(restless.keep.filter(({ reason }) => reason === 'by_hand')).toHaveLength(3);
+
+  const report = await undo(cleaned.run);
+  expect(report).toMatchObject({ result: 'done', left: [] });
+  expect(done.map(({ act, values }) => [act.act, values])).toEqual([
+    ['restore', { webhook_service: 'github' }],
+    ['enable', {}],
+    ['associate', {}],
+  ]);
+  expect(evidence.now.get('job_template:7')).toMatchObject({
+    extra_vars: 'by bob',
+    webhook_service: 'github',
+  });
+  expect((await planToUndo(cleaned.run)).clean).toEqual([]);
+  const entries = await Array.fromAsync(log.entries(1));
+  expect(JSON.stringify(entries)).not.toContain('hunter2');
+  expect(entries.filter(({ operation }) => operation === 'incident.clean-undo')).toHaveLength(8);
+});
+
+test('undoing needs the log before, reports what is refused, and can be finished', async () => {
+  const { run, undo, planToUndo, database, done, log, cleaner, own, common, evidence } = await estate();
+  const cleaned = await run({}, [database]);
+  done.length = 0;
+  await expect(undo(cleaned.run, { log: failingFrom(log, 1) })).rejects.toMatchObject({
+    code: 'audit_unavailable',
+  });
+  expect(done).toEqual([]);
+  const refusing: Cleaner = {
+    refusal: () => null,
+    apply: (act, values) =>
+      act.act === 'enable'
+        ? Promise.reject(new TokenctlError('unsupported', 'the template is deleted'))
+        : cleaner.apply(act, values),
+  };
+  const plan = await planToUndo(cleaned.run, [{ ...own, cleaner: refusing }]);
+  const clock = { now: () => new Date('2026-11-21T00:00:00Z') };
+  const first = await undoCleaning({ ...common, clock, plan, evidence });
+  expect(first).toMatchObject({ result: 'partly', left: [{ id: 'schedule:6' }] });
+  expect(first.steps.find(({ step }) => step === 'schedule:6')?.result).toBe('failed');
+  expect((await undo(cleaned.run)).steps.map(({ step, result }) => [step, result])).toEqual([
+    ['schedule:6', 'done'],
+  ]);
+});
+
+test('an unknown run and an unknown item are refused; so is an account that sees only part', async () => {
+  const { run, planToUndo, database, common, plan, done } = await estate();
+  const seen = { kind: 'part', users: 'its own tokens' } as const;
+  const description = { ...common.description, visibility: seen } as typeof common.description;
+  await expect(run({ description })).rejects.toMatchObject({ code: 'permission_refused' });
+  expect(done).toEqual([]);
+  expect((await plan()).clean).toHaveLength(4);
+  const cleaned = await run({}, [database]);
+  await expect(planToUndo('zzz')).rejects.toMatchObject({ code: 'not_found' });
+  await expect(planToUndo(cleaned.run, [database], ['schedule:99'])).rejects.toMatchObject({
+    code: 'not_found',
+  });
 });

@@ -1,0 +1,270 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import { type CleaningAct, undoing } from '../../domain/investigation/cleaning.ts';
+import { changeOf, readDeed } from '../../domain/investigation/deed.ts';
+import type { FieldChange, ObjectReference } from '../../domain/investigation/investigation.ts';
+import { isMasked, isSameValue } from '../../domain/investigation/recorded-values.ts';
+import { isSameController, objectOf, textOf } from '../journal/journal.ts';
+import type { AuditLog, Entry } from '../ports/audit-log.ts';
+import type { Evidence } from '../ports/evidence.ts';
+import type { TargetDescription } from '../ports/target.ts';
+import {
+  type CleanedItem,
+  type CleaningWay,
+  choose,
+  type KeptItem,
+  type PlannedCleaning,
+} from './plan-cleaning.ts';
+
+/** What to undo, and how. */
+interface UndoRequest {
+  /** The run of the cleaning in the audit log, or the beginning of it where that is one run's only. */
+  readonly run: string;
+  /** The items that are meant, by id; all without any. */
+  readonly items?: readonly string[] | undefined;
+  readonly ways: readonly CleaningWay[];
+  readonly restProblem: string | null;
+}
+
+/** What undoing a cleaning would do. */
+export interface UndoPlan {
+  /** The run of the cleaning, whole. */
+  readonly undoes: string;
+  readonly incident: string | null;
+  readonly clean: readonly PlannedCleaning[];
+  readonly keep: readonly KeptItem[];
+  readonly request: UndoRequest;
+}
+
+/** An act of a cleaning as the audit log has it. */
+interface RecordedAct {
+  readonly item: CleanedItem;
+  readonly act: CleaningAct;
+}
+
+/**
+ * Plans how to undo a cleaning: the audit log says what it did, the activity stream which values it replaced. What is as before the
+ * cleaning already is in no plan; what was changed since stays. Reads only.
+ *
+ * @throws TokenctlError `not_found` for a run that the log does not have as a cleaning of this controller, or an item that it has not.
+ */
+export async function planUndo(
+  options: UndoRequest & {
+    readonly log: Pick<AuditLog, 'entries'>;
+    readonly description: TargetDescription;
+    readonly evidence: Evidence;
+  },
+): Promise<UndoPlan> {
+  const { evidence, ways, restProblem, run, items } = options;
+  const { undoes, incident, acts } = await readCleaning(options);
+  const unknown = items?.find((id) => !acts.some(({ item }) => item.id === id));
+  if (unknown !== undefined) {
+    throw new TokenctlError('not_found', `The cleaning ${undoes} has no item "${unknown}"`, {
+      hint: `List its items with \`tokenctl log show ${undoes}\`.`,
+      details: { kind: 'item', names: [unknown] },
+    });
+  }
+  const clean: PlannedCleaning[] = [];
+  const keep: KeptItem[] = [];
+  for (const { item, act } of acts.filter(({ item: { id } }) => items?.includes(id) ?? true)) {
+    const decided = await decide(act, evidence);
+    if (decided === null) continue;
+    const { act: next, changes } = decided;
+    if (next !== null) {
+      const chosen = choose({ changes }, next, { ways, restProblem });
+      if ('why' in chosen) keep.push({ item, reason: 'by_hand', why: chosen.why });
+      else clean.push({ item, ...chosen });
+    }
+    if (decided.kept !== null) keep.push({ item, ...decided.kept });
+  }
+  // What was done last first.
+  return { undoes, incident, clean: clean.toReversed(), keep, request: { run, items, ways, restProblem } };
+}
+
+async function readCleaning(options: {
+  readonly log: Pick<AuditLog, 'entries'>;
+  readonly description: TargetDescription;
+  readonly run: string;
+}): Promise<{
+  readonly undoes: string;
+  readonly incident: string | null;
+  readonly acts: readonly RecordedAct[];
+}> {
+  const { log, description, run } = options;
+  const runs = new Map<string, { incident: string | null; acts: Map<number, RecordedAct> }>();
+  for await (const entry of log.entries(1, { operations: ['incident.clean'] })) {
+    if (!entry.run.startsWith(run) || run === '' || !isSameController(entry.target, description)) continue;
+    const found = runs.get(entry.run) ?? { incident: null, acts: new Map<number, RecordedAct>() };
+    runs.set(entry.run, found);
+    found.incident ??= textOf(entry.data['incident']) ?? null;
+    if (entry.kind === 'outcome') {
+      // What was refused was not done; what is not known is told by what there is now.
+      if (['refused', 'unchanged'].includes(textOf(entry.data['result']) ?? ''))
+        found.acts.delete(entry.closes ?? 0);
+      continue;
+    }
+    const act = recordedAct(entry);
+    if (act !== null) found.acts.set(entry.seq, act);
+  }
+  const [only, ...others] = runs;
+  if (only !== undefined && others.length === 0) {
+    return { undoes: only[0], incident: only[1].incident, acts: [...only[1].acts.values()] };
+  }
+  throw new TokenctlError(
+    'not_found',
+    others.length > 0
+      ? `Several cleanings begin with ${run}`
+      : `The audit log has no cleaning ${run} of this controller`,
+    {
+      hint: 'Find its run with `tokenctl log list --operation incident.clean`.',
+      details: { kind: 'run', names: [run] },
+    },
+  );
+}
+
+/** The act of an intent; null for the intent of the whole cleaning. */
+function recordedAct({ data }: Entry): RecordedAct | null {
+  const id = textOf(data['item']);
+  const about = objectOf(data['object']);
+  if (id === undefined || about === undefined || typeof data['act'] !== 'string') return null;
+  const named = objectOf(data['about']) ?? {};
+  const entries = Array.isArray(data['entries']) ? data['entries'].map(Number) : [];
+  const item: CleanedItem = {
+    ...{ id, entries, summary: textOf(data['summary']) ?? id, risk: null, remedy: null },
+    object: (named['object'] ?? { ...about, name: null }) as ObjectReference,
+    other: (named['other'] ?? null) as ObjectReference | null,
+    role: (named['role'] ?? null) as CleanedItem['role'],
+  };
+  return { item, act: data as unknown as CleaningAct };
+}
+
+/** What to do about a recorded act. */
+interface Decision {
+  /** Null if there is nothing that can be done. */
+  readonly act: CleaningAct | null;
+  readonly changes: readonly FieldChange[];
+  readonly kept: Pick<KeptItem, 'reason' | 'why'> | null;
+}
+
+/** Null for what is as before the cleaning already. */
+async function decide(done: CleaningAct, evidence: Evidence): Promise<Decision | null> {
+  const act = undoing(done);
+  const keep = (reason: KeptItem['reason'], why: string): Decision => ({
+    act: null,
+    changes: [],
+    kept: { reason, why },
+  });
+  if (act === null) return keep('not_undoable', NOT_UNDOABLE[done.act] ?? 'What it was is not recorded.');
+  switch (act.act) {
+    case 'enable': {
+      const found = act.object.id === null ? null : await evidence.objects(act.object.kind, [act.object.id]);
+      const fields = found?.get(act.object.id ?? 0)?.fields;
+      if (fields === undefined) return keep('not_undoable', 'It was deleted since, or cannot be read here.');
+      return fields[act.field] === true ? null : { act, changes: [], kept: null };
+    }
+    case 'associate':
+      return await decideTie(act, evidence, keep);
+    case 'restore':
+      return await decideFields(act, evidence, keep);
+    default:
+      return keep('not_undoable', 'What it was is not recorded.');
+  }
+}
+
+const NOT_UNDOABLE: Readonly<Partial<Record<CleaningAct['act'], string>>> = {
+  delete: 'It was deleted: nothing brings it back.',
+  cancel: 'A cancelled job does not go on: launch it again.',
+  restore: 'A survey that was deleted is not recorded.',
+};
+
+type Keep = (reason: KeptItem['reason'], why: string) => Decision;
+
+async function decideTie(
+  act: Extract<CleaningAct, { readonly link: string }>,
+  evidence: Evidence,
+  keep: Keep,
+): Promise<Decision | null> {
+  const { object, other, link } = act;
+  if (object.id === null || other.id === null)
+    return keep('unknown', 'Which objects it is about is not recorded.');
+  const isThere = await evidence.objects(other.kind, [other.id]);
+  if (isThere?.has(other.id) === false)
+    return keep('not_undoable', 'Its holder or linked object was deleted.');
+  const tie =
+    link === 'role'
+      ? await evidence.hasRole(object.id, { kind: other.kind, id: other.id })
+      : await evidence.hasLink(link, { ...object, name: null }, { ...other, name: null });
+  if (tie === null) return keep('unknown', 'Not checked: this context cannot list it.');
+  return tie ? null : { act, changes: [], kept: null };
+}
+
+/** Fields that hold the value that the cleaning wrote are set back; the others were changed since. */
+async function decideFields(
+  act: Extract<CleaningAct, { readonly act: 'restore' }>,
+  evidence: Evidence,
+  keep: Keep,
+): Promise<Decision | null> {
+  const { object, fields } = act;
+  const values = await recordedValues(evidence, fields);
+  const now = await currentFields(evidence, { object, fields });
+  const state = (field: string): 'back' | 'as_left' | 'changed' | 'secret' => {
+    const [left, before] = values[field] ?? [];
+    if (left === undefined || isMasked(left) || isMasked(before)) return 'secret';
+    const current = now[field];
+    if (current === undefined || isMasked(current)) return 'secret';
+    if (isSameValue(field, left, current)) return 'as_left';
+    return isSameValue(field, before, current) ? 'back' : 'changed';
+  };
+  const byState = Map.groupBy(fields, ({ field }) => state(field));
+  const named = (which: ReturnType<typeof state>) =>
+    (byState.get(which) ?? []).map(({ field }) => field).join(', ');
+  const reasons = [
+    ...(byState.has('changed') ? [`Changed since the cleaning: ${named('changed')}.`] : []),
+    ...(byState.has('secret') ? [`Not recorded, or not readable here: ${named('secret')}.`] : []),
+  ].join(' ');
+  const back = byState.get('back') ?? [];
+  const reason = byState.has('changed') ? 'changed_since' : 'not_undoable';
+  if (back.length === 0) return reasons === '' ? null : keep(reason, reasons);
+  const changes = back.map(
+    ({ field, entry, lastEntry }): FieldChange => ({
+      ...{ field, entry, lastEntry, hidden: true, state: 'as_before' },
+      ...(field === 'webhook_service' && { after: values[field]?.[0] }),
+    }),
+  );
+  return { act: { ...act, fields: back }, changes, kept: reasons === '' ? null : { reason, why: reasons } };
+}
+
+type Fields = Extract<CleaningAct, { readonly act: 'restore' }>['fields'];
+
+/** By field: what the actor left, and what it was before, as the activity stream has it. Undefined where it has not. */
+export async function recordedValues(
+  evidence: Evidence,
+  fields: Fields,
+): Promise<Readonly<Record<string, readonly [left: unknown, before: unknown]>>> {
+  const ids = new Set(fields.flatMap(({ entry, lastEntry }) => [entry, lastEntry]));
+  const entries = await evidence.entries([...ids]);
+  const recordedIn = (id: number, field: string): readonly [unknown, unknown] | null => {
+    const deed = entries.flatMap((each) => (each.id === id ? [readDeed(each)] : []))[0];
+    const recorded = deed?.object.kind === 'setting' ? deed.changes['value'] : deed?.changes[field];
+    if (deed?.operation === 'create') return [undefined, recorded];
+    return deed?.operation === 'delete' ? [recorded, null] : changeOf(recorded);
+  };
+  return Object.fromEntries(
+    fields.map(({ field, entry, lastEntry }) => [
+      field,
+      [recordedIn(lastEntry, field)?.[1], recordedIn(entry, field)?.[0]] as const,
+    ]),
+  );
+}
+
+/** The fields of an object, or the values of settings, as far as they can be read. */
+export async function currentFields(
+  evidence: Evidence,
+  { object, fields }: Pick<Extract<CleaningAct, { readonly act: 'restore' }>, 'object' | 'fields'>,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (object.kind === 'setting') {
+    const settings = await evidence.settings(fields.map(({ field }) => field));
+    return Object.fromEntries(settings ?? []);
+  }
+  const found = object.id === null ? null : await evidence.objects(object.kind, [object.id]);
+  return found?.get(object.id ?? 0)?.fields ?? {};
+}
