@@ -129,8 +129,8 @@ describe.skipIf(chromium === null)('every page of the web interface, on the embe
   });
 
   /** The addresses of all pages. */
-  const addresses = () =>
-    ROUTES.flatMap((route) => {
+  const addresses = () => [
+    ...ROUTES.flatMap((route) => {
       const [, segment = ''] = route.split('/');
       if (segment === 'jobs' && route.includes(':')) {
         return [ids['jobs'], ids['failedJob']].map((id) => `/jobs/${id}`);
@@ -139,7 +139,9 @@ describe.skipIf(chromium === null)('every page of the web interface, on the embe
       const own = /tokens\/add$/.test(route) && segment === 'users' ? 1 : ids[segment];
       if (route.includes(':') && own === undefined) throw new Error(`Store something for ${route}`);
       return [route.replace(':id', String(own))];
-    });
+    }),
+    `/users?username__icontains=${'x'.repeat(80)}`,
+  ];
 
   it('shows what is stored as text, fits 375 pixels, and has no barriers', async () => {
     // Without the policy of the page, which would refuse the scripts of markup.
@@ -243,7 +245,7 @@ function shownTexts(page: Page): Promise<string> {
 }
 
 function nameOf(path: string): string {
-  return path === '/' ? 'dashboard' : path.slice(1).replaceAll('/', '-');
+  return path === '/' ? 'dashboard' : path.slice(1).replace(/\?.*/, '-filtered').replaceAll('/', '-');
 }
 
 /** What is wider than the window, and not within something that scrolls. */

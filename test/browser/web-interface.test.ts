@@ -102,6 +102,15 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByRole('link', { name: /^Failed: \d+$/ }).waitFor();
     }));
 
+  it('says what is not there, and leads from a page past the end of a list to its first one', () =>
+    open('/users/99999', async (page) => {
+      await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor();
+      expect(await page.title()).toBe('Not found');
+      await page.goto(`${service.url}/users?page=9&order_by=username`);
+      await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
+      expect(page.url()).toBe(`${service.url}/users?order_by=username`);
+    }));
+
   it('is enough for a token, a job with a limit, and Basic authentication off and on', () =>
     open('/', async (page) => {
       const site = { url: service.url, ...ADMIN };

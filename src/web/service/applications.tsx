@@ -207,7 +207,7 @@ export function EditApplication(): ReactNode {
   const { id = '' } = useParams();
   const query = useApi<Application>(`/api/v2/applications/${id}/`);
   return (
-    <Loaded query={query}>
+    <Loaded query={query} isPage>
       {(application) => <EditForm key={application.id} application={application} />}
     </Loaded>
   );
@@ -261,7 +261,7 @@ function ApplicationPage({
   const query = useApi<Application>(`/api/v2/applications/${id}/`);
   const path = `/applications/${id}`;
   return (
-    <Loaded query={query}>
+    <Loaded query={query} isPage>
       {(application) => (
         <>
           <PageHeading
@@ -356,7 +356,7 @@ export function CreateApplicationToken(): ReactNode {
   const { id = '' } = useParams();
   const query = useApi<Application>(`/api/v2/applications/${id}/`);
   return (
-    <Loaded query={query}>
+    <Loaded query={query} isPage>
       {(application) => (
         <CreateToken
           application={application}

@@ -162,7 +162,7 @@ export function AddCredential(): ReactNode {
     queryFn: () => callApi<Options>(API, { method: 'OPTIONS' }),
   });
   return (
-    <Loaded query={options}>
+    <Loaded query={options} isPage>
       {({ actions }) => (
         <WithTypes isTyped={actions.POST?.['credential_type'] !== undefined}>
           {(types) => <AddResource kind={types.length === 0 ? PLAIN : ownedBy(me.id, kindOf(types))} />}

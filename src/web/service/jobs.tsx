@@ -128,7 +128,7 @@ export function JobDetails(): ReactNode {
     if (status !== undefined) setActive(ACTIVE.has(status));
   }, [status]);
   return (
-    <Loaded query={query}>
+    <Loaded query={query} isPage>
       {(job) => (
         <>
           <PageHeading

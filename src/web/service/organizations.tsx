@@ -106,7 +106,7 @@ export function EditOrganization(): ReactNode {
   const { id = '' } = useParams();
   const query = useApi<Organization>(`/api/v2/organizations/${id}/`);
   return (
-    <Loaded query={query}>
+    <Loaded query={query} isPage>
       {(organization) => <EditForm key={organization.id} organization={organization} />}
     </Loaded>
   );
@@ -152,7 +152,7 @@ function OrganizationPage({
   const query = useApi<Organization>(`/api/v2/organizations/${id}/`);
   const path = `/organizations/${id}`;
   return (
-    <Loaded query={query}>
+    <Loaded query={query} isPage>
       {(organization) => (
         <>
           <PageHeading

@@ -181,7 +181,11 @@ export function ReadResource<T extends Resource>({
 }): ReactNode {
   const { id = '' } = useParams();
   const query = useApi<T>(`${kind.api}${id}/`);
-  return <Loaded query={query}>{children}</Loaded>;
+  return (
+    <Loaded query={query} isPage>
+      {children}
+    </Loaded>
+  );
 }
 
 /** The heading and the tabs of a resource, around one of them: the details without children. */

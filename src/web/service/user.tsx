@@ -51,7 +51,7 @@ function UserPage({ children }: { readonly children: (user: User) => ReactNode }
   const query = useApi<User>(`/api/v2/users/${id}/`);
   const path = `/users/${id}`;
   return (
-    <Loaded query={query}>
+    <Loaded query={query} isPage>
       {(user) => (
         <>
           <PageHeading

@@ -179,7 +179,11 @@ export function AddUser(): ReactNode {
 export function EditUser(): ReactNode {
   const { id = '' } = useParams();
   const query = useApi<User>(`/api/v2/users/${id}/`);
-  return <Loaded query={query}>{(user) => <EditForm key={user.id} user={user} />}</Loaded>;
+  return (
+    <Loaded query={query} isPage>
+      {(user) => <EditForm key={user.id} user={user} />}
+    </Loaded>
+  );
 }
 
 function EditForm({ user }: { readonly user: User }): ReactNode {

@@ -194,7 +194,7 @@ class FailureBoundary extends Component<{ readonly children: ReactNode }, { read
     // A page that cannot be loaded is usually one of an older version: its files are gone after an update.
     return (
       <PageSection>
-        <Failed error={error} retry={() => window.location.reload()} />
+        <Failed error={error} retry={() => window.location.reload()} isPage />
       </PageSection>
     );
   }

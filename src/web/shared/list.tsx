@@ -15,8 +15,8 @@ import {
 } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
-import { type Page, withQuery } from './api.ts';
+import { type ReactNode, useEffect, useState } from 'react';
+import { ApiError, type Page, withQuery } from './api.ts';
 import { DeleteButton, type Deletion } from './deletion.tsx';
 import {
   ActiveFilters,
@@ -73,6 +73,11 @@ export function ResourceList<T extends { readonly id: number }>(props: ListProps
   const query = withQuery(path, { [ORDER]: order, [SIZE]: DEFAULT_SIZE, ...address.parameters });
   const read = useApi<Page<T>>(query, { keepPrevious: true, ...(every !== undefined && { every }) });
   const [selected, setSelected] = useState<ReadonlyMap<number, T>>(new Map());
+  // The last page is gone once all of its rows are deleted.
+  const isPastEnd = PAGE in address.parameters && read.error instanceof ApiError && read.error.status === 404;
+  useEffect(() => {
+    if (isPastEnd) address.change({ [PAGE]: '' });
+  });
   const count = read.data?.count ?? 0;
   return (
     <>

@@ -7,6 +7,7 @@ import {
   EmptyStateBody,
   EmptyStateFooter,
   Flex,
+  PageSection,
   Spinner,
 } from '@patternfly/react-core';
 import type { UseQueryResult } from '@tanstack/react-query';
@@ -55,11 +56,24 @@ export function useWait(error: Error | null): number {
 }
 
 /** A failed read: what happened, and another attempt. */
-export function Failed({ error, retry }: { readonly error: Error; readonly retry?: () => void }): ReactNode {
+export function Failed({
+  error,
+  retry,
+  isPage = false,
+}: {
+  readonly error: Error;
+  readonly retry?: () => void;
+  /** Whether it is all that the page shows: then it is the heading of the page and the title of the browser's tab. */
+  readonly isPage?: boolean;
+}): ReactNode {
   const status = error instanceof ApiError ? error.status : 0;
   const wait = useWait(error);
+  const title = TITLES[status] ?? 'This could not be read';
+  useEffect(() => {
+    if (isPage) document.title = title;
+  }, [isPage, title]);
   return (
-    <EmptyState headingLevel="h2" titleText={TITLES[status] ?? 'This could not be read'} status="danger">
+    <EmptyState headingLevel={isPage ? 'h1' : 'h2'} titleText={title} status="danger">
       <EmptyStateBody role="alert">{problemText(error)}</EmptyStateBody>
       {retry !== undefined && status !== 403 && status !== 404 && (
         <EmptyStateFooter>
@@ -84,14 +98,20 @@ const TITLES: Readonly<Record<number, string>> = {
 /** What was read, once it is there; until then a spinner or the failure. */
 export function Loaded<T>({
   query,
+  isPage = false,
   children,
 }: {
   readonly query: UseQueryResult<T, Error>;
+  /** Whether the page shows nothing without it. */
+  readonly isPage?: boolean;
   readonly children: (data: T) => ReactNode;
 }): ReactNode {
   const isGone = query.error instanceof ApiError && query.error.status === 404;
   // What is shown stays, should a later read of the same fail for a moment.
   if (query.data !== undefined && !isGone) return children(query.data);
-  if (query.isError) return <Failed error={query.error} retry={() => void query.refetch()} />;
+  if (query.isError) {
+    const failed = <Failed error={query.error} retry={() => void query.refetch()} isPage={isPage} />;
+    return isPage ? <PageSection>{failed}</PageSection> : failed;
+  }
   return <Loading reason={query.failureReason} />;
 }
