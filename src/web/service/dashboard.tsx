@@ -48,18 +48,20 @@ const RESOURCES = [
 
 /** The dashboard. */
 export function Dashboard(): ReactNode {
+  const { data, isError } = useApi<Totals>(TOTALS, { every: EVERY });
+  const counted = { data, isRead: data !== undefined || isError };
   return (
     <>
       <PageHeading title="Dashboard" />
       <PageSection>
         <Stack hasGutter>
           <StackItem>
-            <Resources />
+            <Resources data={data} />
           </StackItem>
           <StackItem>
             <Gallery hasGutter minWidths={{ default: '100%', lg: '320px' }}>
-              <Counts title="Tokens" kind="tokens" lines={tokenLines()} />
-              <Counts title="Jobs" kind="jobs" lines={JOB_LINES} />
+              <Counts title="Tokens" {...counted} kind="tokens" lines={tokenLines()} />
+              <Counts title="Jobs" {...counted} kind="jobs" lines={JOB_LINES} />
             </Gallery>
           </StackItem>
           <StackItem>
@@ -74,8 +76,7 @@ export function Dashboard(): ReactNode {
   );
 }
 
-function Resources(): ReactNode {
-  const { data } = useApi<Totals>(TOTALS, { every: EVERY });
+function Resources({ data }: { readonly data: Totals | undefined }): ReactNode {
   return (
     <Gallery hasGutter minWidths={{ default: '120px' }}>
       {RESOURCES.map(([key, title, path]) => (
@@ -93,6 +94,8 @@ function Resources(): ReactNode {
     </Gallery>
   );
 }
+
+type Kind = 'tokens' | 'jobs';
 
 /** A line of a card: its name, and its list on a controller, which does not count it. */
 interface Line {
@@ -134,53 +137,57 @@ function Counts({
   title,
   kind,
   lines,
+  data,
+  isRead,
 }: {
   readonly title: string;
-  readonly kind: 'tokens' | 'jobs';
+  readonly kind: Kind;
   readonly lines: readonly Line[];
+  readonly data: Totals | undefined;
+  /** Whether the totals were read, or could not be. */
+  readonly isRead: boolean;
 }): ReactNode {
-  const { data, isError } = useApi<Totals>(TOTALS, { every: EVERY });
-  const isRead = data !== undefined || isError;
   return (
     <Card>
       <CardTitle component="h2">{title}</CardTitle>
       <CardBody>
         <dl>
-          {lines.map((line) => (
-            <Count
-              key={line.part}
-              kind={kind}
-              line={line}
-              counted={isRead ? ((data?.[kind]?.[line.part] as CountedList | undefined) ?? null) : undefined}
-            />
-          ))}
+          {lines.map((line) => {
+            const part = data?.[kind]?.[line.part] as CountedList | undefined;
+            if (isRead && part === undefined) return <AskedCount key={line.part} kind={kind} line={line} />;
+            const query = part?.url.replace(/^[^?]*\?/, '') ?? '';
+            const count = part?.total.toLocaleString('en') ?? '…';
+            return <Count key={line.part} name={line.name} to={`/${kind}?${query}`} count={count} />;
+          })}
         </dl>
       </CardBody>
     </Card>
   );
 }
 
+/** A line whose list is asked for its length. */
+function AskedCount({ kind, line }: { readonly kind: Kind; readonly line: Line }): ReactNode {
+  const path = withQuery(`/api/v2/${kind}/`, { page_size: 1, ...line.filter });
+  const { data, isError } = useApi<Page<unknown>>(path, { every: EVERY });
+  const count = isError ? '–' : (data?.count.toLocaleString('en') ?? '…');
+  return <Count name={line.name} to={withQuery(`/${kind}`, line.filter)} count={count} />;
+}
+
 function Count({
-  kind,
-  line: { name, filter },
-  counted,
+  name,
+  to,
+  count,
 }: {
-  readonly kind: 'tokens' | 'jobs';
-  readonly line: Line;
-  /** What the dashboard counted; null if it does not count this, undefined as long as it is not read. */
-  readonly counted: CountedList | null | undefined;
+  readonly name: string;
+  readonly to: string;
+  readonly count: string;
 }): ReactNode {
-  const path = withQuery(`/api/v2/${kind}/`, { page_size: 1, ...filter });
-  const { data, isError } = useApi<Page<unknown>>(path, { every: EVERY, enabled: counted === null });
-  const count = counted?.total ?? data?.count;
-  const shown = isError ? '–' : (count?.toLocaleString('en') ?? '…');
-  const query = counted ? counted.url.replace(/^[^?]*\?/, '') : new URLSearchParams(filter);
   return (
     <div className="dashboard-line">
       <dt>{name}</dt>
       <dd>
-        <Link to={`/${kind}?${query}`} aria-label={`${name}: ${shown}`}>
-          {shown}
+        <Link to={to} aria-label={`${name}: ${count}`}>
+          {count}
         </Link>
       </dd>
     </div>

@@ -8,16 +8,19 @@ import {
   PageSection,
 } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
-import { Link, Route, Routes, useNavigate } from 'react-router';
+import { Link, Route, Routes, useLocation, useNavigate } from 'react-router';
 import { PageHeading } from '../shared/detail.tsx';
 import { Frame, ThemeButton } from '../shared/frame.tsx';
 import { fullName, useMe } from '../shared/queries.ts';
 import { logOut } from '../shared/session.tsx';
-import { type LoadedPage, NAVIGATION, PAGES } from './pages.tsx';
+import { type LoadedPage, NAVIGATION, pageAt } from './pages.tsx';
 
 /** The frame with the page of the current address. */
 export function ServiceFrame(): ReactNode {
   const me = useMe();
+  const { pathname } = useLocation();
+  // One route instead of all: the router would rank every one of them each time.
+  const found = pageAt(pathname);
   const seesAll = me.is_superuser || me.is_system_auditor;
   return (
     <Frame
@@ -29,9 +32,7 @@ export function ServiceFrame(): ReactNode {
       ])}
     >
       <Routes>
-        {PAGES.map(({ path, page }) => (
-          <Route key={path} path={path} element={<Shown key={path} page={page} />} />
-        ))}
+        {found && <Route path={found.path} element={<Shown key={found.path} page={found.page} />} />}
         <Route path="*" element={<UnknownPage />} />
       </Routes>
     </Frame>

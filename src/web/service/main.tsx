@@ -3,15 +3,19 @@ import './service.css';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { BrowserRouter } from 'react-router';
+import { earlyAnswers } from '../shared/api.ts';
 import { Notices } from '../shared/notices.tsx';
 import { Session } from '../shared/session.tsx';
 import { startTheme } from '../shared/theme.ts';
 import { ServiceFrame } from './frame.tsx';
 import { loadPage } from './pages.tsx';
 
+/** How long the first view waits for what it shows, in milliseconds; after that it is drawn without. */
+const WAIT_MS = 200;
+
 startTheme();
 // Not awaited at the top: the file of a page imports this one, and would wait for its end.
-void loadPage(window.location.pathname).then(() => {
+void Promise.all([loadPage(window.location.pathname), earlyAnswers(WAIT_MS)]).then(() => {
   const root = document.getElementById('root');
   if (root === null) throw new Error('the page has no root element');
   createRoot(root).render(

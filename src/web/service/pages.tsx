@@ -32,11 +32,17 @@ function page<Name extends string>(
   return { load: loadPart, component: () => loaded ?? whenShown };
 }
 
+/** The page of an address; undefined for an unknown one. The first one that matches is meant. */
+export function pageAt(pathname: string): PageRoute | undefined {
+  return PAGES.find(({ path }) => matchPath(path, pathname) !== null);
+}
+
 /** Loads the page of an address, so that it is shown without a spinner before it. */
 export async function loadPage(pathname: string): Promise<void> {
-  const found = PAGES.find(({ path }) => matchPath(path, pathname) !== null);
   // Where it fails, it fails again when the page is shown, which says so.
-  await found?.page.load().catch(() => undefined);
+  await pageAt(pathname)
+    ?.page.load()
+    .catch(() => undefined);
 }
 
 const users = () => import('./users.tsx');
@@ -50,8 +56,8 @@ const credentials = () => import('./credentials.tsx');
 const templates = () => import('./templates.tsx');
 const jobs = () => import('./jobs.tsx');
 
-/** All pages. */
-export const PAGES: readonly PageRoute[] = [
+/** All pages, those with a fixed address before those that it would match as well. */
+const PAGES: readonly PageRoute[] = [
   { path: '/', page: { load: () => Promise.resolve(), component: () => Dashboard } },
   { path: '/users', page: page(users, 'Users') },
   { path: '/users/add', page: page(users, 'AddUser') },

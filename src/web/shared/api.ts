@@ -135,6 +135,12 @@ export function readEarly(path: string, options: RequestOptions = {}): void {
   setTimeout(() => earlyReads.delete(path), EARLY_MS);
 }
 
+/** Resolves once the reads that were begun early have been answered, at the latest after that many milliseconds. */
+export async function earlyAnswers(limit: number): Promise<void> {
+  const answers = [...earlyReads.values()].map(({ answer }) => answer);
+  await Promise.race([Promise.allSettled(answers), new Promise((resolve) => setTimeout(resolve, limit))]);
+}
+
 /** Takes the answer to a read that was begun early; undefined if there was none, or it has not come yet. */
 export function earlyAnswer(path: string): unknown {
   return earlyReads.get(path)?.value === undefined ? undefined : takeEarly(path)?.value;
