@@ -1,6 +1,6 @@
 /** The rows of the table of tokens, of which only those that are seen are read and drawn. */
-import { Button, Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
+import { Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
+import { Table, Tbody, Th, Thead, Tr } from '@patternfly/react-table';
 import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { memo, type ReactNode, type UIEvent, useCallback, useEffect, useRef, useState } from 'react';
 import { Loaded } from '../shared/states.tsx';
@@ -50,7 +50,7 @@ export interface TokenPage {
 }
 
 /** Rows in one request. */
-const CHUNK = 100;
+export const CHUNK = 100;
 const ROW_HEIGHT = 37;
 /** Rows above and below what is seen. */
 const MARGIN = 12;
@@ -74,12 +74,14 @@ const COLUMNS = [
 export function Rows(props: {
   readonly filter: Readonly<Record<string, string>>;
   readonly order: { readonly sort: string; readonly descending: string };
-  readonly total: number;
+  /** The first rows, with the number of all. */
+  readonly head: TokenPage;
   readonly selected: ReadonlyMap<string, Row>;
   readonly onOrder: (sort: string) => void;
   readonly onSelect: (row: Row) => void;
 }): ReactNode {
-  const { filter, order, total, selected, onOrder, onSelect } = props;
+  const { filter, order, head, selected, onOrder, onSelect } = props;
+  const { total } = head;
   const { places } = useFacts();
   const [top, setTop] = useState(0);
   const [traced, setTraced] = useState<Row | null>(null);
@@ -101,6 +103,7 @@ export function Rows(props: {
         queryKey: [path, total],
         queryFn: () => call<TokenPage>(path, { quiet: true }),
         placeholderData: keepPreviousData,
+        ...(offset === 0 && { initialData: head }),
       };
     }),
   });
@@ -182,35 +185,47 @@ const TokenRow = memo(function TokenRow(props: {
   readonly onTrace: (row: Row) => void;
 }): ReactNode {
   const { row, index, isSelected, hasPlace, onSelect, onTrace } = props;
+  // Plain elements: drawing the components of PatternFly for a screen full of rows takes several times as long.
   return (
-    <Tr aria-rowindex={index + 2}>
-      <Td
-        select={{
-          rowIndex: index,
-          isSelected,
-          onSelect: () => onSelect(row),
-        }}
-      />
-      {hasPlace && <Td>{row.place}</Td>}
-      <Td>
-        <Button variant="link" isInline aria-label={`Trace token ${row.id}`} onClick={() => onTrace(row)}>
+    <tr className="pf-v6-c-table__tr" aria-rowindex={index + 2}>
+      <td className="pf-v6-c-table__td pf-v6-c-table__check">
+        <input
+          type="checkbox"
+          className="pf-v6-c-check__input"
+          aria-label={`Select token ${row.id}`}
+          checked={isSelected}
+          onChange={() => onSelect(row)}
+        />
+      </td>
+      {hasPlace && <Cell>{row.place}</Cell>}
+      <Cell>
+        <button
+          type="button"
+          className="pf-v6-c-button pf-m-link pf-m-inline"
+          aria-label={`Trace token ${row.id}`}
+          onClick={() => onTrace(row)}
+        >
           {row.id}
-        </Button>
-      </Td>
-      <Td>{row.user?.username ?? '(no owner)'}</Td>
-      <Td>{row.application?.name ?? '(personal)'}</Td>
-      <Td>{row.scope}</Td>
-      <Td>
+        </button>
+      </Cell>
+      <Cell>{row.user?.username ?? '(no owner)'}</Cell>
+      <Cell>{row.application?.name ?? '(personal)'}</Cell>
+      <Cell>{row.scope}</Cell>
+      <Cell>
         <When at={row.created} />
-      </Td>
-      <Td>
+      </Cell>
+      <Cell>
         <When at={row.expires} />
-      </Td>
-      <Td>{row.lastUsed === undefined ? 'not told' : <When at={row.lastUsed} />}</Td>
-      <Td>{row.description}</Td>
-    </Tr>
+      </Cell>
+      <Cell>{row.lastUsed === undefined ? 'not told' : <When at={row.lastUsed} />}</Cell>
+      <Cell>{row.description}</Cell>
+    </tr>
   );
 });
+
+function Cell({ children }: { readonly children: ReactNode }): ReactNode {
+  return <td className="pf-v6-c-table__td">{children}</td>;
+}
 
 function Space({ height }: { readonly height: number }): ReactNode {
   if (height === 0) return null;

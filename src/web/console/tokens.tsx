@@ -21,7 +21,7 @@ import type { AuditRead } from './audit.tsx';
 import { Histogram } from './charts.tsx';
 import { Bars, Heading, number, When } from './parts.tsx';
 import { RevokeButton } from './revoke.tsx';
-import { type Bar, keyOf, type Row, Rows, type TokenPage } from './token-rows.tsx';
+import { type Bar, CHUNK, keyOf, type Row, Rows, type TokenPage } from './token-rows.tsx';
 
 /** The criteria in the address; the others are order and selection of the page. */
 const CRITERIA = [
@@ -56,7 +56,7 @@ export function Tokens(): ReactNode {
   const order = { sort: search.get('sort') ?? 'id', descending: search.get('descending') ?? 'false' };
   const [isReading, setReading] = useState(true);
   const read = useRead<TokenPage>(
-    query('/api/tokens', { ...filter, ...order, limit: 0 }),
+    query('/api/tokens', { ...filter, ...order, offset: 0, limit: CHUNK }),
     isReading ? 1000 : false,
   );
   const stillReading = read.data?.readings.some(({ state }) => state === 'reading') ?? true;
@@ -178,7 +178,7 @@ export function Tokens(): ReactNode {
           {selected.size > 0 && `, ${number(selected.size)} selected`}
         </p>
         <Rows
-          {...{ filter, order, selected, total: data.total }}
+          {...{ filter, order, selected, head: data }}
           onOrder={(sort) =>
             change({ sort, descending: String(order.sort === sort && order.descending === 'false') })
           }
