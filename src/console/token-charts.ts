@@ -64,37 +64,41 @@ function facet(rows: Rows, of: (token: Token) => string | null): Facet[] {
 
 /** Soonest first. */
 function expiryBars(rows: Rows, now: Date): Bar[] {
-  const edges = expirySteps.map(([days]) => edge(now.getTime() + days * DAY));
-  const counts = countIn(rows, (token) => edges.findIndex((end) => end === null || token.expires <= end));
+  const ends = expirySteps.map(([days]) => now.getTime() + days * DAY);
+  const counts = expirySteps.map(() => 0);
+  for (const { token } of rows) {
+    const at = token.expires.getTime();
+    let step = 0;
+    while (at > (ends[step] ?? Number.POSITIVE_INFINITY)) step += 1;
+    counts[step] = (counts[step] ?? 0) + 1;
+  }
   return expirySteps.map(([, label], index) => ({
-    ...{ from: edges[index - 1]?.toISOString() ?? null, to: edges[index]?.toISOString() ?? null, label },
-    count: counts.get(index) ?? 0,
+    ...{ from: instant(ends[index - 1]), to: instant(ends[index]), label, count: counts[index] ?? 0 },
   }));
 }
 
 /** Most recent first, those that were never used last. */
 function useBars(rows: Rows, now: Date): Bar[] {
-  const edges = useSteps.map(([days]) => edge(now.getTime() - days * DAY));
-  const counts = countIn(rows, ({ lastUsed }) =>
-    lastUsed == null ? edges.length : edges.findIndex((begin) => begin === null || lastUsed > begin),
-  );
-  const bars = useSteps.map(([, label], index) => ({
-    ...{ from: edges[index]?.toISOString() ?? null, to: edges[index - 1]?.toISOString() ?? null, label },
-    count: counts.get(index) ?? 0,
-  }));
-  return [...bars, { from: null, to: null, label: 'never', count: counts.get(edges.length) ?? 0 }];
-}
-
-/** Null for a step that is open. */
-function edge(time: number): Date | null {
-  return Number.isFinite(time) ? new Date(time) : null;
-}
-
-function countIn(rows: Rows, stepOf: (token: Token) => number): ReadonlyMap<number, number> {
-  const counts = new Map<number, number>();
+  const begins = useSteps.map(([days]) => now.getTime() - days * DAY);
+  const counts = useSteps.map(() => 0);
+  let never = 0;
   for (const { token } of rows) {
-    const step = stepOf(token);
-    counts.set(step, (counts.get(step) ?? 0) + 1);
+    const at = token.lastUsed?.getTime();
+    if (at === undefined) {
+      never += 1;
+      continue;
+    }
+    let step = 0;
+    while (at <= (begins[step] ?? Number.NEGATIVE_INFINITY)) step += 1;
+    counts[step] = (counts[step] ?? 0) + 1;
   }
-  return counts;
+  const bars = useSteps.map(([, label], index) => ({
+    ...{ from: instant(begins[index]), to: instant(begins[index - 1]), label, count: counts[index] ?? 0 },
+  }));
+  return [...bars, { from: null, to: null, label: 'never', count: never }];
+}
+
+/** Null for the end of a step that is open. */
+function instant(time: number | undefined): string | null {
+  return time === undefined || !Number.isFinite(time) ? null : new Date(time).toISOString();
 }
