@@ -142,7 +142,9 @@ function firstScript(): Plugin {
     transformIndexHtml: {
       order: 'post',
       handler(_html, { bundle = {} }) {
-        const start = Object.keys(bundle).find((name) => /\bstart-[^/]*\.js$/.test(name));
+        const start = Object.values(bundle).find(
+          (file) => file.type === 'chunk' && file.moduleIds.some((id) => id.endsWith('/start.ts')),
+        )?.fileName;
         const attrs = { type: 'module', async: true, crossorigin: true, src: `/${start}` };
         return start === undefined ? [] : [{ tag: 'script', attrs, injectTo: 'head' }];
       },
