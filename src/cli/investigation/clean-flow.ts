@@ -1,7 +1,7 @@
 import { openCleaning } from '../../app/open-evidence.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Investigation } from '../../domain/investigation/investigation.ts';
+import { type Investigation, notNamed, remains } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import {
   type CleaningReport,
@@ -157,11 +157,15 @@ async function investigateAgain(
   return await investigate({ ...common, ...(await subjectOfIncident(runtime, incident)), since });
 }
 
-/** A file is cleaned for what it lists: what was found since is not in it. */
+/**
+ * A file is cleaned for what it lists: what was found since is not in it. What the stream no longer has is not known, and not taken
+ * for cleaned.
+ */
 function chosen(now: Investigation, saved: Investigation | undefined): Investigation {
   if (saved === undefined) return now;
   const listed = new Set(saved.items.map(({ id }) => id));
-  return { ...now, items: now.items.filter(({ id }) => listed.has(id)) };
+  const lost = notNamed(saved.items, now).filter(remains);
+  return { ...now, items: [...now.items.filter(({ id }) => listed.has(id)), ...lost] };
 }
 
 function requireSameController({ target }: Investigation, description: TargetDescription): void {
@@ -199,6 +203,7 @@ function planResult(
 
 const NOT_MADE = { result: null, steps: null, left: null, interrupted: null, stopped: null, run: null };
 const BY_HAND = 'Do what the lines of these items say.';
+const REMEDIES = { command: 'Run', call: 'Send', manual: 'By hand' } as const;
 
 function planJson(plan: AnyPlan): CleaningPlanJson {
   const { clean: planned, keep } = plan;
@@ -255,7 +260,7 @@ function keepLines(plan: AnyPlan): string[] {
       `      ${why}`,
       ...(item.remedy === null || item.remedy.text === why
         ? []
-        : [`      ${item.remedy.kind === 'command' ? 'Run' : 'Send'}: ${item.remedy.text}`]),
+        : [`      ${REMEDIES[item.remedy.kind]}: ${item.remedy.text}`]),
     ]),
   ];
 }

@@ -232,3 +232,25 @@ export interface Investigation {
 export function remains({ state, group }: Pick<InvestigationItem, 'state' | 'group'>): boolean {
   return group !== 'other' && remainingStates.includes(state);
 }
+
+/**
+ * The items of earlier investigations of a subject that the last one does not name. The stream drops the id of an object that was
+ * deleted since: then the last one has the same entries without an object. Anything else that remained is not known: the last one
+ * may be of a shorter time, or the stream was cut off.
+ */
+export function notNamed(
+  earlier: readonly InvestigationItem[],
+  last: Pick<Investigation, 'items' | 'madeAt'>,
+): readonly InvestigationItem[] {
+  const lost = new Set(last.items.filter(({ object }) => object.id === null).flatMap((each) => each.entries));
+  const now = new Set(last.items.map(({ id }) => id));
+  const stateReason = `Not checked: the investigation of ${last.madeAt} does not name it`;
+  return earlier
+    .filter(({ id }) => !now.has(id))
+    .map((item): InvestigationItem => {
+      if (!remains(item)) return item;
+      return item.entries.some((entry) => lost.has(entry))
+        ? { ...item, state: 'gone', stateReason: null }
+        : { ...item, state: 'unknown', stateReason };
+    });
+}

@@ -1,6 +1,7 @@
 import {
   type Investigation,
   type InvestigationItem,
+  notNamed,
   remains,
 } from '../../domain/investigation/investigation.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
@@ -43,37 +44,19 @@ export function combined(investigations: readonly Investigation[]): Investigatio
   return { ...last, items: [...items.values()], chain: [...chain.values()] };
 }
 
-/**
- * What the investigations of one subject found, as the last one has it. The stream drops the id of an object that was deleted since:
- * then the last one has the same entries without an object. What it does not name at all is not known: it may be of a shorter
- * time, or the stream was cut off.
- */
+/** What the investigations of one subject found, as the last one has it. */
 function itemsOf(investigations: readonly Investigation[]): readonly InvestigationItem[] {
   const last = investigations.at(-1);
   if (last === undefined) return [];
-  const lost = new Set(last.items.filter(({ object }) => object.id === null).flatMap((each) => each.entries));
-  const now = new Set(last.items.map(({ id }) => id));
   const before = new Map(
     investigations.slice(0, -1).flatMap(({ items }) => items.map((item) => [item.id, item])),
   );
-  const unnamed = [...before.values()]
-    .filter(({ id }) => !now.has(id))
-    .map((item) => {
-      if (!remains(item)) return item;
-      return item.entries.some((entry) => lost.has(entry))
-        ? { ...item, state: 'gone' as const, stateReason: null }
-        : {
-            ...item,
-            state: 'unknown' as const,
-            stateReason: `Not checked: the investigation of ${last.madeAt} does not name it`,
-          };
-    });
   const known = new Set([...before.values()].flatMap(({ entries }) => entries));
   const named = last.items.filter(({ id, object, entries }) => {
     const isLost = object.id === null && entries.length > 0 && entries.every((entry) => known.has(entry));
     return before.has(id) || !isLost;
   });
-  return [...unnamed, ...named];
+  return [...notNamed([...before.values()], last), ...named];
 }
 
 /** What one side did at a time. */

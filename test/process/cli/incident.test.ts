@@ -317,6 +317,15 @@ describe('over REST', () => {
       ['o_auth2_access_token', 'there'],
       ['o_auth2_application', 'there'],
     ]);
+    // Of a stream that was cut off since: what it does not name is not clean.
+    const saved = JSON.parse(readFileSync(found, 'utf8'));
+    const lost = { ...saved.items[0], id: 'o_auth2_access_token:99', entries: [999_999] };
+    const cut = join(home.folder, 'cut.json');
+    writeFileSync(cut, JSON.stringify({ ...saved, items: [lost] }));
+    const unsure = await home.run(['incident', 'clean', '--from', cut, '--yes']);
+    expect(unsure.code).toBe(5);
+    expect(unsure.stdout).toMatch(/Needs manual action: 1 item\.\n.*\n +Not checked: .* does not name it/);
+
     const clean = await home.run(['incident', 'clean', '--from', found, '--yes']);
     expect([clean.code, clean.stdout]).toEqual([0, expect.stringContaining('Cleaned: 2 of 2 items.')]);
     expect((await home.run([...investigate, after])).stdout).toContain('Ways in that remain: 0.');
