@@ -150,7 +150,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       await press(page, 'Save');
       const dialog = page.getByRole('dialog', { name: 'Turn off a way to authenticate?' });
       await dialog.getByText('You are one of them.').waitFor();
-      await dialog.getByText('No identity provider is set up').waitFor();
+      await dialog.getByText('The login page offers no identity provider.').waitFor();
       for (const name of names) expect(await dialog.textContent()).toContain(name);
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       expect(await page.getByRole('checkbox', { name: 'Disable local accounts' }).isChecked()).toBe(true);

@@ -224,7 +224,12 @@ function LocalAccounts(): ReactNode {
   const isNone = providers.data !== undefined && Object.keys(providers.data).length === 0;
   return (
     <>
-      {isNone && <ListItem>No identity provider is set up: nobody can log in afterwards.</ListItem>}
+      {isNone && (
+        <ListItem>
+          The login page offers no identity provider. Without another one, such as LDAP at a controller,
+          nobody can log in afterwards.
+        </ListItem>
+      )}
       <ListItem>
         {local.length}
         {among} users have a local account only, and can log in neither here nor with Basic authentication:{' '}
