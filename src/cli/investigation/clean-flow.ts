@@ -244,6 +244,10 @@ function planText(plan: AnyPlan): string {
 function notesOf({ act, way }: Planned): string {
   const notes = [
     ...(act.undoable ? [] : ['not undoable']),
+    ...(act.act === 'restore' && act.survey !== null ? ['the survey is not undoable'] : []),
+    ...(act.act === 'restore' && act.newWebhookKey !== null
+      ? ['the key of the webhook is not undoable']
+      : []),
     ...(way.isTarget ? [] : [`over REST, context ${way.context}`]),
   ];
   return notes.length === 0 ? '' : ` (${notes.join('; ')})`;

@@ -71,9 +71,9 @@ export function undoCleaning(
     common: { ...(incident !== null && { incident }), undoes },
     remaining: async () => {
       const ids = new Set(plan.clean.map(({ item }) => item.id));
-      const known = new Set(plan.keep.map(({ item, why }) => `${item.id} ${why}`));
+      const known = new Set(plan.keep.map(({ item, reason }) => `${item.id} ${reason}`));
       const again = await planUndo({ ...options, ...plan.request });
-      const fresh = again.keep.filter(({ item, why }) => !known.has(`${item.id} ${why}`));
+      const fresh = again.keep.filter(({ item, reason }) => !known.has(`${item.id} ${reason}`));
       return [...again.clean, ...fresh].map(({ item }) => item).filter(({ id }) => ids.has(id));
     },
   });

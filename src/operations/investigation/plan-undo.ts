@@ -164,16 +164,18 @@ async function decide(done: CleaningAct, evidence: Evidence): Promise<Decision |
     case 'associate':
       return await decideTie(act, evidence, keep);
     case 'restore':
-      return await decideFields(act, evidence, keep);
+      return await decideFields(act, evidence, done.act === 'restore' && done.survey !== null);
     default:
       return keep('not_undoable', 'What it was is not recorded.');
   }
 }
 
+const NO_SURVEY = 'A survey that was deleted is not recorded.';
+
 const NOT_UNDOABLE: Readonly<Partial<Record<CleaningAct['act'], string>>> = {
   delete: 'It was deleted: nothing brings it back.',
   cancel: 'A cancelled job does not go on: launch it again.',
-  restore: 'A survey that was deleted is not recorded.',
+  restore: NO_SURVEY,
 };
 
 type Keep = (reason: KeptItem['reason'], why: string) => Decision;
@@ -201,7 +203,7 @@ async function decideTie(
 async function decideFields(
   act: Extract<CleaningAct, { readonly act: 'restore' }>,
   evidence: Evidence,
-  keep: Keep,
+  hadSurvey: boolean,
 ): Promise<Decision | null> {
   const { object, fields } = act;
   const values = await recordedValues(evidence, fields);
@@ -217,20 +219,23 @@ async function decideFields(
   const byState = Map.groupBy(fields, ({ field }) => state(field));
   const named = (which: ReturnType<typeof state>) =>
     (byState.get(which) ?? []).map(({ field }) => field).join(', ');
-  const reasons = [
+  const back = byState.get('back') ?? [];
+  const why = [
     ...(byState.has('changed') ? [`Changed since the cleaning: ${named('changed')}.`] : []),
     ...(byState.has('secret') ? [`Not recorded, or not readable here: ${named('secret')}.`] : []),
+    ...(hadSurvey ? [NO_SURVEY] : []),
+    ...(back.some(({ field }) => field === 'webhook_service') ? ['Its webhook gets a new key.'] : []),
   ].join(' ');
-  const back = byState.get('back') ?? [];
-  const reason = byState.has('changed') ? 'changed_since' : 'not_undoable';
-  if (back.length === 0) return reasons === '' ? null : keep(reason, reasons);
+  const reason = byState.has('changed') ? ('changed_since' as const) : ('not_undoable' as const);
+  const kept = why === '' ? null : { reason, why };
+  if (back.length === 0) return kept === null ? null : { act: null, changes: [], kept };
   const changes = back.map(
     ({ field, entry, lastEntry }): FieldChange => ({
       ...{ field, entry, lastEntry, hidden: true, state: 'as_before' },
       ...(field === 'webhook_service' && { after: values[field]?.[0] }),
     }),
   );
-  return { act: { ...act, fields: back }, changes, kept: reasons === '' ? null : { reason, why: reasons } };
+  return { act: { ...act, fields: back }, changes, kept };
 }
 
 type Fields = Extract<CleaningAct, { readonly act: 'restore' }>['fields'];

@@ -278,7 +278,11 @@ test('a cleaning is undone; what it deleted is not, and what others changed sinc
   ]);
   expect(plan.keep.map(({ item, reason, why }) => [item.id, reason, why])).toEqual([
     ['o_auth2_access_token:50', 'not_undoable', 'It was deleted: nothing brings it back.'],
-    ['job_template:7', 'changed_since', 'Changed since the cleaning: extra_vars.'],
+    [
+      'job_template:7',
+      'changed_since',
+      'Changed since the cleaning: extra_vars. Its webhook gets a new key.',
+    ],
   ]);
   const restless = await planToUndo(cleaned.run, [database]);
   expect(restless.clean).toEqual([]);
