@@ -1,6 +1,7 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
+import { inTurns } from '../../../src/console/places.ts';
 import { chartsOf } from '../../../src/console/token-charts.ts';
 import { TokenStatistics } from '../../../src/domain/token-statistics.ts';
 import { openFileLedger } from '../../../src/scheduler/ledger/file-ledger.ts';
@@ -233,6 +234,28 @@ it('ticks the steps of a runbook off in the audit log, as the command does', asy
     expect([change, refused.statusCode]).toEqual([change, status]);
   }
   expect((await at.run(['log', 'verify'])).code).toBe(0);
+});
+
+it('reads two contexts at a time, the others in their order, after a failure as well', async () => {
+  const inTurn = inTurns(2);
+  const begun: string[] = [];
+  const gates = new Map<string, PromiseWithResolvers<void>>();
+  const work = (name: string) =>
+    inTurn(() => {
+      begun.push(name);
+      const gate = Promise.withResolvers<void>();
+      gates.set(name, gate);
+      return gate.promise;
+    });
+  const all = ['a', 'b', 'c', 'd'].map(work);
+  expect(begun).toEqual(['a', 'b']);
+  gates.get('b')?.reject(new Error('unreachable'));
+  await expect(all[1]).rejects.toThrow('unreachable');
+  await expect.poll(() => begun).toEqual(['a', 'b', 'c']);
+  for (const name of ['a', 'c']) gates.get(name)?.resolve();
+  await expect.poll(() => begun).toEqual(['a', 'b', 'c', 'd']);
+  gates.get('d')?.resolve();
+  await Promise.all([all[0], all[2], all[3]]);
 });
 
 it('counts tokens in the steps of the report, and filters by a range of them', async () => {
