@@ -68,6 +68,8 @@ describe('who may use a console', () => {
     const { host = '' } = headers;
     const open = (code: string) => app.inject({ url: `/open?code=${code}`, headers: { host } });
     const code = access.newCode();
+    const looked = await app.inject({ method: 'HEAD', url: `/open?code=${code}`, headers: { host } });
+    expect([looked.statusCode, looked.headers['set-cookie']]).toEqual([401, undefined]);
     const first = await open(code);
     expect(first.statusCode).toBe(200);
     expect(first.headers['set-cookie']).toMatch(
