@@ -112,7 +112,7 @@ function expiringText({ token, daysLeft }: ExpiringToken): string {
   const about = [
     application === null ? 'personal' : `application ${oneLine(application.name)}`,
     `scope ${oneLine(scope)}`,
-    ...(description === '' ? [] : [`"${withoutSecrets(oneLine(description))}"`]),
+    ...(description === '' ? [] : [`"${withoutSecrets(clean(description)).slice(0, MAX_VALUE)}"`]),
   ];
   const days = daysLeft === 0 ? 'in less than a day' : `in ${daysLeft} ${daysLeft === 1 ? 'day' : 'days'}`;
   return `token ${id} (${about.join(', ')}): expires ${minute(expires.toISOString())}, ${days}`;
