@@ -33,7 +33,7 @@ export function paragraph(text: string, strong = false): Part {
 const style = `${htmlStyle}
 pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 14px;overflow-x:auto;font-size:13px}
 ul{margin:0 0 10px;padding-left:1.3em}li{overflow-wrap:anywhere}td{overflow-wrap:anywhere}
-.picture{overflow-x:auto}.picture svg{min-width:640px}
+.picture{overflow-x:auto}.picture svg{min-width:900px}
 `;
 
 /** A document as one HTML page without scripts or network access. */

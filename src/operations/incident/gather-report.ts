@@ -46,7 +46,13 @@ export interface IncidentReport {
   /** Of the last lockdown that ended; null if none has ended. */
   readonly lockdown: RecordedLockdown | null;
   /** What cleanings did with the items of investigations, by the outcomes in the log. */
-  readonly cleaned: readonly { readonly item: string; readonly result: string; readonly at: string }[];
+  readonly cleaned: readonly {
+    readonly item: string;
+    /** What was to be done; null where the log does not have it. */
+    readonly act: string | null;
+    readonly result: string;
+    readonly at: string;
+  }[];
   /** By the time at which they were made. */
   readonly investigations: readonly Investigation[];
   readonly evidence: LogEvidence;
@@ -101,7 +107,7 @@ async function relatedRuns(
   const { incident, description } = of;
   const runs = new Set<string>();
   let lockdown: RecordedLockdown | null = null;
-  let cleaned: IncidentReport['cleaned'][number][] = [];
+  const cleanings = new Cleanings();
   const names = new Set<unknown>('names' in incident.scope ? incident.scope.names : []);
   for await (const entry of log.entries(await numberSince(log, of.since))) {
     if (!isSameController(entry.target, description)) continue;
@@ -113,15 +119,32 @@ async function relatedRuns(
     const isClosing = kind === 'outcome' && data['step'] === 'operation';
     if (operation === 'incident.lockdown' && isClosing && data['incident'] === incident.id)
       lockdown = recordedLockdown(entry);
+    cleanings.add(entry);
+  }
+  return { runs, lockdown, cleaned: cleanings.items };
+}
+
+/** What cleanings did with each item: the intent says what was to be done, the outcome what came of it. */
+class Cleanings {
+  items: IncidentReport['cleaned'][number][] = [];
+  readonly #acts = new Map<number, string | undefined>();
+
+  add({ operation, seq, closes, kind, at, data }: Entry): void {
     const item = textOf(data['item']);
-    if (operation === 'incident.clean' && kind === 'outcome' && item !== undefined)
-      cleaned.push({ item, result: textOf(data['result']) ?? 'unknown', at: entry.at });
+    if (item === undefined) return;
     // What was given back since is not cleaned any more.
     if (operation === 'incident.clean-undo' && kind === 'outcome' && data['result'] === 'done') {
-      cleaned = cleaned.filter((each) => each.item !== item);
+      this.items = this.items.filter((each) => each.item !== item);
+    }
+    if (operation !== 'incident.clean') return;
+    if (kind === 'intent') {
+      this.#acts.set(seq, textOf(data['act']));
+    } else if (kind === 'outcome') {
+      const act = this.#acts.get(closes ?? -1) ?? null;
+      const result = textOf(data['result']) ?? 'unknown';
+      this.items.push({ item, act, result, at });
     }
   }
-  return { runs, lockdown, cleaned };
 }
 
 function belongs(

@@ -1,3 +1,4 @@
+import { objectText } from '../../domain/investigation/collect-items.ts';
 import {
   type Investigation,
   type InvestigationItem,
@@ -64,7 +65,7 @@ function facts({ incident, address, madeAt }: IncidentReport): readonly Part[] {
         ...(reason === null ? [] : [`Reason: ${reason}`]),
         ...(ticket === null ? [] : [`Ticket: ${ticket}`]),
         lifted === null
-          ? 'Not lifted by the audit log.'
+          ? 'The audit log has no lift of it.'
           : `Lifted: ${lifted.at} by ${lifted.by['user'] ?? 'unknown'}`,
         `This report: ${timeText(madeAt)}. Times are UTC.`,
       ],
@@ -73,7 +74,7 @@ function facts({ incident, address, madeAt }: IncidentReport): readonly Part[] {
 }
 
 const NOT_INVESTIGATED =
-  'What the intruder did is not part of this report: no investigation was made. Make one with `tokenctl incident investigate`.';
+  'What the intruder did is not part of this report: no investigation was made. Make one with tokenctl incident investigate.';
 
 function whatHappened({ investigations, incident }: IncidentReport): readonly Part[] {
   if (investigations.length === 0) return [paragraph(NOT_INVESTIGATED)];
@@ -98,33 +99,36 @@ function whatHappened({ investigations, incident }: IncidentReport): readonly Pa
 }
 
 function whatOneDid(found: Investigation): string {
-  const done = found.items.filter(({ group }) => group !== 'other');
+  const counting = found.items.filter(({ group }) => group !== 'other');
+  const done = counting.filter(({ job }) => job === null || job.because === 'launched');
+  const later = counting.length - done.length;
   const began = done.map(({ first }) => first).sort()[0];
+  // A job ends by itself, or because responders cancel it.
   const ended = done
-    .map(({ last }) => last)
+    .map(({ group, first, last }) => (group === 'ran' ? first : last))
     .sort()
     .at(-1);
   const others = found.chain.filter(({ how }) => how !== 'subject');
-  const counted = ACTS.flatMap(([act, word]) => {
+  const counted = ACTS.flatMap(([act, verb, noun]) => {
     const count = done.filter((item) => item.act === act).length;
-    return count === 0 ? [] : [`${word} ${count}`];
+    return count === 0 ? [] : [`${verb} ${countText(count, noun)}`];
   });
   if (began === undefined && found.visibility.kind !== 'all') {
     return `${found.as}, who sees only part of the activity stream, found nothing in it that ${subjectText(found.subject)} did, from ${found.since} to ${found.until}.`;
   }
   return began === undefined
     ? `The activity stream has nothing that ${subjectText(found.subject)} did to access or to what runs, from ${found.since} to ${found.until}.`
-    : `${subjectText(found.subject)} acted from ${began} to ${ended ?? began}${others.length === 0 ? '' : `, also through ${others.map(({ user }) => user.username).join(', ')}`}: ${counted.join(', ')} ${done.length === 1 ? 'object' : 'objects'}.`;
+    : `${subjectText(found.subject)} acted from ${began} to ${ended ?? began}${others.length === 0 ? '' : `, also through ${others.map(({ user }) => user.username).join(', ')}`}: ${counted.join(', ')}.${later === 0 ? '' : ` ${countText(later, 'job')} ran from what was made or changed.`}`;
 }
 
-const ACTS: readonly (readonly [InvestigationItem['act'], string])[] = [
-  ['made', 'created'],
-  ['changed', 'changed'],
-  ['granted', 'granted roles on'],
-  ['linked', 'linked'],
-  ['launched', 'launched'],
-  ['removed', 'removed'],
-  ['deleted', 'deleted'],
+const ACTS: readonly (readonly [InvestigationItem['act'], verb: string, noun: string])[] = [
+  ['made', 'created', 'object'],
+  ['changed', 'changed', 'object'],
+  ['granted', 'granted', 'role'],
+  ['linked', 'linked', 'object'],
+  ['launched', 'launched', 'job'],
+  ['removed', 'removed', 'role or link'],
+  ['deleted', 'deleted', 'object'],
 ];
 
 function subjectText(subject: InvestigationSubject): string {
@@ -140,14 +144,13 @@ function subjectText(subject: InvestigationSubject): string {
 
 /** Every sentence says what it rests on: an investigation at a time, or the log. */
 function isItOver({ investigations, lockdown, incident }: IncidentReport): readonly Part[] {
-  const unchecked = (lockdown?.accessPaths ?? []).filter(({ state }) => state === 'not_checked');
-  const open = (lockdown?.accessPaths ?? []).filter(({ state }) => state === 'open');
+  const paths = lockdown?.accessPaths ?? [];
   return [
     ...remainingTexts(investigations).map((text) => paragraph(text, true)),
     paragraph(
       lockdown === null
         ? 'The audit log has no lockdown of this incident that ended.'
-        : `By the audit log, the lockdown ended at ${lockdown.at}: ${lockdown.result === 'locked' ? 'every step was done' : 'not every step was done'}.${pathsText('open', open)}${pathsText('not checked', unchecked)}`,
+        : `By the audit log, the lockdown ended at ${lockdown.at}, and ${lockdown.result === 'locked' ? 'every step of it was done' : 'not every step of it was done'}.${pathsText(paths, 'open')}${pathsText(paths, 'not_checked')}`,
     ),
     ...(incident.lifted === null
       ? []
@@ -180,7 +183,7 @@ function remainingText(last: Investigation): string {
     return `Not known. ${last.as}, who made the investigation of ${last.madeAt}, sees only part of the controller. In that part, it found nothing that remains.`;
   }
   if (left.length === 0) {
-    return `The investigation of ${last.madeAt} found nothing that remains, within the limits below.`;
+    return `Nothing is known to remain. The investigation of ${last.madeAt} read again what the intruder is known to have done, and none of it remains. What it could not know is listed below.`;
   }
   const serious = left.filter(({ risk }) => risk === 'critical' || risk === 'high').length;
   return [
@@ -192,15 +195,21 @@ function remainingText(last: Investigation): string {
   ].join(' ');
 }
 
-function pathsText(
-  state: string,
-  paths: readonly { readonly path: string; readonly until: string | null }[],
-): string {
-  if (paths.length === 0) return '';
-  const named = paths.map(
-    ({ path, until }) => path.replaceAll('_', ' ') + (until === null ? '' : ` (until ${until})`),
-  );
-  return ` Ways in that were ${state}: ${named.join(', ')}.`;
+type Paths = NonNullable<IncidentReport['lockdown']>['accessPaths'];
+
+/** The ways in that the lockdown found in a state, as a sentence; empty without any. */
+function pathsText(paths: Paths, state: 'closed' | 'open' | 'not_checked'): string {
+  const named = paths
+    .filter((each) => each.state === state)
+    .map(({ path, until }) => pathName(path) + (until === null ? '' : ` (until ${until})`));
+  if (named.length === 0) return '';
+  return ` ${countText(named.length, 'way in was', 'ways in were')} ${PATH_STATES[state]}: ${named.join(', ')}.`;
+}
+
+const PATH_STATES = { closed: 'closed', open: 'open', not_checked: 'not checked' } as const;
+
+function pathName(path: string): string {
+  return path === 'revoked_token' ? 'use of a revoked token' : path.replaceAll('_', ' ');
 }
 
 function howDoWeKnow({ investigations, evidence, runs }: IncidentReport): readonly Part[] {
@@ -210,11 +219,11 @@ function howDoWeKnow({ investigations, evidence, runs }: IncidentReport): readon
       items: [
         ...lastOfEach(investigations).map(
           (last) =>
-            `What the intruder did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${last.stream.oldest}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. ${countText(last.limits.length, 'limit')} of it ${last.limits.length === 1 ? 'is' : 'are'} listed below.`,
+            `What the intruder did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${last.stream.oldest}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. ${countText(last.limits.length, 'limit')} of this evidence ${last.limits.length === 1 ? 'is' : 'are'} listed below.`,
         ),
         `What was done about it: ${countText(runs.length, 'run')} in the audit log of tokenctl, which records each change before it is made.`,
         evidence.intact
-          ? `The chain of that log was read and holds: ${countText(evidence.size, 'entry', 'entries')}.${evidence.checkpoint === null ? ' It has no key, so that there is no signed checkpoint of it.' : ' A signed checkpoint is below.'}`
+          ? `The chain of that log was read and holds: ${countText(evidence.size, 'entry', 'entries')}.${evidence.checkpoint === null ? ' It has no signing key, so there is no signed checkpoint of it.' : ' A signed checkpoint is below.'}`
           : `The chain of that log does not hold: ${evidence.problem ?? 'unknown'}.`,
       ],
     },
@@ -232,32 +241,29 @@ function whatWasEnded({ lockdown, runs, cleaned: acts, investigations }: Inciden
     ...ENDED.flatMap(([name, what]) => (sum(name) === 0 ? [] : [`${sum(name)} ${what}`])),
   ];
   const cleaned = dealtWith(investigations);
-  const summaries = new Map(
-    investigations.flatMap(({ items }) => items).map(({ id, summary }) => [id, summary]),
+  const found = new Map(
+    (investigations.length === 0 ? [] : combined(investigations).items).map((item) => [item.id, item]),
   );
   return [
     {
       kind: 'list',
       items: [
         `By the outcomes in the audit log: ${counted.join(', ')}.`,
-        ...(lockdown?.steps ?? []).map(
-          ({ step, result }) => `Step ${step.replaceAll('_', ' ')}: ${result.replaceAll('_', ' ')}`,
-        ),
-        ...(lockdown?.accessPaths ?? []).map(
-          ({ path, state, until }) =>
-            `Way in ${path.replaceAll('_', ' ')}: ${state.replaceAll('_', ' ')}${until === null ? '' : ` (until ${until})`}`,
-        ),
+        ...(lockdown === null ? [] : [`Steps of the lockdown: ${stepsText(lockdown.steps)}.`]),
+        ...(['closed', 'open', 'not_checked'] as const)
+          .map((state) => pathsText(lockdown?.accessPaths ?? [], state).trim())
+          .filter((text) => text !== ''),
       ],
     },
     ...(acts.length === 0
       ? []
       : [
-          paragraph('By `incident clean`, as the audit log has it:'),
+          paragraph('By the cleaning, as the audit log has it:'),
           {
             kind: 'list' as const,
             items: acts
               .slice(0, MAX_ITEMS)
-              .map(({ item, result, at }) => `${at}: ${summaries.get(item) ?? item}: ${result}`),
+              .map((each) => `${each.at}: ${cleanedText(each, found.get(each.item))}: ${each.result}`),
           },
         ]),
     ...(cleaned.length === 0
@@ -272,6 +278,38 @@ function whatWasEnded({ lockdown, runs, cleaned: acts, investigations }: Inciden
           },
         ]),
   ];
+}
+
+/** By result: `passwords, roles (done); tokens (failed)`. */
+function stepsText(steps: NonNullable<IncidentReport['lockdown']>['steps']): string {
+  const byResult = Map.groupBy(steps, ({ result }) => result);
+  return [...byResult]
+    .map(
+      ([result, some]) =>
+        `${some.map(({ step }) => step.replaceAll('_', ' ')).join(', ')} (${result.replaceAll('_', ' ')})`,
+    )
+    .join('; ');
+}
+
+/** What a cleaning was to do with an item: `delete user mole (12)`. */
+function cleanedText(
+  { item, act }: IncidentReport['cleaned'][number],
+  found: InvestigationItem | undefined,
+): string {
+  if (found === undefined) return act === null ? item : `${act} ${item}`;
+  const about = objectText(found.object);
+  switch (act) {
+    case 'disable':
+      return `${found.object.kind === 'user' ? 'deactivate' : 'disable'} ${about}`;
+    case 'delete':
+    case 'restore':
+    case 'cancel':
+      return `${act} ${about}`;
+    case 'disassociate':
+      return `undo "${found.summary}"`;
+    default:
+      return found.summary;
+  }
 }
 
 const ENDED: readonly (readonly [keyof RunCounts, string])[] = [
@@ -322,12 +360,12 @@ function whatIsNotKnown({ investigations, lockdown }: IncidentReport): readonly 
   const items = [
     ...unchecked.map(
       ({ path, until }) =>
-        `Whether this way in was closed: ${path.replaceAll('_', ' ')}${until === null ? '' : ` (it closes by itself at ${until})`}.`,
+        `Whether this way in was closed: ${pathName(path)}${until === null ? '' : ` (it closes by itself at ${until})`}.`,
     ),
     ...(lockdown?.manualSteps ?? []).map(
-      (what) => `The lockdown left to people: ${what}. The log does not say whether it was done.`,
+      (what) => `Left to people by the lockdown: ${what}. The log does not say whether it was done.`,
     ),
-    ...last.flatMap(({ mayHaveRead }) => mayHaveRead).map((text) => `May have been read: ${text}`),
+    ...last.flatMap(({ mayHaveRead }) => mayHaveRead),
     ...last.flatMap(({ limits }) => limits).map(({ text }) => text),
     ...(unattributed.length === 0
       ? []
@@ -377,7 +415,7 @@ function evidenceParts(
       ? [
           paragraph('To check the chain of the log:'),
           { kind: 'code' as const, lines: ['tokenctl log verify'] },
-          paragraph('To sign checkpoints of it from now on, create a key with `tokenctl log init`.'),
+          paragraph('To sign checkpoints of it from now on, create a key with tokenctl log init.'),
         ]
       : [
           paragraph(

@@ -56,7 +56,14 @@ function itemsOf(investigations: readonly Investigation[]): readonly Investigati
     const isLost = object.id === null && entries.length > 0 && entries.every((entry) => known.has(entry));
     return before.has(id) || !isLost;
   });
-  return [...notNamed([...before.values()], last), ...named];
+  const withKnownNames = named.map((item) => withNames(item, before.get(item.id)));
+  return [...notNamed([...before.values()], last), ...withKnownNames];
+}
+
+/** The stream forgets the names of deleted objects: an earlier investigation still had them. */
+function withNames(item: InvestigationItem, before: InvestigationItem | undefined): InvestigationItem {
+  const isNamed = [item.object, item.other].every((each) => each === null || each.name !== null);
+  return isNamed || before === undefined ? item : { ...item, summary: before.summary, object: before.object };
 }
 
 /** What one side did at a time. */
@@ -100,10 +107,11 @@ export function timeline({ investigations, runs }: IncidentReport): readonly Par
   ];
 }
 
-function deedText({ by, summary, entryCount, first, last }: InvestigationItem): string {
+function deedText({ by, summary, entryCount, group, job, first, last }: InvestigationItem): string {
   const who = by.map(({ username }) => username).join(', ');
   const again = last === first ? '' : `, ${countText(entryCount, 'entry', 'entries')} until ${last}`;
-  return `${who === '' ? '' : `${who}: `}${summary}${again}`;
+  const ended = job === null ? '' : `, ${job.status}${job.finished === null ? '' : ` at ${job.finished}`}`;
+  return `${who === '' ? '' : `${who}: `}${summary}${group === 'ran' ? ended : again}`;
 }
 
 /** Who made what, as a picture. */

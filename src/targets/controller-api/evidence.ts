@@ -123,7 +123,9 @@ const job = z
     summary_fields: summaries,
   })
   .transform((body): JobRecord => {
+    // The list of all jobs names the schedule here only.
     const {
+      schedule,
       created_by: creator,
       unified_job_template: template,
       credentials,
@@ -141,7 +143,7 @@ const job = z
         body.unified_job_template == null
           ? null
           : { id: body.unified_job_template, name: named.safeParse(template).data?.name ?? null },
-      scheduleId: body.schedule ?? null,
+      scheduleId: body.schedule ?? named.safeParse(schedule).data?.id ?? null,
       credentials: used.flatMap(({ name }) => (name == null ? [] : [name])),
       hosts: null,
     };

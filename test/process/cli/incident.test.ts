@@ -334,7 +334,7 @@ describe('over REST', () => {
     const { incident } = JSON.parse(locked.stdout);
     const files = ['--from', found, '--from', after];
     const { stdout } = await home.run(['incident', 'report', incident, ...files]);
-    expect(stdout).toContain('found nothing that remains');
+    expect(stdout).toContain('Nothing is known to remain.');
     expect(stdout).toMatch(/created the application evil\\\|app\\\]\(.*: gone/);
     expect(await home.run(['incident', 'lift', '--yes'])).toMatchObject({ code: 0 });
   });

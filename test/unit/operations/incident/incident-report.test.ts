@@ -153,7 +153,7 @@ describe('the report of an incident', () => {
     const parts = incidentParts(await at.report([investigation(), other]), PLACE);
     const verdict = texts(parts, 'Is it over?');
     expect(verdict).toMatch(/\*\*User alice: No\. .* 7 things remain/);
-    expect(verdict).toMatch(/\*\*User bob: The investigation of .* found nothing that remains/);
+    expect(verdict).toMatch(/\*\*User bob: Nothing is known to remain/);
     expect(texts(parts, 'What remains')).toContain('created the schedule');
     expect(texts(parts, 'What was ended')).not.toContain(': gone');
     expect(texts(parts, 'What is not known')).toMatch(/javascript[\s\S]*Of bob only/);
@@ -166,13 +166,13 @@ describe('the report of an incident', () => {
     const target = { address, context };
     const data = { step: 'operation', subject: { kind: 'user', name: 'alice' } };
     const opening = await at.log.append({ ...entry, target, kind: 'intent', data });
-    const step = { step: 'user:11', item: 'user:11' };
+    const step = { step: 'user:11', item: 'user:11', act: 'delete' };
     const { seq: closes } = await at.log.append({ ...entry, target, kind: 'intent', data: step });
     await at.log.append({ ...entry, target, kind: 'outcome', closes, data: { ...step, result: 'done' } });
     await at.log.append({ ...entry, target, kind: 'outcome', closes: opening.seq, data });
     const report = await at.report([investigation()]);
-    expect(report.cleaned).toMatchObject([{ item: 'user:11', result: 'done' }]);
-    expect(texts(incidentParts(report, PLACE), 'What was ended')).toMatch(/created the user .*: done/);
+    expect(report.cleaned).toMatchObject([{ item: 'user:11', act: 'delete', result: 'done' }]);
+    expect(texts(incidentParts(report, PLACE), 'What was ended')).toMatch(/: delete user .*: done/);
     expect(report.runs.at(-1)?.operation).toBe('incident.clean');
   });
 
@@ -180,11 +180,49 @@ describe('the report of an incident', () => {
     await using at = await locked();
     const clean = investigation({ items: [item({ id: 'user:11', state: 'gone' })] });
     const parts = incidentParts(await at.report([clean]), PLACE);
-    expect(texts(parts, 'Is it over?')).toContain('found nothing that remains, within the limits below');
+    expect(texts(parts, 'Is it over?')).toContain('Nothing is known to remain');
     const unsure = investigation({ items: [item({ id: 'user:11', state: 'unknown' })] });
     expect(texts(incidentParts(await at.report([unsure]), PLACE), 'Is it over?')).toContain(
       '1 more was not checked',
     );
+  });
+
+  test('does not take the end of a job for a deed, and keeps names that the controller forgot', async () => {
+    await using at = await locked();
+    const job = item({
+      ...{ id: 'job:5', group: 'ran', act: 'launched', state: 'finished', summary: 'launched the job x (5)' },
+      ...{ first: '2026-11-20T09:30:00.000Z', last: '2026-11-20T11:45:00.000Z' },
+      job: {
+        ...{ status: 'canceled', launchType: 'manual', credentials: [], hosts: null, because: 'launched' },
+        ...{ started: null, finished: '2026-11-20T11:45:00.000Z', template: null },
+      },
+    });
+    const scheduled = item({
+      ...{
+        ...job,
+        id: 'job:6',
+        first: '2026-11-20T11:50:00.000Z',
+        summary: 'ran from what the actor made: job y (6)',
+      },
+      job: job.job && { ...job.job, because: 'made' },
+    });
+    const made = item({
+      id: 'user:11',
+      object: { kind: 'user', id: 11, name: 'mole' },
+      summary: 'created the user mole (11)',
+    });
+    const forgotten = { ...made, object: { ...made.object, name: null }, summary: 'created the user (11)' };
+    const before = investigation({ items: [made, job] });
+    const after = investigation({
+      ...{ madeAt: '2026-11-20T12:00:00.000Z', items: [{ ...forgotten, state: 'gone' }, job, scheduled] },
+    });
+    const parts = incidentParts(await at.report([before, after]), PLACE);
+    expect(texts(parts, 'What happened')).not.toMatch(/11:45|acted from .* to .*11:50/);
+    expect(texts(parts, 'What happened')).toContain(
+      'launched 1 job. 1 job ran from what was made or changed.',
+    );
+    expect(texts(parts, 'Timeline')).toMatch(/launched the job x .*canceled at 2026-11-20T11:45/);
+    expect(texts(parts, 'What was ended')).toContain('created the user mole');
   });
 
   test('claims nothing for an account that sees only part', async () => {
