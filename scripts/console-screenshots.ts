@@ -1,0 +1,61 @@
+// Takes the pictures of the console in docs: the overview and the board of a lockdown, of a real service with a sample estate.
+// Run: npm run build && node scripts/console-screenshots.ts. It needs Chromium (CHROMIUM names it).
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startDemoService } from '../src/app/demo/stage.ts';
+import type { OperationState } from '../src/console/operations.ts';
+import { findChromium, startChromium } from '../test/browser/chromium.ts';
+import { type TestConsole, testConsole } from '../test/support/console.ts';
+
+const folder = fileURLToPath(new URL('../docs', import.meta.url));
+const chromium = findChromium();
+if (chromium === null) throw new Error('There is no Chromium: CHROMIUM names one');
+const home = mkdtempSync(join(tmpdir(), 'tokenctl-pictures-'));
+const demo = await startDemoService('0.0.0', process.env);
+const browser = await startChromium(chromium);
+
+/** Locks a user down for four hours, as the page does it. */
+async function lockDown({ send, reached }: TestConsole): Promise<void> {
+  const request = { kind: 'incident lockdown', place: 'production', user: ['monitoring'], hours: 4 };
+  const measures = { deactivate: true, externalTokensOff: true };
+  const account = { reason: 'laptop stolen', ticket: 'SEC-7' };
+  const begun = await send('/api/operations', { ...request, ...measures, ...account });
+  const { id } = begun.json() as OperationState;
+  const { asked } = await reached(id, 'asking');
+  await send(`/api/operations/${id}/confirm`, { answer: asked?.type, digest: asked?.digest });
+  await reached(id, 'done');
+}
+
+try {
+  writeFileSync(join(home, 'password'), demo.adminPassword.reveal(), { mode: 0o600 });
+  mkdirSync(join(home, '.config/tokenctl'), { recursive: true });
+  writeFileSync(
+    join(home, '.config/tokenctl/tokenctl.yaml'),
+    `currentContext: production
+contexts:
+  production: { url: "${demo.service.url}", username: admin, password: { file: "${home}/password" } }
+`,
+  );
+  const opened = await testConsole({ home });
+  await lockDown(opened);
+  const page = await browser.newPage({ viewport: { width: 1300, height: 900 } });
+  page.setDefaultTimeout(120_000);
+  await page.goto(await opened.listen());
+  const card = page.getByRole('region', { name: 'production' });
+  await card.getByText(/^[\d,]+ high$/).waitFor();
+  await card.getByText('1 open', { exact: false }).waitFor();
+  await page.waitForLoadState('networkidle');
+  await page.screenshot({ path: join(folder, 'console-overview.png') });
+  await page.getByRole('navigation').getByRole('link', { name: 'Incidents', exact: true }).click();
+  await page.getByRole('grid', { name: /^Ways in of inc-/ }).waitFor();
+  await page.waitForLoadState('networkidle');
+  await page.screenshot({ path: join(folder, 'console-lockdown.png') });
+  await opened.operations.close();
+  await opened.app.close();
+} finally {
+  await browser.close();
+  await demo.close();
+  rmSync(home, { recursive: true });
+}
