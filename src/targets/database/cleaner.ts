@@ -22,7 +22,8 @@ export interface DatabaseCleanerOptions {
 }
 
 const STATEMENT_TIMEOUT_MS = 60_000;
-const LOCK_TIMEOUT_MS = 5_000;
+/** How long an item waits for rows that another transaction holds. */
+const LOCK_TIMEOUT_MS = 15_000;
 
 /**
  * Opens the database of a controller 24.6.1 to clean: it writes what the controller itself writes, with the entries of the activity
