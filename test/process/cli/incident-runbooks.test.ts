@@ -4,7 +4,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { runbooks } from '../../../src/cli/incident/runbook.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
-import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
+import { ADMIN, basic, bearer, Client, startTestService } from '../../support/service.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 
 /**
@@ -24,15 +24,16 @@ function commandsOf(name: string): { readonly command: string; readonly says: nu
   });
 }
 
-/** A command's words, quotes taken off, and agreed to beforehand where it asks. */
-function argumentsOf(command: string, incident: string): string[] {
+/** A command's words, quotes taken off, with the ids of this run, and agreed to beforehand where it asks. */
+function argumentsOf(command: string, incident: string, cleaning: string): string[] {
   const words = Array.from(command.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? '');
   const asks = words.includes('--dry-run')
     ? false
     : /^(incident (clean|lockdown|lift)|users offboard|tokens revoke|applications rotate)|--revoke/.test(
         command,
       );
-  return [...words.map((word) => (word === 'inc-1a2b3c4d' ? incident : word)), ...(asks ? ['--yes'] : [])];
+  const ids: Readonly<Record<string, string>> = { 'inc-1a2b3c4d': incident, '0b9c8f1e': cleaning };
+  return [...words.map((word) => ids[word] ?? word), ...(asks ? ['--yes'] : [])];
 }
 
 /**
@@ -49,13 +50,20 @@ async function place() {
   };
   onTestFinished(down);
   const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
-  const people = ['alice', 'bob'];
-  for (const username of people)
-    await admin.post('/api/v2/users/', { username, password: 'long enough for it' });
-  const alice = new Client(service.url, basic('alice', 'long enough for it'));
+  const password = 'long enough for it';
+  const { id } = (await admin.post('/api/v2/users/', { username: 'alice', password })).json;
+  await admin.post('/api/v2/users/', { username: 'bob', password });
+  const alice = new Client(service.url, basic('alice', password));
   const leaked = await alice.post('/api/v2/tokens/', { scope: 'write' });
+  // What the thief left behind: cleaned over the database by a deactivation, which can be undone.
+  await admin.patch(`/api/v2/users/${id}/`, { is_superuser: true });
+  await new Client(service.url, bearer(leaked.json.token)).post('/api/v2/users/', {
+    username: 'mole',
+    password,
+  });
+  await admin.patch(`/api/v2/users/${id}/`, { is_superuser: false });
   const operator = await admin.post('/api/v2/tokens/', { scope: 'write' });
-  await new Client(service.url, basic('bob', 'long enough for it')).post('/api/v2/tokens/', {
+  await new Client(service.url, basic('bob', password)).post('/api/v2/tokens/', {
     scope: 'read',
   });
   await service.database.execute(
@@ -95,9 +103,11 @@ describe('a runbook does what it says, command by command as written', () => {
     const commands = commandsOf(name);
     expect(commands.length).toBeGreaterThan(4);
     let incident = '';
+    let cleaning = '';
     for (const { command, says } of commands) {
-      const { code, stdout, stderr } = await run(argumentsOf(command, incident));
+      const { code, stdout, stderr } = await run(argumentsOf(command, incident, cleaning));
       incident = /Incident: (inc-[0-9a-f]{8})/.exec(stdout)?.[1] ?? incident;
+      cleaning = /--undo (\S+)/.exec(stdout)?.[1] ?? cleaning;
       expect({ command, code, stderr: code === says ? '' : stderr }).toEqual({
         command,
         code: says,
