@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
-import type { KnownKind } from '../../domain/investigation/kinds.ts';
+import { isKnownKind, type KnownKind } from '../../domain/investigation/kinds.ts';
 
 /** Where a controller 24.6.1 keeps one kind of object. All values are constants: no SQL is built from anything else. */
 interface Store {
@@ -87,6 +87,16 @@ export const LINK_TABLES: Readonly<Record<string, readonly [table: string, first
     ],
     hosts: ['main_group_hosts', 'group_id', 'host_id'],
   };
+
+/**
+ * The table of {@link LINK_TABLES} that has a link of an object; undefined where it is not known. Organizations, inventories
+ * and schedules keep links of the same names elsewhere, so that the ids in these tables are not theirs.
+ */
+export function linkTable(link: string, kind: string): (typeof LINK_TABLES)[string] | undefined {
+  const table = LINK_TABLES[link];
+  if (table?.[1] !== TEMPLATE_ID) return table;
+  return isKnownKind(kind) && STORES[kind]?.parent === TEMPLATE.parent ? table : undefined;
+}
 
 /** Columns that hold secrets, or nothing that an actor changes: they never leave the database. */
 export const WITHHELD = [

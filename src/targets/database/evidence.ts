@@ -18,7 +18,7 @@ import type {
 import { Connection, databaseError } from './connection.ts';
 import { readEntries, readEntryPage } from './evidence-entries.ts';
 import { JOBS_SQL, type JobRow, jobOf, kindOfModel } from './evidence-jobs.ts';
-import { LINK_TABLES, readTables, STORES, WITHHELD } from './evidence-tables.ts';
+import { linkTable, readTables, STORES, WITHHELD } from './evidence-tables.ts';
 import { recognizeLayout } from './layout.ts';
 import { Conditions, dateOrNull, inBatches, milliseconds, PAGE_SIZE, prefetch } from './queries.ts';
 
@@ -300,7 +300,7 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 
   async hasLink(link: string, object: ObjectReference, other: ObjectReference): Promise<boolean | null> {
-    const [table, first, second] = LINK_TABLES[link] ?? [];
+    const [table, first, second] = linkTable(link, object.kind) ?? [];
     if (table === undefined || !this.#present.has(table)) return null;
     const [row] = await this.#select<{ has: boolean }>(
       `SELECT EXISTS (SELECT FROM ${table} l WHERE l.${first} = $1::bigint AND l.${second} = $2::bigint) AS has`,

@@ -93,3 +93,19 @@ test('entries that were read are not read again; one more about an object is', a
   const found = await all(evidence.entriesAbout({ ...about, notBy: [INTRUDER] }));
   expect(found.map(({ id, actor }) => [id, actor?.id])).toEqual([[51, OTHER]]);
 });
+
+test('a link is looked up for the kinds whose ids its table has', async () => {
+  await place.database.execute(
+    `CREATE TABLE main_unifiedjobtemplate_credentials (unifiedjobtemplate_id bigint, credential_id bigint);
+     INSERT INTO main_unifiedjobtemplate_credentials VALUES (7, 1)`,
+  );
+  const opened = await openDatabaseEvidence({ connection: new Secret(place.url) });
+  const has = (kind: string, id: number) =>
+    opened.hasLink('credentials', { kind, id, name: null }, { kind: 'credential', id: 1, name: null });
+  expect(await has('job_template', 7)).toBe(true);
+  expect(await has('job_template', 8)).toBe(false);
+  // The credentials of a schedule and of an organization are in other tables.
+  expect(await has('schedule', 7)).toBe(null);
+  expect(await has('organization', 8)).toBe(null);
+  await opened.close();
+});
