@@ -16,10 +16,11 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
+import { numberText } from '../shared/times.tsx';
 import { call, query, saved, send, useFacts } from './api.ts';
 import type { CalendarPicture } from './charts.tsx';
 import { ExceptionDialog, type Named, type RuleRead } from './exception.tsx';
-import { Bars, CommandLine, Heading, number, Severity, When } from './parts.tsx';
+import { Bars, CommandLine, Heading, Severity, When } from './parts.tsx';
 
 /** Compared with a baseline. */
 type State = 'new' | 'known' | 'fixed';
@@ -231,8 +232,8 @@ function Findings(props: {
         <Alert key={each.rule} isInline variant="warning" title={`Not checked: ${each.rule}. ${each.why}`} />
       ))}
       <p className="counts">
-        {number(summary.found)} {trend === null ? '' : 'new '}findings in {number(summary.tokensRead)} tokens,{' '}
-        <When at={at} />. <Excused excused={summary.excused} />
+        {numberText(summary.found)} {trend === null ? '' : 'new '}findings in {numberText(summary.tokensRead)}{' '}
+        tokens, <When at={at} />. <Excused excused={summary.excused} />
       </p>
       {trend !== null && <p role="status">{trend}</p>}
       <div className="charts">
@@ -268,7 +269,7 @@ function Findings(props: {
 
 function Excused({ excused }: { readonly excused: AuditRead['summary']['excused'] }): ReactNode {
   const count = Object.values(excused).reduce((sum, each) => sum + each, 0);
-  return count === 0 ? null : `Excused by exceptions of the policy: ${number(count)}.`;
+  return count === 0 ? null : `Excused by exceptions of the policy: ${numberText(count)}.`;
 }
 
 function AboutRule({ read, place }: { readonly read: RuleRead; readonly place: string }): ReactNode {
@@ -344,7 +345,7 @@ function FindingTable(props: {
       </Table>
       {listed < total && (
         <p>
-          {number(listed)} of {number(total)} are listed, the worst first. The downloads have all.
+          {numberText(listed)} of {numberText(total)} are listed, the worst first. The downloads have all.
         </p>
       )}
     </>

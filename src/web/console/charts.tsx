@@ -1,6 +1,7 @@
 /** Charts that the reports have as well, drawn from the same numbers. */
 import { type KeyboardEvent, type ReactNode, useState } from 'react';
-import { Bar, number } from './parts.tsx';
+import { numberText } from '../shared/times.tsx';
+import { Bar } from './parts.tsx';
 
 /** The first and the last bar of a range. */
 type Range = readonly [number, number];
@@ -97,13 +98,13 @@ export function Calendar({ picture }: { readonly picture: CalendarPicture }): Re
   const { width, height, daySize, days, labels, outside } = picture;
   const busiest = days.reduce((most, each) => (each.tokens > most.tokens ? each : most));
   const coming = days.reduce((sum, { tokens }) => sum + tokens, 0);
-  const most = busiest.tokens === 0 ? '' : `, ${number(busiest.tokens)} of them on ${busiest.day}`;
+  const most = busiest.tokens === 0 ? '' : `, ${numberText(busiest.tokens)} of them on ${busiest.day}`;
   return (
     <figure className="calendar">
       <svg
         viewBox={`0 0 ${width} ${height}`}
         role="img"
-        aria-label={`Expiries in the coming year: ${number(coming)}${most}`}
+        aria-label={`Expiries in the coming year: ${numberText(coming)}${most}`}
       >
         {labels.map(({ x, y, text }) => (
           <text key={`${x} ${y}`} x={x} y={y}>
@@ -112,14 +113,14 @@ export function Calendar({ picture }: { readonly picture: CalendarPicture }): Re
         ))}
         {days.map(({ x, y, level, day, tokens }) => (
           <rect key={day} className={`level${level}`} x={x} y={y} width={daySize} height={daySize} rx="2">
-            <title>{`${day}: ${number(tokens)}`}</title>
+            <title>{`${day}: ${numberText(tokens)}`}</title>
           </rect>
         ))}
       </svg>
       <figcaption>
-        In the coming year (UTC): {number(coming)}
-        {most}. Expired: {number(outside.expired)}; later: {number(outside.later)}; in more than 100 years:{' '}
-        {number(outside.never)}.
+        In the coming year (UTC): {numberText(coming)}
+        {most}. Expired: {numberText(outside.expired)}; later: {numberText(outside.later)}; in more than 100
+        years: {numberText(outside.never)}.
       </figcaption>
     </figure>
   );

@@ -13,8 +13,8 @@ import {
   TextInput,
 } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
+import { numberText } from '../shared/times.tsx';
 import { query, useRead } from './api.ts';
-import { number } from './parts.tsx';
 
 /** How many findings share a name. */
 export interface Named {
@@ -71,12 +71,15 @@ export function ExceptionDialog({
               onChange={(_event, value) => setAbout(value)}
               aria-label="Excuses"
             >
-              <FormSelectOption value="" label={`everything that the rule finds (${number(count)} now)`} />
+              <FormSelectOption
+                value=""
+                label={`everything that the rule finds (${numberText(count)} now)`}
+              />
               {options.map((each) => (
                 <FormSelectOption
                   key={each.value}
                   value={each.value}
-                  label={`${each.label} (${number(each.count)} now)`}
+                  label={`${each.label} (${numberText(each.count)} now)`}
                 />
               ))}
             </FormSelect>
@@ -104,7 +107,7 @@ export function ExceptionDialog({
             <p className="counts">
               For the configuration, or for a file of <code>--policy</code> without its first line.
               {exceptions > 0 &&
-                ` The policy has ${number(exceptions)} for this rule: add this one to their list.`}
+                ` The policy has ${numberText(exceptions)} for this rule: add this one to their list.`}
             </p>
             <ClipboardCopy
               isCode

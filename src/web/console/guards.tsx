@@ -1,15 +1,15 @@
 /** The rule of two persons in the forms of changes: what needs an approval, and how to save a plan for it. */
 import { Alert, Button, Checkbox, ExpandableSection, FormGroup, TextInput } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
+import { numberText } from '../shared/times.tsx';
 import type { ApprovalRule } from './api.ts';
-import { number } from './parts.tsx';
 
 /** The rule of a context in words; null without approvers. */
 export function ruleText({ required, approvers, aloneUpTo }: ApprovalRule): string | null {
   if (approvers.length === 0) return null;
   const who = new Intl.ListFormat('en', { type: 'disjunction' }).format(approvers);
   return required
-    ? `More than ${number(aloneUpTo)} ${aloneUpTo === 1 ? 'token' : 'tokens'}, or a lockdown of more than one user, needs a plan that ${who} approved.`
+    ? `More than ${numberText(aloneUpTo)} ${aloneUpTo === 1 ? 'token' : 'tokens'}, or a lockdown of more than one user, needs a plan that ${who} approved.`
     : `No approval is required here. A plan can require that of ${who}.`;
 }
 

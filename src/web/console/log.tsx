@@ -16,9 +16,10 @@ import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
+import { numberText } from '../shared/times.tsx';
 import { call, type Operation, type Problem, query, saved, useRead } from './api.ts';
 import { RunDialog } from './log-run.tsx';
-import { Heading, number, When } from './parts.tsx';
+import { Heading, When } from './parts.tsx';
 
 interface Run {
   readonly run: string;
@@ -143,7 +144,7 @@ export function Log(): ReactNode {
         <Loaded query={read}>
           {({ runs, searched }) => (
             <>
-              {searched !== null && <p>Searched in the newest {number(searched)} runs.</p>}
+              {searched !== null && <p>Searched in the newest {numberText(searched)} runs.</p>}
               <RunTable runs={runs} onShow={setShown} />
             </>
           )}
@@ -287,7 +288,7 @@ function VerificationAlert({
       <Alert
         isInline
         variant="info"
-        title={`${number(size)} entries, not verified since the console started.`}
+        title={`${numberText(size)} entries, not verified since the console started.`}
       />
     );
   }
@@ -306,12 +307,12 @@ function VerificationAlert({
       isInline
       isLiveRegion
       variant="success"
-      title={`Intact: entries ${(removed ?? 0) + 1} to ${number(entries)}.`}
+      title={`Intact: entries ${(removed ?? 0) + 1} to ${numberText(entries)}.`}
     >
       Verified <When at={at} />, head {head.hash.slice(0, 12)}.
       {checkpoint !== undefined &&
-        ` Entries 1 to ${number(checkpoint.size)} match the checkpoint of ${checkpoint.origin}.`}
-      {since > 0 && ` Not verified: ${number(since)} entries that were added since.`}
+        ` Entries 1 to ${numberText(checkpoint.size)} match the checkpoint of ${checkpoint.origin}.`}
+      {since > 0 && ` Not verified: ${numberText(since)} entries that were added since.`}
     </Alert>
   );
 }

@@ -18,12 +18,13 @@ import {
 import { useQueries, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
+import { numberText } from '../shared/times.tsx';
 import { type ContextRead, call, query, useFacts, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
 import { Calendar } from './charts.tsx';
 import type { IncidentsRead } from './incidents.tsx';
 import type { JobsRead } from './jobs.tsx';
-import { Heading, number, RunState, Severity, When } from './parts.tsx';
+import { Heading, RunState, Severity, When } from './parts.tsx';
 
 /** What was read, or why it was not; neither while it is read. */
 interface Answer<T> {
@@ -249,7 +250,7 @@ function FindingFact({
       {data !== undefined && (
         <>
           <Link to={query('/audit', { place })}>
-            {number(data.summary.found)}{' '}
+            {numberText(data.summary.found)}{' '}
             <LabelGroup numLabels={4}>
               {(['critical', 'high', 'medium', 'low'] as const)
                 .filter((severity) => (data.summary.bySeverity[severity] ?? 0) > 0)
@@ -297,9 +298,9 @@ function TokenFact({
   if (data === undefined) return null;
   return (
     <Fact term="Tokens">
-      <Link to={query('/tokens', { place })}>{number(data.summary.tokensRead)}</Link>
+      <Link to={query('/tokens', { place })}>{numberText(data.summary.tokensRead)}</Link>
       {data.kinds !== null &&
-        `: ${number(data.kinds.personal)} personal, ${number(data.kinds.ofApplications)} of applications`}
+        `: ${numberText(data.kinds.personal)} personal, ${numberText(data.kinds.ofApplications)} of applications`}
       , as of <When at={data.at} />
     </Fact>
   );
@@ -341,5 +342,5 @@ function lifetimeText(seconds: number): string {
   ] as const;
   const [size, unit] = units.find(([each]) => seconds >= each) ?? [1, 'second'];
   const count = Math.round(seconds / size);
-  return `${number(count)} ${unit}${count === 1 ? '' : 's'}`;
+  return `${numberText(count)} ${unit}${count === 1 ? '' : 's'}`;
 }

@@ -1,6 +1,7 @@
 /** Parts that several pages of the console share. */
 import { ClipboardCopy, Flex, FlexItem, Label, PageSection, Title } from '@patternfly/react-core';
 import { type ReactNode, useEffect } from 'react';
+import { localText, numberText } from '../shared/times.tsx';
 
 /** The heading of a page; the title of the browser's tab as well. */
 export function Heading({
@@ -102,17 +103,10 @@ export function Bar({
       <svg className="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
         <rect width={width} height="10" />
       </svg>
-      <span className="bar-count">{number(count)}</span>
+      <span className="bar-count">{numberText(count)}</span>
     </>
   );
 }
-
-/** A number with its thousands separated. */
-export function number(value: number): string {
-  return value.toLocaleString('en');
-}
-
-const SHOWN = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short' });
 
 /** A point in time in the zone of the viewer; in UTC as its tooltip. */
 export function When({
@@ -125,7 +119,7 @@ export function When({
   if (at == null) return none;
   return (
     <time dateTime={at} title={`${at.replace('T', ' ').slice(0, 19)} UTC`}>
-      {SHOWN.format(new Date(at))}
+      {localText(new Date(at))}
     </time>
   );
 }
@@ -142,7 +136,7 @@ export function Severity({
 }): ReactNode {
   return (
     <Label color={COLORS[severity as keyof typeof COLORS] ?? 'grey'}>
-      {count === undefined ? severity : `${number(count)} ${severity}`}
+      {count === undefined ? severity : `${numberText(count)} ${severity}`}
     </Label>
   );
 }

@@ -13,10 +13,11 @@ import {
   ModalHeader,
 } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
+import { numberText } from '../shared/times.tsx';
 import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
 import { GuardFields, guardsOf, noGuards, SavePlan } from './guards.tsx';
 import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
-import { CommandLine, number, Printed } from './parts.tsx';
+import { CommandLine, Printed } from './parts.tsx';
 import type { Row } from './token-rows.tsx';
 
 /** Opens the dialog. */
@@ -28,7 +29,9 @@ export function RevokeButton(props: {
   const { filter, total, selected } = props;
   const [isOpen, setOpen] = useState(false);
   const text =
-    selected.length > 0 ? `Revoke ${number(selected.length)} selected…` : `Revoke all ${number(total)}…`;
+    selected.length > 0
+      ? `Revoke ${numberText(selected.length)} selected…`
+      : `Revoke all ${numberText(total)}…`;
   return (
     <>
       <Button variant="danger" isDisabled={total === 0} onClick={() => setOpen(true)}>

@@ -16,10 +16,11 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { Failed, Loading } from '../shared/states.tsx';
+import { numberText } from '../shared/times.tsx';
 import { type Count, call, query, useFacts, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
 import { Histogram } from './charts.tsx';
-import { Bars, Heading, number, When } from './parts.tsx';
+import { Bars, Heading, When } from './parts.tsx';
 import { RevokeButton } from './revoke.tsx';
 import { type Bar, CHUNK, keyOf, type Row, Rows, type TokenPage } from './token-rows.tsx';
 
@@ -174,8 +175,8 @@ export function Tokens(): ReactNode {
           />
         </div>
         <p aria-live="polite">
-          {number(data.total)} tokens{stillReading ? ' so far' : ''}
-          {selected.size > 0 && `, ${number(selected.size)} selected`}
+          {numberText(data.total)} tokens{stillReading ? ' so far' : ''}
+          {selected.size > 0 && `, ${numberText(selected.size)} selected`}
         </p>
         <Rows
           {...{ filter, order, selected, head: data }}
@@ -297,7 +298,7 @@ function FindingFilter({
         <FormSelectOption value={value} label={value} />
       )}
       {rules.map(({ rule, count }) => (
-        <FormSelectOption key={rule} value={rule} label={`${rule} (${number(count)})`} />
+        <FormSelectOption key={rule} value={rule} label={`${rule} (${numberText(count)})`} />
       ))}
     </FormSelect>
   );
@@ -314,14 +315,16 @@ function Readings({ readings }: { readonly readings: TokenPage['readings'] }): R
           key={place}
           isInline
           variant="warning"
-          title={`${place}: only the first ${number(tokens)} tokens are held. Use the commands for the others.`}
+          title={`${place}: only the first ${numberText(tokens)} tokens are held. Use the commands for the others.`}
         />
       );
     }
     return (
       <p key={place}>
         {place}:{' '}
-        {state === 'reading' ? `${number(tokens)} tokens read so far` : `${number(tokens)} tokens, as of `}
+        {state === 'reading'
+          ? `${numberText(tokens)} tokens read so far`
+          : `${numberText(tokens)} tokens, as of `}
         {state === 'complete' && <When at={at} />}
       </p>
     );

@@ -16,7 +16,7 @@ import { type Page, withQuery } from '../shared/api.ts';
 import { PageHeading } from '../shared/detail.tsx';
 import { useApi } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
-import { Time } from '../shared/times.tsx';
+import { numberText, Time } from '../shared/times.tsx';
 import { type ActivityEntry, ActivitySentence, Actor } from './activity-events.tsx';
 import { FINISHED_JOBS, LAST_CHANGES, TOTALS } from './dashboard-reads.ts';
 
@@ -84,7 +84,7 @@ function Resources({ data }: { readonly data: Totals | undefined }): ReactNode {
           <Card isFullHeight isCompact>
             <CardBody>
               <Link to={path} className="dashboard-number">
-                {data === undefined ? <Skeleton width="2ch" /> : (data[key]?.total ?? 0).toLocaleString('en')}
+                {data === undefined ? <Skeleton width="2ch" /> : numberText(data[key]?.total ?? 0)}
                 <span className="dashboard-label">{title}</span>
               </Link>
             </CardBody>
@@ -156,7 +156,7 @@ function Counts({
             const part = data?.[kind]?.[line.part] as CountedList | undefined;
             if (isRead && part === undefined) return <AskedCount key={line.part} kind={kind} line={line} />;
             const query = part?.url.replace(/^[^?]*\?/, '') ?? '';
-            const count = part?.total.toLocaleString('en') ?? '…';
+            const count = part === undefined ? '…' : numberText(part.total);
             return <Count key={line.part} name={line.name} to={`/${kind}?${query}`} count={count} />;
           })}
         </dl>
@@ -169,7 +169,7 @@ function Counts({
 function AskedCount({ kind, line }: { readonly kind: Kind; readonly line: Line }): ReactNode {
   const path = withQuery(`/api/v2/${kind}/`, { page_size: 1, ...line.filter });
   const { data, isError } = useApi<Page<unknown>>(path, { every: EVERY });
-  const count = isError ? '–' : (data?.count.toLocaleString('en') ?? '…');
+  const count = isError ? '–' : data === undefined ? '…' : numberText(data.count);
   return <Count name={line.name} to={withQuery(`/${kind}`, line.filter)} count={count} />;
 }
 

@@ -1,7 +1,20 @@
-/** Times, shown in the viewer's zone. */
+/**
+ * Times, shown in the viewer's zone, and numbers. Without Intl: the browser loads the data of a language before the first
+ * number or time is shown, which took a tenth of the time until the first page was there.
+ */
 import type { ReactNode } from 'react';
 
-const SHOWN = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short' });
+/** A number with commas between its thousands. */
+export function numberText(value: number): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+/** Day and minute in the viewer's zone: 2026-03-01 09:05. */
+export function localText(at: Date): string {
+  const two = (value: number) => String(value).padStart(2, '0');
+  const day = `${String(at.getFullYear()).padStart(4, '0')}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}`;
+}
 
 /** A point in time in the viewer's zone, with UTC as its tooltip; a given text without one. */
 export function Time({
@@ -20,7 +33,7 @@ export function Time({
       dateTime={at.toISOString()}
       title={`${at.toISOString().replace('T', ' ').slice(0, 19)} UTC`}
     >
-      {SHOWN.format(at)}
+      {localText(at)}
     </time>
   );
 }
@@ -35,5 +48,5 @@ const UNITS = [
 export function duration(seconds: number): string {
   const [unit, size] = UNITS.find(([, each]) => seconds >= each && seconds % each === 0) ?? ['second', 1];
   const count = seconds / size;
-  return `${count.toLocaleString('en')} ${unit}${count === 1 ? '' : 's'}`;
+  return `${numberText(count)} ${unit}${count === 1 ? '' : 's'}`;
 }
