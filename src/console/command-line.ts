@@ -37,7 +37,7 @@ interface Guards {
   readonly breakGlass?: boolean | undefined;
 }
 
-/** The reason and the ticket as flags; blank ones are none. */
+/** The reason and the ticket as flags; a blank one is left out. */
 export function accountOf({ reason, ticket }: Account) {
   return {
     ...(reason !== undefined && reason.trim() !== '' && { reason }),

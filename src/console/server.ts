@@ -74,7 +74,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsol
 
 /** Exchanges the code of the address for a cookie, and the key for the page, which only the fragment of its address has. */
 function serveCode(app: FastifyInstance, access: ConsoleAccess, host: () => string): void {
-  // Whoever only asks for the headers, as programs do that look at links, must not use up the code.
+  // A request for the headers alone, as link previews send it, must not use up the code.
   app.get('/open', { config: { open: 'code' }, exposeHeadRoute: false }, ({ query }, reply) => {
     const code = (query as Readonly<Record<string, unknown>>)['code'];
     const secrets = typeof code === 'string' ? access.redeem(code) : null;

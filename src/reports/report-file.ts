@@ -108,7 +108,7 @@ export async function readBaseline(path: string, keepsKeys = false): Promise<Bas
  * The baseline of these lines.
  *
  * @param options.name Names it in errors.
- * @throws TokenctlError `configuration` if it is none, and whatever the lines throw
+ * @throws TokenctlError `configuration` if it is not one, and whatever the lines throw
  */
 export async function parseBaseline(
   lines: AsyncIterable<string> | Iterable<string>,

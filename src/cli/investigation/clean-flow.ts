@@ -284,7 +284,7 @@ function cleaningResult(plan: AnyPlan, done: CleaningReport): Report<CleaningJso
   });
 }
 
-/** What is left to somebody. What cannot be undone is not: the plan of the cleaning said so. */
+/** What is left to do by hand. What cannot be undone is not counted: the plan of the cleaning said so. */
 function leftOver({ keep }: AnyPlan): readonly Kept[] {
   return keep.filter(({ reason }) => reason !== 'not_undoable');
 }

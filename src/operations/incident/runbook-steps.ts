@@ -15,7 +15,7 @@ interface RunbookStep {
   readonly title: string;
 }
 
-/** A step that somebody ticked off. */
+/** A step that a person ticked off. */
 export interface StepDone extends RunbookStep {
   /** RFC 3339. */
   readonly at: string;

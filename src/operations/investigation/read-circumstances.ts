@@ -217,7 +217,7 @@ function concerns(
   }
   if (other !== null)
     return isTie && deed.id > lastEntry && deed.link === link && deed.other?.id === other.id;
-  // Whoever links a made object uses it; to remove such a link, as a cleaning does, changes nothing of it.
+  // To link a made object is to use it; to remove such a link, as a cleaning does, changes nothing of it.
   if (isTie) {
     return (
       act === 'made' && deed.operation === 'associate' && deed.id > (entries[0] ?? 0) && deed.role === null

@@ -124,7 +124,7 @@ export interface CleaningValues {
 
 /** Ends what an intruder left behind, one object at a time. */
 export interface Cleaner {
-  /** Why an act is not possible, as a sentence; null if it is. Asks nobody. */
+  /** Why an act is not possible, as a sentence; null if it is. Makes no request. */
   refusal(act: CleaningAct): string | null;
   /**
    * Carries out an act. What is so already stays so. Throws `TokenctlError` as a target does.

@@ -114,7 +114,7 @@ export async function removeRole(
   return 'done';
 }
 
-/** Deletes a role of an object that nobody holds any more, with what the controller computed of it. */
+/** Deletes a role of an object that has no members any more, with what the controller computed of it. */
 async function deleteUnused(transaction: Queryable, objectRole: number): Promise<void> {
   const [unused] = await transaction.query(
     `SELECT r.id FROM ${OBJECT_ROLES} r WHERE r.id = $1

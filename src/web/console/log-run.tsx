@@ -65,7 +65,7 @@ export function RunDialog({
   );
 }
 
-/** The entries of a run as the log has them. Each can be proved to somebody who does not have the log. */
+/** The entries of a run as the log has them. Each can be proved to a person who does not have the log. */
 function Entries({ entries }: { readonly entries: RunRead['entries'] }): ReactNode {
   const prove = useMutation({
     mutationFn: async (seq: number) => {

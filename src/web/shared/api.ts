@@ -128,7 +128,7 @@ export function readEarly(path: string, options: RequestOptions = {}): void {
     (value) => {
       read.value = value;
     },
-    // Whoever takes the answer shows the failure.
+    // The caller that takes the answer shows the failure.
     () => undefined,
   );
   earlyReads.set(path, read);
