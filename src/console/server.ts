@@ -158,7 +158,7 @@ export interface ConsoleRequest {
  * Runs the console until a signal, or until nothing was asked of it for half an hour. A change under way is finished and
  * recorded first.
  *
- * @throws TokenctlError `configuration`, `not_found`; `busy` if the port is taken.
+ * @throws TokenctlError `configuration`, `not_found`; `usage` if the port is in use.
  */
 export async function runConsole(request: ConsoleRequest): Promise<void> {
   const { flags, allContexts, environment, version, root, notify, readOnly } = request;
@@ -220,7 +220,8 @@ async function listen(app: FastifyInstance, port: number): Promise<string> {
     await app.listen({ host: '127.0.0.1', port });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new TokenctlError('busy', `Cannot listen on port ${port} of 127.0.0.1 (${code ?? 'unknown'})`, {
+    const why = code === 'EADDRINUSE' ? 'it is in use' : (code ?? 'unknown reason');
+    throw new TokenctlError('usage', `Cannot listen on port ${port} of 127.0.0.1: ${why}`, {
       hint: 'Choose another port with --port.',
       cause,
     });
