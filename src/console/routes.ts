@@ -184,7 +184,9 @@ function serveChanges(app: FastifyInstance, { places, tokens, audits, operations
     let timer: NodeJS.Timeout | undefined;
     const tell = () => {
       timer = undefined;
-      const state = operations.get(id);
+      const state = operations.all().find((each) => each.id === id);
+      // It ended, and made room for others before this could be told: the page reads that it is gone.
+      if (state === undefined) return end();
       response.write(`data: ${JSON.stringify(state)}\n\n`);
       if (state.ended !== null) end();
     };
