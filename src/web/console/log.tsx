@@ -6,7 +6,6 @@ import {
   FormSelectOption,
   Label,
   PageSection,
-  SearchInput,
   Toolbar,
   ToolbarContent,
   ToolbarItem,
@@ -19,7 +18,7 @@ import { Loaded } from '../shared/states.tsx';
 import { numberText } from '../shared/times.tsx';
 import { call, type Operation, type Problem, query, saved, useRead } from './api.ts';
 import { RunDialog } from './log-run.tsx';
-import { Heading, When } from './parts.tsx';
+import { Heading, TextSearch, When } from './parts.tsx';
 
 interface Run {
   readonly run: string;
@@ -110,7 +109,12 @@ export function Log(): ReactNode {
         <Toolbar>
           <ToolbarContent>
             <ToolbarItem>
-              <TextSearch key={given('text')} value={given('text')} onChange={(text) => set('text', text)} />
+              <TextSearch
+                label="User, context, ticket or id"
+                key={given('text')}
+                value={given('text')}
+                onChange={(text) => set('text', text)}
+              />
             </ToolbarItem>
             <ToolbarItem>
               <Choice
@@ -152,26 +156,6 @@ export function Log(): ReactNode {
         {shown !== null && <RunDialog run={shown} onClose={() => setShown(null)} />}
       </PageSection>
     </>
-  );
-}
-
-function TextSearch({
-  value,
-  onChange,
-}: {
-  readonly value: string;
-  readonly onChange: (text: string) => void;
-}): ReactNode {
-  const [text, setText] = useState(value);
-  return (
-    <SearchInput
-      aria-label="User, context, ticket or id"
-      placeholder="User, context, ticket or id"
-      value={text}
-      onChange={(_event, next) => setText(next)}
-      onSearch={() => onChange(text)}
-      onClear={() => onChange('')}
-    />
   );
 }
 

@@ -1,6 +1,14 @@
 /** Parts that several pages of the console share. */
-import { ClipboardCopy, Flex, FlexItem, Label, PageSection, Title } from '@patternfly/react-core';
-import { type ReactNode, useEffect } from 'react';
+import {
+  ClipboardCopy,
+  Flex,
+  FlexItem,
+  Label,
+  PageSection,
+  SearchInput,
+  Title,
+} from '@patternfly/react-core';
+import { type ReactNode, useEffect, useState } from 'react';
 import { localText, numberText } from '../shared/times.tsx';
 
 /** The heading of a page; the title of the browser's tab as well. */
@@ -157,5 +165,28 @@ export function RunState({
       {run.isDryRun && run.kind === 'manual' && ', '}
       {run.kind === 'manual' && 'by hand'}
     </>
+  );
+}
+
+/** A field for a text to search for, which is used when the user asks for it or clears it. */
+export function TextSearch({
+  label,
+  value,
+  onChange,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+}): ReactNode {
+  const [text, setText] = useState(value);
+  return (
+    <SearchInput
+      aria-label={label}
+      placeholder={label}
+      value={text}
+      onChange={(_event, next) => setText(next)}
+      onSearch={() => onChange(text)}
+      onClear={() => onChange('')}
+    />
   );
 }

@@ -7,7 +7,6 @@ import {
   Label,
   LabelGroup,
   PageSection,
-  SearchInput,
   Toolbar,
   ToolbarContent,
   ToolbarItem,
@@ -20,7 +19,7 @@ import { numberText } from '../shared/times.tsx';
 import { type Count, call, query, useFacts, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
 import { Histogram } from './charts.tsx';
-import { Bars, Heading, When } from './parts.tsx';
+import { Bars, Heading, TextSearch, When } from './parts.tsx';
 import { RevokeButton } from './revoke.tsx';
 import { type Bar, CHUNK, keyOf, type Row, Rows, type TokenPage } from './token-rows.tsx';
 
@@ -100,7 +99,8 @@ export function Tokens(): ReactNode {
         <Toolbar>
           <ToolbarContent>
             <ToolbarItem>
-              <TextFilter
+              <TextSearch
+                label="Owner, application, description or id"
                 key={filter['text'] ?? ''}
                 value={filter['text'] ?? ''}
                 onChange={(text) => change({ text })}
@@ -209,7 +209,7 @@ function endsOf(
   ];
 }
 
-/** The bars between two instants; null if there are none, or all. */
+/** The bars between two instants; null without limits, and where no bar has such an end. */
 function chosenIn(
   bars: readonly Bar[],
   since: string | undefined,
@@ -258,26 +258,6 @@ function near(one: string, other: string): boolean {
 }
 
 type Change = (changes: Readonly<Record<string, string | null>>) => void;
-
-function TextFilter({
-  value,
-  onChange,
-}: {
-  readonly value: string;
-  readonly onChange: (text: string) => void;
-}): ReactNode {
-  const [text, setText] = useState(value);
-  return (
-    <SearchInput
-      aria-label="Owner, application, description or id"
-      placeholder="Owner, application, description or id"
-      value={text}
-      onChange={(_event, next) => setText(next)}
-      onSearch={() => onChange(text)}
-      onClear={() => onChange('')}
-    />
-  );
-}
 
 /** The rules of the policy that found tokens in a context. */
 function FindingFilter({
