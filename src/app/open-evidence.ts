@@ -124,7 +124,7 @@ async function restWay(runtime: Runtime, current: Runtime) {
   return { via: 'rest' as const, ...place, cleaner, close: cleaner.close };
 }
 
-/** The runtime of the REST context beside a database, or why there is none. */
+/** The runtime of the REST context beside a database, or why it is missing. */
 async function restBeside(
   runtime: Runtime,
   { restContext, database }: { readonly restContext: string | undefined; readonly database: string },

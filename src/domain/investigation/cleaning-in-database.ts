@@ -55,7 +55,7 @@ const DATABASE_LINKS: Readonly<Record<string, ReadonlySet<string>>> = {
   hosts: new Set(['group']),
 };
 
-/** Servers apply these at once when they are changed over REST, and never by themselves. */
+/** Servers apply these when they are changed over REST. A change in the table has no effect on a running server. */
 const PUSHED_SETTINGS = /^(LOG_AGGREGATOR_|DISABLE_LOCAL_AUTH$)/;
 
 /**

@@ -59,7 +59,7 @@ export interface ResourceKind<T extends Resource> {
   readonly values: (resource?: T) => FormValues;
   /** The fields after these, which depend on what was entered. A name such as `inputs.username` is a part of a value. */
   readonly furtherFields?: (values: FormValues, resource?: T) => readonly FormField[];
-  /** What the API asks for with a new one besides what was entered. */
+  /** The body for a new resource: adds what the API requires to what was entered. */
   readonly complete?: (body: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>;
   /** Further tabs: the end of the address, and the title. */
   readonly tabs?: readonly (readonly [string, string])[];

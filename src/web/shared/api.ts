@@ -141,7 +141,7 @@ export async function earlyAnswers(limit: number): Promise<void> {
   await Promise.race([Promise.allSettled(answers), new Promise((resolve) => setTimeout(resolve, limit))]);
 }
 
-/** Takes the answer to a read that was begun early; undefined if there was none, or it has not come yet. */
+/** Takes the answer to a read that was begun early; undefined without such a read, and before its answer. */
 export function earlyAnswer(path: string): unknown {
   return earlyReads.get(path)?.value === undefined ? undefined : takeEarly(path)?.value;
 }
