@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { expandGroups } from '../../config/contexts.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { nearestName } from '../../domain/nearest-name.ts';
 import type { RunSummary } from '../../operations/ports/scheduler.ts';
 import { runNow } from '../../scheduler/execute.ts';
 import type { RunEnded, ScheduledJob } from '../../scheduler/scheduled-job.ts';
@@ -121,7 +122,14 @@ function selectJobs(
     });
   }
   const known = jobs.map((job) => job.name);
+  const bare = known.map((each) => each.replace(/@.*$/, ''));
+  const near = nearestName(name, [...new Set([...bare, ...known])]);
   throw new TokenctlError('not_found', `No job named "${name}"`, {
-    hint: known.length === 0 ? 'Add jobs to the configuration.' : `Use one of: ${known.join(', ')}.`,
+    hint:
+      near !== undefined
+        ? `Did you mean "${near}"?`
+        : known.length === 0
+          ? 'Add jobs to the configuration.'
+          : `Use one of: ${known.join(', ')}.`,
   });
 }

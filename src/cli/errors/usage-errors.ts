@@ -31,6 +31,8 @@ export function usageMistake(error: CLIError): TokenctlError | undefined {
   const { flags, args, parse } = error as unknown as ParserError;
   const known = parse?.input?.flags ?? {};
   if (Array.isArray(flags)) return unknownFlag(flags.map(String), Object.keys(known));
+  const choice = Array.isArray(args) ? undefined : wrongChoice(error.message);
+  if (choice !== undefined) return choice;
   const message = Array.isArray(args)
     ? wrongArguments(args, Object.keys(parse?.input?.args ?? {}))
     : (wrongValue(error.message) ?? wrongTogether(known, parse?.output?.flags));
@@ -74,14 +76,24 @@ function wrongValue(message: string): string | undefined {
     /^Flag (--[\w-]+) (expects a value|expects one of these values: .*|can only be specified once)/.exec(
       message,
     ) ?? [];
-  if (problem !== undefined) {
-    return `${once} ${problem.replace('can only be specified once', 'can be given only once')}`;
-  }
-  const [, flag, choices] = /^Expected (--[\w-]+=)?.* to be one of: (.*)$/ms.exec(message) ?? [];
+  if (problem === undefined) return undefined;
+  return `${once} ${problem.replace('can only be specified once', 'can be given only once')}`;
+}
+
+/** A value that is none of the choices. It is compared with them, and not shown. */
+function wrongChoice(message: string): TokenctlError | undefined {
+  const [, flag, typed = '', text] = /^Expected (--[\w-]+=)?(.*) to be one of: (.*)$/ms.exec(message) ?? [];
+  const [choices] = text?.split('\n', 1) ?? [];
   if (choices === undefined) return undefined;
   const what = flag === undefined ? 'the argument' : flag.slice(0, -1);
-  return `Invalid value for ${what}: expected one of ${choices.split('\n', 1)[0]}`;
+  const near = nearestName(typed.slice(0, MAX_COMPARED), choices.split(', '));
+  return new TokenctlError('usage', `Invalid value for ${what}: expected one of ${choices}`, {
+    hint: near === undefined ? SEE_HELP : `Did you mean ${near}?`,
+  });
 }
+
+/** A longer value is no misspelt choice. */
+const MAX_COMPARED = 100;
 
 function wrongTogether(
   known: FlagRules,

@@ -6,6 +6,7 @@ import {
   type InvestigationItem,
   remains,
 } from '../../domain/investigation/investigation.ts';
+import { nearestName } from '../../domain/nearest-name.ts';
 import type { Cleaner } from '../ports/evidence.ts';
 import type { RightsPurpose, TargetDescription } from '../ports/target.ts';
 
@@ -107,12 +108,17 @@ export function planCleaning(
 
 function requireKnown({ items }: Investigation, selection: CleaningSelection): void {
   const rules = new Set(items.flatMap(({ findings }) => findings.map(({ rule }) => rule)));
-  const unknown =
-    selection.items?.find((id) => !items.some((item) => item.id === id)) ??
-    selection.rules?.find((rule) => !rules.has(rule));
+  const ids = new Set(items.map(({ id }) => id));
+  const item = selection.items?.find((id) => !ids.has(id));
+  const unknown = item ?? selection.rules?.find((rule) => !rules.has(rule));
   if (unknown === undefined) return;
+  // Ids end in numbers: of two that differ in a digit, neither was meant.
+  const near = item === undefined ? nearestName(unknown, [...rules]) : undefined;
   throw new TokenctlError('not_found', `The investigation has no item or finding "${unknown}"`, {
-    hint: 'List them with `tokenctl incident investigate --all`: the id of an item is in brackets.',
+    hint:
+      near === undefined
+        ? 'List them with `tokenctl incident investigate --all`: the id of an item is in brackets.'
+        : `Did you mean "${near}"?`,
     details: { kind: 'item', names: [unknown] },
   });
 }
