@@ -29,9 +29,8 @@ Exit code 5: the application or a token of it is left. Exit code 130: interrupte
 
   async run(): Promise<Result<DeletionJson>> {
     const { args, flags } = await this.input(ApplicationsDelete);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { deletionFlow } = await import('../../src/cli/applications/application-flow.ts');
-    const confirmation = confirmationFrom(flags);
+    const confirmation = await this.confirmation(flags);
     const runtime = await this.runtime(flags);
     return await deletionFlow({ runtime, confirmation, flags, name: { name: args.name, id: flags.id } });
   }

@@ -35,9 +35,8 @@ With --json, prints what docs/schemas/applications-rotate-secret.json describes.
 
   async run(): Promise<Result<ReplacedSecretJson>> {
     const { args, flags } = await this.input(ApplicationsRotateSecret);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { secretFlow } = await import('../../src/cli/applications/application-flow.ts');
-    const confirmation = confirmationFrom(flags);
+    const confirmation = await this.confirmation(flags);
     const runtime = await this.runtime(flags);
     return await secretFlow({ runtime, confirmation, flags, name: { name: args.name, id: flags.id } });
   }

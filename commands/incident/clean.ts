@@ -66,9 +66,8 @@ Exit code 5: something is left.`;
 
   async run(): Promise<Result<CleaningJson>> {
     const { flags } = await this.input(IncidentClean);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { cleanFlow } = await import('../../src/cli/investigation/clean-flow.ts');
-    const confirmation = confirmationFrom(flags);
+    const confirmation = await this.confirmation(flags);
     const runtime = await this.runtime(flags);
     const { from, incident, since, undo, item: items, rule: rules } = flags;
     return await cleanFlow({

@@ -38,10 +38,9 @@ Exit code 5: not everything was restored.`;
 
   async run(): Promise<Result<LiftJson>> {
     const { args, flags } = await this.input(IncidentLift);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { liftFlow, requireOneIncident } = await import('../../src/cli/incident/lift-flow.ts');
     requireOneIncident(args.incident, flags.due);
-    const confirmation = confirmationFrom(flags);
+    const confirmation = await this.confirmation(flags);
     const { incident } = args;
     return await this.inContexts(flags, confirmation, (member) => liftFlow({ ...member, incident, flags }));
   }

@@ -121,12 +121,11 @@ API. Exit code 130: interrupted.`;
 
   async run(): Promise<Result<LockdownJson>> {
     const { flags } = await this.input(IncidentLockdown);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { lockdownFlow } = await import('../../src/cli/incident/lockdown-flow.ts');
     const { lockdownOrder } = await import('../../src/cli/incident/lockdown-order.ts');
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const order = lockdownOrder(flags);
-    const confirmation = confirmationFrom(flags);
+    const confirmation = await this.confirmation(flags);
     return await this.inContexts(flags, confirmation, (member) => {
       if (flags.plan !== undefined) requireOneContext(member, '--plan');
       if (flags['plan-out'] !== undefined) requireOneContext(member, '--plan-out');

@@ -42,9 +42,8 @@ With --json, prints what docs/schemas/plan-approve.json describes.`;
 
   async run(): Promise<Result<ApprovedPlanJson>> {
     const { args, flags } = await this.input(PlanApprove);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { approvePlan } = await import('../../src/cli/plans/plan-flow.ts');
-    const confirmation = confirmationFrom(flags);
+    const confirmation = await this.confirmation(flags);
     return await approvePlan({ runtime: await this.runtime(flags), path: args.plan, confirmation }, flags);
   }
 }

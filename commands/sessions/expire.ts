@@ -38,10 +38,9 @@ Exit code 5: some sessions are left, or may be. Exit code 130: interrupted.`;
 
   async run(): Promise<Result<SessionExpiryJson>> {
     const { flags } = await this.input(SessionsExpire);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { requireSessions, sessionExpiryFlow } = await import('../../src/cli/sessions.ts');
     requireSessions(flags);
-    const confirmation = confirmationFrom(flags);
+    const confirmation = await this.confirmation(flags);
     return await this.inContexts(flags, confirmation, (member) => sessionExpiryFlow({ ...member, flags }));
   }
 }

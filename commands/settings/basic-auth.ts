@@ -36,12 +36,11 @@ With --json, prints what docs/schemas/settings-basic-auth.json describes.`;
     const { args, flags } = await this.input(SettingsBasicAuth);
     const { switchFlow, switchStatus } = await import('../../src/cli/settings/switch-flow.ts');
     const { basicAuthentication: setting } = await import('../../src/cli/settings/switch-flow.ts');
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     if (args.state === 'status') {
       return await this.inContexts(flags, null, ({ runtime }) => switchStatus({ runtime, setting }));
     }
     const on = args.state === setting.words.on;
-    return await this.inContexts(flags, confirmationFrom(flags), (member) =>
+    return await this.inContexts(flags, await this.confirmation(flags), (member) =>
       switchFlow({ ...member, flags, setting, on }),
     );
   }

@@ -40,13 +40,12 @@ With --json, prints what docs/schemas/settings-external-tokens.json describes.`;
     const { switchFlow, switchStatus } = await import('../../src/cli/settings/switch-flow.ts');
     const { denyExternalTokens, requireDeny } = await import('../../src/cli/settings/switch-flow.ts');
     const { externalTokens: setting } = await import('../../src/cli/settings/switch-flow.ts');
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     if (flags['revoke-existing'] === true) requireDeny(args.state);
     if (args.state === 'status') {
       return await this.inContexts(flags, null, ({ runtime }) => switchStatus({ runtime, setting }));
     }
     const on = args.state === setting.words.on;
-    return await this.inContexts(flags, confirmationFrom(flags), (member) => {
+    return await this.inContexts(flags, await this.confirmation(flags), (member) => {
       const request = { ...member, flags, setting, on };
       return on ? switchFlow(request) : denyExternalTokens(request, flags['revoke-existing'] === true);
     });

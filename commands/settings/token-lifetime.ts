@@ -31,11 +31,10 @@ With --json, prints what docs/schemas/settings-token-lifetime.json describes.`;
     const { givesLifetime, lifetimeFlow, lifetimeStatus } = await import(
       '../../src/cli/settings/lifetime-flow.ts'
     );
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     if (!givesLifetime(flags)) {
       return await this.inContexts(flags, null, ({ runtime }) => lifetimeStatus(runtime));
     }
-    return await this.inContexts(flags, confirmationFrom(flags), (member) =>
+    return await this.inContexts(flags, await this.confirmation(flags), (member) =>
       lifetimeFlow({ ...member, flags }),
     );
   }

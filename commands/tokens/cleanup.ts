@@ -33,9 +33,8 @@ Exit code 5: some tokens are left, or this account does not see all of them. Exi
 
   async run(): Promise<Result<CleanupJson>> {
     const { flags } = await this.input(TokensCleanup);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { cleanupFlow } = await import('../../src/cli/cleanup.ts');
-    const confirmation = confirmationFrom(flags);
+    const confirmation = await this.confirmation(flags);
     return await this.inContexts(flags, confirmation, (member) => cleanupFlow({ ...member, flags }));
   }
 }

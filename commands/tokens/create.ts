@@ -39,9 +39,8 @@ With --json, prints what docs/schemas/tokens-create.json describes.`;
 
   async run(): Promise<Result<CreatedJson | WouldCreateJson>> {
     const { flags } = await this.input(TokensCreate);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { creationFlow } = await import('../../src/cli/tokens/creation-flow.ts');
-    const confirmation = confirmationFrom(flags);
+    const confirmation = await this.confirmation(flags);
     const runtime = await this.runtime(flags);
     const { scope, description = '', user, expires } = flags;
     const lifetime = expires === undefined ? undefined : Math.round(expires / 1000);

@@ -56,12 +56,11 @@ Exit code 5: with --revoke, a live token is left.`;
 
   async run(): Promise<Result<LeakedJson>> {
     const { flags } = await this.input(TokensFind);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { leakedFlow } = await import('../../src/cli/incident/leaked-flow.ts');
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const { leakedSource } = await import('../../src/cli/incident/leaked-flow.ts');
     const plans = flags.revoke === true || flags['plan-out'] !== undefined;
-    const confirmation = plans ? confirmationFrom(flags) : null;
+    const confirmation = plans ? await this.confirmation(flags) : null;
     const linesFor = leakedSource(flags.leaked);
     return await this.inContexts(flags, confirmation, (member) => {
       if (flags['plan-out'] !== undefined) requireOneContext(member, '--plan-out');

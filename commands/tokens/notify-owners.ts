@@ -42,9 +42,8 @@ Exit code 5: some mails were not sent. Exit code 130: interrupted.`;
 
   async run(): Promise<Result<OwnerNoticesJson>> {
     const { flags } = await this.input(TokensNotifyOwners);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { ownerNoticesFlow } = await import('../../src/cli/token-audit/owner-notices-flow.ts');
-    const confirmation = confirmationFrom(flags);
+    const confirmation = await this.confirmation(flags);
     return await this.inContexts(flags, confirmation, (member) => ownerNoticesFlow({ ...member, flags }));
   }
 }

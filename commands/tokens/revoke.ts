@@ -94,14 +94,18 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
 
   async run(): Promise<Result<RevocationJson>> {
     const { flags } = await this.input(TokensRevoke);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { readPlanFile } = await import('../../src/cli/revocation/plan-file.ts');
     const select = flags.finding === undefined ? selectionFrom : selectionOrAllFrom;
     const selection =
       flags.plan === undefined
         ? select(flags, (await this.runtime(flags)).clock.now())
         : readPlanFile(flags.plan);
-    const confirmation = confirmationFrom(flags);
+    if (flags.finding !== undefined) {
+      const { policyOf, ruleNamed } = await import('../../src/cli/token-audit/policy-flags.ts');
+      for (const rule of flags.finding) ruleNamed(rule);
+      policyOf(await this.runtime(flags), { policy: flags.policy });
+    }
+    const confirmation = await this.confirmation(flags);
     if (flags['all-contexts'] !== true) await this.openingRuntime(flags);
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');

@@ -38,9 +38,8 @@ Exit code 5: the old token is still valid. Exit code 130: interrupted while it w
 
   async run(): Promise<Result<RotatedJson | WouldRotateJson>> {
     const { args, flags } = await this.input(TokensRotate);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { rotationFlow } = await import('../../src/cli/tokens/rotation-flow.ts');
-    const confirmation = confirmationFrom(flags);
+    const confirmation = await this.confirmation(flags);
     const runtime = await this.runtime(flags);
     return await rotationFlow({ runtime, confirmation, flags, tokenId: args.id });
   }

@@ -35,9 +35,8 @@ Exit code 5: some access is left, or was not checked. Exit code 130: interrupted
 
   async run(): Promise<Result<OffboardingJson>> {
     const { args, flags } = await this.input(UsersOffboard);
-    const { confirmationFrom } = await import('../../src/cli/confirmation.ts');
     const { offboardingFlow } = await import('../../src/cli/incident/offboarding-flow.ts');
-    const confirmation = confirmationFrom(flags);
+    const confirmation = await this.confirmation(flags);
     const users = [args.user];
     return await this.inContexts(flags, confirmation, (member) =>
       offboardingFlow({ ...member, users, flags }),

@@ -73,6 +73,8 @@ export interface RuntimeOptions {
   readonly version?: string;
   /** Whether this run changes anything: a credential that expires soon is then warned of. */
   readonly changes?: boolean;
+  /** Called before a controller, a database or the audit log is opened; what it throws refuses that. */
+  readonly onAsking?: () => void;
   /** No progress is shown without it. */
   readonly progress?: ShowProgress;
 }
@@ -140,7 +142,8 @@ export interface Runtime extends RunResources {
 
 /** Creates the runtime of one command or job. Nothing is read or opened yet. */
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { progress = () => ({ step: () => undefined, end: () => undefined }) } = options;
+  const { progress = () => ({ step: () => undefined, end: () => undefined }), onAsking = () => undefined } =
+    options;
   const opened: OpenedTarget[] = [];
   async function warnOfExpiry(target: Target, description: TargetDescription): Promise<void> {
     if (description.credential !== 'token') return;
@@ -152,6 +155,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const resources = runResources(options, () => opened.map(({ awaited }) => awaited()).join(' and '));
   return runtimeIn(resources, {
     progress,
+    onAsking,
     onDescribed: (target, found) => (options.changes === true ? warnOfExpiry(target, found) : undefined),
     onOpen: (target) => opened.push(target),
     onClose: () => resources.close(),
@@ -161,12 +165,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 function runtimeIn(
   resources: RunResources,
   place: Place & {
+    readonly onAsking: () => void;
     readonly onOpen: (target: OpenedTarget) => void;
     readonly onDescribed: (target: Target, found: TargetDescription) => Promise<void> | undefined;
     readonly onClose?: () => Promise<void>;
   },
 ): Runtime {
-  const { context, component, label, tokenFile, progress, onOpen, onDescribed, onClose } = place;
+  const { context, component, label, tokenFile, progress, onAsking, onOpen, onDescribed, onClose } = place;
   const { environment, clock, operator, auditLog, webhooks, logKeys, logExport, stopSignal, caughtSignal } =
     resources;
   let opened: Promise<OpenedTarget> | undefined;
@@ -175,6 +180,7 @@ function runtimeIn(
 
   function open(): Promise<OpenedTarget> {
     const settings = contextOf(resources.configuration, context);
+    onAsking();
     opened ??= openTarget(tokenFile === undefined ? settings : withTokenFile(settings, tokenFile), {
       ...{ environment, component, label, interruption: caughtSignal },
     }).then((target) => {
@@ -240,7 +246,7 @@ function runtimeIn(
       return member;
     },
     in(other) {
-      const member = runtimeIn(resources, { ...other, onOpen, onDescribed });
+      const member = runtimeIn(resources, { ...other, onAsking, onOpen, onDescribed });
       members.push(member);
       return member;
     },
@@ -255,7 +261,7 @@ function runtimeIn(
 }
 
 function runResources(options: RuntimeOptions, awaited: () => string): RunResources {
-  const { flags, environment, notify, version = 'unknown', configuration: given } = options;
+  const { flags, environment, notify, version = 'unknown', configuration: given, onAsking } = options;
   const clock: Clock = { now: () => new Date() };
   let loaded = given;
   let log: Promise<AuditLog> | undefined;
@@ -279,6 +285,7 @@ function runResources(options: RuntimeOptions, awaited: () => string): RunResour
     clock,
     operator: operatorOf(environment),
     async auditLog() {
+      onAsking?.();
       log ??= openLog();
       return await log;
     },

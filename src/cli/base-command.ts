@@ -4,8 +4,8 @@ import type { ArgInput, FlagInput, InferredArgs, InferredFlags } from '@oclif/co
 import type { Runtime } from '../app/runtime.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Result } from '../reports/tables/result.ts';
-import type { Confirmation } from './confirmation.ts';
-import type { AccountFlags } from './flags.ts';
+import type { Confirmation, FlagConfirmation } from './confirmation.ts';
+import type { AccountFlags, ChangeFlags } from './flags.ts';
 import type { ContextRun } from './multi-context/multi-context-flow.ts';
 import type { Format } from './output/present.ts';
 import { progressLine, surviveStreamErrors, wantsJson, writeNotice } from './output/streams.ts';
@@ -70,6 +70,7 @@ export abstract class TokenctlCommand extends Command {
   #csv = false;
   /** Whether the command changes anything, so that the audit log records it. */
   #changes = false;
+  #confirmation: FlagConfirmation | undefined;
 
   /** Parses, calls one operation and returns its result; a long-running command returns nothing. */
   // biome-ignore lint/suspicious/noConfusingVoidType: a long-running command returns nothing.
@@ -102,9 +103,20 @@ export abstract class TokenctlCommand extends Command {
       progress: progressLine,
       version: this.config.version,
       changes: this.#changes,
+      onAsking: () => this.#confirmation?.requirePossible(),
     });
     if (this.#changes) requireAccount(this.#runtime.configuration.auditLog, flags as AccountFlags);
     return this.#runtime;
+  }
+
+  /**
+   * How the change of this command is confirmed. Without a terminal and --yes, the runtime refuses to open a controller, a database
+   * or the audit log: flags and files are checked before that.
+   */
+  protected async confirmation(flags: ChangeFlags): Promise<Confirmation> {
+    const { confirmationFrom } = await import('./confirmation.ts');
+    this.#confirmation = confirmationFrom(flags);
+    return this.#confirmation;
   }
 
   /**

@@ -31,23 +31,31 @@ export interface Confirmation {
   confirm(question: Question): Promise<void>;
 }
 
-/**
- * Decides how a change is confirmed, before anything is read: without a terminal, --yes or --dry-run is required.
- *
- * @throws TokenctlError `usage` without a flag and without a terminal
- */
+/** A confirmation that the flags describe. */
+export interface FlagConfirmation extends Confirmation {
+  /**
+   * Checks that the change can be confirmed: without a terminal, --yes or --dry-run is required.
+   *
+   * @throws TokenctlError `usage`
+   */
+  requirePossible(): void;
+}
+
+/** Decides how a change is confirmed. Checks nothing yet, because what is wrong with a file is reported first. */
 export function confirmationFrom(
   flags: ChangeFlags & { readonly 'plan-out'?: string | undefined; readonly json?: boolean | undefined },
-): Confirmation {
+): FlagConfirmation {
   const changes = flags['dry-run'] !== true && flags['plan-out'] === undefined;
-  if (flags.yes !== true && changes && !canAsk()) {
-    throw new TokenctlError('usage', 'Cannot ask for confirmation without a terminal.', {
-      hint: 'Add --dry-run to see the plan, or --yes to run it without confirmation.',
-    });
-  }
   return {
     asks: flags.yes !== true,
+    requirePossible() {
+      if (flags.yes === true || !changes || canAsk()) return;
+      throw new TokenctlError('usage', 'Cannot ask for confirmation without a terminal.', {
+        hint: 'Add --dry-run to see the plan, or --yes to run it without confirmation.',
+      });
+    },
     async confirm({ plan, act, type }) {
+      this.requirePossible();
       await showPlan(plan, { json: flags.json === true, asks: flags.yes !== true });
       if (flags.yes === true) return;
       const answer = await ask(`Type ${type} to ${act} (anything else cancels): `);

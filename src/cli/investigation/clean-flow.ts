@@ -80,6 +80,11 @@ export interface CleanRequest {
 export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJson>> {
   const { runtime, flags, undo } = request;
   if (undo !== undefined) return await undoFlow(request, undo);
+  if (request.from === undefined && request.incident === undefined) {
+    throw new TokenctlError('usage', 'No investigation selected', {
+      hint: 'Add --from FILE or --incident ID.',
+    });
+  }
   const saved = request.from === undefined ? undefined : readInvestigationFile(request.from);
   const description = await runtime.description();
   if (saved !== undefined) requireSameController(saved, description);
@@ -149,12 +154,7 @@ async function investigateAgain(
   const common = { evidence, description, clock: runtime.clock, target: await runtime.target() };
   if (saved !== undefined)
     return await investigate({ ...common, repeats: saved, incident: incident ?? saved.incident });
-  if (incident === undefined) {
-    throw new TokenctlError('usage', 'No investigation selected', {
-      hint: 'Add --from FILE or --incident ID.',
-    });
-  }
-  return await investigate({ ...common, ...(await subjectOfIncident(runtime, incident)), since });
+  return await investigate({ ...common, ...(await subjectOfIncident(runtime, incident ?? '')), since });
 }
 
 /**

@@ -118,7 +118,30 @@ describe('what cannot be meant ends with 2, and says what might be', () => {
     ],
     ['a wrong age', ['tokens', 'list', '--unused-for', '90'], /--unused-for: Invalid age/, undefined],
     ['a wrong id', ['tokens', 'list', '--id', '1e3'], /--id: Invalid number .* whole number/, undefined],
-    ['a change without a terminal', ['tokens', 'revoke', '--all'], /without a terminal/, /--dry-run.*--yes/],
+    [
+      'a misspelt runbook',
+      ['incident', 'step', 'inc-1a2b3c4d', '--step', '1', '--runbook', 'stoln-token'],
+      /Invalid value for --runbook: expected one of stolen-token, .*controller-down/,
+      /^Did you mean stolen-token\?$/,
+    ],
+    [
+      'a misspelt choice of an argument',
+      ['incident', 'runbook', 'leaving-employe'],
+      /Invalid value for the argument/,
+      /^Did you mean leaving-employee\?$/,
+    ],
+    [
+      'what is near to no choice',
+      ['tokens', 'list', '--scope', 'everything'],
+      /Invalid value for --scope: expected one of read, write/,
+      /--help/,
+    ],
+    [
+      'a misspelt rule, before the missing context',
+      ['tokens', 'revoke', '--finding', 'nver-used'],
+      /No rule named "nver-used"; did you mean "never-used"\?/,
+      /never-used/,
+    ],
     [
       'a revocation of nothing in particular',
       ['tokens', 'revoke', '--yes'],
@@ -260,21 +283,51 @@ describe('a file that is missing or broken is reported before a controller is as
   };
 
   test.each([
-    ['incident', 'clean', '--dry-run', '--from'],
+    ['incident', 'clean', '--from'],
     ['incident', 'report', 'inc-1a2b3c4d', '--from'],
-    ['incident', 'lockdown', '--yes', '--plan'],
-    ['tokens', 'revoke', '--yes', '--plan'],
+    ['incident', 'lockdown', '--plan'],
+    ['tokens', 'revoke', '--plan'],
+    ['tokens', 'revoke', '--finding', 'never-used', '--policy'],
     ['tokens', 'find', '--leaked'],
     ['tokens', 'audit', '--baseline'],
     ['tokens', 'audit', '--policy'],
     ['tokens', 'notices', '--webhook-file'],
     ['plan', 'show'],
+    ['plan', 'approve'],
   ])('%s %s %s %s', async (...args) => {
     const { missing, broken } = files();
     // Any file can be searched for tokens.
     for (const file of args.at(-1) === '--leaked' ? [missing] : [missing, broken]) {
       const { code, stderr } = await tokenctl([...args, file], { env });
       expect([code, stderr.includes(file) || stderr.includes('webhook')], stderr).toEqual([2, true]);
+    }
+  });
+
+  test.each([
+    ['tokens', 'revoke', '--all'],
+    ['tokens', 'find', '--revoke', '--leaked', process.execPath],
+    ['incident', 'lockdown', '--all'],
+    ['incident', 'clean', '--incident', 'inc-1a2b3c4d'],
+    ['incident', 'lift', 'inc-1a2b3c4d'],
+    ['users', 'offboard', 'alice'],
+    ['settings', 'basic-auth', 'off'],
+    ['applications', 'delete', 'x'],
+  ])('and before that, whether it can ask for confirmation: %s %s', async (...args) => {
+    const { code, stderr } = await tokenctl(args, { env });
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/without a terminal\.\n.*--dry-run.*--yes/)]);
+  });
+
+  test('a new file that exists', async () => {
+    const { broken } = files();
+    for (const command of [
+      ['tokens', 'create', '--scope', 'read'],
+      ['tokens', 'rotate', '17'],
+    ]) {
+      const args = [...command, '--output', broken];
+      expect(await tokenctl(args, { env })).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('already exists'),
+      });
     }
   });
 
