@@ -1,6 +1,7 @@
 import { string as argument } from '@oclif/core/args';
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { replaceFlag } from '../../src/cli/flags.ts';
 import type { IncidentReportJson } from '../../src/cli/incident/report-flow.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
@@ -37,15 +38,16 @@ With --json, prints what docs/schemas/incident-report.json describes.`;
       summary: 'The format; svg is the picture alone. Default: markdown.',
       exclusive: ['json'],
     }),
-    output: string({ summary: 'Write the report to this file.', helpValue: 'FILE' }),
+    output: string({ summary: 'Write the report to this new file of mode 0600.', helpValue: 'FILE' }),
+    ...replaceFlag,
   };
 
   async run(): Promise<Result<IncidentReportJson>> {
     const { args, flags } = await this.input(IncidentReport);
     const { incidentReportFlow } = await import('../../src/cli/incident/report-flow.ts');
-    const { from = [], format = 'markdown', output } = flags;
+    const { from = [], format = 'markdown', output, replace = false } = flags;
     return await incidentReportFlow({
-      ...{ runtime: await this.runtime(flags), incident: args.incident, from, format, output },
+      ...{ runtime: await this.runtime(flags), incident: args.incident, from, format, output, replace },
       version: this.config.version,
     });
   }

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags';
 import type { ProofJson } from '../../src/cli/audit-log/checkpoint-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { countArgument } from '../../src/cli/flags.ts';
+import { countArgument, replaceFlag } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 /** Proves that an entry is in the audit log. */
@@ -29,7 +29,11 @@ With --json, prints what docs/schemas/log-prove.json describes.`;
       summary: 'A checkpoint that covers the entry. Default: a new one.',
       helpValue: 'FILE',
     }),
-    output: string({ summary: 'Write the proof to this file. Default: stdout.', helpValue: 'FILE' }),
+    output: string({
+      summary: 'Write the proof to this new file of mode 0600. Default: stdout.',
+      helpValue: 'FILE',
+    }),
+    ...replaceFlag,
   };
 
   async run(): Promise<Result<ProofJson>> {

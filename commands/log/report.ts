@@ -1,7 +1,7 @@
 import { custom, option, string } from '@oclif/core/flags';
 import type { LogReportJson } from '../../src/cli/audit-log/report-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { type Moment, parseMoment } from '../../src/cli/flags.ts';
+import { type Moment, parseMoment, replaceFlag } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/tables/result.ts';
 
 const moment = custom<Moment>({ parse: async (input) => parseMoment(input), helpValue: 'WHEN' });
@@ -30,7 +30,11 @@ Exits with 6, after the report, if the log is broken.`;
     format: option({ options: ['markdown', 'html'] as const })({
       summary: 'The format of the report. Default: markdown.',
     }),
-    output: string({ summary: 'Write the report to this file. Default: stdout.', helpValue: 'FILE' }),
+    output: string({
+      summary: 'Write the report to this new file of mode 0600. Default: stdout.',
+      helpValue: 'FILE',
+    }),
+    ...replaceFlag,
   };
 
   async run(): Promise<Result<LogReportJson>> {

@@ -5,6 +5,7 @@ import {
   count,
   csvFlag,
   days,
+  replaceFlag,
   selectionOrAllFrom,
   selectorFlags,
 } from '../../src/cli/flags.ts';
@@ -60,7 +61,11 @@ Exit code 3: there are findings at or above --fail-on.`;
     'last-used': boolean({
       summary: 'Show when tokens were last used, also over REST (the day, for up to 10,000 tokens).',
     }),
-    output: string({ summary: 'Write the report to this file and print a summary.', helpValue: 'FILE' }),
+    output: string({
+      summary: 'Write the report to this new file of mode 0600, and print a summary.',
+      helpValue: 'FILE',
+    }),
+    ...replaceFlag,
     summary: boolean({
       summary: 'Print only the number of findings by rule and severity.',
       exclusive: ['csv'],

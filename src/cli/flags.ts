@@ -25,6 +25,11 @@ export const changeFlags = {
   ...accountFlags,
 };
 
+/** For reports that are written to a file. */
+export const replaceFlag = {
+  replace: boolean({ summary: 'Replace the file of --output if it exists.', dependsOn: ['output'] }),
+};
+
 /** For changes that the configuration may leave to two persons. */
 export const breakGlassFlag = {
   'break-glass': boolean({

@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, createReadStream, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  createReadStream,
+  lstatSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { createInterface } from 'node:readline';
 import { TokenctlError } from '../domain/errors.ts';
 import { Baseline } from '../domain/policy/judge.ts';
@@ -16,13 +25,31 @@ export interface PendingFile {
   discard(): void;
 }
 
+/** Only its owner reads what names users and tokens. What is made for others has no such limit but the umask. */
+const MODES = { private: 0o600, public: 0o666 } as const;
+
+/** Who may read a file. One that is replaced keeps its mode. */
+export type FileReaders = keyof typeof MODES;
+
+/**
+ * Tests, before anything is read, that a file does not exist or may be replaced.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function requireNewOrReplaced(path: string, replace: boolean): void {
+  if (replace || lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
+  throw new TokenctlError('usage', `The file ${path} already exists and is not overwritten`, {
+    hint: 'Name another file with --output, or add --replace.',
+  });
+}
+
 /**
  * Begins a file next to its final path, so that readers find either the old file or the complete new one.
  *
  * @param what How the file is called in errors: `The report`.
  * @throws TokenctlError `configuration` where it cannot be written
  */
-export function pendingFile(path: string, what: string): PendingFile {
+export function pendingFile(path: string, what: string, readers: FileReaders = 'private'): PendingFile {
   const temporary = `${path}.${randomBytes(4).toString('hex')}.part`;
   const attempt = <T>(act: () => T): T => {
     try {
@@ -33,7 +60,7 @@ export function pendingFile(path: string, what: string): PendingFile {
       throw new TokenctlError('configuration', `${what} cannot be written to ${path} (${code})`, { cause });
     }
   };
-  const descriptor = attempt(() => openSync(temporary, 'wx', 0o666));
+  const descriptor = attempt(() => openSync(temporary, 'wx', MODES[readers]));
   let open = true;
   let gathered = '';
   const flush = () => {
@@ -53,6 +80,8 @@ export function pendingFile(path: string, what: string): PendingFile {
       attempt(() => {
         flush();
         close();
+        const replaced = lstatSync(path, { throwIfNoEntry: false });
+        if (replaced?.isFile() === true) chmodSync(temporary, replaced.mode & 0o777);
         renameSync(temporary, path);
       });
     },
@@ -64,13 +93,17 @@ export function pendingFile(path: string, what: string): PendingFile {
 }
 
 /**
- * Writes a document to a file as it comes.
+ * Writes a document to a file as it comes, in place of what may be there.
  *
  * @throws TokenctlError `configuration` where it cannot be written, and whatever the document throws; the file
  * is as it was then.
  */
-export async function writeReport(path: string, chunks: AsyncIterable<string>): Promise<void> {
-  const file = pendingFile(path, 'The report');
+export async function writeReport(
+  path: string,
+  chunks: AsyncIterable<string>,
+  readers: FileReaders = 'private',
+): Promise<void> {
+  const file = pendingFile(path, 'The report', readers);
   try {
     for await (const chunk of chunks) file.write(chunk);
     file.commit();

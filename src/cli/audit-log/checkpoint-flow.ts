@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Runtime } from '../../app/runtime.ts';
+import { requireNewFile } from '../../app/secret-file.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import {
   initLogKey,
@@ -7,7 +8,7 @@ import {
   proveInclusion,
   rotateLogKey,
 } from '../../operations/audit-log/checkpoints.ts';
-import { pendingFile, writeReport } from '../../reports/report-file.ts';
+import { pendingFile, requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText } from '../../reports/tables/text.ts';
 
@@ -61,7 +62,7 @@ export async function checkpointFlow(
     keys: await runtime.logKeys(),
     ...(previous !== undefined && { previous }),
   });
-  if (output !== undefined) await writeReport(output, once(note));
+  if (output !== undefined) await writeReport(output, once(note), 'public');
   const written = `Wrote the checkpoint of ${countText(size, 'entry', 'entries')} to ${output}. Keep a copy where users who can write the log have no access.\n`;
   return report({
     json: { checkpoint: note, origin, size, root },
@@ -73,18 +74,21 @@ export async function checkpointFlow(
 interface ProofFlags {
   readonly checkpoint?: string | undefined;
   readonly output?: string | undefined;
+  readonly replace?: boolean | undefined;
 }
 
 /**
  * Proves that an entry is in the log. Prints the proof, or writes it and the line of the entry to files.
  *
- * @throws TokenctlError as `proveInclusion`, `configuration`
+ * @throws TokenctlError as `proveInclusion`, `configuration`, `usage` for a file that exists
  */
 export async function proofFlow(
   runtime: Runtime,
   seq: number,
-  { checkpoint, output }: ProofFlags,
+  { checkpoint, output, replace = false }: ProofFlags,
 ): Promise<Report<ProofJson>> {
+  for (const path of output === undefined ? [] : [output, `${output}.entry`])
+    requireNewOrReplaced(path, replace);
   const proved = await proveInclusion({
     log: await runtime.auditLog(),
     keys: await runtime.logKeys(),
@@ -132,8 +136,9 @@ export async function keyFlow(
     const text = `${verifier}\n\nThis is the public key. Give it to users who verify checkpoints. Entry ${entry.seq} records it.\n`;
     return report({ json: { verifier, seq: entry.seq }, text: () => text });
   }
+  if (output !== undefined) requireNewFile(output);
   // Created first: the checkpoint cannot be made again if the file cannot be written.
-  const file = output === undefined ? null : pendingFile(output, 'The checkpoint');
+  const file = output === undefined ? null : pendingFile(output, 'The checkpoint', 'public');
   try {
     const { verifier, replaced, entry, checkpoint } = await rotateLogKey(options);
     file?.write(checkpoint);

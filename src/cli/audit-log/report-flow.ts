@@ -7,7 +7,7 @@ import { requireIntact } from '../../operations/audit-log/verify-log.ts';
 import type { RunAccount } from '../../operations/journal/run-account.ts';
 import { type ReportFrame, reportBlocks } from '../../reports/log-report.ts';
 import { htmlOf, markdownOf } from '../../reports/log-report-formats.ts';
-import { writeReport } from '../../reports/report-file.ts';
+import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
 import { IncompleteListing, type Result, report, type Streamed } from '../../reports/tables/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import { instantOf, type Moment } from '../flags.ts';
@@ -35,6 +35,7 @@ interface ReportFlags {
   readonly until?: Moment | undefined;
   readonly format?: 'markdown' | 'html' | undefined;
   readonly output?: string | undefined;
+  readonly replace?: boolean | undefined;
 }
 
 /** The input of a report. */
@@ -49,7 +50,7 @@ export interface ReportRequest {
 /**
  * Reports the changes of a period, as a document that is streamed while the log is read.
  *
- * @throws TokenctlError `usage` for a period that ends before it starts, and as `reportLog`
+ * @throws TokenctlError `usage` for a period that ends before it starts or a file that exists, and as `reportLog`
  */
 export async function reportFlow({
   runtime,
@@ -57,6 +58,7 @@ export async function reportFlow({
   json,
   version,
 }: ReportRequest): Promise<Result<LogReportJson>> {
+  if (flags.output !== undefined) requireNewOrReplaced(flags.output, flags.replace === true);
   const now = runtime.clock.now();
   const since = flags.since && instantOf(flags.since, now);
   const until = flags.until && instantOf(flags.until, now);

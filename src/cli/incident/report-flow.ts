@@ -17,7 +17,7 @@ import { htmlDocument, markdownDocument } from '../../reports/document.ts';
 import { chainNodes, chainPicture } from '../../reports/incident/chain-picture.ts';
 import { incidentParts } from '../../reports/incident/incident-report.ts';
 import { combined } from '../../reports/incident/incident-timeline.ts';
-import { writeReport } from '../../reports/report-file.ts';
+import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { readInvestigationFile } from '../investigation/investigation-file.ts';
 
@@ -43,19 +43,22 @@ export interface IncidentReportRequest {
   readonly from: readonly string[];
   readonly format: 'markdown' | 'html' | 'svg';
   readonly output: string | undefined;
+  /** Whether the file may exist. */
+  readonly replace: boolean;
   readonly version: string;
 }
 
 /**
  * Reports an incident from the audit log and saved investigations. Reads nothing of the controller but who it is.
  *
- * @throws TokenctlError `usage` for a picture without an investigation, `configuration` for a file that is no investigation or of
+ * @throws TokenctlError `usage` for a picture without an investigation or a file that exists, `configuration` for a file that is no investigation or of
  * another controller, and as `gatherReport`.
  */
 export async function incidentReportFlow(
   request: IncidentReportRequest,
 ): Promise<Report<IncidentReportJson>> {
   const { runtime, format, output, version } = request;
+  if (output !== undefined) requireNewOrReplaced(output, request.replace);
   const saved = request.from.map((path) => ({ path, investigation: readInvestigationFile(path) }));
   const description = await runtime.description();
   for (const { path, investigation } of saved) requireSameController(path, investigation, description);

@@ -27,6 +27,7 @@ import {
   type PendingFile,
   pendingFile,
   readBaseline,
+  requireNewOrReplaced,
   writeReport,
 } from '../../reports/report-file.ts';
 import { noScreen, type Report, type Result, type Screen } from '../../reports/tables/result.ts';
@@ -36,6 +37,7 @@ import { type PolicyFlags, policyOf, ruleNamed } from './policy-flags.ts';
 /** The flags of an audit, without the selector flags. */
 interface AuditFlags extends PolicyFlags {
   readonly output?: string | undefined;
+  readonly replace?: boolean | undefined;
   readonly summary?: boolean | undefined;
   readonly 'group-by'?: Grouping | undefined;
   readonly 'fail-on'?: Severity | undefined;
@@ -72,6 +74,7 @@ export interface AuditFlowOptions {
 export async function auditFlow(options: AuditFlowOptions): Promise<AuditResult> {
   const { flags, format } = options;
   requireTogether(flags, format);
+  if (flags.output !== undefined) requireNewOrReplaced(flags.output, flags.replace === true);
   const target = await options.runtime.target();
   const policy = policyOf(options.runtime, flags);
   const rules = flags.rule === undefined ? undefined : rulesNamed(flags.rule, policy);
@@ -258,14 +261,16 @@ interface AuditOf {
 const CONTEXT = '{context}';
 
 /**
- * Reads the policy and the baseline, before a controller is asked. A baseline for each context is read with its context.
+ * Reads the policy and the baseline, and looks for a file that would be overwritten, before a controller is asked. Files
+ * for each context are tested with their context.
  *
- * @throws TokenctlError `configuration`
+ * @throws TokenctlError `configuration`, `usage`
  */
 export async function requireAuditFiles(runtime: Runtime, flags: AuditFlags): Promise<void> {
   policyOf(runtime, flags);
-  const { baseline } = flags;
+  const { baseline, output } = flags;
   if (baseline !== undefined && !baseline.includes(CONTEXT)) await readBaseline(baseline);
+  if (output !== undefined && !output.includes(CONTEXT)) requireNewOrReplaced(output, flags.replace === true);
 }
 
 /**

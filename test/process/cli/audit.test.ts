@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -171,7 +171,16 @@ write-scope:
       expect(code).toBe(0);
       expect(stdout).toMatch(new RegExp(`findings on ${TOKENS} tokens.*Written to ${output}\n$`, 's'));
       expect(readFileSync(output, 'utf8').startsWith(beginning)).toBe(true);
+      expect(statSync(output).mode & 0o777).toBe(0o600);
     }
+    const again = ['tokens', 'audit', '--format', 'html', '--output', join(folder, 'audit.html')];
+    expect(await run(again)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/audit\.html already exists.*\n.*--replace/),
+    });
+    chmodSync(join(folder, 'audit.html'), 0o644);
+    expect((await run([...again, '--replace', '--user', 'backup'])).code).toBe(0);
+    expect(statSync(join(folder, 'audit.html')).mode & 0o777).toBe(0o644);
     const sarif = JSON.parse((await run(['tokens', 'audit', '--format', 'sarif'])).stdout) as {
       runs: { results: unknown[] }[];
     };
@@ -182,7 +191,17 @@ write-scope:
     const { run, folder } = home();
     const output = join(folder, 'audit.html');
     writeFileSync(output, 'the old one');
-    const failing = ['tokens', 'audit', '--user', 'nobody', '--format', 'html', '--output', output];
+    const failing = [
+      'tokens',
+      'audit',
+      '--user',
+      'nobody',
+      '--format',
+      'html',
+      '--output',
+      output,
+      '--replace',
+    ];
     expect((await run([...failing, '--write-baseline', join(folder, 'new.baseline')])).code).toBe(2);
     expect(readFileSync(output, 'utf8')).toBe('the old one');
     expect(existsSync(join(folder, 'new.baseline'))).toBe(false);

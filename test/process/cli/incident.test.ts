@@ -336,6 +336,17 @@ describe('over REST', () => {
     const { stdout } = await home.run(['incident', 'report', incident, ...files]);
     expect(stdout).toContain('Nothing is known to remain.');
     expect(stdout).toMatch(/created the application evil\\\|app\\\]\(.*: gone/);
+    const output = join(home.folder, 'report.html');
+    const html = ['incident', 'report', incident, ...files, '--format', 'html', '--output', output];
+    expect((await home.run(html)).code).toBe(0);
+    const page = readFileSync(output, 'utf8');
+    expect([page.slice(0, 15), page.includes('<svg'), statSync(output).mode & 0o777]).toEqual([
+      '<!doctype html>',
+      true,
+      0o600,
+    ]);
+    expect(await home.run(html)).toMatchObject({ code: 2, stderr: expect.stringContaining('--replace') });
+    expect((await home.run([...html, '--replace'])).code).toBe(0);
     expect(await home.run(['incident', 'lift', '--yes'])).toMatchObject({ code: 0 });
   });
 

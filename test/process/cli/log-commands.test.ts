@@ -50,6 +50,9 @@ describe('log init', () => {
     expect(rotated).toMatchObject({ code: 0, stdout: expect.stringContaining(`replaces ${verifier}`) });
     expect((await run('log', 'verify', '--checkpoint', handover, '--key', verifier)).code).toBe(0);
     expect((await run('log', 'verify', '--checkpoint', handover)).code).toBe(0);
+    const again = await run('log', 'init', '--rotate', '--output', handover);
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('already exists') });
+    expect((await run('log', 'verify', '--checkpoint', handover)).code).toBe(0);
   });
 
   test('keeps the key where the configuration says', async () => {
@@ -135,6 +138,10 @@ describe('log prove', () => {
     const output = at('proof');
     expect((await run('log', 'prove', '2', '--output', output)).code).toBe(0);
     expect([readFileSync(output, 'utf8'), readFileSync(`${output}.entry`, 'utf8')]).toEqual([proof, entry]);
+    expect(await run('log', 'prove', '2', '--output', output)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('already exists'),
+    });
     expect((await run('log', 'prove', '7')).code).toBe(2);
     expect((await run('log', 'prove', 'x')).code).toBe(2);
   });

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -220,6 +220,9 @@ describe('sinks and revocations', () => {
       stdout: expect.stringContaining('Wrote the report on 1 run with'),
     });
     expect(readFileSync(output, 'utf8')).toContain('SEC-9');
+    expect(statSync(output).mode & 0o777).toBe(0o600);
+    expect((await run(['log', 'report', '--output', output])).code).toBe(2);
+    expect((await run(['log', 'report', '--output', output, '--replace'])).code).toBe(0);
     const json = JSON.parse((await run(['log', 'report', '--json'])).stdout) as {
       readonly totals: { readonly runs: number };
       readonly runs: readonly { readonly ticket: string }[];
