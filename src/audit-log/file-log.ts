@@ -19,8 +19,7 @@ import { OperationFilter, parseEntry } from './entry.ts';
 import { invalidLine, logUnavailable } from './failures.ts';
 import { tailOf } from './lines.ts';
 import { LogLock, openForAppending, openForReading, RunLocks } from './log-files.ts';
-import { pruneArchives, rotateFile } from './rotation.ts';
-import { Segments } from './segments.ts';
+import { pruneArchives, rotateFile, Segments } from './segments.ts';
 import { verifyChain } from './verify-chain.ts';
 
 /** The file of a log, and the clock for its entries. */

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { makeFolder } from '../db/make-folder.ts';
+import { makeFolder } from '../db/file-system.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
 import type { LogKeys } from '../operations/ports/audit-log.ts';

@@ -1,8 +1,7 @@
 import { constants } from 'node:fs';
 import { access, lstat, open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { type FileLock, lock, tryLock } from '../db/file-lock.ts';
-import { makeFolder } from '../db/make-folder.ts';
+import { type FileLock, lock, makeFolder, tryLock } from '../db/file-system.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { logRefused } from './failures.ts';
 

@@ -1,5 +1,5 @@
-import { lockWithin } from '../db/advisory-locks.ts';
 import type { Database, Queryable } from '../db/database.ts';
+import { lockWithin } from '../db/database.ts';
 import type { EntrySelection } from '../operations/ports/audit-log.ts';
 import type { LinkResult } from './chain.ts';
 import { operationPrefix } from './entry.ts';

@@ -2,8 +2,7 @@ import { chmod, readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Database, Queryable } from './database.ts';
-import { tryLock } from './file-lock.ts';
-import { makeFolder } from './make-folder.ts';
+import { makeFolder, tryLock } from './file-system.ts';
 
 type PGlite = import('@electric-sql/pglite').PGlite;
 type Connection = Pick<PGlite, 'query'>;

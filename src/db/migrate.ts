@@ -1,6 +1,6 @@
 import { TokenctlError } from '../domain/errors.ts';
-import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import type { Database, Queryable } from './database.ts';
+import { ADVISORY_LOCKS } from './database.ts';
 
 /** One step of a schema: forward only, never changed once released. */
 export interface Migration {

@@ -3,10 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
-import { type ConnectionParameters, readConnection } from './connection-parameters.ts';
+import {
+  type ConnectionParameters,
+  readConnection,
+  type TlsAttempt,
+  tlsAttempts,
+} from './connection-parameters.ts';
 import type { Environment } from './connection-sources.ts';
 import type { Database, Queryable } from './database.ts';
-import { type TlsAttempt, tlsAttempts } from './tls.ts';
 
 /** How to reach a PostgreSQL database. */
 export interface PostgresOptions {

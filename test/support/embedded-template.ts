@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
 import { openEmbedded } from '../../src/db/embedded.ts';
-import { lock } from '../../src/db/file-lock.ts';
+import { lock } from '../../src/db/file-system.ts';
 import { fastestFolder } from './embedded-postgres.ts';
 
 const PATIENCE_MS = 60_000;

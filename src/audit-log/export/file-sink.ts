@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { makeFolder } from '../../db/make-folder.ts';
+import { makeFolder } from '../../db/file-system.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { ExportCursor, ExportPosition, LogSink } from '../../operations/ports/log-sink.ts';
 import { syncFolder } from '../log-files.ts';

@@ -6,7 +6,7 @@ import { type FailedToken, type OutcomeCounts, OutcomeTally } from '../journal/b
 import type { OperationRun, Stopped } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
 import type { RefreshTokenSelector, Target } from '../ports/target.ts';
-import type { EndedSessions } from '../sessions/end-sessions.ts';
+import type { EndedSessions } from '../sessions/sessions.ts';
 import { refreshTokenSelector } from './plan-revocation.ts';
 
 /**

@@ -6,7 +6,7 @@ import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun } from '../journal/operation-run.ts';
 import { findLiveRefreshTokens, reconcile, stillAlive } from '../journal/reconcile.ts';
 import type { TargetDescription } from '../ports/target.ts';
-import { type EndedSessions, endSessions, sessionsAfter } from '../sessions/end-sessions.ts';
+import { type EndedSessions, endSessions, sessionsAfter } from '../sessions/sessions.ts';
 import { refusalAhead, requireMayChange, requireRights } from '../visibility.ts';
 import {
   closingOf,

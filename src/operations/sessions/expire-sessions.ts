@@ -6,8 +6,7 @@ import { type Change, OperationRun, type Stopped } from '../journal/operation-ru
 import { reconcile } from '../journal/reconcile.ts';
 import type { Target } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
-import { type EndedSessions, endSessions, sessionsAfter } from './end-sessions.ts';
-import { sessionsOf } from './sessions.ts';
+import { type EndedSessions, endSessions, sessionsAfter, sessionsOf } from './sessions.ts';
 
 /** Which sessions would end. */
 export interface SessionExpiryPlan {

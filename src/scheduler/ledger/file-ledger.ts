@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queryable } from '../../db/database.ts';
-import { makeFolder } from '../../db/make-folder.ts';
+import { makeFolder } from '../../db/file-system.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { JobStore } from '../../operations/ports/scheduler.ts';
 import { createTables, Ledger } from './ledger.ts';

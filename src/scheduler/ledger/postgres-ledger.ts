@@ -1,5 +1,5 @@
-import { lockWithin } from '../../db/advisory-locks.ts';
 import type { Database } from '../../db/database.ts';
+import { lockWithin } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { JobStore } from '../../operations/ports/scheduler.ts';
 import { CREATE_SCHEMA, createTables, Ledger } from './ledger.ts';

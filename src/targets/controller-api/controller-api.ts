@@ -29,13 +29,12 @@ import {
 } from './applications.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { controllerDialect } from './controller-dialect.ts';
-import { DeletionLimit, deleteTokens } from './delete-tokens.ts';
 import { gatewayDialect } from './gateway-dialect.ts';
 import { identifyBySending } from './identify.ts';
+import { ownTokenIds } from './last-use.ts';
 import { lastChanges, listActivity, listItems, tokenQueries, userQueries } from './listing.ts';
-import { ownTokenIds } from './own-token.ts';
 import { notAControllerError, parseJson } from './responses.ts';
-import { createPersonalToken, TOKEN_LISTING } from './tokens.ts';
+import { createPersonalToken, DeletionLimit, deleteTokens, TOKEN_LISTING } from './tokens.ts';
 import {
   authorizationCodesUnsupported,
   refreshTokensUnsupported,

@@ -7,15 +7,17 @@ import { PRODUCT_HEADER, readCaller, readMe } from './account.ts';
 import type { Api, Query } from './api.ts';
 import { isBearerToken } from './connection.ts';
 import {
+  isGatewayToken,
   type LastUses,
   listedLastUses,
   liveTokens,
+  ownTokenIds,
   readLastUses,
+  recentlyUsedTokenIds,
   usedSince,
   waitOutUses,
 } from './last-use.ts';
 import { listItems } from './listing.ts';
-import { isGatewayToken, ownTokenIds, recentlyUsedTokenIds } from './own-token.ts';
 import { isUnauthenticated, parseJson, responseError } from './responses.ts';
 
 /** A value that the target accepts. */

@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { Outcome } from '../../domain/plan.ts';
 import { Secret } from '../../domain/secret.ts';
 import type { ApplicationReference, Token, UserReference } from '../../domain/token.ts';
 import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
 import { readCaller } from './account.ts';
 import type { Api } from './api.ts';
+import { type HttpResponse, MAX_REQUESTS_IN_FLIGHT } from './connection.ts';
 import type { Listing } from './listing.ts';
-import { parseJson } from './responses.ts';
+import { isTransient } from './network-errors.ts';
+import { isJson, isUnauthenticated, parseJson, responseError } from './responses.ts';
 import { tokenForOtherUserUnsupported, tokenLifetimeUnsupported } from './unsupported.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -105,4 +108,201 @@ export async function createPersonalToken(api: Api, request: TokenRequest): Prom
   }
   const fingerprint = createHash('sha256').update(value).digest('hex').slice(0, 12);
   return { token: { ...token, fingerprint }, value: new Secret(value) };
+}
+
+/** How many deletions are sent at first. Each quick response allows one more. */
+const FIRST_LIMIT = 20;
+const MIN_LIMIT = 4;
+/** Above this response time, in milliseconds, fewer deletions are sent at a time. */
+const SLOW_MS = 500;
+/** How long an interruption waits for the deletions in flight, in milliseconds. */
+const GRACE_MS = 900;
+
+/** The deletions of one batch that wait for a place. */
+type WaitingBatch = (() => void)[];
+
+/**
+ * Limits the deletions in flight, over all batches of one target. The limit follows the response time, so that what is in
+ * flight is answered within {@link SLOW_MS} or so: an interruption waits for no more than that. Batches that began earlier go
+ * first: they end one after the other, and while one is recorded, the others keep the connections busy.
+ */
+export class DeletionLimit {
+  #limit = FIRST_LIMIT;
+  #inFlight = 0;
+  /** Responses that are still to arrive before the limit may fall again. */
+  #untilNextFall = 0;
+  readonly #batches = new Set<WaitingBatch>();
+
+  /** Begins a batch. End it with {@link end}. */
+  begin(): WaitingBatch {
+    const batch: WaitingBatch = [];
+    this.#batches.add(batch);
+    return batch;
+  }
+
+  end(batch: WaitingBatch): void {
+    this.#batches.delete(batch);
+  }
+
+  /** Waits for a place. Give it back with {@link leave}. */
+  async enter(batch: WaitingBatch): Promise<void> {
+    if (this.#inFlight < this.#limit) this.#inFlight += 1;
+    else await new Promise<void>((resolve) => batch.push(resolve));
+  }
+
+  /** Gives a place back. @param responseMs The response time; undefined if nothing was sent. */
+  leave(responseMs?: number): void {
+    this.#inFlight -= 1;
+    if (responseMs !== undefined) this.#adapt(responseMs);
+    while (this.#inFlight < this.#limit) {
+      const next = this.#next();
+      if (next === undefined) return;
+      this.#inFlight += 1;
+      next();
+    }
+  }
+
+  #next(): (() => void) | undefined {
+    for (const batch of this.#batches) if (batch.length > 0) return batch.shift();
+    return undefined;
+  }
+
+  #adapt(responseMs: number): void {
+    this.#untilNextFall -= 1;
+    if (responseMs < SLOW_MS / 2) this.#limit = Math.min(this.#limit + 1, MAX_REQUESTS_IN_FLIGHT);
+    if (responseMs <= SLOW_MS || this.#untilNextFall > 0) return;
+    this.#limit = Math.max(MIN_LIMIT, Math.floor((this.#limit * SLOW_MS) / responseMs));
+    this.#untilNextFall = this.#inFlight;
+  }
+}
+
+/**
+ * Deletes access tokens, many at a time, and yields the outcome of each. A missing token (404) is unchanged: a retry after a
+ * broken connection gets that response when the first attempt succeeded.
+ *
+ * @param options `signal`: once it is aborted no further request is sent, and those in flight are awaited for
+ * {@link GRACE_MS}; a token without a response by then failed with an unknown result, and one that was not begun has no
+ * outcome.
+ * @throws TokenctlError if no further token can be tried (`credentials_refused`, `target_unreachable`), after all
+ * requests in flight have ended.
+ */
+export async function* deleteTokens(
+  api: Api,
+  ids: readonly number[],
+  options: { readonly limit: DeletionLimit; readonly signal?: AbortSignal | undefined },
+): AsyncIterable<Outcome> {
+  const { limit, signal } = options;
+  const pending = ids.values();
+  const batch = limit.begin();
+  const outcomes = new OutcomeQueue();
+  const grace = graceAfter(signal);
+  let failure: TokenctlError | null = null;
+  const take = () => (failure !== null || signal?.aborted ? undefined : pending.next().value);
+  const attempt = async (tokenId: number) => {
+    try {
+      outcomes.add(await Promise.race([deleteToken(api, tokenId), grace.expired(tokenId)]));
+    } catch (error) {
+      if (!(error instanceof TokenctlError)) throw error;
+      failure ??= error;
+      if (error.code !== 'credentials_refused') outcomes.add(unknownOutcome(tokenId, error.message));
+    }
+  };
+  const work = async () => {
+    for (;;) {
+      await limit.enter(batch);
+      const tokenId = take();
+      if (tokenId === undefined) return limit.leave();
+      const started = performance.now();
+      await attempt(tokenId).finally(() => limit.leave(performance.now() - started));
+    }
+  };
+  const workers = Array.from({ length: Math.min(MAX_REQUESTS_IN_FLIGHT, ids.length) }, work);
+  outcomes.endAfter(Promise.all(workers).finally(() => limit.end(batch)));
+  try {
+    yield* outcomes.all();
+  } finally {
+    grace.end();
+  }
+  if (failure !== null) throw failure;
+}
+
+/** Ends the waiting for responses some time after a signal. One listener and one timer serve all requests of a batch. */
+function graceAfter(signal: AbortSignal | undefined) {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let timer: NodeJS.Timeout | undefined;
+  const begin = () => {
+    timer = setTimeout(resolve, GRACE_MS);
+  };
+  if (signal?.aborted) begin();
+  else signal?.addEventListener('abort', begin, { once: true });
+  return {
+    expired: async (tokenId: number): Promise<Outcome> => {
+      await promise;
+      return unknownOutcome(tokenId, 'interrupted before the response');
+    },
+    end() {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', begin);
+      resolve();
+    },
+  };
+}
+
+async function deleteToken(api: Api, tokenId: number): Promise<Outcome> {
+  const response = await api.send({ method: 'DELETE', path: `tokens/${tokenId}/` });
+  if (response.status >= 200 && response.status <= 299) return { tokenId, result: 'revoked' };
+  // Only the controller's own 404 says that the token is missing; that of a proxy says nothing about it.
+  if (response.status === 404 && isJson(response)) return { tokenId, result: 'unchanged' };
+  if (isUnauthenticated(response) || isTransient(response)) {
+    throw responseError(response, api, 'the revocation');
+  }
+  const reason = failureReason(response, api);
+  return { tokenId, result: 'failed', reason, ...(response.status === 403 && { refused: true as const }) };
+}
+
+function failureReason(response: HttpResponse, api: Api): string {
+  if (response.status === 403) return 'this account, or the scope of this token, may not revoke it';
+  if (response.status === 409) return 'the target says that it is in use';
+  return responseError(response, api, 'the revocation').message;
+}
+
+function unknownOutcome(tokenId: number, why: string): Outcome {
+  return { tokenId, result: 'failed', reason: `no response, so it may or may not be revoked: ${why}` };
+}
+
+/** Passes on the outcomes of several workers in order of arrival. */
+class OutcomeQueue {
+  #ready: Outcome[] = [];
+  #workers: Promise<unknown> | null = null;
+  #hasEnded = false;
+  #wake: () => void = () => undefined;
+
+  add(outcome: Outcome): void {
+    this.#ready.push(outcome);
+    this.#wake();
+  }
+
+  /** No outcomes follow once the workers have ended. If they fail, {@link all} throws their error. */
+  endAfter(workers: Promise<unknown>): void {
+    this.#workers = workers.finally(() => {
+      this.#hasEnded = true;
+      this.#wake();
+    });
+    // `all` awaits it at the end; without this handler an earlier failure would be an unhandled rejection.
+    this.#workers.catch(() => undefined);
+  }
+
+  async *all(): AsyncIterable<Outcome> {
+    for (;;) {
+      const ready = this.#ready;
+      this.#ready = [];
+      yield* ready;
+      if (this.#ready.length > 0) continue;
+      if (this.#hasEnded) break;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    await this.#workers;
+  }
 }

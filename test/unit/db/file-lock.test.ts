@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { lock, tryLock } from '../../../src/db/file-lock.ts';
+import { lock, tryLock } from '../../../src/db/file-system.ts';
 
-const MODULE = fileURLToPath(new URL('../../../src/db/file-lock.ts', import.meta.url));
+const MODULE = fileURLToPath(new URL('../../../src/db/file-system.ts', import.meta.url));
 
 describe('a lock on a file', () => {
   let folder: string;

@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeFolder } from '../../../src/db/make-folder.ts';
+import { makeFolder } from '../../../src/db/file-system.ts';
 
 describe('a folder', () => {
   let base: string;
