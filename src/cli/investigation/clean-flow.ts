@@ -11,7 +11,11 @@ import {
   undoCleaning,
 } from '../../operations/investigation/clean.ts';
 import { investigate } from '../../operations/investigation/investigate.ts';
-import { type CleaningPlan, planCleaning } from '../../operations/investigation/plan-cleaning.ts';
+import {
+  type CleanedItem,
+  type CleaningPlan,
+  planCleaning,
+} from '../../operations/investigation/plan-cleaning.ts';
 import { planUndo, type UndoPlan } from '../../operations/investigation/plan-undo.ts';
 import { isSameController } from '../../operations/journal/journal.ts';
 import type { Evidence } from '../../operations/ports/evidence.ts';
@@ -203,6 +207,7 @@ function planResult(
 
 const NOT_MADE = { result: null, steps: null, left: null, interrupted: null, stopped: null, run: null };
 const BY_HAND = 'Do what the lines of these items say.';
+const AGAIN_AND_BY_HAND = 'Run the same command again, and do what is listed under "Needs manual action".';
 const REMEDIES = { command: 'Run', call: 'Send', manual: 'By hand' } as const;
 
 function planJson(plan: AnyPlan): CleaningPlanJson {
@@ -279,9 +284,28 @@ function cleaningResult(plan: AnyPlan, done: CleaningReport): Report<CleaningJso
       stopped: done.stopped,
       left: leftText(plan, done),
       open: done.result === 'partly' || leftOver(plan).length > 0,
-      ...(done.result === 'done' && { hint: BY_HAND }),
+      hint: hintFor(plan, done),
     }),
   });
+}
+
+/** What to do about what is left; undefined where running the command again is all there is to do. */
+function hintFor(plan: AnyPlan, done: CleaningReport): string | undefined {
+  if (leftOver(plan).length === 0) return undefined;
+  const again = unfinished(plan, done);
+  return again !== null && again.length === 0 ? BY_HAND : AGAIN_AND_BY_HAND;
+}
+
+/**
+ * The planned items that running the command again may end; null if what remains was not read. An item of which all that is possible
+ * was restored remains for what is listed as manual action.
+ */
+function unfinished({ keep }: AnyPlan, { left, steps }: CleaningReport): readonly CleanedItem[] | null {
+  const byHand = new Set(keep.flatMap(({ item, reason }) => (reason === 'by_hand' ? [item.id] : [])));
+  const restored = steps.flatMap(({ step, result }) =>
+    (result === 'done' || result === 'unchanged') && byHand.has(step) ? [step] : [],
+  );
+  return left?.filter(({ id }) => !restored.includes(id)) ?? null;
 }
 
 /** What is left to do by hand. What cannot be undone is not counted: the plan of the cleaning said so. */
@@ -291,13 +315,13 @@ function leftOver({ keep }: AnyPlan): readonly Kept[] {
 
 function leftText(plan: AnyPlan, done: CleaningReport | null): string {
   const keep = leftOver(plan);
-  const left = done?.left?.length ?? (done === null ? 0 : null);
+  const left = done === null ? 0 : (unfinished(plan, done)?.length ?? null);
   const parts = [
     ...(left === null
       ? ['what remains was not read']
       : left === 0
         ? []
-        : [`${countText(left, 'item')} of the plan ${isUndo(plan) ? 'are not undone' : 'remain'}`]),
+        : [`${countText(left, 'item')} of the plan ${remainText(plan, left)}`]),
     ...(keep.length === 0
       ? []
       : [`${countText(keep.length, 'item')} ${isUndo(plan) ? 'cannot be undone' : 'left to do by hand'}`]),
@@ -305,6 +329,11 @@ function leftText(plan: AnyPlan, done: CleaningReport | null): string {
   return parts.length === 0
     ? `Not everything was ${isUndo(plan) ? 'undone' : 'cleaned'}`
     : parts.join('; ').replace(/^./, (first) => first.toUpperCase());
+}
+
+function remainText(plan: AnyPlan, items: number): string {
+  if (isUndo(plan)) return items === 1 ? 'is not undone' : 'are not undone';
+  return items === 1 ? 'remains' : 'remain';
 }
 
 const WORDS = {

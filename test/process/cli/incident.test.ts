@@ -350,6 +350,34 @@ describe('over REST', () => {
     expect(await home.run(['incident', 'lift', '--yes'])).toMatchObject({ code: 0 });
   });
 
+  test('what a cleaning restores in part is left to do by hand, and not to run again', async () => {
+    const home = at.home();
+    const as = (user: string, method: string, path: string, body: object) =>
+      fetch(`${at.url()}/api/v2/${path}`, {
+        method,
+        headers: { authorization: `Basic ${btoa(user)}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }).then(async (response) => (await response.json()) as { readonly id: number });
+    const admin = `${ADMIN.username}:${ADMIN.password}`;
+    const password = 'correct-horse-battery';
+    await as(admin, 'POST', 'users/', { username: 'trudy', password, is_superuser: true });
+    const { id } = await as(admin, 'POST', 'users/', {
+      username: 'victim',
+      password,
+      email: 'v@example.org',
+    });
+    await as(`trudy:${password}`, 'PATCH', `users/${id}/`, {
+      email: 't@example.org',
+      password: `new-${password}`,
+    });
+    const saved = join(home.folder, 'trudy.json');
+    expect((await home.run(['incident', 'investigate', '--user', 'trudy', '--out', saved])).code).toBe(0);
+    const { code, stdout, stderr } = await home.run(['incident', 'clean', '--from', saved, '--yes']);
+    expect(stdout).toMatch(/^ +done +Restore email of user victim/m);
+    expect(stderr).toBe('Error: 1 item left to do by hand.\nDo what the lines of these items say.\n');
+    expect(code).toBe(5);
+  });
+
   test('offboarding oneself is refused', async () => {
     expect((await at.home().run(['users', 'offboard', 'admin', '--yes'])).code).toBe(2);
   });
