@@ -1,5 +1,5 @@
 import type { StreamEntry } from '../../src/domain/investigation/deed.ts';
-import type { ObjectReference } from '../../src/domain/investigation/investigation.ts';
+import type { Actor, ObjectReference } from '../../src/domain/investigation/investigation.ts';
 import type { CurrentObject, Evidence, JobRecord, JobSelector } from '../../src/operations/ports/evidence.ts';
 
 const START = Date.UTC(2026, 10, 20, 8);
@@ -13,8 +13,12 @@ export class MemoryEvidence implements Evidence {
   /** Held roles and present links, as `role:9:user:12` or `credentials:7:3`. */
   readonly ties = new Set<string>();
   readonly ran: JobRecord[] = [];
+  /** The users that there are, by id with their names. */
+  readonly users = new Map<number, string>();
   /** Users that were deleted since. */
   readonly deletedUsers = new Set<string>();
+  /** Entries whose actor was deleted since, where another user has its name now. */
+  readonly deletedActors = new Set<number>();
 
   /** Writes an entry, a minute after the last one. */
   write(
@@ -47,8 +51,9 @@ export class MemoryEvidence implements Evidence {
 
   deeds({ actorIds, since, until }: { actorIds: readonly number[]; since: Date; until: Date }) {
     return this.#among(
-      ({ actor, at }) =>
+      ({ id, actor, at }) =>
         actor?.id != null &&
+        !this.deletedActors.has(id) &&
         !this.deletedUsers.has(actor.username) &&
         actorIds.includes(actor.id) &&
         at >= since &&
@@ -56,12 +61,12 @@ export class MemoryEvidence implements Evidence {
     );
   }
 
-  deedsOfDeleted({ usernames, since, until }: { usernames: readonly string[]; since: Date; until: Date }) {
+  deedsOfDeleted({ users, since, until }: { users: readonly Actor[]; since: Date; until: Date }) {
     return this.#among(
-      ({ actor, at }) =>
+      ({ id, actor, at }) =>
         actor !== null &&
-        this.deletedUsers.has(actor.username) &&
-        usernames.includes(actor.username) &&
+        (this.deletedActors.has(id) || this.deletedUsers.has(actor.username)) &&
+        users.some(({ username }) => username === actor.username) &&
         at >= since &&
         at < until,
     );
@@ -91,8 +96,9 @@ export class MemoryEvidence implements Evidence {
   async objects(kind: string, ids: readonly number[]) {
     const found = new Map<number, CurrentObject>();
     for (const id of ids) {
-      const fields = this.now.get(`${kind}:${id}`);
-      if (fields !== undefined) found.set(id, { id, name: null, fields });
+      const name = kind === 'user' ? (this.users.get(id) ?? null) : null;
+      const fields = this.now.get(`${kind}:${id}`) ?? (name === null ? undefined : {});
+      if (fields !== undefined) found.set(id, { id, name, fields });
     }
     return found;
   }

@@ -100,7 +100,7 @@ function itemLines(item: InvestigationItem): string[] {
     ...(job === null ? [] : [`      ${jobText(job)}`]),
     ...(state === 'there' || state === 'running'
       ? []
-      : [`      Now: ${stateReason ?? state.replace('_', ' ')}.`]),
+      : [`      Now: ${stateReason ?? `${state.replace('_', ' ')}.`}`]),
     ...(item.act === 'changed' ? changes.map((change) => `      ${changeText(change)}`) : []),
     ...changedSince
       .slice(0, 3)

@@ -237,12 +237,9 @@ function groupOf(
   if (other !== null)
     return CODE_LINKS.has(other.kind) || CODE_LINKS.has(object.kind) ? 'code_later' : 'other';
   const known = kindOf(object.kind)?.group ?? 'other';
-  if (act !== 'changed' || known !== 'code_later') return known;
-  // A new description runs nothing.
-  return kindOf(object.kind)?.code === undefined ||
-    [...changes.keys()].some((field) => isCodeField(object.kind, field))
-    ? known
-    : 'other';
+  if (act !== 'changed' || kindOf(object.kind)?.code === undefined) return known;
+  // A new description runs nothing; the image that an organization's jobs run in by default does.
+  return [...changes.keys()].some((field) => isCodeField(object.kind, field)) ? 'code_later' : 'other';
 }
 
 const VERBS: Readonly<Record<InvestigationItem['act'], string>> = {

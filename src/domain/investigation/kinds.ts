@@ -7,6 +7,8 @@ interface Kind {
   readonly group: ItemGroup;
   /** The list in the REST API, below `/api/v2/`. */
   readonly path: string;
+  /** Whether the REST API of 24.6.1 has the single objects only: the list is 404 [seen]. */
+  readonly isUnlisted?: boolean;
   /** The fields that make it run other code, on other hosts or with other rights, where there are such. */
   readonly code?: readonly string[];
 }
@@ -38,11 +40,17 @@ const KINDS = {
   setting: { noun: 'setting', group: 'ways_in', path: 'settings' },
   credential: { noun: 'credential', group: 'ways_in', path: 'credentials' },
   credential_type: { noun: 'credential type', group: 'code_later', path: 'credential_types' },
-  organization: { noun: 'organization', group: 'other', path: 'organizations' },
+  organization: {
+    ...{ noun: 'organization', group: 'other', path: 'organizations' },
+    code: ['default_environment'],
+  },
   team: { noun: 'team', group: 'ways_in', path: 'teams' },
   schedule: {
     ...{ noun: 'schedule', group: 'code_later', path: 'schedules' },
-    code: ['rrule', 'enabled', 'extra_data', 'unified_job_template', 'inventory', 'limit', 'scm_branch'],
+    code: [
+      ...['rrule', 'enabled', 'extra_data', 'unified_job_template', 'inventory', 'limit', 'scm_branch'],
+      ...['execution_environment', 'job_type', 'job_tags', 'skip_tags'],
+    ],
   },
   job_template: { noun: 'job template', group: 'code_later', path: 'job_templates', code: TEMPLATE_FIELDS },
   workflow_job_template: {
@@ -51,10 +59,14 @@ const KINDS = {
   },
   workflow_job_template_node: {
     ...{ noun: 'workflow node', group: 'code_later', path: 'workflow_job_template_nodes' },
-    code: ['unified_job_template', 'extra_data', 'inventory', 'limit', 'scm_branch', 'execution_environment'],
+    code: [
+      ...['unified_job_template', 'extra_data', 'inventory', 'limit', 'scm_branch', 'execution_environment'],
+      ...['job_type', 'job_tags', 'skip_tags'],
+    ],
   },
   workflow_approval_template: {
     ...{ noun: 'workflow approval template', group: 'code_later', path: 'workflow_approval_templates' },
+    isUnlisted: true,
   },
   notification_template: {
     ...{ noun: 'notification template', group: 'code_later', path: 'notification_templates' },
@@ -62,7 +74,10 @@ const KINDS = {
   },
   inventory_source: {
     ...{ noun: 'inventory source', group: 'code_later', path: 'inventory_sources' },
-    code: ['source', 'source_path', 'source_vars', 'source_project', 'credential', 'execution_environment'],
+    code: [
+      ...['source', 'source_path', 'source_vars', 'source_project', 'credential', 'execution_environment'],
+      ...['scm_branch', 'limit', 'host_filter', 'update_on_launch', 'overwrite', 'overwrite_vars'],
+    ],
   },
   inventory: {
     ...{ noun: 'inventory', group: 'code_later', path: 'inventories' },
@@ -87,6 +102,8 @@ const KINDS = {
       'credential',
       'local_path',
       'default_environment',
+      'allow_override',
+      'signature_validation_credential',
     ],
   },
   instance_group: {
@@ -144,6 +161,7 @@ export function objectPath(kind: string, id: number): string | null {
 const LINKS: ReadonlySet<string> = new Set([
   ...['credentials', 'instance_groups', 'input_inventories', 'hosts', 'children', 'labels'],
   ...['notification_templates_started', 'notification_templates_success', 'notification_templates_error'],
+  'galaxy_credentials',
   ...['notification_templates_approvals', 'success_nodes', 'failure_nodes', 'always_nodes'],
 ]);
 
@@ -151,6 +169,7 @@ const LINKS: ReadonlySet<string> = new Set([
 export function linkName(relationship: string): string {
   const last = relationship.split('.').at(-1) ?? '';
   if (/InstanceGroupMembership$/.test(last)) return 'instance_groups';
+  if (last === 'OrganizationGalaxyCredentialMembership') return 'galaxy_credentials';
   if (last === 'InventoryConstructedInventoryMembership') return 'input_inventories';
   return /_(.+)$/.exec(last)?.[1] ?? last;
 }

@@ -12,7 +12,7 @@ const MAX_ITEMS = 20_000;
 
 /** A user in the chain, while it is followed. */
 interface Member {
-  readonly user: Actor;
+  user: Actor;
   readonly how: ChainLink['how'];
   readonly by: Actor | null;
   readonly through: string | null;
@@ -40,20 +40,21 @@ export async function followChain(
   evidence: Evidence,
   options: Window & {
     readonly subjects: readonly { readonly user: Actor; readonly since: Date }[];
-    /** Tells which users still exist: the entries of deleted ones are read in another way. */
-    readonly existing: (names: readonly string[]) => Promise<ReadonlySet<string>>;
+    /** The users that still exist, with their names now: the entries of deleted ones are read in another way. */
+    readonly existing: (users: readonly Actor[]) => Promise<ReadonlyMap<number, string>>;
   },
 ): Promise<FollowedChain> {
   const { until, existing } = options;
   const items = new ItemCollector(MAX_ITEMS);
   const chain = new Chain(options.subjects);
   const tallies = new Tallies(MAX_ITEMS);
+  const seen = new Set<number>();
   let read = 0;
   for (let wave = chain.next(until); wave.length > 0; wave = chain.next(until)) {
-    const present = await existing(wave.map(({ member }) => member.user.username));
+    const present = await existing(wave.map(({ member }) => member.user));
     for (const { member, until: before } of wave) {
-      const isPresent = present.has(member.user.username);
-      for await (const entry of entriesBy(evidence, { member, until: before, isPresent })) {
+      const isPresent = chain.isPresent(member, present);
+      for await (const entry of entriesBy(evidence, { member, until: before, isPresent, seen })) {
         const deed = readDeed(entry);
         if (deed === null) continue;
         read += 1;
@@ -91,6 +92,16 @@ class Chain {
     const wave = this.#waiting.map((each) => ({ member: each.member, until: each.until ?? until }));
     this.#waiting = [];
     return wave;
+  }
+
+  /** Whether a user still exists: with the name that it has now, which the intruder may have changed. */
+  isPresent({ user }: Member, present: ReadonlyMap<number, string>): boolean {
+    const username = user.id === null ? undefined : present.get(user.id);
+    if (username === undefined) return false;
+    for (const member of this.members) {
+      if (member.user.id === user.id) member.user = { ...user, username };
+    }
+    return true;
   }
 
   add(joined: Member): void {
@@ -151,19 +162,31 @@ class Tallies {
   }
 }
 
-/** What a user did, from when it is in the chain. */
-function entriesBy(
+/** What a user did, from when it is in the chain. Over REST, deleted users of one name have the same entries: each counts once. */
+async function* entriesBy(
   evidence: Evidence,
   {
     member,
     until,
     isPresent,
-  }: { readonly member: Member; readonly until: Date; readonly isPresent: boolean },
-): AsyncIterable<StreamEntry> {
+    seen,
+  }: {
+    readonly member: Member;
+    readonly until: Date;
+    readonly isPresent: boolean;
+    readonly seen: Set<number>;
+  },
+): AsyncGenerator<StreamEntry, void> {
   const { user, since } = member;
   const window = { since, until };
-  if (!isPresent) return evidence.deedsOfDeleted({ ...window, usernames: [user.username] });
-  return evidence.deeds({ ...window, actorIds: user.id === null ? [] : [user.id] });
+  if (isPresent && user.id !== null) {
+    yield* evidence.deeds({ ...window, actorIds: [user.id] });
+    return;
+  }
+  for await (const entry of evidence.deedsOfDeleted({ ...window, users: [user] })) {
+    if (!seen.has(entry.id)) yield entry;
+    seen.add(entry.id);
+  }
 }
 
 /** The user that an entry brings into the chain: one that was made, or whose password was set by another user. */

@@ -2,6 +2,7 @@ import { remedyOf } from '../../domain/investigation/cleaning.ts';
 import { type ItemDraft, summaryOf } from '../../domain/investigation/collect-items.ts';
 import { readDeed } from '../../domain/investigation/deed.ts';
 import type {
+  Actor,
   EvidenceLimit,
   Investigation,
   InvestigationItem,
@@ -71,7 +72,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
       user: actor.user,
       since: actor.since === null || actor.since < since ? since : actor.since,
     })),
-    existing: (names) => existingUsers(target, names),
+    existing: (users) => existingUsers(evidence, users),
   });
   const drafts = await withRoles(evidence, chain.items.drafts());
   const circumstances = await readCircumstances(evidence, { drafts, chain, description });
@@ -96,8 +97,8 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
         ];
   });
   const present = await existingUsers(
-    target,
-    chain.members.map(({ user }) => user.username),
+    evidence,
+    chain.members.map(({ user }) => user),
   );
   return {
     format: 'tokenctl-investigation',
@@ -116,7 +117,12 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     chain: chain.members.map((member) => ({
       ...member,
       since: member.since.toISOString(),
-      exists: present.has(member.user.username) ? true : description.visibility.kind === 'all' ? false : null,
+      exists:
+        member.user.id !== null && present.has(member.user.id)
+          ? true
+          : description.visibility.kind === 'all'
+            ? false
+            : null,
     })),
     items: all,
     mayHaveRead: mayHaveRead(all),
@@ -134,11 +140,15 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   };
 }
 
-async function existingUsers(target: Target, names: readonly string[]): Promise<ReadonlySet<string>> {
-  const present = new Set<string>();
-  if (names.length === 0) return present;
-  for await (const { username } of target.users({ names: [...new Set(names)] })) present.add(username);
-  return present;
+/** The users that there are, by id with their names: a user may have been renamed, and another one may have its name now. */
+async function existingUsers(
+  evidence: Evidence,
+  users: readonly Actor[],
+): Promise<ReadonlyMap<number, string>> {
+  const named = new Map(users.flatMap(({ id, username }) => (id === null ? [] : [[id, username]])));
+  const found = named.size === 0 ? new Map() : await evidence.objects('user', [...named.keys()]);
+  if (found === null) return named;
+  return new Map([...found].map(([id, { name }]) => [id, name ?? named.get(id) ?? '']));
 }
 
 /** Names the roles that entries name by number only. */
@@ -262,7 +272,7 @@ function limitsOf(found: {
         ]),
     limit(
       'not_recorded',
-      'A controller 24.6.1 does not record: logins, uses of tokens, reads, new webhook keys, cancelled jobs, and what was copied together with a template.',
+      'A controller 24.6.1 does not record: logins, uses of tokens, reads, new webhook keys, cancelled jobs, hosts that were created in bulk, credentials and notifications that were added to an inventory source, and what was copied together with a template.',
     ),
     ...(subject.kind === 'user'
       ? []

@@ -54,14 +54,27 @@ async function userSubject(
   try {
     const { userIds } = await resolveNames(target, { users: [name] });
     const user = { id: userIds?.get(name) ?? null, username: name };
-    return { subject, actors: [{ user, since: null }], since: null };
+    const namesake = await deletedUser(evidence, { name, since, until });
+    const actors = [user, ...(namesake === null ? [] : [namesake])];
+    return { subject, actors: actors.map((each) => ({ user: each, since: null })), since: null };
   } catch (error) {
     if (!(error instanceof TokenctlError) || error.code !== 'not_found') throw error;
-    for await (const { actor } of evidence.deedsOfDeleted({ since, until, usernames: [name] })) {
-      if (actor !== null) return { subject, actors: [{ user: actor, since: null }], since: null };
-    }
-    throw error;
+    const user = await deletedUser(evidence, { name, since, until });
+    if (user === null) throw error;
+    return { subject, actors: [{ user, since: null }], since: null };
   }
+}
+
+/** A user of a name who acted in the period and was deleted since; the name may belong to another user now. */
+async function deletedUser(
+  evidence: Evidence,
+  { name, ...window }: Window & { readonly name: string },
+): Promise<Actor | null> {
+  const users = [{ id: null, username: name }];
+  for await (const { actor } of evidence.deedsOfDeleted({ ...window, users })) {
+    if (actor !== null) return { id: null, username: actor.username };
+  }
+  return null;
 }
 
 async function tokenSubject(

@@ -76,8 +76,11 @@ export interface Window {
 export interface Evidence {
   /** Streams what these users did, ascending by id, in pages. Nothing that is written meanwhile. */
   deeds(selector: Window & { readonly actorIds: readonly number[] }): AsyncIterable<StreamEntry>;
-  /** Streams the entries of users of these names who were deleted since. */
-  deedsOfDeleted(selector: Window & { readonly usernames: readonly string[] }): AsyncIterable<StreamEntry>;
+  /**
+   * Streams the entries of these users, who were deleted since: by id where entries have one, otherwise by the name in the user and
+   * by the last name that a user with the id had.
+   */
+  deedsOfDeleted(selector: Window & { readonly users: readonly Actor[] }): AsyncIterable<StreamEntry>;
   /** Streams the entries about any of these objects of one kind with a greater id, but not those by these users. */
   entriesAbout(selector: {
     readonly kind: string;

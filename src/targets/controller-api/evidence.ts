@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { StreamEntry } from '../../domain/investigation/deed.ts';
-import type { ObjectReference } from '../../domain/investigation/investigation.ts';
+import type { Actor, ObjectReference } from '../../domain/investigation/investigation.ts';
 import { isKnownKind, kindOf, linkPath } from '../../domain/investigation/kinds.ts';
 import type {
   CurrentObject,
@@ -12,9 +12,10 @@ import type {
   StreamReach,
   Window,
 } from '../../operations/ports/evidence.ts';
-import { type Api, id, instant, type Query } from './api.ts';
+import type { Api, Query } from './api.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { recognizeApi } from './controller-api.ts';
+import { currentObject, JOBS, role, STREAM, streamEntry } from './evidence-records.ts';
 import { type Listing, listFilter, listItems, queryString } from './listing.ts';
 import { parseJson } from './responses.ts';
 
@@ -25,160 +26,15 @@ export interface ApiEvidenceOptions extends ConnectionOptions {
 
 /** How many jobs have their hosts counted: each takes a request. */
 const MAX_HOSTS_READ = 100;
+/** A name that a stored JSON text has as it is. */
+const PLAIN_NAME = /^[\w.@+-]+$/;
+/** How many objects without a list are read: each takes a request. */
+const MAX_SINGLE = 200;
 /** How many entries without an actor are read: ten pages. */
 const MAX_WITHOUT_ACTOR = 2000;
 
 /** The setting that decides whether a controller records activity. */
 const STREAM_SWITCH = 'ACTIVITY_STREAM_ENABLED';
-
-const named = z.looseObject({ id, name: z.string().nullish(), username: z.string().nullish() });
-const summaries = z.record(z.string(), z.unknown()).catch({});
-
-const streamEntry = z
-  .object({
-    id,
-    timestamp: instant,
-    operation: z.string(),
-    object1: z.string(),
-    object2: z.string().nullish(),
-    object_association: z.string().nullish(),
-    changes: z.record(z.string(), z.unknown()).catch({}),
-    summary_fields: summaries,
-  })
-  .transform((body): StreamEntry => {
-    const { actor, setting, ...objects } = body.summary_fields;
-    const links = linksIn(objects);
-    const relationship = body.changes['relationship'];
-    const field = roleField(objects['role']);
-    return {
-      id: body.id,
-      at: body.timestamp,
-      operation: body.operation,
-      actor: actorIn(actor),
-      object1: body.object1,
-      object2: body.object2 ?? '',
-      relationship:
-        field ?? (body.object_association || (typeof relationship === 'string' ? relationship : '')),
-      changes: body.changes,
-      setting: settingName(setting),
-      links,
-    };
-  });
-
-const actorSummary = z.object({ id: z.number().int().nullable(), username: z.string() });
-const settingSummary = z.tuple([z.object({ name: z.string() })]);
-const roleSummary = z.tuple([z.object({ role_field: z.string() })]).rest(z.unknown());
-
-/** A deleted user is shown with its name and without its id. */
-function actorIn(summary: unknown): StreamEntry['actor'] {
-  return actorSummary.safeParse(summary).data ?? null;
-}
-
-function settingName(summary: unknown): string | null {
-  return settingSummary.safeParse(summary).data?.[0].name ?? null;
-}
-
-function roleField(summary: unknown): string | null {
-  return roleSummary.safeParse(summary).data?.[0].role_field ?? null;
-}
-
-function linksIn(objects: Readonly<Record<string, unknown>>): StreamEntry['links'] {
-  return new Map(
-    Object.entries(objects).flatMap(([kind, list]) => {
-      const linked = z.array(named).safeParse(list).data ?? [];
-      const items = linked.map((each) => ({ id: each.id, name: each.name ?? each.username ?? null }));
-      return items.length === 0 ? [] : [[kind, items] as const];
-    }),
-  );
-}
-
-const STREAM: Listing<StreamEntry> = {
-  path: 'activity_stream/',
-  what: 'the activity stream',
-  read: (body) => streamEntry.safeParse(body).data ?? null,
-};
-
-const currentObject = z
-  .looseObject({ id })
-  .transform((body): CurrentObject => ({ id: body.id, name: nameOf(body), fields: body }));
-
-function nameOf(body: Readonly<Record<string, unknown>>): string | null {
-  const name =
-    body['name'] ?? body['username'] ?? body['hostname'] ?? body['identifier'] ?? body['description'];
-  return typeof name === 'string' ? name : null;
-}
-
-const job = z
-  .object({
-    id,
-    type: z.string(),
-    name: z.string().catch(''),
-    status: z.string(),
-    launch_type: z.string().nullish(),
-    created: instant,
-    started: instant.nullish(),
-    finished: instant.nullish(),
-    unified_job_template: id.nullish(),
-    schedule: id.nullish(),
-    summary_fields: summaries,
-  })
-  .transform((body): JobRecord => {
-    // The list of all jobs names the schedule here only.
-    const {
-      schedule,
-      created_by: creator,
-      unified_job_template: template,
-      credentials,
-      credential,
-    } = body.summary_fields;
-    const used =
-      z.array(named).safeParse(credentials).data ?? z.array(named).safeParse([credential]).data ?? [];
-    return {
-      ...{ kind: body.type, id: body.id, name: body.name, status: body.status, created: body.created },
-      launchType: body.launch_type ?? null,
-      started: body.started ?? null,
-      finished: body.finished ?? null,
-      createdBy: actorIn(creator),
-      template:
-        body.unified_job_template == null
-          ? null
-          : { id: body.unified_job_template, name: named.safeParse(template).data?.name ?? null },
-      scheduleId: body.schedule ?? named.safeParse(schedule).data?.id ?? null,
-      credentials: used.flatMap(({ name }) => (name == null ? [] : [name])),
-      hosts: null,
-    };
-  });
-
-const JOBS: Listing<JobRecord> = {
-  path: 'unified_jobs/',
-  what: 'the list of jobs',
-  read: (body) => job.safeParse(body).data ?? null,
-};
-
-const role = z
-  .object({ id, name: z.string().nullish(), summary_fields: summaries })
-  .transform((body): RoleRecord => {
-    const { resource_type: kind, resource_id: about, resource_name: name } = body.summary_fields;
-    const field = body.name == null ? null : roleFieldOf(body.name, kind === undefined);
-    return {
-      id: body.id,
-      field,
-      about:
-        typeof kind === 'string' && typeof about === 'number'
-          ? { kind, id: about, name: typeof name === 'string' ? name : null }
-          : null,
-    };
-  });
-
-/** The API shows roles by their title (`Job Template Admin`, `System Administrator`), the activity stream by their field. */
-function roleFieldOf(title: string, isSystem: boolean): string {
-  const field = title
-    .toLowerCase()
-    .replaceAll(' ', '_')
-    .replace('ad_hoc', 'adhoc')
-    .replace('approve', 'approval');
-  return isSystem ? field : `${field}_role`;
-}
 
 /**
  * Opens the REST API of a controller to investigate; nothing is sent yet. It sends GET requests only.
@@ -210,13 +66,44 @@ class ApiEvidence implements Evidence {
     );
   }
 
-  /** A deleted actor cannot be filtered by its name: entries without an actor are read, and told apart here. */
-  async *deedsOfDeleted(selector: Window & { readonly usernames: readonly string[] }) {
-    const names = new Set(selector.usernames);
-    const query: Query = [...periodOf(selector), ['actor__isnull', 'true']];
-    for await (const entry of this.#stream([query])) {
-      if (entry.actor !== null && names.has(entry.actor.username)) yield entry;
+  /** The API shows a deleted actor with the last name that it had, and without an id: entries are told apart by that. */
+  async *deedsOfDeleted({ users, ...window }: Window & { readonly users: readonly Actor[] }) {
+    const names = new Set(users.map(({ username }) => username));
+    const ids = new Set(users.flatMap(({ id }) => id ?? []));
+    for (const { changes } of ids.size === 0 ? [] : await this.#deletedUsers(window)) {
+      const { id: deletedId, username } = changes;
+      if (typeof deletedId === 'number' && ids.has(deletedId) && typeof username === 'string')
+        names.add(username);
     }
+    const some: Query = [...periodOf(window), ['actor__isnull', 'true']];
+    const byName = [...names].map((name): Query => [...some, ['deleted_actor__icontains', name]]);
+    const isPlain = [...names].every((name) => PLAIN_NAME.test(name));
+    const seen = new Set<number>();
+    for await (const entry of this.#streamOr(isPlain ? byName : [some], [some])) {
+      if (entry.actor === null || !names.has(entry.actor.username) || seen.has(entry.id)) continue;
+      seen.add(entry.id);
+      yield entry;
+    }
+  }
+
+  /** Entries by a filter that a controller 24.6.1 has [seen]; by another one where it has not. */
+  async *#streamOr(queries: readonly Query[], others: readonly Query[]): AsyncGenerator<StreamEntry, void> {
+    try {
+      yield* this.#stream(queries);
+    } catch (error) {
+      if (!(error instanceof TokenctlError && error.code === 'unsupported')) throw error;
+      yield* this.#stream(others);
+    }
+  }
+
+  /** The entries of the deletion of users, from the beginning of a period until now. */
+  async #deletedUsers({ since }: Window): Promise<readonly StreamEntry[]> {
+    const query: Query = [
+      ['timestamp__gte', since.toISOString()],
+      ['operation', 'delete'],
+      ['object1', 'user'],
+    ];
+    return await Array.fromAsync(this.#stream([query]));
   }
 
   async *entriesAbout(selector: Parameters<Evidence['entriesAbout']>[0]): AsyncGenerator<StreamEntry, void> {
@@ -242,8 +129,10 @@ class ApiEvidence implements Evidence {
   }
 
   async objects(kind: string, ids: readonly number[]): Promise<ReadonlyMap<number, CurrentObject> | null> {
-    const path = kindOf(kind)?.path;
-    if (path === undefined || kind === 'setting') return null;
+    const known = kindOf(kind);
+    if (known === undefined || kind === 'setting') return null;
+    const { path } = known;
+    if (known.isUnlisted === true) return await this.#single(path, ids);
     const found = new Map<number, CurrentObject>();
     const listing: Listing<CurrentObject> = {
       path: `${path}/`,
@@ -257,6 +146,21 @@ class ApiEvidence implements Evidence {
     } catch (error) {
       if (isMissing(error)) return null;
       throw error;
+    }
+    return found;
+  }
+
+  /** Objects without a list, each by its id; null for more than are asked for one by one. */
+  async #single(path: string, ids: readonly number[]): Promise<ReadonlyMap<number, CurrentObject> | null> {
+    if (ids.length > MAX_SINGLE) return null;
+    const found = new Map<number, CurrentObject>();
+    for (const each of ids) {
+      try {
+        const body = currentObject.safeParse(await this.#get(`${path}/${each}/`, `${path}/${each}/`)).data;
+        if (body !== undefined) found.set(each, body);
+      } catch (error) {
+        if (!(error instanceof TokenctlError && error.code === 'not_found')) throw error;
+      }
     }
     return found;
   }

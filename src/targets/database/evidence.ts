@@ -3,7 +3,7 @@ import type { Queryable } from '../../db/database.ts';
 import { openPostgres } from '../../db/postgres.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { StreamEntry } from '../../domain/investigation/deed.ts';
-import type { ObjectReference } from '../../domain/investigation/investigation.ts';
+import type { Actor, ObjectReference } from '../../domain/investigation/investigation.ts';
 import { isKnownKind } from '../../domain/investigation/kinds.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type {
@@ -119,11 +119,16 @@ class DatabaseEvidence implements OpenedEvidence {
     }
   }
 
-  deedsOfDeleted({ usernames, ...window }: Window & { readonly usernames: readonly string[] }) {
+  deedsOfDeleted({ users, ...window }: Window & { readonly users: readonly Actor[] }) {
+    const keys = users.map(({ id, username }) => (id === null ? `name:${username}` : `id:${id}`));
     return this.#entries(window, (conditions) =>
       conditions
         .require('s.actor_id IS NULL')
-        .add(usernames, (names) => `s.deleted_actor->>'username' = ANY(${names}::text[])`),
+        .add(
+          keys,
+          (some) =>
+            `ARRAY['id:' || (s.deleted_actor->>'id'), 'name:' || (s.deleted_actor->>'username')] && ${some}::text[]`,
+        ),
     );
   }
 

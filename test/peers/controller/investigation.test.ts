@@ -328,6 +328,72 @@ describePeer('awx', 'an investigation', (peer) => {
     expect(again).toMatchObject({ code: 0, body: { plan: { clean: [], keep: [] }, result: null } });
   }, 600_000);
 
+  test('follows users who were renamed, or deleted and made again, and reads what has no list', async () => {
+    const home = homeOf(peer());
+    const post = (as: As, path: string, body: object) => call(peer(), as, 'POST', path, body);
+    await post(ADMIN, 'users/', { username: 'max', password: 'maxpw', is_superuser: true });
+    const max = { user: 'max' };
+    const [organization = 0] = (await call(peer(), ADMIN, 'GET', 'organizations/?name=Default')).results.map(
+      ({ id }) => id,
+    );
+    const planted: string[] = [];
+    const made = async (kind: string, as: As, path: string, body: object) => {
+      const { id } = await post(as, path, body);
+      planted.push(`${kind}:${id}`);
+      return id;
+    };
+    const superuser = (name: string) => ({ username: name, password: `${name}pw`, is_superuser: true });
+    const second = await made('user', max, 'users/', superuser('max2'));
+    await call(peer(), max, 'PATCH', `users/${second}/`, { username: 'renamed', password: 'renamedpw' });
+    await made('credential_type', { user: 'renamed' }, 'credential_types/', {
+      ...{ name: 'of the renamed user', kind: 'cloud' },
+    });
+    const third = (await post(max, 'users/', superuser('max3'))).id;
+    await made('credential_type', { user: 'max3' }, 'credential_types/', {
+      ...{ name: 'of the deleted user', kind: 'cloud' },
+    });
+    await call(peer(), max, 'DELETE', `users/${third}/`);
+    await made('user', max, 'users/', superuser('max3'));
+
+    const workflow = await made('workflow_job_template', max, 'workflow_job_templates/', { name: 'of max' });
+    const node = await made(
+      ...([
+        'workflow_job_template_node',
+        max,
+        `workflow_job_templates/${workflow}/workflow_nodes/`,
+        {},
+      ] as const),
+    );
+    await made(
+      ...([
+        'workflow_approval_template',
+        max,
+        `workflow_job_template_nodes/${node}/create_approval_template/`,
+      ] as const),
+      { name: 'approve', timeout: 0 },
+    );
+    const environment = await made('execution_environment', max, 'execution_environments/', {
+      ...{ name: 'of max', image: 'evil.example/ee' },
+    });
+    await call(peer(), max, 'PATCH', `organizations/${organization}/`, { default_environment: environment });
+    planted.push(`organization:${organization}`);
+
+    const [rest, database] = await Promise.all(
+      ['rest', 'db'].map((context) => investigation(home, '--user', 'max', '--context', context)),
+    );
+    for (const result of [rest, database]) {
+      expect(remaining(result as Investigation)).toEqual([...planted].sort());
+      expect(result?.chain.map(({ user, exists }) => [user.username, exists])).toEqual([
+        ...[
+          ['max', true],
+          ['renamed', true],
+          ['max3', false],
+          ['max3', true],
+        ],
+      ]);
+    }
+  }, 600_000);
+
   test('a role of the database that may not read all tables is told the grant', async () => {
     const url = await peer().role('investigator', ['GRANT SELECT ON auth_user TO ROLE']);
     const home = homeOf(peer(), { database: url });

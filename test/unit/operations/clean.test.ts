@@ -18,6 +18,7 @@ async function estate() {
   const at = await fixture(0);
   at.target.people.push(user(11, 'ivy'), user(12, 'eve'));
   const evidence = new MemoryEvidence();
+  for (const { id, username } of at.target.people) evidence.users.set(id, username);
   at.target.alive.set(50, token({ id: 50, user: { id: 11, username: 'ivy' } }));
   evidence.write(IVY, 'create', 'o_auth2_access_token:50', { id: 50, description: 'backup' });
   evidence.write(IVY, 'create', 'schedule:6', { id: 6, name: 'nightly' });

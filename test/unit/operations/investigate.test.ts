@@ -15,6 +15,7 @@ async function estate(present: readonly string[] = ['ivy', 'bob', 'eve']) {
   const ids: Readonly<Record<string, number>> = { ivy: 11, bob: 3, eve: 12, amy: 14 };
   for (const name of present) at.target.people.push(user(ids[name] ?? 99, name));
   const evidence = new MemoryEvidence();
+  for (const { id, username } of at.target.people) evidence.users.set(id, username);
   for (const name of ['ivy', 'eve', 'amy']) if (!present.includes(name)) evidence.deletedUsers.add(name);
   const run = (asked: Partial<Parameters<typeof investigate>[0]> = {}) =>
     investigate({
@@ -263,3 +264,57 @@ test.each([{ user: 'nobody' }, { user: undefined, token: 4 }, { user: undefined 
     await expect(run(asked)).rejects.toMatchObject({ name: 'TokenctlError' });
   },
 );
+
+test('a user who was renamed is followed by its number, and shown with the name that it has now', async () => {
+  const { evidence, run } = await estate(['ivy', 'bob']);
+  evidence.users.set(12, 'svc-backup');
+  evidence.write(IVY, 'create', 'user:12', { id: 12, username: 'eve' });
+  evidence.write('svc-backup:12', 'create', 'schedule:6', { id: 6, name: 'nightly' });
+  evidence.now.set('schedule:6', { enabled: true });
+  const { chain, items } = await run();
+  expect(chain.map(({ user, exists }) => [user.username, exists])).toEqual([
+    ['ivy', true],
+    ['svc-backup', true],
+  ]);
+  expect(items.map(({ id, state }) => [id, state])).toContainEqual(['schedule:6', 'there']);
+});
+
+test('what a deleted user did counts, also where another user has its name now', async () => {
+  const { evidence, run } = await estate(['ivy', 'bob']);
+  evidence.users.set(13, 'eve');
+  evidence.write(IVY, 'create', 'user:12', { id: 12, username: 'eve' });
+  // Over REST, a deleted actor has no id.
+  const entry = evidence.write('eve', 'create', 'schedule:6', { id: 6, name: 'nightly' });
+  evidence.deletedActors.add(entry.id);
+  evidence.write(IVY, 'create', 'user:13', { id: 13, username: 'eve' });
+  evidence.write('eve:13', 'create', 'schedule:7', { id: 7, name: 'later' });
+  evidence.now.set('schedule:6', { enabled: true }).set('schedule:7', { enabled: true });
+  const { items, stream } = await run();
+  expect(items.filter(remains).map(({ id }) => id)).toEqual(['user:13', 'schedule:6', 'schedule:7']);
+  expect(stream.read).toBe(4);
+});
+
+test('a deleted user with the name of the subject is investigated as well', async () => {
+  const { evidence, run } = await estate();
+  const entry = evidence.write('ivy', 'create', 'schedule:6', { id: 6, name: 'nightly' });
+  evidence.deletedActors.add(entry.id);
+  evidence.now.set('schedule:6', { enabled: true });
+  const { chain, items } = await run();
+  expect(items.map(({ id, state }) => [id, state])).toEqual([['schedule:6', 'there']]);
+  expect(chain.map(({ user: { username }, exists }) => [username, exists])).toEqual([
+    ['ivy', true],
+    ['ivy', false],
+  ]);
+});
+
+test('the image that an organization runs jobs in is code, its description is not', async () => {
+  const { evidence, run } = await estate();
+  evidence.now.set('organization:1', { default_environment: 3 }).set('organization:2', { description: 'x' });
+  evidence.write(IVY, 'update', 'organization:1', { default_environment: [null, 'evil-3'] });
+  evidence.write(IVY, 'update', 'organization:2', { description: ['', 'x'] });
+  const { items } = await run();
+  expect(items.map(({ id, group, risk }) => [id, group, risk])).toEqual([
+    ['organization:1', 'code_later', 'high'],
+    ['organization:2', 'other', null],
+  ]);
+});

@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import type { StreamEntry } from '../../domain/investigation/deed.ts';
+import type { CurrentObject, JobRecord, RoleRecord } from '../../operations/ports/evidence.ts';
+import { id, instant } from './api.ts';
+import type { Listing } from './listing.ts';
+
+const named = z.looseObject({ id, name: z.string().nullish(), username: z.string().nullish() });
+const summaries = z.record(z.string(), z.unknown()).catch({});
+
+/** An entry of the activity stream. */
+export const streamEntry = z
+  .object({
+    id,
+    timestamp: instant,
+    operation: z.string(),
+    object1: z.string(),
+    object2: z.string().nullish(),
+    object_association: z.string().nullish(),
+    changes: z.record(z.string(), z.unknown()).catch({}),
+    summary_fields: summaries,
+  })
+  .transform((body): StreamEntry => {
+    const { actor, setting, ...objects } = body.summary_fields;
+    const links = linksIn(objects);
+    const relationship = body.changes['relationship'];
+    const field = roleField(objects['role']);
+    return {
+      id: body.id,
+      at: body.timestamp,
+      operation: body.operation,
+      actor: actorIn(actor),
+      object1: body.object1,
+      object2: body.object2 ?? '',
+      relationship:
+        field ?? (body.object_association || (typeof relationship === 'string' ? relationship : '')),
+      changes: body.changes,
+      setting: settingName(setting),
+      links,
+    };
+  });
+
+const actorSummary = z.object({ id: z.number().int().nullable(), username: z.string() });
+const settingSummary = z.tuple([z.object({ name: z.string() })]);
+const roleSummary = z.tuple([z.object({ role_field: z.string() })]).rest(z.unknown());
+
+/** A deleted user is shown with its name and without its id. */
+function actorIn(summary: unknown): StreamEntry['actor'] {
+  return actorSummary.safeParse(summary).data ?? null;
+}
+
+function settingName(summary: unknown): string | null {
+  return settingSummary.safeParse(summary).data?.[0].name ?? null;
+}
+
+function roleField(summary: unknown): string | null {
+  return roleSummary.safeParse(summary).data?.[0].role_field ?? null;
+}
+
+function linksIn(objects: Readonly<Record<string, unknown>>): StreamEntry['links'] {
+  return new Map(
+    Object.entries(objects).flatMap(([kind, list]) => {
+      const linked = z.array(named).safeParse(list).data ?? [];
+      const items = linked.map((each) => ({ id: each.id, name: each.name ?? each.username ?? null }));
+      return items.length === 0 ? [] : [[kind, items] as const];
+    }),
+  );
+}
+
+/** The activity stream. */
+export const STREAM: Listing<StreamEntry> = {
+  path: 'activity_stream/',
+  what: 'the activity stream',
+  read: (body) => streamEntry.safeParse(body).data ?? null,
+};
+
+/** Any object. */
+export const currentObject = z
+  .looseObject({ id })
+  .transform((body): CurrentObject => ({ id: body.id, name: nameOf(body), fields: body }));
+
+function nameOf(body: Readonly<Record<string, unknown>>): string | null {
+  const name =
+    body['name'] ?? body['username'] ?? body['hostname'] ?? body['identifier'] ?? body['description'];
+  return typeof name === 'string' ? name : null;
+}
+
+const job = z
+  .object({
+    id,
+    type: z.string(),
+    name: z.string().catch(''),
+    status: z.string(),
+    launch_type: z.string().nullish(),
+    created: instant,
+    started: instant.nullish(),
+    finished: instant.nullish(),
+    unified_job_template: id.nullish(),
+    schedule: id.nullish(),
+    summary_fields: summaries,
+  })
+  .transform((body): JobRecord => {
+    // The list of all jobs names the schedule here only.
+    const {
+      schedule,
+      created_by: creator,
+      unified_job_template: template,
+      credentials,
+      credential,
+    } = body.summary_fields;
+    const used =
+      z.array(named).safeParse(credentials).data ?? z.array(named).safeParse([credential]).data ?? [];
+    return {
+      ...{ kind: body.type, id: body.id, name: body.name, status: body.status, created: body.created },
+      launchType: body.launch_type ?? null,
+      started: body.started ?? null,
+      finished: body.finished ?? null,
+      createdBy: actorIn(creator),
+      template:
+        body.unified_job_template == null
+          ? null
+          : { id: body.unified_job_template, name: named.safeParse(template).data?.name ?? null },
+      scheduleId: body.schedule ?? named.safeParse(schedule).data?.id ?? null,
+      credentials: used.flatMap(({ name }) => (name == null ? [] : [name])),
+      hosts: null,
+    };
+  });
+
+/** All jobs, of every kind. */
+export const JOBS: Listing<JobRecord> = {
+  path: 'unified_jobs/',
+  what: 'the list of jobs',
+  read: (body) => job.safeParse(body).data ?? null,
+};
+
+/** A role. */
+export const role = z
+  .object({ id, name: z.string().nullish(), summary_fields: summaries })
+  .transform((body): RoleRecord => {
+    const { resource_type: kind, resource_id: about, resource_name: name } = body.summary_fields;
+    const field = body.name == null ? null : roleFieldOf(body.name, kind === undefined);
+    return {
+      id: body.id,
+      field,
+      about:
+        typeof kind === 'string' && typeof about === 'number'
+          ? { kind, id: about, name: typeof name === 'string' ? name : null }
+          : null,
+    };
+  });
+
+/** The API shows roles by their title (`Job Template Admin`, `System Administrator`), the activity stream by their field. */
+function roleFieldOf(title: string, isSystem: boolean): string {
+  const field = title
+    .toLowerCase()
+    .replaceAll(' ', '_')
+    .replace('ad_hoc', 'adhoc')
+    .replace('approve', 'approval');
+  return isSystem ? field : `${field}_role`;
+}
