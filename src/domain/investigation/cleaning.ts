@@ -236,6 +236,11 @@ export function remedyOf(item: InvestigationItem, context: string): ItemRemedy |
     const text = `tokenctl tokens revoke --context ${shellWord(context)} --id ${object.id}`;
     return { kind: 'command', text };
   }
+  if (object.kind === 'o_auth2_application' && object.id !== null && object.name && item.act === 'made') {
+    const name = object.name.startsWith('-') ? `-- ${shellWord(object.name)}` : shellWord(object.name);
+    const text = `tokenctl applications delete --context ${shellWord(context)} --id ${object.id} ${name}`;
+    return { kind: 'command', text };
+  }
   switch (cleaning.act) {
     case 'manual':
       return { kind: 'manual', text: cleaning.why };

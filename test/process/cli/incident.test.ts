@@ -317,6 +317,11 @@ describe('over REST', () => {
       ['o_auth2_access_token', 'there'],
       ['o_auth2_application', 'there'],
     ]);
+    const [, { object, remedy }] = JSON.parse(first.stdout).items;
+    const command = `tokenctl applications delete --context test --id ${object.id} 'evil|app](https://example.org)'`;
+    expect(remedy).toEqual({ kind: 'command', text: command });
+    const pasted = [...command.split(' ').slice(1, 7), object.name, '--dry-run'];
+    expect((await home.run(pasted)).stdout).toContain('Would delete the application evil|app');
     // Of a stream that was cut off since: what it does not name is not clean.
     const saved = JSON.parse(readFileSync(found, 'utf8'));
     const lost = { ...saved.items[0], id: 'o_auth2_access_token:99', entries: [999_999] };
