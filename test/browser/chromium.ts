@@ -41,17 +41,28 @@ export async function takePictures(page: Page, name: string): Promise<void> {
   await page.setViewportSize(size);
 }
 
-/** What axe finds in a page of the web interface as it is, of the impacts that keep users out. */
+/** What axe finds in a page as it is, of the impacts that keep users out; of its colours in the dark theme as well. */
 export async function barriers(page: Page): Promise<readonly string[]> {
   // Past the page's Content-Security-Policy, which allows no script of others.
   const session = await page.context().newCDPSession(page);
   await session.send('Runtime.evaluate', { expression: axe.source });
-  const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as { axe: typeof axe }).axe.run(document, { resultTypes: ['violations'] }),
-  );
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+  const find = (rules: readonly string[] | null) =>
+    page.evaluate(async (only) => {
+      // The page learns of another theme before its next frame.
+      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+      const { axe: loaded } = globalThis as unknown as { axe: typeof axe };
+      const options = only === null ? {} : { runOnly: [...only] };
+      const { violations } = await loaded.run(document, { resultTypes: ['violations'], ...options });
+      return violations
+        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+    }, rules);
+  const found = await find(null);
+  // Without motion, colours change at once.
+  await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
+  const inDark = await find(['color-contrast']);
+  await page.emulateMedia({ colorScheme: null });
+  return [...found, ...inDark.map((each) => `dark: ${each}`)];
 }
 
 /** Texts whose contrast with what is behind them is lower than WCAG 2.2 asks for at level AA (4.5 : 1). */
