@@ -11,11 +11,11 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
+import { type Column, PlainTable } from '../shared/table.tsx';
 import { numberText } from '../shared/times.tsx';
 import { call, query, saved, send, useFacts } from './api.ts';
 import type { CalendarPicture } from './charts.tsx';
@@ -300,6 +300,8 @@ function AboutRule({ read, place }: { readonly read: RuleRead; readonly place: s
 
 const SHOWN = 200;
 
+const STATE: Column<AuditRead['findings'][number]> = { title: 'State', show: ({ state }) => state };
+
 function FindingTable(props: {
   readonly findings: AuditRead['findings'];
   /** How many there are, listed or not. */
@@ -311,38 +313,27 @@ function FindingTable(props: {
   const listed = Math.min(SHOWN, findings.length);
   return (
     <>
-      <Table aria-label="Findings" variant="compact">
-        <Thead>
-          <Tr>
-            <Th>Severity</Th>
-            <Th>Rule</Th>
-            {isCompared && <Th>State</Th>}
-            <Th>About</Th>
-            <Th>Owner</Th>
-            <Th>What</Th>
-          </Tr>
-        </Thead>
-        <Tbody>
-          {findings.slice(0, SHOWN).map((finding) => (
-            <Tr key={`${finding.rule} ${finding.subject}`}>
-              <Td dataLabel="Severity">
-                <Severity severity={finding.severity} />
-              </Td>
-              <Td dataLabel="Rule">{finding.rule}</Td>
-              {isCompared && <Td dataLabel="State">{finding.state}</Td>}
-              <Td dataLabel="About">
-                {finding.tokenId === null ? (
-                  finding.subject
-                ) : (
-                  <Link to={query('/tokens', { place, text: finding.tokenId })}>token {finding.tokenId}</Link>
-                )}
-              </Td>
-              <Td dataLabel="Owner">{finding.owner ?? ''}</Td>
-              <Td dataLabel="What">{finding.message}</Td>
-            </Tr>
-          ))}
-        </Tbody>
-      </Table>
+      <PlainTable
+        label="Findings"
+        rows={findings.slice(0, SHOWN)}
+        keyOf={({ rule, subject }) => `${rule} ${subject}`}
+        columns={[
+          { title: 'Severity', show: ({ severity }) => <Severity severity={severity} /> },
+          { title: 'Rule', show: ({ rule }) => rule },
+          ...(isCompared ? [STATE] : []),
+          {
+            title: 'About',
+            show: ({ tokenId, subject }) =>
+              tokenId === null ? (
+                subject
+              ) : (
+                <Link to={query('/tokens', { place, text: tokenId })}>token {tokenId}</Link>
+              ),
+          },
+          { title: 'Owner', show: ({ owner }) => owner },
+          { title: 'What', show: ({ message }) => message },
+        ]}
+      />
       {listed < total && (
         <p>
           {numberText(listed)} of {numberText(total)} are listed, the worst first. The downloads have all.

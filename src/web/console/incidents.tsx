@@ -14,10 +14,10 @@ import {
   PageSection,
   TextInput,
 } from '@patternfly/react-core';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
+import { PlainTable } from '../shared/table.tsx';
 import { type Ended, query, useFacts, useRead } from './api.ts';
 import { LockdownForm } from './lockdown-form.tsx';
 import { useBegin } from './operation.tsx';
@@ -239,26 +239,16 @@ function Board({
           . Compared <When at={at} />.
         </p>
         {isOpen && (
-          <Table aria-label={`Ways in of ${id}`} variant="compact">
-            <Thead>
-              <Tr>
-                <Th>Way in</Th>
-                <Th>State</Th>
-                <Th>Evidence</Th>
-              </Tr>
-            </Thead>
-            <Tbody>
-              {linesOf(incident).map((line) => (
-                <Tr key={line.name}>
-                  <Td dataLabel="Way in">{line.name}</Td>
-                  <Td dataLabel="State">
-                    <Label color={COLORS[line.state]}>{line.state}</Label>
-                  </Td>
-                  <Td dataLabel="Evidence">{line.evidence}</Td>
-                </Tr>
-              ))}
-            </Tbody>
-          </Table>
+          <PlainTable
+            label={`Ways in of ${id}`}
+            rows={linesOf(incident)}
+            keyOf={({ name }) => name}
+            columns={[
+              { title: 'Way in', show: ({ name }) => name },
+              { title: 'State', show: ({ state: line }) => <Label color={COLORS[line]}>{line}</Label> },
+              { title: 'Evidence', show: ({ evidence }) => evidence },
+            ]}
+          />
         )}
         {begin.error !== null && <Alert isInline isLiveRegion variant="danger" title={begin.error.message} />}
         {incident.scope.kind === 'users' && (

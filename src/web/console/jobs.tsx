@@ -10,11 +10,11 @@ import {
   PageSection,
   Title,
 } from '@patternfly/react-core';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
+import { PlainTable } from '../shared/table.tsx';
 import { call, type Ended, type Operation, query, useFacts, useRead } from './api.ts';
 import { CommandLine, Heading, Printed, RunState, When } from './parts.tsx';
 
@@ -63,7 +63,9 @@ export function Jobs(): ReactNode {
             ) : (
               <>
                 <JobTable jobs={jobs} onShow={setShown} />
-                <Title headingLevel="h2">History</Title>
+                <Title headingLevel="h2" className="history">
+                  History
+                </Title>
                 <RunTable runs={runs} onShow={setShown} />
               </>
             )
@@ -95,60 +97,58 @@ function JobTable({
   return (
     <>
       {begin.error !== null && <Alert isInline isLiveRegion variant="danger" title={begin.error.message} />}
-      <Table aria-label="Jobs" variant="compact">
-        <Thead>
-          <Tr>
-            <Th>Job</Th>
-            <Th>Kind</Th>
-            <Th>Mode</Th>
-            <Th>Schedule</Th>
-            <Th>Next</Th>
-            <Th>Last run</Th>
-            <Th screenReaderText="Run" />
-          </Tr>
-        </Thead>
-        <Tbody>
-          {jobs.map((job) => (
-            <Tr key={job.name}>
-              <Td dataLabel="Job">{job.name}</Td>
-              <Td dataLabel="Kind">{job.kind}</Td>
-              <Td dataLabel="Mode">{job.dryRun ? 'dry run' : 'live'}</Td>
-              <Td dataLabel="Schedule">
-                <code>{job.schedule}</code> {job.timeZone}
-              </Td>
-              <Td dataLabel="Next">
-                {job.problem === null ? (
-                  <Ticks ticks={job.ticks} />
-                ) : (
-                  <Label color="red">{job.problem}</Label>
-                )}
-              </Td>
-              <Td dataLabel="Last run">
-                {job.last === null ? (
-                  'never ran'
-                ) : (
-                  <>
-                    <RunState run={job.last} /> <RunLink run={job.last} onShow={onShow} />
-                  </>
-                )}
-              </Td>
-              <Td>
-                {job.problem === null && job.isHere && !readOnly && (
-                  <Button
-                    variant="secondary"
-                    size="sm"
-                    aria-label={`Dry run of ${job.name}`}
-                    isDisabled={begin.isPending}
-                    onClick={() => begin.mutate(job.name)}
-                  >
-                    Dry run
-                  </Button>
-                )}
-              </Td>
-            </Tr>
-          ))}
-        </Tbody>
-      </Table>
+      <PlainTable
+        label="Jobs"
+        rows={jobs}
+        keyOf={({ name }) => name}
+        columns={[
+          { title: 'Job', show: ({ name }) => name },
+          { title: 'Kind', show: ({ kind }) => kind },
+          { title: 'Mode', show: ({ dryRun }) => (dryRun ? 'dry run' : 'live') },
+          {
+            title: 'Schedule',
+            show: ({ schedule, timeZone }) => (
+              <>
+                <code className="schedule">{schedule}</code> {timeZone}
+              </>
+            ),
+          },
+          {
+            title: 'Next',
+            show: ({ problem, ticks }) =>
+              problem === null ? <Ticks ticks={ticks} /> : <Label color="red">{problem}</Label>,
+          },
+          {
+            title: 'Last run',
+            show: ({ last }) =>
+              last === null ? (
+                'never ran'
+              ) : (
+                <>
+                  <RunState run={last} /> <RunLink run={last} onShow={onShow} />
+                </>
+              ),
+          },
+          {
+            title: 'Run',
+            isAction: true,
+            show: ({ name, problem, isHere }) =>
+              problem === null &&
+              isHere &&
+              !readOnly && (
+                <Button
+                  variant="secondary"
+                  size="sm"
+                  aria-label={`Dry run of ${name}`}
+                  isDisabled={begin.isPending}
+                  onClick={() => begin.mutate(name)}
+                >
+                  Dry run
+                </Button>
+              ),
+          },
+        ]}
+      />
     </>
   );
 }
@@ -189,32 +189,17 @@ function RunTable({
 }): ReactNode {
   if (runs.length === 0) return <p>No runs.</p>;
   return (
-    <Table aria-label="Runs of jobs" variant="compact">
-      <Thead>
-        <Tr>
-          <Th>Began</Th>
-          <Th>Job</Th>
-          <Th>State</Th>
-          <Th>Result</Th>
-        </Tr>
-      </Thead>
-      <Tbody>
-        {runs.map((run) => (
-          <Tr key={run.run}>
-            <Td dataLabel="Began">
-              <RunLink run={run} onShow={onShow} />
-            </Td>
-            <Td dataLabel="Job">{run.job}</Td>
-            <Td dataLabel="State">
-              <RunState run={run} />
-            </Td>
-            <Td dataLabel="Result" modifier="breakWord">
-              {run.message}
-            </Td>
-          </Tr>
-        ))}
-      </Tbody>
-    </Table>
+    <PlainTable
+      label="Runs of jobs"
+      rows={runs}
+      keyOf={({ run }) => run}
+      columns={[
+        { title: 'Began', show: (run) => <RunLink run={run} onShow={onShow} /> },
+        { title: 'Job', show: ({ job }) => job },
+        { title: 'State', show: (run) => <RunState run={run} /> },
+        { title: 'Result', show: ({ message }) => message },
+      ]}
+    />
   );
 }
 

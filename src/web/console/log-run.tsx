@@ -11,10 +11,10 @@ import {
   ModalBody,
   ModalHeader,
 } from '@patternfly/react-core';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Loaded } from '../shared/states.tsx';
+import { PlainTable } from '../shared/table.tsx';
 import { call, query, saved, useRead } from './api.ts';
 import { CommandLine, When } from './parts.tsx';
 
@@ -77,40 +77,36 @@ function Entries({ entries }: { readonly entries: RunRead['entries'] }): ReactNo
   return (
     <>
       {prove.error !== null && <Alert isInline isLiveRegion variant="danger" title={prove.error.message} />}
-      <Table aria-label="Entries" variant="compact">
-        <Thead>
-          <Tr>
-            <Th>Number</Th>
-            <Th>At</Th>
-            <Th>Entry</Th>
-            <Th screenReaderText="Proof" />
-          </Tr>
-        </Thead>
-        <Tbody>
-          {entries.map((entry) => (
-            <Tr key={entry.seq}>
-              <Td dataLabel="Number">{entry.seq}</Td>
-              <Td dataLabel="At">
-                <When at={entry.at} />
-              </Td>
-              <Td dataLabel="Entry" modifier="breakWord">
-                <ExpandableSection toggleText={entry.kind}>
-                  <code>{JSON.stringify(entry)}</code>
-                </ExpandableSection>
-              </Td>
-              <Td>
-                <Button
-                  variant="link"
-                  aria-label={`Download the proof of entry ${entry.seq}`}
-                  onClick={() => prove.mutate(entry.seq)}
-                >
-                  Proof
-                </Button>
-              </Td>
-            </Tr>
-          ))}
-        </Tbody>
-      </Table>
+      <PlainTable
+        label="Entries"
+        rows={entries}
+        keyOf={({ seq }) => seq}
+        columns={[
+          { title: 'Number', show: ({ seq }) => seq },
+          { title: 'At', show: ({ at }) => <When at={at} /> },
+          {
+            title: 'Entry',
+            show: (entry) => (
+              <ExpandableSection toggleText={entry.kind}>
+                <code>{JSON.stringify(entry)}</code>
+              </ExpandableSection>
+            ),
+          },
+          {
+            title: 'Proof',
+            isAction: true,
+            show: ({ seq }) => (
+              <Button
+                variant="link"
+                aria-label={`Download the proof of entry ${seq}`}
+                onClick={() => prove.mutate(seq)}
+              >
+                Proof
+              </Button>
+            ),
+          },
+        ]}
+      />
     </>
   );
 }

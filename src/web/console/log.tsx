@@ -10,11 +10,11 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
+import { PlainTable } from '../shared/table.tsx';
 import { numberText } from '../shared/times.tsx';
 import { call, type Operation, type Problem, query, saved, useRead } from './api.ts';
 import { RunDialog } from './log-run.tsx';
@@ -186,34 +186,25 @@ function RunTable({
 }): ReactNode {
   if (runs.length === 0) return <p>No runs.</p>;
   return (
-    <Table aria-label="Runs" variant="compact">
-      <Thead>
-        <Tr>
-          <Th>Ended</Th>
-          <Th>State</Th>
-          <Th>What</Th>
-          <Th screenReaderText="Details" />
-        </Tr>
-      </Thead>
-      <Tbody>
-        {runs.map(({ run, state, ended, sentence }) => (
-          <Tr key={run}>
-            <Td dataLabel="Ended">
-              <When at={ended} />
-            </Td>
-            <Td dataLabel="State">
-              <Label color={STATES[state] ?? 'grey'}>{state}</Label>
-            </Td>
-            <Td dataLabel="What">{sentence}</Td>
-            <Td>
-              <Button variant="link" aria-label={`Details of run ${run}`} onClick={() => onShow(run)}>
-                {run.slice(0, 8)}
-              </Button>
-            </Td>
-          </Tr>
-        ))}
-      </Tbody>
-    </Table>
+    <PlainTable
+      label="Runs"
+      rows={runs}
+      keyOf={({ run }) => run}
+      columns={[
+        { title: 'Ended', show: ({ ended }) => <When at={ended} /> },
+        { title: 'State', show: ({ state }) => <Label color={STATES[state] ?? 'grey'}>{state}</Label> },
+        { title: 'What', show: ({ sentence }) => sentence },
+        {
+          title: 'Details',
+          isAction: true,
+          show: ({ run }) => (
+            <Button variant="link" aria-label={`Details of run ${run}`} onClick={() => onShow(run)}>
+              {run.slice(0, 8)}
+            </Button>
+          ),
+        },
+      ]}
+    />
   );
 }
 
@@ -314,44 +305,37 @@ export function Operations(): ReactNode {
             operations.length === 0 ? (
               <p>No change was begun in this console. The audit log has all others.</p>
             ) : (
-              <Table aria-label="Changes" variant="compact">
-                <Thead>
-                  <Tr>
-                    <Th>Began</Th>
-                    <Th>State</Th>
-                    <Th>Command</Th>
-                    <Th screenReaderText="Open" />
-                  </Tr>
-                </Thead>
-                <Tbody>
-                  {operations.map(({ id, began, state, command }) => (
-                    <Tr key={id}>
-                      <Td dataLabel="Began">
-                        <When at={began} />
-                      </Td>
-                      <Td dataLabel="State">
-                        <Label color={STATES[state] ?? 'grey'}>{state}</Label>
-                      </Td>
-                      <Td dataLabel="Command" modifier="breakWord">
-                        <code>{command}</code>
-                      </Td>
-                      <Td>
-                        <Button
-                          variant="link"
-                          onClick={() =>
-                            setSearch((before) => {
-                              before.set('operation', id);
-                              return before;
-                            })
-                          }
-                        >
-                          Open
-                        </Button>
-                      </Td>
-                    </Tr>
-                  ))}
-                </Tbody>
-              </Table>
+              <PlainTable
+                label="Changes"
+                rows={operations}
+                keyOf={({ id }) => id}
+                columns={[
+                  { title: 'Began', show: ({ began }) => <When at={began} /> },
+                  {
+                    title: 'State',
+                    show: ({ state }) => <Label color={STATES[state] ?? 'grey'}>{state}</Label>,
+                  },
+                  { title: 'Command', show: ({ command }) => <code>{command}</code> },
+                  {
+                    title: 'Open',
+                    isAction: true,
+                    show: ({ id, command }) => (
+                      <Button
+                        variant="link"
+                        aria-label={`Open ${command}`}
+                        onClick={() =>
+                          setSearch((before) => {
+                            before.set('operation', id);
+                            return before;
+                          })
+                        }
+                      >
+                        Open
+                      </Button>
+                    ),
+                  },
+                ]}
+              />
             )
           }
         </Loaded>

@@ -224,7 +224,13 @@ const TokenRow = memo(function TokenRow(props: {
 });
 
 function Cell({ children }: { readonly children: ReactNode }): ReactNode {
-  return <td className="pf-v6-c-table__td">{children}</td>;
+  // The row has one line: a text that does not fit is read in its tooltip.
+  const title = typeof children === 'string' ? children : undefined;
+  return (
+    <td className="pf-v6-c-table__td" title={title}>
+      {children}
+    </td>
+  );
 }
 
 function Space({ height }: { readonly height: number }): ReactNode {

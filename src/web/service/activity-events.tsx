@@ -42,7 +42,7 @@ function operationOf({ operation }: ActivityEntry): string {
 }
 
 /** Who did it: a link, or a name if the user is deleted. */
-export function Actor({ entry }: { readonly entry: ActivityEntry }): ReactNode {
+export function actorOf(entry: ActivityEntry): ReactNode {
   const actor = entry.summary_fields['actor'] as { id: number | null; username: string } | undefined;
   if (actor === undefined) return '—';
   return actor.id === null ? (
@@ -53,7 +53,7 @@ export function Actor({ entry }: { readonly entry: ActivityEntry }): ReactNode {
 }
 
 /** What it was done to: its kind and, while it exists, a link. */
-function Resource({ entry, name }: { readonly entry: ActivityEntry; readonly name: string }): ReactNode {
+function resourceOf(entry: ActivityEntry, name: string): ReactNode {
   if (name === '') return null;
   const [, kind = name.replaceAll('_', ' '), page = null] = KINDS.find(([each]) => each === name) ?? [];
   const [found] = (entry.summary_fields[name] ?? []) as readonly Readonly<Record<string, unknown>>[];
@@ -71,8 +71,8 @@ function roleOf({ changes }: ActivityEntry): string {
 }
 
 /** An entry as a sentence without its subject: "Created token x", "Added user y to organization z (member)". */
-export function ActivitySentence({ entry }: { readonly entry: ActivityEntry }): ReactNode {
-  const first = <Resource entry={entry} name={entry.object1} />;
+export function sentenceOf(entry: ActivityEntry): ReactNode {
+  const first = resourceOf(entry, entry.object1);
   if (entry.object2 === '') {
     return (
       <>
@@ -83,7 +83,7 @@ export function ActivitySentence({ entry }: { readonly entry: ActivityEntry }): 
   const role = roleOf(entry);
   return (
     <>
-      {operationOf(entry)} <Resource entry={entry} name={entry.object2} />{' '}
+      {operationOf(entry)} {resourceOf(entry, entry.object2)}{' '}
       {entry.operation === 'associate' ? 'to' : 'from'} {first}
       {role !== '' && ` (${role})`}
     </>

@@ -4,12 +4,12 @@ import type { ReactNode } from 'react';
 import { PageHeading } from '../shared/detail.tsx';
 import { type Column, ResourceList } from '../shared/list.tsx';
 import { Time } from '../shared/times.tsx';
-import { type ActivityEntry, ActivitySentence, Actor, KINDS, OPERATIONS } from './activity-events.tsx';
+import { type ActivityEntry, actorOf, KINDS, OPERATIONS, sentenceOf } from './activity-events.tsx';
 
 const MAX_LENGTH = 120;
 
 /** The changed values: `name: old → new`, or `name: value`. */
-function Changes({ entry }: { readonly entry: ActivityEntry }): ReactNode {
+function changesOf(entry: ActivityEntry): ReactNode {
   const changes = Object.entries(entry.changes ?? {}).filter(([, value]) => value !== '' && value !== null);
   return changes.map(([name, value]) => {
     const isChange = entry.operation === 'update' && Array.isArray(value) && value.length === 2;
@@ -29,9 +29,9 @@ function shown(value: unknown): string {
 
 const COLUMNS: readonly Column<ActivityEntry>[] = [
   { title: 'Time', orderBy: 'timestamp', show: ({ timestamp }) => <Time value={timestamp} /> },
-  { title: 'User', orderBy: 'actor__username', show: (entry) => <Actor entry={entry} /> },
-  { title: 'Event', show: (entry) => <ActivitySentence entry={entry} /> },
-  { title: 'Values', show: (entry) => <Changes entry={entry} /> },
+  { title: 'User', orderBy: 'actor__username', show: actorOf },
+  { title: 'Event', show: sentenceOf },
+  { title: 'Values', show: changesOf },
 ];
 
 /** The page of the activity stream. */

@@ -17,7 +17,7 @@ import { PageHeading } from '../shared/detail.tsx';
 import { useApi } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
 import { numberText, Time } from '../shared/times.tsx';
-import { type ActivityEntry, ActivitySentence, Actor } from './activity-events.tsx';
+import { type ActivityEntry, actorOf, sentenceOf } from './activity-events.tsx';
 import { FINISHED_JOBS, LAST_CHANGES, TOTALS } from './dashboard-reads.ts';
 
 /** A list, and how many there are in it. */
@@ -281,7 +281,7 @@ function RecentActivity(): ReactNode {
             <ul className="dashboard-events">
               {results.map((entry) => (
                 <li key={entry.id}>
-                  <Time value={entry.timestamp} /> <Actor entry={entry} />: <ActivitySentence entry={entry} />
+                  <Time value={entry.timestamp} /> {actorOf(entry)}: {sentenceOf(entry)}
                 </li>
               ))}
               {results.length === 0 && <li>Nothing yet.</li>}

@@ -77,7 +77,7 @@ const HOST: ResourceKind<HostRow> = {
   path: '/hosts',
   api: '/api/v2/hosts/',
   columns: [
-    { title: 'Inventory', orderBy: 'inventory__name', show: (host) => <InventoryLink host={host} /> },
+    { title: 'Inventory', orderBy: 'inventory__name', show: inventoryOf },
     { title: 'State', orderBy: 'enabled', show: (host) => <HostState host={host} /> },
     { title: 'Description', show: ({ description }) => description },
   ],
@@ -93,7 +93,7 @@ const HOST: ResourceKind<HostRow> = {
     },
   ],
   facts: (host) => [
-    ['Inventory', <InventoryLink key="inventory" host={host} />],
+    ['Inventory', inventoryOf(host)],
     ['State', <HostState key="state" host={host} />],
     ['Variables', variablesOf(host)],
   ],
@@ -124,8 +124,7 @@ const HOST: ResourceKind<HostRow> = {
   ],
 };
 
-function InventoryLink({ host }: { readonly host: HostRow }): ReactNode {
-  const { inventory, summary_fields } = host;
+function inventoryOf({ inventory, summary_fields }: HostRow): ReactNode {
   return <Link to={`/inventories/${inventory}`}>{summary_fields.inventory?.name ?? `ID ${inventory}`}</Link>;
 }
 

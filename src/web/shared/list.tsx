@@ -31,11 +31,10 @@ import {
 } from './list-filters.tsx';
 import { useApi } from './queries.ts';
 import { Failed, Loading } from './states.tsx';
+import { breakPointOf, type Column as PlainColumn, TextCell } from './table.tsx';
 
 /** A column of a list. */
-export interface Column<T> {
-  readonly title: string;
-  readonly show: (row: T) => ReactNode;
+export interface Column<T> extends PlainColumn<T> {
   /** The field that the server can order by, if it can. */
   readonly orderBy?: string;
 }
@@ -155,7 +154,12 @@ function RowTable<T extends { readonly id: number }>(
   };
   return (
     <div className="table-scroll">
-      <Table aria-label={name} variant="compact" gridBreakPoint="grid-md" aria-busy={read.isPlaceholderData}>
+      <Table
+        aria-label={name}
+        variant="compact"
+        gridBreakPoint={breakPointOf(columns)}
+        aria-busy={read.isPlaceholderData}
+      >
         <Thead>
           <Tr>
             {deletion !== undefined && (
@@ -194,9 +198,9 @@ function RowTable<T extends { readonly id: number }>(
                 />
               )}
               {columns.map(({ title, show }) => (
-                <Td key={title} dataLabel={title} modifier="breakWord">
+                <TextCell key={title} title={title}>
                   {show(row)}
-                </Td>
+                </TextCell>
               ))}
               {rowActions !== undefined && <Td isActionCell>{rowActions(row)}</Td>}
             </Tr>

@@ -28,11 +28,7 @@ export function Time({
   const at = new Date(value);
   if (Number.isNaN(at.getTime())) return value;
   return (
-    <time
-      className="time"
-      dateTime={at.toISOString()}
-      title={`${at.toISOString().replace('T', ' ').slice(0, 19)} UTC`}
-    >
+    <time dateTime={at.toISOString()} title={`${at.toISOString().replace('T', ' ').slice(0, 19)} UTC`}>
       {localText(at)}
     </time>
   );
