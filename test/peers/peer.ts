@@ -1,11 +1,23 @@
 import { execFile } from 'node:child_process';
-import { appendFileSync, chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { randomInt } from 'node:crypto';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { afterAll, beforeAll, describe } from 'vitest';
+import { afterAll, beforeAll, describe, inject } from 'vitest';
+import { lock } from '../../src/db/file-system.ts';
 
 const PEERS = fileURLToPath(new URL('../../../shared/peers', import.meta.url));
 const START_TIMEOUT_MS = 600_000;
@@ -71,9 +83,6 @@ export interface RequestOptions {
 }
 
 const run = promisify(execFile);
-
-/** Held while a peer starts: two at the same time would install packages, unpack and choose ports at the same time. */
-const START_LOCK = join(tmpdir(), 'tokenctl-peers.lock');
 
 /** Why the peers cannot run on this machine, or null. They install Debian packages. */
 const WHY_NOT = ((): string | null => {
@@ -150,7 +159,10 @@ export class Peer {
   }
 
   async start(): Promise<void> {
-    if (!this.#isBorrowed) await this.#peers('up', START_TIMEOUT_MS);
+    if (!this.#isBorrowed) {
+      await copyTo(this.#folder, await templateOf(this.kind));
+      await runScript('up', this.kind, this.#folder);
+    }
     const lines = readFileSync(join(this.#folder, 'peer.env'), 'utf8').split('\n');
     this.#values = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s, 2)));
   }
@@ -158,7 +170,7 @@ export class Peer {
   /** Brings back the database as filled, with new web workers. Takes several seconds: prefer users of a test's own. */
   async reset(): Promise<void> {
     await this.#closeClients();
-    await this.#peers('reset');
+    await runScript('reset', this.kind, this.#folder);
   }
 
   /**
@@ -177,7 +189,8 @@ export class Peer {
   async stop(): Promise<void> {
     await this.#closeClients();
     if (this.#isBorrowed) return;
-    await this.#peers('down');
+    killServers(this.#folder);
+    await runScript('down', this.kind, this.#folder);
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
@@ -288,14 +301,6 @@ export class Peer {
     return value;
   }
 
-  async #peers(script: 'up' | 'reset' | 'down', timeout: number = COMMAND_TIMEOUT_MS): Promise<void> {
-    const kind = this.kind === 'gateway-plain' ? ['gateway', '--plain'] : [this.kind];
-    // `--close`: the servers that it starts do not inherit the lock.
-    const lock = script === 'up' ? ['flock', '--close', START_LOCK] : [];
-    const [program = '', ...args] = [...lock, join(PEERS, script), ...kind, '--dir', this.#folder];
-    await run(program, args, { timeout });
-  }
-
   async #closeClient(database: string): Promise<void> {
     const client = this.#clients.get(database);
     this.#clients.delete(database);
@@ -304,6 +309,80 @@ export class Peer {
 
   async #closeClients(): Promise<void> {
     for (const database of [...this.#clients.keys()]) await this.#closeClient(database);
+  }
+}
+
+/** Runs a script of the kit on the peer in a folder. */
+async function runScript(script: 'up' | 'reset' | 'down', kind: PeerKind, folder: string): Promise<void> {
+  const [name = '', ...layout] = kind === 'gateway-plain' ? ['gateway', '--plain'] : [kind];
+  const timeout = script === 'up' ? START_TIMEOUT_MS : COMMAND_TIMEOUT_MS;
+  await run(join(PEERS, script), [name, ...layout, '--dir', folder], { timeout });
+}
+
+/**
+ * The folder of a peer that was started and stopped once, to copy: it has its packages, its cluster with the database as
+ * filled, and its compiled modules. The first test file that needs it makes it, while the others wait.
+ */
+async function templateOf(kind: PeerKind): Promise<string> {
+  const templates = inject('peerTemplates');
+  const folder = join(templates, kind);
+  // One at a time, of all kinds and all runs on this machine: two would install packages at the same time.
+  using _lock = await lock(join(tmpdir(), 'tokenctl-peers.lock'), START_TIMEOUT_MS);
+  if (!existsSync(`${folder}.made`)) {
+    rmSync(folder, { recursive: true, force: true });
+    await runScript('up', kind, folder);
+    await runScript('down', kind, folder);
+    writeFileSync(`${folder}.made`, '');
+  }
+  return folder;
+}
+
+/** Copies a peer that is stopped, and gives the copy ports of its own. */
+async function copyTo(folder: string, template: string): Promise<void> {
+  await run('cp', ['-a', `${template}/.`, folder]);
+  const environment = join(folder, 'peer.env');
+  const settings = join(folder, 'pg/data/postgresql.conf');
+  let values = readFileSync(environment, 'utf8');
+  let server = readFileSync(settings, 'utf8').replaceAll(template, folder);
+  for (const name of ['PORT', 'PG_PORT']) {
+    const old = new RegExp(`\\b${new RegExp(`^${name}=(\\d+)$`, 'm').exec(values)?.[1]}\\b`, 'g');
+    const port = String(await freePort());
+    values = values.replace(old, port);
+    if (name === 'PG_PORT') server = server.replace(old, port);
+  }
+  writeFileSync(environment, values);
+  writeFileSync(settings, server);
+}
+
+/** A free port that no outgoing connection takes before the server does: below those of Linux for such connections. */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(20_000, 32_768);
+    const probe = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      probe.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!isFree) continue;
+    await new Promise((resolve) => probe.close(resolve));
+    return port;
+  }
+}
+
+/** Ends the servers of a peer that is to be removed at once: in order it takes them seconds. */
+function killServers(folder: string): void {
+  const pidIn = (file: string) => {
+    const [pid = ''] = readFileSync(join(folder, file), 'utf8').split('\n');
+    return readlinkSync(`/proc/${pid}/cwd`).startsWith(`${folder}/`) ? Number(pid) : undefined;
+  };
+  try {
+    const database = pidIn('pg/data/postmaster.pid');
+    if (database !== undefined) process.kill(database, 'SIGQUIT');
+    const web = pidIn('run/web.pid');
+    if (web === undefined) return;
+    const workers = readFileSync(`/proc/${web}/task/${web}/children`, 'utf8').trim().split(' ');
+    for (const pid of [web, ...workers.map(Number)]) process.kill(pid, 'SIGKILL');
+  } catch {
+    // What does not run need not be killed; `down` ends whatever is left.
   }
 }
 

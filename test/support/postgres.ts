@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -15,6 +15,8 @@ declare module 'vitest' {
     serviceTemplate: string;
     /** A folder for the template of the embedded databases. */
     embeddedTemplate: string;
+    /** A folder for the peers that those of the test files are copies of. */
+    peerTemplates: string;
     /** The databases that the tests of the service run on. */
     serviceDatabases: readonly DatabaseKind[];
     /** How many tokens the test of the policy's rules audits. */
@@ -35,8 +37,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('serviceTemplate', template);
   const embedded = mkdtempSync(join(tmpdir(), 'tokenctl-embedded-templates-'));
   project.provide('embeddedTemplate', embedded);
+  const peers = mkdtempSync(join(tmpdir(), 'tkpeers-'));
+  chmodSync(peers, 0o755);
+  project.provide('peerTemplates', peers);
   return async () => {
-    rmSync(embedded, { recursive: true });
+    for (const folder of [embedded, peers]) rmSync(folder, { recursive: true });
     if (server !== null) return server.stop();
     const client = new pg.Client({ connectionString: url });
     await client.connect();
