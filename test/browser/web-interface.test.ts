@@ -111,6 +111,34 @@ describe.skipIf(chromium === null)('the web interface', () => {
       expect(page.url()).toBe(`${service.url}/users?order_by=username`);
     }));
 
+  it('has its navigation beside the page, above it in a narrow window, and a menu for keyboards', () =>
+    open('/', async (page) => {
+      const button = page.getByRole('button', { name: 'Navigation', exact: true });
+      const users = page.getByRole('navigation').getByRole('link', { name: 'Users' });
+      const reachable = () =>
+        users.evaluate((link) => {
+          link.focus();
+          return document.activeElement === link;
+        });
+      expect(await reachable()).toBe(true);
+      await button.click();
+      await expect.poll(reachable).toBe(false);
+      await page.setViewportSize({ width: 375, height: 800 });
+      await expect.poll(() => button.getAttribute('aria-expanded')).toBe('false');
+      await button.click();
+      await users.click();
+      await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor();
+      // It makes way for the page.
+      await expect.poll(reachable).toBe(false);
+      await page.setViewportSize({ width: 1200, height: 800 });
+      const menu = page.getByRole('button', { name: 'admin', exact: true });
+      await menu.press('Enter');
+      await page.getByRole('menuitem', { name: 'My account' }).waitFor();
+      await menu.press('Escape');
+      await page.getByRole('menuitem', { name: 'My account' }).waitFor({ state: 'detached' });
+      expect(await menu.evaluate((element) => element === document.activeElement)).toBe(true);
+    }));
+
   it('is enough for a token, a job with a limit, and Basic authentication off and on', () =>
     open('/', async (page) => {
       const site = { url: service.url, ...ADMIN };

@@ -1,7 +1,7 @@
 /** The activity stream: who changed what. */
 import { PageSection } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
-import { PageHeading } from '../shared/detail.tsx';
+import { PageHeading } from '../shared/heading.tsx';
 import { type Column, ResourceList } from '../shared/list.tsx';
 import { Time } from '../shared/times.tsx';
 import { type ActivityEntry, actorOf, KINDS, OPERATIONS, sentenceOf } from './activity-events.tsx';

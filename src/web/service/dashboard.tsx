@@ -13,7 +13,7 @@ import {
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import { type Page, withQuery } from '../shared/api.ts';
-import { PageHeading } from '../shared/detail.tsx';
+import { PageHeading } from '../shared/heading.tsx';
 import { useApi } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
 import { numberText, Time } from '../shared/times.tsx';

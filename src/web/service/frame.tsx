@@ -1,18 +1,11 @@
 /** The frame of the web interface: its pages, its navigation and the menu of the user. */
-import {
-  Divider,
-  Dropdown,
-  DropdownItem,
-  DropdownList,
-  MenuToggle,
-  PageSection,
-} from '@patternfly/react-core';
-import { type ReactNode, useState } from 'react';
-import { Link, Route, Routes, useLocation, useNavigate } from 'react-router';
-import { PageHeading } from '../shared/detail.tsx';
+import { MenuToggle, PageSection } from '@patternfly/react-core';
+import { type ReactNode, useRef, useState } from 'react';
+import { Link, Route, Routes, useLocation } from 'react-router';
 import { Frame, ThemeButton } from '../shared/frame.tsx';
+import { PageHeading } from '../shared/heading.tsx';
+import { useLater } from '../shared/later.ts';
 import { fullName, useMe } from '../shared/queries.ts';
-import { logOut } from '../shared/session.tsx';
 import { type LoadedPage, NAVIGATION, pageAt } from './pages.tsx';
 
 /** The frame with the page of the current address. */
@@ -45,33 +38,20 @@ function Shown({ page }: { readonly page: LoadedPage }): ReactNode {
   return <Component />;
 }
 
+const userMenu = () => import('./user-menu.tsx');
+
 function UserMenu(): ReactNode {
   const me = useMe();
-  const navigate = useNavigate();
   const [isOpen, setOpen] = useState(false);
-  const go = (path: string) => () => {
-    setOpen(false);
-    void navigate(path);
-  };
+  const toggle = useRef<HTMLButtonElement>(null);
+  const menu = useLater(userMenu, isOpen);
   return (
-    <Dropdown
-      isOpen={isOpen}
-      onOpenChange={setOpen}
-      popperProps={{ position: 'right' }}
-      toggle={(ref) => (
-        <MenuToggle ref={ref} isExpanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {fullName(me)}
-        </MenuToggle>
-      )}
-    >
-      <DropdownList>
-        <DropdownItem onClick={go(`/users/${me.id}`)}>My account</DropdownItem>
-        <DropdownItem onClick={go(`/users/${me.id}/tokens`)}>My tokens</DropdownItem>
-        <DropdownItem to="/api/v2/">REST API</DropdownItem>
-        <Divider component="li" />
-        <DropdownItem onClick={logOut}>Log out</DropdownItem>
-      </DropdownList>
-    </Dropdown>
+    <>
+      <MenuToggle ref={toggle} isExpanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {fullName(me)}
+      </MenuToggle>
+      {menu !== null && <menu.UserMenu toggle={toggle} isOpen={isOpen} onOpenChange={setOpen} />}
+    </>
   );
 }
 

@@ -1,37 +1,38 @@
 /** What is around every page: masthead, navigation, and what is shown while a page is loaded or if it fails. */
 import './frame.css';
+// PatternFly's elements and styles. Its components Page, Nav and Toolbar are not used: with what they import, for menus
+// that fly out and drawers, they were a fifth of the scripts of the first view.
+import '@patternfly/react-styles/css/components/Nav/nav.css';
 import {
   Button,
   Masthead,
   MastheadBrand,
   MastheadContent,
-  MastheadLogo,
   MastheadMain,
   MastheadToggle,
-  Nav,
-  NavGroup,
-  NavItem,
-  NavList,
-  Page,
   PageSection,
-  PageSidebar,
-  PageSidebarBody,
-  PageToggleButton,
   SkipToContent,
-  Toolbar,
-  ToolbarContent,
-  ToolbarGroup,
-  ToolbarItem,
 } from '@patternfly/react-core';
 import BarsIcon from '@patternfly/react-icons/dist/esm/icons/bars-icon';
 import MoonIcon from '@patternfly/react-icons/dist/esm/icons/moon-icon';
 import SunIcon from '@patternfly/react-icons/dist/esm/icons/sun-icon';
-import { Children, Component, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import {
+  Children,
+  Component,
+  type ReactNode,
+  Suspense,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
 import { Link, useLocation } from 'react-router';
 import { Failed, Loading } from './states.tsx';
 import { chooseTheme, storedTheme, type Theme } from './theme.ts';
 
 const MAIN = 'main-content';
+const SIDEBAR = 'page-sidebar';
 
 /** Groups of the navigation with their entries: path and title. A group without a name has no heading. */
 export type Navigation = readonly (readonly [
@@ -55,22 +56,59 @@ export function Frame({
   readonly children: ReactNode;
 }): ReactNode {
   const { pathname } = useLocation();
+  const sidebar = useSidebar();
   return (
-    <Page
-      isManagedSidebar
-      masthead={<TopBar name={name} tools={tools} />}
-      sidebar={<Sidebar navigation={navigation} />}
-      skipToContent={<SkipToContent href={`#${MAIN}`}>Skip to content</SkipToContent>}
-      mainContainerId={MAIN}
-      mainAriaLabel="Page"
-    >
-      {/* Outside of what changes with the address: a page stays until the next one is loaded. */}
-      <Suspense fallback={<Loading />}>
-        <FailureBoundary key={pathname}>{children}</FailureBoundary>
-      </Suspense>
-      <FocusOnNewPage pathname={pathname} />
-    </Page>
+    <div className="pf-v6-c-page">
+      <SkipToContent href={`#${MAIN}`}>Skip to content</SkipToContent>
+      <TopBar name={name} tools={tools} sidebar={sidebar} />
+      <Sidebar navigation={navigation} sidebar={sidebar} />
+      <div className="pf-v6-c-page__main-container">
+        <main
+          id={MAIN}
+          className="pf-v6-c-page__main"
+          aria-label="Page"
+          tabIndex={-1}
+          onPointerDown={sidebar.closeAbove}
+        >
+          {/* Outside of what changes with the address: a page stays until the next one is loaded. */}
+          <Suspense fallback={<Loading />}>
+            <FailureBoundary key={pathname}>{children}</FailureBoundary>
+          </Suspense>
+          <FocusOnNewPage pathname={pathname} />
+        </main>
+      </div>
+    </div>
   );
+}
+
+/** The navigation beside the page, or above it in a narrow window. */
+interface SidebarState {
+  readonly isOpen: boolean;
+  /** Whether it is above the page. */
+  readonly isAbove: boolean;
+  readonly toggle: () => void;
+  /** Closes it if it is above the page. */
+  readonly closeAbove: () => void;
+}
+
+/** Below PatternFly's breakpoint `xl`, the navigation has no place beside the page. */
+const narrow = matchMedia('(width < 75rem)');
+
+function onWidth(change: () => void): () => void {
+  narrow.addEventListener('change', change);
+  return () => narrow.removeEventListener('change', change);
+}
+
+function useSidebar(): SidebarState {
+  const isNarrow = useSyncExternalStore(onWidth, () => narrow.matches);
+  const [isOpenBeside, setOpenBeside] = useState(true);
+  const [isOpenAbove, setOpenAbove] = useState(false);
+  return {
+    isOpen: isNarrow ? isOpenAbove : isOpenBeside,
+    isAbove: isNarrow,
+    toggle: () => (isNarrow ? setOpenAbove(!isOpenAbove) : setOpenBeside(!isOpenBeside)),
+    closeAbove: () => setOpenAbove(false),
+  };
 }
 
 /** Moves the focus to the content when another page is shown, as the browser does for a new document. */
@@ -86,29 +124,36 @@ function FocusOnNewPage({ pathname }: { readonly pathname: string }): ReactNode 
   return null;
 }
 
-function TopBar({ name, tools }: { readonly name: string; readonly tools: readonly ReactNode[] }): ReactNode {
+function TopBar({
+  name,
+  tools,
+  sidebar,
+}: {
+  readonly name: string;
+  readonly tools: readonly ReactNode[];
+  readonly sidebar: SidebarState;
+}): ReactNode {
   return (
     <Masthead>
       <MastheadMain>
         <MastheadToggle>
-          <PageToggleButton variant="plain" aria-label="Navigation">
-            <BarsIcon />
-          </PageToggleButton>
+          <Button
+            variant="plain"
+            aria-label="Navigation"
+            aria-expanded={sidebar.isOpen}
+            aria-controls={SIDEBAR}
+            icon={<BarsIcon />}
+            onClick={sidebar.toggle}
+          />
         </MastheadToggle>
         <MastheadBrand>
-          <MastheadLogo component={(props) => <Link {...props} to="/" />}>
+          <Link to="/" className="pf-v6-c-masthead__logo">
             <span className="brand">{name}</span>
-          </MastheadLogo>
+          </Link>
         </MastheadBrand>
       </MastheadMain>
       <MastheadContent>
-        <Toolbar isStatic>
-          <ToolbarContent>
-            <ToolbarGroup align={{ default: 'alignEnd' }} gap={{ default: 'gapSm' }}>
-              {Children.map(tools, (tool) => tool !== null && <ToolbarItem>{tool}</ToolbarItem>)}
-            </ToolbarGroup>
-          </ToolbarContent>
-        </Toolbar>
+        <div className="tools">{Children.map(tools, (tool) => tool !== null && <div>{tool}</div>)}</div>
       </MastheadContent>
     </Masthead>
   );
@@ -150,29 +195,72 @@ function HalfIcon(): ReactNode {
   );
 }
 
-function Sidebar({ navigation }: { readonly navigation: Navigation }): ReactNode {
+function Sidebar({
+  navigation,
+  sidebar: { isOpen, isAbove, closeAbove },
+}: {
+  readonly navigation: Navigation;
+  readonly sidebar: SidebarState;
+}): ReactNode {
+  const state = isOpen ? (isAbove ? ' pf-m-expanded' : '') : ' pf-m-collapsed';
+  return (
+    <div id={SIDEBAR} className={`pf-v6-c-page__sidebar${state}`} inert={!isOpen}>
+      <div className="pf-v6-c-page__sidebar-main">
+        <div className="pf-v6-c-page__sidebar-body">
+          <nav className="pf-v6-c-nav" aria-label="Navigation">
+            {navigation.map(([group, entries]) =>
+              group === null ? (
+                <NavigationList key="top" entries={entries} onFollow={closeAbove} />
+              ) : (
+                <NavigationGroup key={group} title={group} entries={entries} onFollow={closeAbove} />
+              ),
+            )}
+          </nav>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+interface ListProps {
+  readonly entries: Navigation[number][1];
+  readonly onFollow: () => void;
+}
+
+function NavigationGroup({ title, ...list }: ListProps & { readonly title: string }): ReactNode {
+  const id = useId();
+  return (
+    <section className="pf-v6-c-nav__section" aria-labelledby={id}>
+      <h2 className="pf-v6-c-nav__section-title" id={id}>
+        {title}
+      </h2>
+      <NavigationList {...list} />
+    </section>
+  );
+}
+
+function NavigationList({ entries, onFollow }: ListProps): ReactNode {
   const { pathname } = useLocation();
   return (
-    <PageSidebar>
-      <PageSidebarBody>
-        <Nav aria-label="Navigation">
-          {navigation.map(([group, entries]) => {
-            const items = entries.map(({ path, title }) => (
-              <NavItem key={path} isActive={path === '/' ? pathname === '/' : isBelow(pathname, path)}>
-                <Link to={path}>{title}</Link>
-              </NavItem>
-            ));
-            return group === null ? (
-              <NavList key="top">{items}</NavList>
-            ) : (
-              <NavGroup key={group} title={group}>
-                {items}
-              </NavGroup>
-            );
-          })}
-        </Nav>
-      </PageSidebarBody>
-    </PageSidebar>
+    // Safari announces a list without markers as one only with the role.
+    // biome-ignore lint/a11y/noRedundantRoles: see above
+    <ul className="pf-v6-c-nav__list" role="list">
+      {entries.map(({ path, title }) => {
+        const isCurrent = path === '/' ? pathname === '/' : isBelow(pathname, path);
+        return (
+          <li key={path} className="pf-v6-c-nav__item">
+            <Link
+              to={path}
+              className={`pf-v6-c-nav__link${isCurrent ? ' pf-m-current' : ''}`}
+              aria-current={isCurrent ? 'page' : undefined}
+              onClick={onFollow}
+            >
+              {title}
+            </Link>
+          </li>
+        );
+      })}
+    </ul>
   );
 }
 

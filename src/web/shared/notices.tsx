@@ -1,12 +1,7 @@
 /** Short messages about what was done, in a corner of the page, read out by screen readers. */
-import { Alert, AlertActionCloseButton, AlertGroup, type AlertProps } from '@patternfly/react-core';
 import { createContext, type ReactNode, useCallback, useContext, useState } from 'react';
-
-interface Notice {
-  readonly id: number;
-  readonly text: string;
-  readonly variant: NonNullable<AlertProps['variant']>;
-}
+import { useLater } from './later.ts';
+import type { Notice } from './notice.tsx';
 
 type Notify = (text: string, variant?: Notice['variant']) => void;
 
@@ -17,11 +12,12 @@ export function useNotify(): Notify {
   return useContext(Context);
 }
 
-const SHOWN_MS = 8_000;
+const shownNotice = () => import('./notice.tsx');
 
 /** Provides {@link useNotify}. */
 export function Notices({ children }: { readonly children: ReactNode }): ReactNode {
   const [notices, setNotices] = useState<readonly Notice[]>([]);
+  const part = useLater(shownNotice, notices.length > 0);
   const remove = (id: number) => setNotices((before) => before.filter((each) => each.id !== id));
   const notify = useCallback<Notify>((text, variant = 'success') => {
     setNotices((before) => [...before, { id: (before.at(-1)?.id ?? 0) + 1, text, variant }]);
@@ -29,18 +25,21 @@ export function Notices({ children }: { readonly children: ReactNode }): ReactNo
   return (
     <Context value={notify}>
       {children}
-      <AlertGroup isToast isLiveRegion aria-label="Messages">
-        {notices.map(({ id, text, variant }) => (
-          <Alert
-            key={id}
-            title={text}
-            variant={variant}
-            timeout={variant === 'success' ? SHOWN_MS : false}
-            onTimeout={() => remove(id)}
-            actionClose={<AlertActionCloseButton aria-label={`Close: ${text}`} onClose={() => remove(id)} />}
-          />
+      {/* Screen readers read out what is added to a list that they know from the beginning. */}
+      <ul
+        className="pf-v6-c-alert-group pf-m-toast"
+        // biome-ignore lint/a11y/noRedundantRoles: Safari announces a list without markers as one only with the role
+        role="list"
+        aria-label="Messages"
+        aria-live="polite"
+        aria-atomic="false"
+      >
+        {notices.map((notice) => (
+          <li key={notice.id} className="pf-v6-c-alert-group__item">
+            {part === null ? notice.text : <part.ShownNotice notice={notice} onClose={remove} />}
+          </li>
         ))}
-      </AlertGroup>
+      </ul>
     </Context>
   );
 }

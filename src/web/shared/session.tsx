@@ -1,8 +1,9 @@
 /** The session: who is logged in, the way to the login page and back, and the logout. */
-import { Bullseye, Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
-import { QueryClientProvider, useQueryClient } from '@tanstack/react-query';
+import { Bullseye } from '@patternfly/react-core';
+import { QueryClientProvider } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { ApiError, CHANGE_WITHOUT_SESSION, cookie, type Page } from './api.ts';
+import { useLater } from './later.ts';
 import { createQueryClient, type User, useApi } from './queries.ts';
 import { Failed, Loading } from './states.tsx';
 
@@ -12,12 +13,15 @@ function loginPath(): string {
   return `/api/login/?next=${encodeURIComponent(pathname + search + hash)}`;
 }
 
+const expiredDialog = () => import('./expired-dialog.tsx');
+
 /**
  * Provides the cache of what was read. A read without a session leads to the login page and back; a change without one
  * leaves the page as it is, with what was entered, and asks for a login in another tab.
  */
 export function Session({ children }: { readonly children: ReactNode }): ReactNode {
   const [isExpired, setExpired] = useState(false);
+  const dialog = useLater(expiredDialog, isExpired);
   // The dialog stays open while it reads whether there is a session again.
   const isAsked = useRef(false);
   const ask = useCallback((isOpen: boolean) => {
@@ -38,7 +42,7 @@ export function Session({ children }: { readonly children: ReactNode }): ReactNo
   return (
     <QueryClientProvider client={queries}>
       <KnownUser>{children}</KnownUser>
-      {isExpired && <ExpiredDialog onClose={() => ask(false)} />}
+      {isExpired && dialog !== null && <dialog.ExpiredDialog onClose={() => ask(false)} />}
     </QueryClientProvider>
   );
 }
@@ -53,40 +57,6 @@ function KnownUser({ children }: { readonly children: ReactNode }): ReactNode {
     <Bullseye>
       <Failed error={me.error} retry={() => void me.refetch()} />
     </Bullseye>
-  );
-}
-
-const POLL_MS = 2_000;
-
-/** Asks for a login elsewhere, and closes when there is a session again. */
-function ExpiredDialog({ onClose }: { readonly onClose: () => void }): ReactNode {
-  const queries = useQueryClient();
-  const [openedAt] = useState(() => Date.now());
-  const { isSuccess, dataUpdatedAt } = useApi<Page<User>>('/api/v2/me/', { every: POLL_MS });
-  const isBack = isSuccess && dataUpdatedAt > openedAt;
-  useEffect(() => {
-    if (!isBack) return;
-    void queries.refetchQueries({ predicate: ({ state }) => state.status === 'error' });
-    onClose();
-  }, [isBack, queries, onClose]);
-  return (
-    <Modal isOpen variant="small" onClose={onClose} aria-labelledby="expired-title">
-      <ModalHeader title="Your session has expired" titleIconVariant="warning" labelId="expired-title" />
-      <ModalBody>
-        <p>
-          Nothing was saved. What you entered is still here: log in in a new tab, then come back. This message
-          closes on its own, and you can go on.
-        </p>
-      </ModalBody>
-      <ModalFooter>
-        <Button component="a" href="/api/login/" target="_blank" rel="noreferrer">
-          Log in in a new tab
-        </Button>
-        <Button variant="link" onClick={onClose}>
-          Close
-        </Button>
-      </ModalFooter>
-    </Modal>
   );
 }
 

@@ -1,0 +1,32 @@
+import { useEffect, useState } from 'react';
+
+/** How long after the page was shown its other parts are loaded, in milliseconds. */
+const LATER_MS = 1_000;
+
+/**
+ * A part of the page that its first view does not need: loaded a second after the page was shown, or once it is wanted.
+ * Null until it is there, and if it cannot be loaded.
+ *
+ * @param load Imports the file of the part: the same function each time.
+ */
+export function useLater<T extends object>(load: () => Promise<T>, isWanted: boolean): T | null {
+  const [part, setPart] = useState<T | null>(null);
+  const isMissing = part === null;
+  useEffect(() => {
+    if (!isMissing) return;
+    let isCurrent = true;
+    const begin = () => {
+      load().then(
+        (loaded) => isCurrent && setPart(loaded),
+        // It is tried again once it is wanted.
+        () => undefined,
+      );
+    };
+    const timer = setTimeout(begin, isWanted ? 0 : LATER_MS);
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+    };
+  }, [load, isWanted, isMissing]);
+  return part;
+}

@@ -1,0 +1,32 @@
+/** How a short message looks, loaded after the first view. */
+import '@patternfly/react-styles/css/components/Alert/alert-group.css';
+import { Alert, AlertActionCloseButton, type AlertProps } from '@patternfly/react-core';
+import type { ReactNode } from 'react';
+
+/** A message about what was done. */
+export interface Notice {
+  readonly id: number;
+  readonly text: string;
+  readonly variant: NonNullable<AlertProps['variant']>;
+}
+
+const SHOWN_MS = 8_000;
+
+/** A message with a button to close it; one of success closes on its own. */
+export function ShownNotice({
+  notice: { id, text, variant },
+  onClose,
+}: {
+  readonly notice: Notice;
+  readonly onClose: (id: number) => void;
+}): ReactNode {
+  return (
+    <Alert
+      title={text}
+      variant={variant}
+      timeout={variant === 'success' ? SHOWN_MS : false}
+      onTimeout={() => onClose(id)}
+      actionClose={<AlertActionCloseButton aria-label={`Close: ${text}`} onClose={() => onClose(id)} />}
+    />
+  );
+}
