@@ -37,7 +37,7 @@ export function visibleTokens(user: UserRecord, first = 1): Condition {
 
 /**
  * The activity entries that a user sees, over ACTIVITY_FROM: those about existing objects that the user sees
- * (own tokens, own account, applications) and, for admins and auditors of an organization, about it, its
+ * (own tokens, own account, own teams, applications) and, for admins and auditors of an organization, about it, its
  * members, its applications and its resources. The user's own changes to deleted objects or to objects of others are not among
  * them (the controller's rule).
  */
@@ -50,6 +50,7 @@ export function visibleActivity(user: UserRecord, first = 1): Condition {
       OR a.organization_id = ANY(${all}::integer[])
       OR o.id = ANY(${watched}::integer[])
       OR ${RESOURCE_ORGANIZATION} = ANY(${watched}::integer[])
+      OR EXISTS (SELECT FROM service_team_role h WHERE h.user_id = ${me}::integer AND h.team_id = r_team.id)
       OR EXISTS (SELECT FROM service_role r
         WHERE r.user_id = b.id AND r.role = 'member' AND r.organization_id = ANY(${watched}::integer[]))`,
     values: [
@@ -115,6 +116,29 @@ export function visibleOrganizations(user: UserRecord): Condition {
   return {
     sql: 'o.id = ANY($1::integer[])',
     values: [[...user.admin_of, ...user.auditor_of, ...user.member_of]],
+  };
+}
+
+/**
+ * The teams that a user sees, over teams `x`: those in which the user has a role, and those of organizations in which the user
+ * has one. Organization admins see all teams, as they see all users (the controller's ORG_ADMINS_CAN_SEE_ALL_USERS).
+ */
+export function visibleTeams(user: UserRecord): Condition {
+  if (canSeeEverything(user) || user.admin_of.length > 0) return { sql: 'TRUE', values: [] };
+  return {
+    sql: `x.organization_id = ANY($1::integer[])
+      OR EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.id AND h.user_id = $2)`,
+    values: [[...user.auditor_of, ...user.member_of], user.id],
+  };
+}
+
+/** The roles that a user sees, over roles `x`: those of the organizations and teams that the user sees. */
+export function visibleRoles(user: UserRecord): Condition {
+  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
+  return {
+    sql: `x.organization_id = ANY($1::integer[]) OR (x.resource_type = 'team' AND ($2::boolean
+      OR EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.resource_id AND h.user_id = $3)))`,
+    values: [[...user.admin_of, ...user.auditor_of, ...user.member_of], user.admin_of.length > 0, user.id],
   };
 }
 

@@ -16,6 +16,7 @@ import { jobs } from './migrations/004-jobs.ts';
 import { singleSignOn } from './migrations/005-single-sign-on.ts';
 import { providerSessions } from './migrations/006-provider-sessions.ts';
 import { resources } from './migrations/007-resources.ts';
+import { teams } from './migrations/008-teams.ts';
 import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/projects-folder.ts';
 import { insertActivity } from './store/activity.ts';
 import { insertOrganization } from './store/organizations.ts';
@@ -31,6 +32,7 @@ export const migrations: readonly Migration[] = [
   singleSignOn,
   providerSessions,
   resources,
+  teams,
 ];
 
 const STATEMENT_TIMEOUT_MS = 30_000;

@@ -113,8 +113,8 @@ describe.each(DATABASES)('the activity stream on %s', (kind) => {
           object_type: 'organization',
           changes: { object1_pk: of, object2_pk: id, action: operation },
           related: { user: [`/api/v2/users/${id}/`], organization: [`/api/v2/organizations/${of}/`] },
+          summary_fields: { role: [{ id: expect.any(Number), role_field: role }] },
         });
-        expect(JSON.stringify(entry?.['changes'])).toContain(role);
         await admin.post(`/api/v2/organizations/${of}/${path}/`, sent);
         expect((await last())?.id).toBe(entry?.id);
       }

@@ -12,9 +12,10 @@ import { seenApplication } from './applications.ts';
 import { seenOrganization } from './organizations.ts';
 import { pathId } from './request-values.ts';
 import { namedRelation, userRelation } from './resource.ts';
+import { seenTeam } from './teams.ts';
 import { seenUser } from './users.ts';
 
-/** `/api/v2/activity_stream/`, its `N/`, and the `activity_stream/` of tokens, applications, users, organizations. */
+/** `/api/v2/activity_stream/`, its `N/`, and the `activity_stream/` of tokens, applications, organizations, teams, users. */
 export function serveActivity(app: FastifyInstance, service: ServiceContext): void {
   const serve = (path: string, description: string, get: Handler) =>
     serveEndpoint(app, service, {
@@ -39,6 +40,9 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
   serve('organizations/:id/activity_stream/', 'What happened to this organization.', async (exchange) =>
     listActivity(exchange, about('o.id', (await seenOrganization(exchange)).id)),
   );
+  serve('teams/:id/activity_stream/', 'What happened to this team.', async (exchange) =>
+    listActivity(exchange, about('r_team.id', (await seenTeam(exchange)).id)),
+  );
   serve(
     'users/:id/activity_stream/',
     'What this user did, and what was done to the account.',
@@ -52,7 +56,7 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
   );
 }
 
-function about(column: 't.id' | 'a.id' | 'o.id', id: number): (first: number) => Condition {
+function about(column: 't.id' | 'a.id' | 'o.id' | 'r_team.id', id: number): (first: number) => Condition {
   return (first) => ({ sql: `${column} = $${first}`, values: [id] });
 }
 
@@ -169,6 +173,7 @@ export const activityFields: FieldSet = {
     credential: { type: 'id', label: 'Credential', column: 'r_credential.id', hidden: true },
     project: { type: 'id', label: 'Project', column: 'r_project.id', hidden: true },
     job_template: { type: 'id', label: 'Job template', column: 'r_job_template.id', hidden: true },
+    team: { type: 'id', label: 'Team', column: 'r_team.id', hidden: true },
     object_relationship_type: {
       type: 'string',
       label: 'Relationship',
@@ -181,6 +186,12 @@ export const activityFields: FieldSet = {
     user: userRelation('b'),
     organization: namedRelation('o'),
     o_auth2_application: namedRelation('a'),
+    inventory: namedRelation('r_inventory'),
+    host: namedRelation('r_host'),
+    credential: namedRelation('r_credential'),
+    project: namedRelation('r_project'),
+    job_template: namedRelation('r_job_template'),
+    team: namedRelation('r_team'),
     o_auth2_access_token: {
       searchFields: ['description'],
       fields: {
@@ -223,6 +234,7 @@ const COLLECTIONS = {
   credential: 'credentials',
   project: 'projects',
   job_template: 'job_templates',
+  team: 'teams',
 } as const;
 
 function related(entry: ActivityRecord): Record<string, unknown> {
@@ -235,6 +247,7 @@ function related(entry: ActivityRecord): Record<string, unknown> {
     ...one('o_auth2_application', 'applications', entry.application_id),
     ...one('user', 'users', entry.about_user_id),
     ...one('organization', 'organizations', entry.organization_id),
+    ...one('role', 'roles', entry.role_id),
     ...(entry.resource !== null &&
       one(entry.resource.type, COLLECTIONS[entry.resource.type], entry.resource.id)),
   };
@@ -268,6 +281,7 @@ function summary(entry: ActivityRecord): Record<string, unknown> {
     ),
     ...(entry.resource !== null &&
       one(entry.resource.type, entry.resource.id, named(entry.resource.name, entry.resource.description))),
+    ...one('role', entry.role_id, { role_field: entry.object_relationship_type.split('.').at(-1) }),
     ...actor(entry),
     ...(Object.keys(entry.setting).length > 0 && { setting: [entry.setting] }),
   };

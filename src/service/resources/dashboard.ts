@@ -1,5 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { visibleByOrganization, visibleOrganizations, visibleTokens, visibleUsers } from '../access.ts';
+import {
+  visibleByOrganization,
+  visibleOrganizations,
+  visibleTeams,
+  visibleTokens,
+  visibleUsers,
+} from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { RequestFailure } from '../failure.ts';
@@ -37,6 +43,7 @@ async function show({ service, caller }: Exchange): Promise<unknown> {
       projects: { from: 'service_project x', visible: owned },
       users: { from: 'auth_user u', visible: visibleUsers(user) },
       organizations: { from: 'main_organization o', visible: visibleOrganizations(user) },
+      teams: { from: 'main_team x', visible: visibleTeams(user) },
       credentials: { from: 'main_credential x', visible: owned },
       job_templates: { from: 'service_job_template x', visible: owned },
     }),
@@ -51,7 +58,7 @@ async function show({ service, caller }: Exchange): Promise<unknown> {
     projects: total('projects', counts.projects),
     users: total('users', counts.users),
     organizations: total('organizations', counts.organizations),
-    teams: total('teams', 0),
+    teams: total('teams', counts.teams),
     credentials: total('credentials', counts.credentials),
     job_templates: total('job_templates', counts.job_templates),
     tokens,

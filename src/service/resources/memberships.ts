@@ -1,21 +1,27 @@
 import type { FastifyInstance } from 'fastify';
+import type { Queryable } from '../../db/database.ts';
 import { administersOrganization, canAssignRole, visibleOrganizations, visibleUsers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
 import { allOf } from '../listing/filters.ts';
 import { jsonObject } from '../request.ts';
-import { changeRole, type OrganizationRole } from '../store/organizations.ts';
-import { findUser } from '../store/users.ts';
+import { changeRole, type OrganizationRole, type RoleRecord, type TeamRole } from '../store/roles.ts';
+import { teamsAdministeredBy } from '../store/teams.ts';
+import { findUser, type UserRecord } from '../store/users.ts';
 import { createUser, lockUser } from './change-user.ts';
 import { MAX_INTEGER } from './field-values.ts';
 import { listOrganizations, organizationFields, seenOrganization } from './organizations.ts';
 import { userFields, userJson } from './user-json.ts';
-import { listUsers, seenUser } from './users.ts';
+import { canSeeUser, listUsers, seenUser } from './users.ts';
 
 /** The members, admins and auditors of an organization, and the organizations of a user. */
 export function serveMemberships(app: FastifyInstance, service: ServiceContext): void {
-  const ofOrganization = (path: string, role: OrganizationRole, name: string) =>
+  const ofOrganization = (path: string, role: OrganizationRole, name: string) => {
+    const held = async (exchange: Exchange): Promise<Held> => {
+      const { id } = await seenOrganization(exchange);
+      return { role, resource_type: 'organization', resource_id: id, organization_id: id };
+    };
     serveEndpoint(app, service, {
       path: `/api/v2/organizations/:id/${path}/`,
       name,
@@ -23,10 +29,11 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
         'POST {"id": N} grants the role to a user; with "disassociate": true it withdraws the role. POST of a user without an id creates the user with this role.',
       fields: userFields,
       handlers: {
-        GET: (exchange) => listHolders(exchange, role),
-        POST: (exchange) => assign(exchange, role),
+        GET: async (exchange) => listHolders(exchange, await held(exchange)),
+        POST: async (exchange) => assign(exchange, await held(exchange)),
       },
     });
+  };
   ofOrganization('users', 'member', 'Members of an organization');
   ofOrganization('admins', 'admin', 'Admins of an organization');
   ofOrganization('auditors', 'auditor', 'Auditors of an organization');
@@ -43,14 +50,19 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
   ofUser('admin_of_organizations', ['admin'], 'Organizations that a user administers');
 }
 
-async function listHolders(exchange: Exchange, role: OrganizationRole): Promise<unknown> {
-  const organization = await seenOrganization(exchange);
+/** A role of an organization or a team. */
+export type Held = Pick<RoleRecord, 'role' | 'resource_type' | 'resource_id' | 'organization_id'>;
+
+/** Lists the users with a role, among those that the caller may see. */
+export function listHolders(exchange: Exchange, held: Held): Promise<unknown> {
+  const [table, column] =
+    held.resource_type === 'team' ? ['service_team_role', 'team_id'] : ['service_role', 'organization_id'];
   return listUsers(
     exchange,
     allOf(visibleUsers(exchange.caller.user), (first) => ({
-      sql: `EXISTS (SELECT FROM service_role h
-              WHERE h.user_id = u.id AND h.role = $${first} AND h.organization_id = $${first + 1})`,
-      values: [role, organization.id],
+      sql: `EXISTS (SELECT FROM ${table} h
+              WHERE h.user_id = u.id AND h.role = $${first} AND h.${column} = $${first + 1})`,
+      values: [held.role, held.resource_id],
     })),
   );
 }
@@ -69,50 +81,77 @@ async function listHeld(exchange: Exchange, roles: readonly OrganizationRole[]):
 
 /**
  * Grants the role to the user whose id the body gives, or withdraws it; a body without an id describes a new
- * user, who gets the role.
+ * user, who gets the role. Throws 400, 403.
  */
-async function assign(exchange: Exchange, role: OrganizationRole): Promise<unknown> {
+export async function assign(exchange: Exchange, held: Held): Promise<unknown> {
   const { service, caller, request } = exchange;
-  const { id: organizationId } = await seenOrganization(exchange);
   const body = jsonObject(request);
   const disassociate = 'disassociate' in body;
-  const userId = idIn(body);
+  const userId = idIn(body, 'user');
   if (userId === null) {
     if (disassociate) throw invalid({ msg: '"id" is required to disassociate.' });
-    return createHolder(exchange, { organizationId, role });
+    return createHolder(exchange, held);
   }
   if ((await findUser(service.database, userId)) === null) throw badRequest(`No user has the id ${userId}.`);
-  if (!administersOrganization(caller.user, organizationId)) throw forbidden();
+  if (held.resource_type === 'organization' && !administersOrganization(caller.user, held.organization_id)) {
+    throw forbidden();
+  }
+  return changeHolder(exchange, held, { userId, operation: disassociate ? 'disassociate' : 'associate' });
+}
+
+/** Grants a role to a user or withdraws it. Throws 403 if the caller may not. */
+export async function changeHolder(
+  { service, caller }: Exchange,
+  held: Held,
+  { userId, operation }: { readonly userId: number; readonly operation: 'associate' | 'disassociate' },
+): Promise<undefined> {
   await service.database.transaction(async (transaction) => {
     const now = await lockUser(transaction, { caller: caller.user, id: userId });
-    if (!administersOrganization(now.caller, organizationId) || !canAssignRole(now.caller, now.user))
-      throw forbidden();
+    if (!(await mayAssign(transaction, held, now))) throw forbidden();
     const by = { actorId: caller.user.id, at: service.now(), node: service.node };
-    const operation = disassociate ? 'disassociate' : 'associate';
-    await changeRole(transaction, { operation, userId, organizationId, role }, by);
+    await changeRole(transaction, { ...roleOf(held), operation, userId }, by);
   });
-  return undefined;
+}
+
+/**
+ * Whether the caller may give a role to a user or take it. Roles of an organization: see {@link canAssignRole}. Roles of a
+ * team give no rights over its members: the organization's admins assign them to everybody, the team's admins to users that
+ * they see.
+ */
+async function mayAssign(
+  transaction: Queryable,
+  held: Held,
+  { caller, user }: { readonly caller: UserRecord; readonly user: UserRecord },
+): Promise<boolean> {
+  const administers = administersOrganization(caller, held.organization_id);
+  if (held.resource_type === 'organization') return administers && canAssignRole(caller, user);
+  if (administers) return true;
+  const administered = await teamsAdministeredBy(transaction, caller.id);
+  return administered.has(held.resource_id) && (await canSeeUser(transaction, caller, user.id));
+}
+
+function roleOf({ role, resource_type, resource_id }: Held) {
+  return resource_type === 'team'
+    ? { teamId: resource_id, role: role as TeamRole }
+    : { organizationId: resource_id, role };
 }
 
 /** The id in a body; null without one. Throws 400 for anything but a JSON number. */
-function idIn({ id }: Readonly<Record<string, unknown>>): number | null {
+export function idIn({ id }: Readonly<Record<string, unknown>>, noun: string): number | null {
   if (id === undefined || id === null || id === '' || id === 0 || id === false) return null;
   if (typeof id !== 'number' || !Number.isInteger(id)) throw invalid({ msg: '"id" must be an integer.' });
-  if (id < 1 || id > MAX_INTEGER) throw badRequest(`No user has the id ${id}.`);
+  if (id < 1 || id > MAX_INTEGER) throw badRequest(`No ${noun} has the id ${id}.`);
   return id;
 }
 
-/** Creates the user that the body describes, with a role in the organization. Throws 400 by field, 403. */
-async function createHolder(
-  exchange: Exchange,
-  { organizationId, role }: { readonly organizationId: number; readonly role: OrganizationRole },
-): Promise<unknown> {
+/** Creates the user that the body describes, with a role. Throws 400 by field, 403. */
+async function createHolder(exchange: Exchange, held: Held): Promise<unknown> {
   const { service, caller, request, reply } = exchange;
   const by = { actorId: caller.user.id, at: service.now(), node: service.node };
   const user = await createUser(exchange, jsonObject(request), {
-    mayCreate: () => administersOrganization(caller.user, organizationId),
+    mayCreate: () => administersOrganization(caller.user, held.organization_id),
     whenAdded: async (transaction, userId) => {
-      await changeRole(transaction, { operation: 'associate', userId, organizationId, role }, by);
+      await changeRole(transaction, { ...roleOf(held), operation: 'associate', userId }, by);
     },
   });
   reply.code(201).header('Location', `/api/v2/users/${user.id}/`);

@@ -9,7 +9,7 @@ import type { FieldSet } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
-import { recordApplicationDeletions, recordTokenDeletions } from '../store/activity.ts';
+import { recordApplicationDeletions, recordTeamDeletions, recordTokenDeletions } from '../store/activity.ts';
 import {
   deleteOrganization,
   findOrganization,
@@ -23,7 +23,7 @@ import {
 } from '../store/organizations.ts';
 import { type Problems, readFields } from './field-values.ts';
 import { namedSegment, namesIn, pathId } from './request-values.ts';
-import { changedValues, leadingFields, logChange } from './resource.ts';
+import { changedValues, leadingFields, logChange, makersJson, objectRoles } from './resource.ts';
 
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */
 export function serveOrganizations(app: FastifyInstance, service: ServiceContext): void {
@@ -40,7 +40,8 @@ export function serveOrganizations(app: FastifyInstance, service: ServiceContext
   serveEndpoint(app, service, {
     path: '/api/v2/organizations/:id/',
     name: 'Organization',
-    description: 'One organization, by id or by name. DELETE also deletes its applications and their tokens.',
+    description:
+      'One organization, by id or by name. DELETE also deletes its teams, its applications and their tokens.',
     fields: organizationFields,
     handlers: {
       GET: async (exchange) => organizationJson(await matchingOrganization(exchange), exchange.caller, true),
@@ -156,8 +157,7 @@ function organizationJson(
   detail = false,
 ): Record<string, unknown> {
   const url = `/api/v2/organizations/${organization.id}/`;
-  const maker = person(organization, 'created_by');
-  const changer = person(organization, 'modified_by');
+  const makers = makersJson(organization);
   const mayEdit = caller.mayWrite && administersOrganization(caller.user, organization.id);
   return {
     id: organization.id,
@@ -165,17 +165,18 @@ function organizationJson(
     url,
     related: {
       ...(detail && { named_url: `/api/v2/organizations/${namedSegment([organization.name])}/` }),
-      ...(maker && { created_by: `/api/v2/users/${maker.id}/` }),
-      ...(changer && { modified_by: `/api/v2/users/${changer.id}/` }),
+      ...makers.related,
       users: `${url}users/`,
       admins: `${url}admins/`,
       auditors: `${url}auditors/`,
+      teams: `${url}teams/`,
+      object_roles: `${url}object_roles/`,
       applications: `${url}applications/`,
       activity_stream: `${url}activity_stream/`,
     },
     summary_fields: {
-      ...(maker && { created_by: maker }),
-      ...(changer && { modified_by: changer }),
+      ...makers.summary,
+      object_roles: objectRoles('organization', organization),
       user_capabilities: { edit: mayEdit, delete: mayEdit },
     },
     created: organization.created,
@@ -185,21 +186,6 @@ function organizationJson(
     max_hosts: organization.max_hosts,
     custom_virtualenv: null,
     default_environment: null,
-  };
-}
-
-/** The user who created or last changed the organization; null if unknown. */
-function person(
-  organization: OrganizationRecord,
-  role: 'created_by' | 'modified_by',
-): { id: number; username: string | null; first_name: string | null; last_name: string | null } | null {
-  const id = organization[`${role}_id`];
-  if (id === null) return null;
-  return {
-    id,
-    username: organization[`${role}_username`],
-    first_name: organization[`${role}_first_name`],
-    last_name: organization[`${role}_last_name`],
   };
 }
 
@@ -261,7 +247,7 @@ async function changeOrganization(
   });
 }
 
-/** Deletes an organization with its applications and their tokens, each with its entry. Throws 403, 404. */
+/** Deletes an organization with its teams, its applications and their tokens, each with its entry. Throws 403, 404. */
 async function removeOrganization(exchange: Exchange, id: number): Promise<undefined> {
   const { service, caller } = exchange;
   await service.database.transaction(async (transaction) => {
@@ -269,6 +255,7 @@ async function removeOrganization(exchange: Exchange, id: number): Promise<undef
     const by = { actorId: caller.user.id, at: service.now(), node: service.node };
     await recordTokenDeletions(transaction, { organizationId: id }, by);
     await recordApplicationDeletions(transaction, id, by);
+    await recordTeamDeletions(transaction, id, by);
     if (!(await deleteOrganization(transaction, id))) throw notFound();
     await logChange(exchange, transaction, {
       object1: 'organization',

@@ -2,6 +2,8 @@ import type { Queryable } from '../../db/database.ts';
 import type { Exchange } from '../endpoint.ts';
 import type { FieldSet, Relation } from '../listing/fields.ts';
 import { type Activity, insertActivity } from '../store/activity.ts';
+import type { Makers } from '../store/organizations.ts';
+import type { OrganizationRole, RoleRecord } from '../store/roles.ts';
 
 /** What the API shows in place of a token or a client secret. */
 export const MASK = '************';
@@ -70,6 +72,61 @@ export function userRelation(alias: string): Relation {
 export function profileRelation(alias: string): Relation {
   const column = `COALESCE((SELECT p.ldap_dn FROM main_profile p WHERE p.user_id = ${alias}.id), '')`;
   return { searchFields: [], fields: { ldap_dn: { type: 'string', label: 'LDAP DN', column } } };
+}
+
+/** The addresses and the summaries of the users who created and last changed a record. */
+export function makersJson(record: Makers): {
+  readonly related: Readonly<Record<string, string>>;
+  readonly summary: Readonly<Record<string, unknown>>;
+} {
+  const known = (['created_by', 'modified_by'] as const).filter((role) => record[`${role}_id`] !== null);
+  return {
+    related: Object.fromEntries(known.map((role) => [role, `/api/v2/users/${record[`${role}_id`]}/`])),
+    summary: Object.fromEntries(
+      known.map((role) => [
+        role,
+        {
+          id: record[`${role}_id`],
+          username: record[`${role}_username`],
+          first_name: record[`${role}_first_name`],
+          last_name: record[`${role}_last_name`],
+        },
+      ]),
+    ),
+  };
+}
+
+/** A role of an organization or a team in words, as the controller describes it. */
+export function roleText(
+  role: OrganizationRole,
+  type: RoleRecord['resource_type'],
+): { readonly name: string; readonly description: string } {
+  switch (role) {
+    case 'admin':
+      return { name: 'Admin', description: `Can manage all aspects of the ${type}` };
+    case 'auditor':
+      return { name: 'Auditor', description: `Can view all aspects of the ${type}` };
+    case 'member':
+      return { name: 'Member', description: `User is a member of the ${type}` };
+  }
+}
+
+/** The roles of an organization or a team, by the names of their fields. */
+export function objectRoles(
+  type: RoleRecord['resource_type'],
+  ids: {
+    readonly admin_role_id: number;
+    readonly auditor_role_id?: number;
+    readonly member_role_id: number;
+  },
+): Readonly<Record<string, unknown>> {
+  const { admin_role_id: admin, auditor_role_id: auditor, member_role_id: member } = ids;
+  const of = (role: OrganizationRole, id: number) => ({ id, ...roleText(role, type) });
+  return {
+    admin_role: of('admin', admin),
+    ...(auditor !== undefined && { auditor_role: of('auditor', auditor) }),
+    member_role: of('member', member),
+  };
 }
 
 /**

@@ -82,7 +82,7 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
 }
 
 /** Collections of the controller that the awx CLI asks for before every command on users, and that are empty here. */
-const EMPTY = ['teams', 'workflow_job_templates', 'instance_groups'];
+const EMPTY = ['workflow_job_templates', 'instance_groups'];
 
 const COLLECTIONS = [
   'ping',
@@ -92,6 +92,8 @@ const COLLECTIONS = [
   'dashboard',
   'organizations',
   'users',
+  'teams',
+  'roles',
   'projects',
   'credentials',
   'applications',

@@ -15,8 +15,10 @@ export function userJson(user: UserRecord, caller: Caller, detail = false): Reco
     url,
     related: {
       ...(detail && { named_url: `/api/v2/users/${namedSegment([user.username])}/` }),
+      teams: `${url}teams/`,
       organizations: `${url}organizations/`,
       admin_of_organizations: `${url}admin_of_organizations/`,
+      roles: `${url}roles/`,
       activity_stream: `${url}activity_stream/`,
       tokens: `${url}tokens/`,
       authorized_tokens: `${url}authorized_tokens/`,

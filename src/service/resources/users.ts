@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { Queryable } from '../../db/database.ts';
 import { canDeleteUser, canSeeEverything, visibleTokens, visibleUsers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
@@ -132,14 +133,19 @@ async function existing({ service, params }: Exchange): Promise<UserRecord> {
 /** The user that the path names. Throws 404, or 403 if the caller may not see the user. */
 export async function seenUser(exchange: Exchange): Promise<UserRecord> {
   const user = await existing(exchange);
-  if (canSeeEverything(exchange.caller.user)) return user;
-  const { sql, values } = visibleUsers(exchange.caller.user);
-  const rows = await exchange.service.database.query(
-    `SELECT FROM auth_user u WHERE (${sql}) AND u.id = $${values.length + 1}`,
-    [...values, user.id],
-  );
-  if (rows.length === 0) throw forbidden();
+  if (!(await canSeeUser(exchange.service.database, exchange.caller.user, user.id))) throw forbidden();
   return user;
+}
+
+/** Whether a user sees another. */
+export async function canSeeUser(database: Queryable, user: UserRecord, other: number): Promise<boolean> {
+  if (canSeeEverything(user)) return true;
+  const { sql, values } = visibleUsers(user);
+  const rows = await database.query(
+    `SELECT FROM auth_user u WHERE (${sql}) AND u.id = $${values.length + 1}`,
+    [...values, other],
+  );
+  return rows.length > 0;
 }
 
 /** The same, if the filters of the query string hold for the user. */

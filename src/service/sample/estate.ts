@@ -30,10 +30,19 @@ export interface SampleToken {
   readonly hash: string;
 }
 
-/** Users, applications and tokens such as a controller has after some years without much attention. */
+/** A team of a sample estate; its users by their positions. */
+interface SampleTeam {
+  readonly name: string;
+  readonly description: string;
+  readonly admins: readonly number[];
+  readonly members: readonly number[];
+}
+
+/** Users, applications, teams and tokens such as a controller has after some years without much attention. */
 export interface SampleEstate {
   readonly users: readonly SampleUser[];
   readonly applications: readonly SampleApplication[];
+  readonly teams: readonly SampleTeam[];
   readonly tokens: readonly SampleToken[];
 }
 
@@ -99,6 +108,28 @@ const APPLICATIONS: readonly SampleApplication[] = [
   { name: 'Legacy portal', grant: 'password', client: 'public' },
 ];
 
+/** Two teams of people, as far as there are so many. */
+function sampleTeams(users: number): readonly SampleTeam[] {
+  const people = Array.from(
+    { length: Math.max(0, users - ROBOTS.length) },
+    (_, index) => ROBOTS.length + index,
+  );
+  return [
+    {
+      name: 'Platform',
+      description: 'Runs the controller.',
+      admins: people.slice(0, 1),
+      members: people.slice(1, 7),
+    },
+    {
+      name: 'On call',
+      description: 'Runs jobs at night.',
+      admins: people.slice(7, 8),
+      members: people.slice(5, 12),
+    },
+  ];
+}
+
 /**
  * Makes a sample estate: the same for the same seed, size and time.
  *
@@ -118,7 +149,7 @@ export function sampleEstate(
       hash: createHash('sha256').update(`${seed}/${index}`).digest('hex'),
     }),
   );
-  return { users, applications: APPLICATIONS, tokens };
+  return { users, applications: APPLICATIONS, teams: sampleTeams(users.length), tokens };
 }
 
 function sampleUser(chosen: Choices, index: number): SampleUser {

@@ -13,6 +13,7 @@ export async function storeEstate(database: Database, estate: SampleEstate): Pro
   await database.transaction(async (transaction) => {
     const userIds = await insertUsers(transaction, estate.users);
     const applicationIds = await insertApplications(transaction, estate);
+    await insertTeams(transaction, estate, userIds);
     const id = (ids: readonly number[], position: number | null) =>
       position === null ? null : (ids[position] ?? null);
     for (let from = 0; from < estate.tokens.length; from += BATCH) {
@@ -90,6 +91,30 @@ async function insertApplications(transaction: Queryable, { applications }: Samp
     ],
   );
   return rows.map((row) => row.id);
+}
+
+/** The teams are of the first organization, as the applications. */
+async function insertTeams(
+  transaction: Queryable,
+  { teams }: SampleEstate,
+  userIds: readonly number[],
+): Promise<void> {
+  for (const { name, description, admins, members } of teams) {
+    await transaction.execute(
+      `WITH made AS (
+         INSERT INTO main_team (name, description, organization_id)
+         SELECT $1, $2, id FROM main_organization ORDER BY id LIMIT 1 ON CONFLICT DO NOTHING RETURNING id
+       )
+       INSERT INTO service_team_role (team_id, user_id, role)
+       SELECT made.id, new.user_id, new.role FROM made, unnest($3::integer[], $4::text[]) AS new (user_id, role)`,
+      [
+        name,
+        description,
+        [...admins, ...members].map((position) => userIds[position] ?? 0),
+        [...admins.map(() => 'admin'), ...members.map(() => 'member')],
+      ],
+    );
+  }
 }
 
 async function insertTokens(

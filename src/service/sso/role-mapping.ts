@@ -2,12 +2,8 @@ import type { Queryable } from '../../db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import { compiled, type Expression } from '../settings/sso-schemas.ts';
 import { insertActivity } from '../store/activity.ts';
-import {
-  changeRole,
-  findOrganizationId,
-  insertOrganization,
-  type OrganizationRole,
-} from '../store/organizations.ts';
+import { findOrganizationId, insertOrganization } from '../store/organizations.ts';
+import { changeRole, type OrganizationRole } from '../store/roles.ts';
 import type { Identity } from './backends.ts';
 import type { UserRules } from './configuration.ts';
 

@@ -26,6 +26,7 @@ const RESOURCES = [
   ['credential', 'main_credential', 'credential_id'],
   ['project', 'service_project', 'project_id'],
   ['job_template', 'service_job_template', 'jobtemplate_id'],
+  ['team', 'main_team', 'team_id'],
 ] as const;
 
 /** The kind of a resource that an entry links to. */
@@ -107,7 +108,9 @@ export interface ActivityRecord {
   readonly organization_id: number | null;
   readonly organization_name: string | null;
   readonly organization_description: string | null;
-  /** The inventory, host, credential, project or job template. */
+  /** The role that a user gained or lost. */
+  readonly role_id: number | null;
+  /** The inventory, host, credential, project, job template or team. */
   readonly resource: {
     readonly type: LinkedResource;
     readonly id: number;
@@ -139,7 +142,7 @@ export const ACTIVITY_FROM = `main_activitystream s
 
 /** The organization of an entry's resource, or null: an SQL expression over {@link ACTIVITY_FROM}. */
 export const RESOURCE_ORGANIZATION = `COALESCE(r_inventory.organization_id, r_credential.organization_id,
-  r_project.organization_id, r_job_template.organization_id,
+  r_project.organization_id, r_job_template.organization_id, r_team.organization_id,
   (SELECT i.organization_id FROM main_inventory i WHERE i.id = r_host.inventory_id))`;
 
 /** The columns of an {@link ActivityRecord} over {@link ACTIVITY_FROM}. */
@@ -155,7 +158,11 @@ export const ACTIVITY_COLUMNS = `
   CASE ${RESOURCES.map(
     ([type]) => `WHEN r_${type}.id IS NOT NULL THEN json_build_object('type', '${type}', 'id', r_${type}.id,
       'name', r_${type}.name, 'description', r_${type}.description)`,
-  ).join(' ')} END AS resource`;
+  ).join(' ')} END AS resource,
+  CASE substring(s.object_relationship_type FROM '[a-z]+_role$')
+    WHEN 'admin_role' THEN COALESCE(r_team.admin_role_id, o.admin_role_id)
+    WHEN 'auditor_role' THEN o.auditor_role_id
+    WHEN 'member_role' THEN COALESCE(r_team.member_role_id, o.member_role_id) END AS role_id`;
 
 /** An entry by id, where a condition over {@link ACTIVITY_FROM} holds, or null; its parameters begin at `$2`. */
 export async function findActivity(
@@ -218,6 +225,21 @@ export async function recordTokenDeletions(transaction: Queryable, of: Cascade, 
      FROM main_oauth2accesstoken t LEFT JOIN main_oauth2application a ON a.id = t.application_id
      WHERE ${condition} ORDER BY t.id`,
     [id, by.at, by.actorId, by.node],
+  );
+}
+
+/** Adds an entry for each team of an organization. Call it before the deletion. */
+export async function recordTeamDeletions(
+  transaction: Queryable,
+  organizationId: number,
+  by: Deletion,
+): Promise<void> {
+  await transaction.execute(
+    `INSERT INTO main_activitystream (operation, timestamp, changes, object1, actor_id, action_node)
+     SELECT 'delete', $2, json_build_object('name', t.name, 'description', t.description,
+       'organization', o.name || '-' || o.id, 'id', t.id)::text, 'team', $3, $4
+     FROM main_team t JOIN main_organization o ON o.id = t.organization_id WHERE o.id = $1 ORDER BY t.id`,
+    [organizationId, by.at, by.actorId, by.node],
   );
 }
 

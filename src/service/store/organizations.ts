@@ -1,14 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
-import { insertActivity } from './activity.ts';
 
-/** An organization with its creator and last editor. */
-export interface OrganizationRecord {
-  readonly id: number;
-  readonly created: Date;
-  readonly modified: Date;
-  readonly name: string;
-  readonly description: string;
-  readonly max_hosts: number;
+/** Who created a record and last changed it; null where that is not known. */
+export interface Makers {
   readonly created_by_id: number | null;
   readonly created_by_username: string | null;
   readonly created_by_first_name: string | null;
@@ -19,6 +12,25 @@ export interface OrganizationRecord {
   readonly modified_by_last_name: string | null;
 }
 
+/** The columns of {@link Makers}, of the users `c` who created and `m` who last changed a row. */
+export const MAKER_COLUMNS = `
+  c.id AS created_by_id, c.username AS created_by_username, c.first_name AS created_by_first_name,
+  c.last_name AS created_by_last_name, m.id AS modified_by_id, m.username AS modified_by_username,
+  m.first_name AS modified_by_first_name, m.last_name AS modified_by_last_name`;
+
+/** An organization with its creator and last editor. */
+export interface OrganizationRecord extends Makers {
+  readonly id: number;
+  readonly created: Date;
+  readonly modified: Date;
+  readonly name: string;
+  readonly description: string;
+  readonly max_hosts: number;
+  readonly admin_role_id: number;
+  readonly auditor_role_id: number;
+  readonly member_role_id: number;
+}
+
 /** Rows `o` of main_organization with their creator `c` and last editor `m`. */
 export const ORGANIZATION_FROM = `main_organization o
   LEFT JOIN auth_user c ON c.id = o.created_by_id
@@ -26,10 +38,8 @@ export const ORGANIZATION_FROM = `main_organization o
 
 /** The columns of an {@link OrganizationRecord} over {@link ORGANIZATION_FROM}. */
 export const ORGANIZATION_COLUMNS = `
-  o.id, o.created, o.modified, o.name, o.description, o.max_hosts,
-  o.created_by_id, c.username AS created_by_username, c.first_name AS created_by_first_name,
-  c.last_name AS created_by_last_name, o.modified_by_id, m.username AS modified_by_username,
-  m.first_name AS modified_by_first_name, m.last_name AS modified_by_last_name`;
+  o.id, o.created, o.modified, o.name, o.description, o.max_hosts, o.admin_role_id,
+  o.auditor_role_id, o.member_role_id, ${MAKER_COLUMNS}`;
 
 /** An organization by id, or null. */
 export async function findOrganization(database: Queryable, id: number): Promise<OrganizationRecord | null> {
@@ -109,58 +119,7 @@ export async function updateOrganization(
   return touched === 1;
 }
 
-/** Deletes an organization, with its applications, their tokens and its roles. */
+/** Deletes an organization, with its teams, its applications, their tokens and its roles. */
 export async function deleteOrganization(transaction: Queryable, id: number): Promise<boolean> {
   return (await transaction.execute('DELETE FROM main_organization WHERE id = $1', [id])) === 1;
-}
-
-/** A role in an organization. */
-export type OrganizationRole = 'admin' | 'auditor' | 'member';
-
-/** A role in an organization that a user gains or loses. */
-export interface RoleChange {
-  readonly operation: 'associate' | 'disassociate';
-  readonly userId: number;
-  readonly organizationId: number;
-  readonly role: OrganizationRole;
-}
-
-/**
- * Grants a role to a user or withdraws it, with an entry in the activity stream. Does nothing if the user has
- * the role already, or does not have it.
- *
- * @param by The user who changes the role; null for the mapping of an identity provider.
- */
-export async function changeRole(
-  transaction: Queryable,
-  change: RoleChange,
-  by: { readonly actorId: number | null; readonly at: Date; readonly node: string },
-): Promise<void> {
-  const { operation, userId, organizationId, role } = change;
-  const changed = await transaction.execute(
-    operation === 'associate'
-      ? 'INSERT INTO service_role (user_id, role, organization_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING'
-      : 'DELETE FROM service_role WHERE user_id = $1 AND role = $2 AND organization_id = $3',
-    [userId, role, organizationId],
-  );
-  if (changed === 0) return;
-  // The controller's name of the relation. Its user interface recognizes role changes by it.
-  const relationship = `awx.main.models.organization.Organization.${role}_role`;
-  await insertActivity(transaction, {
-    ...by,
-    operation,
-    changes: {
-      object1: 'organization',
-      object1_pk: organizationId,
-      object2: 'user',
-      object2_pk: userId,
-      action: operation,
-      relationship,
-    },
-    object1: 'organization',
-    object2: 'user',
-    relationship,
-    organizationId,
-    userId,
-  });
 }
