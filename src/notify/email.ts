@@ -120,6 +120,13 @@ function failure(host: string, cause: unknown): TokenctlError {
       cause,
     });
   }
+  if (code === 'ETIMEDOUT') {
+    return new TokenctlError(
+      'target_unreachable',
+      `The mail server at ${host} did not answer within ${TIMEOUT_MS / 1000} seconds`,
+      { cause },
+    );
+  }
   const refused = code === 'EENVELOPE' || code === 'EMESSAGE';
   return refused
     ? new TokenctlError('target_misbehaved', `The mail server at ${host} refused the message (${code})`, {

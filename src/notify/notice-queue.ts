@@ -43,7 +43,10 @@ export class NoticeQueue {
     });
   }
 
-  /** Tries each waiting notice once more, without pauses, and closes the connections. */
+  /**
+   * Tries each waiting notice once more, without pauses, and closes the connections. After one that could not be delivered the others
+   * are abandoned: a recipient that does not answer would keep the program for the timeout of each.
+   */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#busy;
@@ -55,6 +58,9 @@ export class NoticeQueue {
       const error = await this.#send(notice);
       this.#waiting.shift();
       this.#options.onResult(error === null ? 'delivered' : 'abandoned', error);
+      if (this.#closing.signal.aborted && isUnreachable(error)) {
+        for (const _abandoned of this.#waiting.splice(0)) this.#options.onResult('abandoned', error);
+      }
     }
   }
 
@@ -69,9 +75,13 @@ export class NoticeQueue {
         return null;
       } catch (error) {
         failure = error;
-        if (!(error instanceof TokenctlError) || error.code !== 'target_unreachable') break;
+        if (!isUnreachable(error)) break;
       }
     }
     return failure;
   }
+}
+
+function isUnreachable(error: unknown): boolean {
+  return error instanceof TokenctlError && error.code === 'target_unreachable';
 }

@@ -98,6 +98,23 @@ describe('notices in the background', () => {
     await queue.close();
     expect(results).toEqual(['abandoned']);
   });
+
+  it('are given up together at the end, after one that nobody takes', async () => {
+    let tried = 0;
+    const results: string[] = [];
+    const silent: Notifier = {
+      ...failing(0),
+      async send() {
+        tried += 1;
+        throw new TokenctlError('target_unreachable', 'no answer');
+      },
+    };
+    const onResult = (result: string) => void results.push(result);
+    const queue = new NoticeQueue({ notifier: silent, pauses: [3_600_000], onResult });
+    for (const id of ['one', 'two', 'three']) queue.tell({ ...notice, id });
+    await queue.close();
+    expect([tried, results]).toEqual([1, ['abandoned', 'abandoned', 'abandoned']]);
+  });
 });
 
 describe('a notice for Slack', () => {
