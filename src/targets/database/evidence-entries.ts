@@ -2,7 +2,17 @@ import type { StreamEntry } from '../../domain/investigation/deed.ts';
 import { isKnownKind } from '../../domain/investigation/kinds.ts';
 import type { Connection } from './connection.ts';
 import { ROLE_LINK, STORES } from './evidence-tables.ts';
-import { type ColumnSql, dateOf, milliseconds, PAGE_SIZE, readArrays } from './queries.ts';
+import {
+  type ArraysOf,
+  ahead,
+  type ColumnSql,
+  dateOf,
+  mapRows,
+  milliseconds,
+  PAGE_SIZE,
+  prefetch,
+  readColumns,
+} from './queries.ts';
 
 /** A row of the activity stream; the time in milliseconds. */
 interface EntryRow {
@@ -38,13 +48,15 @@ const ENTRY: ColumnSql<EntryRow> = {
 /** A row of a table of links: an entry, and an object that it is about. */
 interface LinkRow {
   readonly entry: number;
-  readonly id: number;
-  readonly name: string | null;
+  readonly object: number;
 }
 
-type Links = Map<string, { readonly id: number; readonly name: string | null }[]>;
+type Links = StreamEntry['links'];
 
-const NO_LINKS: StreamEntry['links'] = new Map();
+/** An entry whose links are not read yet. */
+type UnlinkedEntry = Omit<StreamEntry, 'links'> & { links: Links };
+
+const NO_LINKS: Links = new Map();
 
 /** Which entries: a condition on the entry `s` in constant SQL, its parameters, and the tables that the database has. */
 interface EntryQuery {
@@ -59,15 +71,15 @@ const STREAM = 'FROM main_activitystream s LEFT JOIN auth_user u ON u.id = s.act
 export async function readEntries(
   connection: Connection,
   { limit, ...query }: EntryQuery & { readonly limit?: number },
-): Promise<StreamEntry[]> {
+): Promise<readonly StreamEntry[]> {
   const rows = await connection.read((database) =>
-    readArrays(database, {
+    readColumns(database, {
       columns: ENTRY,
       from: `${STREAM} WHERE ${query.where} ORDER BY s.id${limit === undefined ? '' : ` LIMIT ${limit}`}`,
       values: query.values,
     }),
   );
-  return await withLinks(connection, { rows, present: query.present });
+  return await withLinks(connection, { entries: mapRows(rows, entryOf), present: query.present });
 }
 
 /** How many entries a page has at most: finding them costs much more than reading them. */
@@ -75,49 +87,62 @@ const PAGE_ENTRIES = 4 * PAGE_SIZE;
 /** How many bytes of changes a page has at most, and one entry more. */
 const PAGE_BYTES = 8 * 1024 ** 2;
 
-/** As {@link readEntries}, a page of them; `next` is the last id of a page that others may follow. */
-export async function readEntryPage(
+/**
+ * As {@link readEntries}, in pages. While the caller works on one, the links of the next are read, and the rows of the one after
+ * that.
+ *
+ * @param queryAfter Which entries with a greater id are meant.
+ */
+export function readEntryPages(
   connection: Connection,
-  query: EntryQuery,
-): Promise<{ readonly entries: readonly StreamEntry[]; readonly next: number | null }> {
+  after: number,
+  queryAfter: (after: number) => EntryQuery,
+): AsyncGenerator<readonly StreamEntry[], void> {
+  const pages = prefetch(
+    () => readStoredPage(connection, queryAfter(after)),
+    ({ next }) => (next === null ? null : () => readStoredPage(connection, queryAfter(next))),
+  );
+  return ahead(pages, ({ rows, present }) =>
+    withLinks(connection, { entries: mapRows(rows, entryOf), present }),
+  );
+}
+
+/** A page of entries without their links; `next` is the last id of a page that others may follow. */
+async function readStoredPage(connection: Connection, { where, values, present }: EntryQuery) {
   const bytes = 'sum(octet_length(s.changes)) OVER (ORDER BY s.id)';
   const page = `SELECT s.*, ${bytes} AS bytes FROM (
-      SELECT s.* FROM main_activitystream s WHERE ${query.where} ORDER BY s.id LIMIT ${PAGE_ENTRIES}) s`;
+      SELECT s.* FROM main_activitystream s WHERE ${where} ORDER BY s.id LIMIT ${PAGE_ENTRIES}) s`;
   const rows = await connection.read((database) =>
-    readArrays<EntryRow & { readonly bytes: number | null }>(database, {
+    readColumns<EntryRow & { readonly bytes: number | null }>(database, {
       columns: { ...ENTRY, bytes: 's.bytes' },
       from: `FROM (${page}) s LEFT JOIN auth_user u ON u.id = s.actor_id
         WHERE s.bytes IS NULL OR s.bytes - octet_length(s.changes) < ${PAGE_BYTES} ORDER BY s.id`,
-      values: query.values,
+      values,
     }),
   );
-  const last = rows.at(-1);
-  const isLast = last === undefined || (rows.length < PAGE_ENTRIES && (last.bytes ?? 0) < PAGE_BYTES);
-  return {
-    entries: await withLinks(connection, { rows, present: query.present }),
-    next: isLast ? null : last.id,
-  };
+  const ids = rows.id ?? [];
+  const isLast = ids.length < PAGE_ENTRIES && (rows.bytes?.at(-1) ?? 0) < PAGE_BYTES;
+  return { rows, present, next: isLast ? null : (ids.at(-1) ?? null) };
 }
 
 async function withLinks(
   connection: Connection,
-  { rows, present }: { readonly rows: readonly EntryRow[]; readonly present: ReadonlySet<string> },
-): Promise<StreamEntry[]> {
+  { entries, present }: { readonly entries: readonly UnlinkedEntry[]; readonly present: ReadonlySet<string> },
+): Promise<readonly StreamEntry[]> {
   const links = new Map<number, Links>();
-  const read = [...entriesByKind(rows)].map(async ([kind, ids]) => {
-    for (const { entry, id, name } of await readLinks(connection, { kind, ids, present })) {
-      const ofEntry: Links = links.get(entry) ?? new Map();
-      links.set(entry, ofEntry.set(kind, [...(ofEntry.get(kind) ?? []), { id, name }]));
-    }
+  const read = [...entriesByKind(entries)].map(async ([kind, ids]) => {
+    const { rows, names } = await readLinks(connection, { kind, ids, present });
+    addLinks(links, { kind, rows, names });
   });
   await Promise.all(read);
-  return rows.map((row) => entryOf(row, links.get(row.id) ?? NO_LINKS));
+  for (const entry of entries) entry.links = links.get(entry.id) ?? NO_LINKS;
+  return entries;
 }
 
 /** Updates and links name their objects only in tables of links; other entries name them themselves. */
-function entriesByKind(rows: readonly EntryRow[]): ReadonlyMap<string, readonly number[]> {
+function entriesByKind(entries: readonly UnlinkedEntry[]): ReadonlyMap<string, readonly number[]> {
   const byKind = new Map<string, number[]>();
-  for (const { id, operation, object1, object2 } of rows) {
+  for (const { id, operation, object1, object2 } of entries) {
     if (operation === 'create' || operation === 'delete') continue;
     for (const kind of operation === 'update' ? [object1] : new Set([object1, object2, 'role'])) {
       const ids = byKind.get(kind);
@@ -128,31 +153,63 @@ function entriesByKind(rows: readonly EntryRow[]): ReadonlyMap<string, readonly 
   return byKind;
 }
 
+/** The links of entries to objects of one kind, and the names that these have now. */
+interface LinksOfKind {
+  readonly rows: ArraysOf<LinkRow>;
+  readonly names: ReadonlyMap<number, string | null>;
+}
+
 async function readLinks(
   connection: Connection,
   of: { readonly kind: string; readonly ids: readonly number[]; readonly present: ReadonlySet<string> },
-): Promise<LinkRow[]> {
+): Promise<LinksOfKind> {
   const { kind, ids, present } = of;
   const found = isKnownKind(kind) ? STORES[kind] : undefined;
   const [table, column] = kind === 'role' ? ROLE_LINK : (found?.link ?? [null, null]);
-  if (table === null || !present.has(table)) return [];
-  const named = found?.parent ?? found?.table;
-  const join = named === undefined ? '' : `LEFT JOIN ${named} t ON t.id = l.${column}`;
-  return await connection.read((database) =>
-    readArrays<LinkRow>(database, {
-      columns: {
-        entry: 'l.activitystream_id',
-        id: `l.${column}`,
-        name: named === undefined ? 'NULL' : `t.${found?.name}`,
-      },
+  const names = new Map<number, string | null>();
+  if (table === null || !present.has(table)) return { rows: { entry: null, object: null }, names };
+  const rows = await connection.read((database) =>
+    readColumns<LinkRow>(database, {
+      columns: { entry: 'l.activitystream_id', object: `l.${column}` },
       // Joined to the list, the table is read by its unique index alone; with ANY, PostgreSQL 15 reads the rows as well.
-      from: `FROM unnest($1::bigint[]) AS e(id) JOIN ${table} l ON l.activitystream_id = e.id ${join}`,
+      from: `FROM unnest($1::bigint[]) AS e(id) JOIN ${table} l ON l.activitystream_id = e.id`,
       values: [ids],
     }),
   );
+  const objects = [...new Set(rows.object)];
+  if (found === undefined || objects.length === 0) return { rows, names };
+  const named = await connection.read((database) =>
+    database.query<{ id: number; name: string | null }>(
+      `SELECT t.id, t.${found.name} AS name FROM ${found.parent ?? found.table} t WHERE t.id = ANY($1::bigint[])`,
+      [objects],
+    ),
+  );
+  for (const { id, name } of named) names.set(id, name);
+  return { rows, names };
 }
 
-function entryOf(row: EntryRow, links: StreamEntry['links']): StreamEntry {
+/** Most entries are linked to one object: all entries about it share its map. Objects of one kind are in the order of their ids. */
+function addLinks(
+  links: Map<number, Links>,
+  { kind, rows, names }: LinksOfKind & { readonly kind: string },
+): void {
+  const alone = new Map<number, Links>();
+  mapRows(rows, ({ entry, object }) => {
+    let added = alone.get(object);
+    if (added === undefined) {
+      added = new Map([[kind, [{ id: object, name: names.get(object) ?? null }]]]);
+      alone.set(object, added);
+    }
+    const known = links.get(entry);
+    if (known === undefined) links.set(entry, added);
+    else {
+      const ofKind = [...(known.get(kind) ?? []), ...(added.get(kind) ?? [])];
+      links.set(entry, new Map([...known, [kind, ofKind.sort((a, b) => a.id - b.id)]]));
+    }
+  });
+}
+
+function entryOf(row: Readonly<EntryRow>): UnlinkedEntry {
   const username = row.actor ?? row.deleted;
   return {
     id: row.id,
@@ -164,7 +221,7 @@ function entryOf(row: EntryRow, links: StreamEntry['links']): StreamEntry {
     relationship: row.relationship,
     changes: changesOf(row.changes),
     setting: row.setting,
-    links,
+    links: NO_LINKS,
   };
 }
 

@@ -16,11 +16,11 @@ import type {
   Window,
 } from '../../operations/ports/evidence.ts';
 import { Connection, databaseError } from './connection.ts';
-import { readEntries, readEntryPage } from './evidence-entries.ts';
+import { readEntries, readEntryPages } from './evidence-entries.ts';
 import { JOBS_SQL, type JobRow, jobOf, kindOfModel } from './evidence-jobs.ts';
 import { linkTable, readTables, STORES, WITHHELD } from './evidence-tables.ts';
 import { recognizeLayout } from './layout.ts';
-import { Conditions, dateOrNull, inBatches, milliseconds, PAGE_SIZE, prefetch } from './queries.ts';
+import { Conditions, dateOrNull, inBatches, milliseconds, PAGE_SIZE } from './queries.ts';
 
 /** Which database, and how to reach it. */
 export interface DatabaseEvidenceOptions {
@@ -138,7 +138,7 @@ class DatabaseEvidence implements OpenedEvidence {
     restrict: (conditions: Conditions) => Conditions,
   ): AsyncGenerator<StreamEntry, void> {
     const { first, last } = await this.#bounds(window);
-    const read = (after: number) => {
+    const queryAfter = (after: number) => {
       const conditions = restrict(
         new Conditions()
           .add(after, (id) => `s.id > ${id}::bigint`)
@@ -146,15 +146,10 @@ class DatabaseEvidence implements OpenedEvidence {
           .add(window.since, (at) => `s.timestamp >= ${at}::timestamptz`)
           .add(window.until, (at) => `s.timestamp < ${at}::timestamptz`),
       );
-      return readEntryPage(this.#connection, {
-        ...{ where: conditions.sql, values: conditions.values, present: this.#present },
-      });
+      return { where: conditions.sql, values: conditions.values, present: this.#present };
     };
-    const pages = prefetch(
-      () => read(first - 1),
-      ({ next }) => (next === null ? null : () => read(next)),
-    );
-    for await (const { entries } of pages) yield* entries;
+    const pages = readEntryPages(this.#connection, first - 1, queryAfter);
+    for await (const entries of pages) yield* entries;
   }
 
   /** The ids between which a period's entries are. */
@@ -363,7 +358,7 @@ class DatabaseEvidence implements OpenedEvidence {
     return this.#connection.database.close();
   }
 
-  #readEntries(where: string, values: readonly unknown[], limit?: number): Promise<StreamEntry[]> {
+  #readEntries(where: string, values: readonly unknown[], limit?: number): Promise<readonly StreamEntry[]> {
     const query = { where, values, present: this.#present, ...(limit !== undefined && { limit }) };
     return readEntries(this.#connection, query);
   }

@@ -81,14 +81,22 @@ export async function readArrays<Row extends object>(
   database: Queryable,
   query: { readonly columns: ColumnSql<Row>; readonly from: string; readonly values: readonly unknown[] },
 ): Promise<Row[]> {
+  return rowsOf([await readColumns(database, query)]);
+}
+
+/** As {@link readArrays}, as they arrive: to read with {@link mapRows}, without an object for each row. */
+export async function readColumns<Row extends object>(
+  database: Queryable,
+  query: { readonly columns: ColumnSql<Row>; readonly from: string; readonly values: readonly unknown[] },
+): Promise<ArraysOf<Row>> {
   const columns = Object.entries<string>(query.columns).map(([name, sql]) => `${sql} AS ${name}`);
   const page = Object.fromEntries(Object.keys(query.columns).map((name) => [name, `p.${name}`]));
-  return rowsOf(
-    await database.query<ArraysOf<Row>>(
-      `SELECT ${arraysSql(page)} FROM (SELECT ${columns.join(', ')} ${query.from}) p`,
-      query.values,
-    ),
+  const [arrays] = await database.query<ArraysOf<Row>>(
+    `SELECT ${arraysSql(page)} FROM (SELECT ${columns.join(', ')} ${query.from}) p`,
+    query.values,
   );
+  if (arrays === undefined) throw new Error('an aggregate always has a row');
+  return arrays;
 }
 
 /** The columns of a statement that returns arrays, to read with {@link rowsOf}. */
@@ -100,15 +108,26 @@ export function arraysSql(columns: Readonly<Record<string, string>>): string {
 
 /** The rows of a result with the columns of {@link arraysSql}. */
 export function rowsOf<Row extends object>([arrays]: readonly ArraysOf<Row>[]): Row[] {
-  if (arrays === undefined) return [];
-  const rows: Row[] = [];
-  for (const name of Object.keys(arrays) as (keyof Row)[]) {
-    arrays[name]?.forEach((value, index) => {
-      rows[index] ??= {} as Row;
-      rows[index][name] = value;
-    });
+  return arrays === undefined ? [] : mapRows(arrays, (row) => ({ ...row }));
+}
+
+/**
+ * Makes something of each row.
+ *
+ * @param of Must not keep the row: it is the same object for all rows, which saves most of the garbage of a large page.
+ */
+export function mapRows<Row extends object, Item>(
+  arrays: ArraysOf<Row>,
+  of: (row: Readonly<Row>) => Item,
+): Item[] {
+  const columns = Object.keys(arrays).map((name) => [name, arrays[name as keyof Row] ?? []] as const);
+  const row: Record<string, unknown> = {};
+  const items: Item[] = [];
+  for (let index = 0; index < (columns[0]?.[1].length ?? 0); index++) {
+    for (const [name, values] of columns) row[name] = values[index];
+    items.push(of(row as Row));
   }
-  return rows;
+  return items;
 }
 
 /** How many rows one query reads. */
@@ -210,4 +229,19 @@ export async function* prefetch<Page>(
     next?.catch(() => undefined);
     yield page;
   }
+}
+
+/** Does work for each page. Begins with the next page before it yields a result, so that a page may be worked on meanwhile. */
+export async function* ahead<Page, Result>(
+  pages: AsyncIterable<Page>,
+  work: (page: Page) => Promise<Result>,
+): AsyncGenerator<Result, void> {
+  let begun: Promise<Result> | undefined;
+  for await (const page of pages) {
+    const before = begun;
+    begun = work(page);
+    begun.catch(() => undefined);
+    if (before !== undefined) yield await before;
+  }
+  if (begun !== undefined) yield await begun;
 }

@@ -109,3 +109,17 @@ test('a link is looked up for the kinds whose ids its table has', async () => {
   expect(await has('organization', 8)).toBe(null);
   await opened.close();
 });
+
+test('the objects of an entry are in the order of their ids, however they are stored', async () => {
+  await write(1, { by: INTRUDER });
+  // Without this index the links are read in the order in which they were written.
+  await place.database.execute(
+    `ALTER TABLE main_activitystream_o_auth2_access_token
+       DROP CONSTRAINT main_activitystream_o_au_activitystream_id_oauth2_625b181f_uniq;
+     DELETE FROM main_activitystream_o_auth2_access_token;
+     INSERT INTO main_activitystream_o_auth2_access_token (activitystream_id, oauth2accesstoken_id)
+       VALUES (1, 7), (1, 3), (1, 5)`,
+  );
+  const [entry] = await all(evidence.deeds({ since: SINCE, until: UNTIL, actorIds: [INTRUDER] }));
+  expect(entry?.links.get('o_auth2_access_token')?.map(({ id }) => id)).toEqual([3, 5, 7]);
+});
