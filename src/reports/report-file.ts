@@ -38,7 +38,7 @@ export type FileReaders = keyof typeof MODES;
  */
 export function requireNewOrReplaced(path: string, replace: boolean): void {
   if (replace || lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
-  throw new TokenctlError('usage', `The file ${path} already exists and is not overwritten`, {
+  throw new TokenctlError('usage', `The file ${path} exists, and is not overwritten`, {
     hint: 'Name another file with --output, or add --replace.',
   });
 }

@@ -23,7 +23,10 @@ import { readInvestigationFile } from '../investigation/investigation-file.ts';
 
 /** What `incident report` prints with `--json`. */
 export interface IncidentReportJson
-  extends Pick<IncidentReport, 'incident' | 'address' | 'runs' | 'lockdown' | 'cleaned' | 'evidence'> {
+  extends Pick<
+    IncidentReport,
+    'incident' | 'address' | 'runs' | 'lockdown' | 'cleaned' | 'undone' | 'evidence'
+  > {
   readonly madeAt: Date;
   readonly investigations: readonly (Pick<Investigation, 'madeAt' | 'since' | 'until'> & {
     /** How many there are. */
@@ -137,7 +140,7 @@ function documentOf(
 }
 
 function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport): IncidentReportJson {
-  const { incident, address, runs, lockdown, cleaned, evidence } = gathered;
+  const { incident, address, runs, lockdown, cleaned, undone, evidence } = gathered;
   return {
     incident,
     address,
@@ -145,6 +148,7 @@ function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport): Incide
     runs,
     lockdown,
     cleaned,
+    undone,
     investigations: investigations.map(({ madeAt: at, since, until, items }) => ({
       madeAt: at,
       since,

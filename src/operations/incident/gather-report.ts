@@ -1,7 +1,7 @@
 import { openCheckpoint } from '../../domain/checkpoint.ts';
 import type { TokenctlError } from '../../domain/errors.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
-import type { Investigation } from '../../domain/investigation/investigation.ts';
+import { type Investigation, remains } from '../../domain/investigation/investigation.ts';
 import { parseVerifier } from '../../domain/note-key.ts';
 import { listRuns, numberSince } from '../audit-log/list-log.ts';
 import { requireIntact } from '../audit-log/verify-log.ts';
@@ -53,7 +53,9 @@ export interface IncidentReport {
     readonly result: string;
     readonly at: string;
   }[];
-  /** By the time at which they were made. */
+  /** What undoings of cleanings gave back or set back, and no cleaning ended since. */
+  readonly undone: readonly { readonly item: string; readonly at: string }[];
+  /** By the time at which they were made. What was undone since counts as not checked. */
   readonly investigations: readonly Investigation[];
   readonly evidence: LogEvidence;
 }
@@ -80,7 +82,12 @@ export async function gatherReport(options: {
   const histories = (await readIncidentHistories(log)).ofController(description);
   const { incident, history } = requireIncident(histories, options.incident);
   const since = new Date(Date.parse(incident.since) - BEFORE_MS);
-  const { runs: related, lockdown, cleaned } = await relatedRuns(log, { incident, description, since });
+  const {
+    runs: related,
+    lockdown,
+    cleaned,
+    undone,
+  } = await relatedRuns(log, { incident, description, since });
   const runs: RunAccount[] = [];
   for await (const account of listRuns({ log, since })) if (related.has(account.run)) runs.push(account);
   return {
@@ -90,9 +97,26 @@ export async function gatherReport(options: {
     runs: runs.sort((one, other) => one.first - other.first),
     lockdown,
     cleaned,
-    investigations: investigations.toSorted((one, other) => one.madeAt.localeCompare(other.madeAt)),
+    undone,
+    investigations: investigations
+      .toSorted((one, other) => one.madeAt.localeCompare(other.madeAt))
+      .map((each) => withUndone(each, undone)),
     evidence: await evidenceOf(log, options.checkpoint),
   };
+}
+
+/** An investigation from before an undoing found gone what was given back since. */
+function withUndone(investigation: Investigation, undone: IncidentReport['undone']): Investigation {
+  const since = new Map(
+    undone.filter(({ at }) => at >= investigation.madeAt).map(({ item, at }) => [item, at]),
+  );
+  const items = investigation.items.map((item): Investigation['items'][number] => {
+    const at = since.get(item.id);
+    if (at === undefined || remains(item)) return item;
+    const stateReason = `Not checked: its cleaning was undone at ${at}, after the investigation of ${investigation.madeAt}`;
+    return { ...item, state: 'unknown', stateReason };
+  });
+  return { ...investigation, items };
 }
 
 /** The runs that belong to an incident, and what its last lockdown recorded. */
@@ -103,7 +127,7 @@ async function relatedRuns(
     readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
     readonly since: Date;
   },
-): Promise<{ readonly runs: ReadonlySet<string> } & Pick<IncidentReport, 'lockdown' | 'cleaned'>> {
+): Promise<{ readonly runs: ReadonlySet<string> } & Pick<IncidentReport, 'lockdown' | 'cleaned' | 'undone'>> {
   const { incident, description } = of;
   const runs = new Set<string>();
   let lockdown: RecordedLockdown | null = null;
@@ -112,7 +136,9 @@ async function relatedRuns(
   for await (const entry of log.entries(await numberSince(log, of.since))) {
     if (!isSameController(entry.target, description)) continue;
     const { data, run, operation, kind } = entry;
-    if (!runs.has(run) && !belongs(entry, { incident, names })) continue;
+    const undoes = textOf(data['undoes']);
+    const isUndoing = undoes !== undefined && runs.has(undoes);
+    if (!isUndoing && !runs.has(run) && !belongs(entry, { incident, names })) continue;
     runs.add(run);
     const clearing = textOf(data['clearing']);
     if (clearing !== undefined) runs.add(clearing);
@@ -121,20 +147,25 @@ async function relatedRuns(
       lockdown = recordedLockdown(entry);
     cleanings.add(entry);
   }
-  return { runs, lockdown, cleaned: cleanings.items };
+  const undone = [...cleanings.undone].map(([item, at]) => ({ item, at }));
+  return { runs, lockdown, cleaned: cleanings.items, undone };
 }
 
 /** What cleanings did with each item: the intent says what was to be done, the outcome what came of it. */
 class Cleanings {
   items: IncidentReport['cleaned'][number][] = [];
+  /** When, by item. */
+  readonly undone = new Map<string, string>();
   readonly #acts = new Map<number, string | undefined>();
 
   add({ operation, seq, closes, kind, at, data }: Entry): void {
     const item = textOf(data['item']);
     if (item === undefined) return;
     // What was given back since is not cleaned any more.
-    if (operation === 'incident.clean-undo' && kind === 'outcome' && data['result'] === 'done') {
+    const isDone = kind === 'outcome' && (data['result'] === 'done' || data['result'] === 'unchanged');
+    if (operation === 'incident.clean-undo' && isDone) {
       this.items = this.items.filter((each) => each.item !== item);
+      this.undone.set(item, at);
     }
     if (operation !== 'incident.clean') return;
     if (kind === 'intent') {
@@ -143,6 +174,7 @@ class Cleanings {
       const act = this.#acts.get(closes ?? -1) ?? null;
       const result = textOf(data['result']) ?? 'unknown';
       this.items.push({ item, act, result, at });
+      if (isDone) this.undone.delete(item);
     }
   }
 }

@@ -234,7 +234,8 @@ function lastOfEach(investigations: readonly Investigation[]): readonly Investig
   return bySubject(investigations).flatMap((each) => each.slice(-1));
 }
 
-function whatWasEnded({ lockdown, runs, cleaned: acts, investigations }: IncidentReport): readonly Part[] {
+function whatWasEnded(report: IncidentReport): readonly Part[] {
+  const { lockdown, runs, cleaned: acts, undone, investigations } = report;
   const sum = (name: keyof RunCounts) => runs.reduce((total, { counts }) => total + counts[name], 0);
   const counted = [
     `${countText(sum('revoked'), 'access token')} revoked`,
@@ -264,6 +265,17 @@ function whatWasEnded({ lockdown, runs, cleaned: acts, investigations }: Inciden
             items: acts
               .slice(0, MAX_ITEMS)
               .map((each) => `${each.at}: ${cleanedText(each, found.get(each.item))}: ${each.result}`),
+          },
+        ]),
+    ...(undone.length === 0
+      ? []
+      : [
+          paragraph('Cleaned and undone again, as the audit log has it:'),
+          {
+            kind: 'list' as const,
+            items: undone
+              .slice(0, MAX_ITEMS)
+              .map(({ item, at }) => `${at}: ${found.get(item)?.summary ?? item}`),
           },
         ]),
     ...(cleaned.length === 0

@@ -381,6 +381,16 @@ describe('over REST', () => {
     expect(stdout).toMatch(/^ +done +Restore email of user victim/m);
     expect(stderr).toBe('Error: 1 item left to do by hand.\nDo what the lines of these items say.\n');
     expect(code).toBe(5);
+
+    const [, run = ''] = /--undo (\S+)/.exec(stdout) ?? [];
+    expect((await home.run(['incident', 'clean', '--undo', run, '--yes'])).stdout).toContain(
+      'Undone: 1 of 1',
+    );
+    const locked = await home.run(['incident', 'lockdown', '--user', 'trudy', '--yes', '--json']);
+    const { incident } = JSON.parse(locked.stdout);
+    const report = await home.run(['incident', 'report', incident, '--from', saved, '--json']);
+    expect(JSON.parse(report.stdout)).toMatchObject({ cleaned: [], undone: [{ item: `user:${id}` }] });
+    expect(await home.run(['incident', 'lift', '--yes'])).toMatchObject({ code: 0 });
   });
 
   test('offboarding oneself is refused', async () => {

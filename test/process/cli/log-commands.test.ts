@@ -140,7 +140,7 @@ describe('log prove', () => {
     expect([readFileSync(output, 'utf8'), readFileSync(`${output}.entry`, 'utf8')]).toEqual([proof, entry]);
     expect(await run('log', 'prove', '2', '--output', output)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('already exists'),
+      stderr: expect.stringContaining('exists, and is not overwritten'),
     });
     expect((await run('log', 'prove', '7')).code).toBe(2);
     expect((await run('log', 'prove', 'x')).code).toBe(2);

@@ -176,6 +176,40 @@ describe('the report of an incident', () => {
     expect(report.runs.at(-1)?.operation).toBe('incident.clean');
   });
 
+  test('does not claim what was undone since, also of a cleaning that names no incident', async () => {
+    await using at = await locked();
+    const { address, context } = at.target.self;
+    const write = async (operation: string, run: string, data: object, act: object) => {
+      const entry = { operation, run, actor: { user: 'root' }, target: { address, context } };
+      await at.log.append({ ...entry, kind: 'intent', data: { step: 'operation', ...data } });
+      const step = { item: 'user:11', step: 'user:11', ...data };
+      const { seq: closes } = await at.log.append({ ...entry, kind: 'intent', data: { ...step, ...act } });
+      await at.log.append({ ...entry, kind: 'outcome', closes, data: { ...step, result: 'done' } });
+    };
+    const gone = investigation({ items: [item({ id: 'user:11', state: 'gone' })] });
+    await write(
+      'incident.clean',
+      'cleaning',
+      { subject: { kind: 'user', name: 'alice' } },
+      { act: 'disable' },
+    );
+    expect(await at.report([])).toMatchObject({ cleaned: [{ item: 'user:11' }], undone: [] });
+    await write('incident.clean-undo', 'undoing', { undoes: 'cleaning' }, { act: 'enable' });
+    const report = await at.report([gone]);
+    expect(report).toMatchObject({ cleaned: [], undone: [{ item: 'user:11' }] });
+    expect(report.runs.map(({ run }) => run)).toContain('undoing');
+    const parts = incidentParts(report, PLACE);
+    expect(texts(parts, 'Is it over?')).toContain('1 more was not checked');
+    expect(texts(parts, 'What remains')).toMatch(/its cleaning was undone at/);
+    expect(texts(parts, 'What was ended')).toContain('Cleaned and undone again');
+    const later = { ...gone, madeAt: '2999-01-01T00:00:00.000Z' };
+    expect(texts(incidentParts(await at.report([later]), PLACE), 'Is it over?')).toContain(
+      'Nothing is known',
+    );
+    await write('incident.clean', 'again', { subject: { kind: 'user', name: 'alice' } }, { act: 'disable' });
+    expect(await at.report([gone])).toMatchObject({ cleaned: [{ item: 'user:11' }], undone: [] });
+  });
+
   test('says of a clean investigation that nothing was found, within the limits', async () => {
     await using at = await locked();
     const clean = investigation({ items: [item({ id: 'user:11', state: 'gone' })] });
