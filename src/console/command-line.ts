@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { absolutePath, type Environment } from '../config/paths.ts';
+import { DATABASE_FILE_CONTEXT } from '../config/schema.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import type { Flow } from './operations.ts';
+import type { Places } from './places.ts';
 
 /** A change as its command: the flow that it runs, and how it is written in a terminal. */
 export interface Prepared {
@@ -90,14 +92,26 @@ export function option(flag: string, value: string): string {
   return value.startsWith('-') ? `${flag}=${shellWord(value)}` : `${flag} ${shellWord(value)}`;
 }
 
-/** The command line of a change. */
-export function line(words: readonly string[], change: Account & { readonly place: string }): string {
-  const { place, reason, ticket } = { ...change, ...accountOf(change) };
+/** A command line that means the same in a terminal: with what the console was started with. */
+export function line(
+  words: readonly string[],
+  given: Account & {
+    /** Undefined where the command has none. */
+    readonly place?: string | undefined;
+    readonly places: Pick<Places, 'startedWith'>;
+    /** What follows the command as a comment. */
+    readonly comment?: string | undefined;
+  },
+): string {
+  const { place, places, comment, reason, ticket } = { ...given, ...accountOf(given) };
   return [
     'tokenctl',
     ...words,
-    `--context ${shellWord(place)}`,
+    // The flag of the file names that context.
+    ...(place === undefined || place === DATABASE_FILE_CONTEXT ? [] : [`--context ${shellWord(place)}`]),
     ...(reason ? [option('--reason', reason)] : []),
     ...(ticket ? [option('--ticket', ticket)] : []),
+    ...places.startedWith,
+    ...(comment === undefined ? [] : [`# ${comment}`]),
   ].join(' ');
 }

@@ -3,7 +3,6 @@ import { extendFlow, liftFlow } from '../cli/incident/lift-flow.ts';
 import { lockdownFlow } from '../cli/incident/lockdown-flow.ts';
 import { type LockdownFlags, lockdownOrder } from '../cli/incident/lockdown-order.ts';
 import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
-import type { Environment } from '../config/paths.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { providers } from '../domain/incident/incident.ts';
 import { shellWord } from '../domain/remedies.ts';
@@ -19,6 +18,7 @@ import {
   pathOf,
   pathSchema,
 } from './command-line.ts';
+import type { Places } from './places.ts';
 import { prepareSaved, savedSchema } from './saved-plans.ts';
 import type { TokenFilter } from './token-table.ts';
 
@@ -126,8 +126,8 @@ type FindIds = (filter: TokenFilter) => Promise<readonly number[]>;
 /** What a request is prepared with. */
 export interface Preparation {
   readonly findIds: FindIds;
-  /** Of the console's process: for paths. */
-  readonly environment: Environment;
+  /** The environment is that of the console's process: for paths. */
+  readonly places: Pick<Places, 'environment' | 'startedWith'>;
 }
 
 /**
@@ -136,17 +136,18 @@ export interface Preparation {
  * @throws TokenctlError `usage` as the command does for the same flags.
  */
 export async function prepare(request: ChangeRequest, preparation: Preparation): Promise<Prepared> {
+  const { places } = preparation;
   switch (request.kind) {
     case 'tokens revoke':
       return await prepareRevocation(request, preparation);
     case 'incident lockdown':
       return prepareLockdown(request, preparation);
     case 'plan apply':
-      return prepareSaved(request, preparation.environment);
+      return prepareSaved(request, preparation.places);
     case 'incident lift': {
       const { incident, place, ...rest } = request;
       return {
-        command: line(['incident lift', shellWord(incident)], request),
+        command: line(['incident lift', shellWord(incident)], { ...request, places }),
         flow: (dryRun) => (run) =>
           liftFlow({ ...run, incident, flags: { ...accountOf(rest), 'dry-run': dryRun } }),
       };
@@ -159,7 +160,7 @@ export async function prepare(request: ChangeRequest, preparation: Preparation):
       };
       const lasts = hours === null ? '--unlimited' : `--for ${ageText(hours)}`;
       return {
-        command: line(['incident extend', shellWord(incident), lasts], request),
+        command: line(['incident extend', shellWord(incident), lasts], { ...request, places }),
         flow:
           () =>
           async ({ runtime, confirmation }) => {
@@ -177,10 +178,7 @@ export async function prepare(request: ChangeRequest, preparation: Preparation):
 
 type Revocation = Extract<ChangeRequest, { kind: 'tokens revoke' }>;
 
-async function prepareRevocation(
-  request: Revocation,
-  { findIds, environment }: Preparation,
-): Promise<Prepared> {
+async function prepareRevocation(request: Revocation, { findIds, places }: Preparation): Promise<Prepared> {
   const { place, ids, filter, accessOnly, withSessions, includeOwn } = request;
   if ((ids === undefined) === (filter === undefined)) {
     throw new TokenctlError('usage', 'Select tokens by id, or by a filter');
@@ -189,6 +187,7 @@ async function prepareRevocation(
     selection,
     flags: selected,
     finding,
+    comment,
   }: Selected = filter === undefined
     ? byIds(ids ?? [])
     : (byFlags(filterOf(filter, [place])) ?? byIds(await findIds(filterOf(filter, [place]))));
@@ -202,11 +201,11 @@ async function prepareRevocation(
   const switches = ['access-only', 'with-sessions', 'include-own'] as const;
   const more = switches.flatMap((name) => (flags[name] === true ? [`--${name}`] : []));
   const { shown, saved, words } = guardsOf(request, {
-    environment,
+    environment: places.environment,
     alone: withSessions === true ? ['--with-sessions'] : [],
   });
   return {
-    command: line(['tokens revoke', ...selected, ...more, ...words], request),
+    command: line(['tokens revoke', ...selected, ...more, ...words], { ...request, places, comment }),
     flow: (dryRun) => (run) =>
       revocationFlow({
         ...run,
@@ -222,13 +221,15 @@ interface Selected {
   readonly finding?: readonly string[];
   /** The same as flags. */
   readonly flags: readonly string[];
+  /** What the flags leave out. */
+  readonly comment?: string | undefined;
 }
 
 function byIds(ids: readonly number[]): Selected {
   if (ids.length === 0) throw new TokenctlError('not_found', 'No token matches the filter');
   const shown = ids.slice(0, MAX_IDS_SHOWN).map((id) => `--id ${id}`);
   const more = ids.length - shown.length;
-  return { selection: { ids }, flags: more > 0 ? [...shown, `# and ${more} more ids`] : shown };
+  return { selection: { ids }, flags: shown, ...(more > 0 && { comment: `and ${more} more ids` }) };
 }
 
 /** A filter as the flags that mean the same; null where it has a criterion without a flag. */
@@ -289,7 +290,8 @@ function hasMoreThanFlags({
 
 type Lockdown = Extract<ChangeRequest, { kind: 'incident lockdown' }>;
 
-function prepareLockdown(request: Lockdown, { environment }: Preparation): Prepared {
+function prepareLockdown(request: Lockdown, { places }: Preparation): Prepared {
+  const { environment } = places;
   const { user, application, identityProvider, all, deactivate, keepActive, hours } = request;
   const rescue = request.rescueToken === undefined ? undefined : pathOf(request.rescueToken, environment);
   const guard = guardsOf(request, { environment, alone: rescue === undefined ? [] : ['--rescue-token'] });
@@ -330,7 +332,7 @@ function prepareLockdown(request: Lockdown, { environment }: Preparation): Prepa
   ];
   const order = lockdownOrder(flags);
   return {
-    command: line(['incident lockdown', ...words], request),
+    command: line(['incident lockdown', ...words], { ...request, places }),
     flow: (dryRun) => (run) =>
       lockdownFlow({
         ...run,

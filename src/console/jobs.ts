@@ -6,6 +6,7 @@ import { ranResult, shownRunResult } from '../cli/output/job-view.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import type { RunRecord } from '../operations/ports/scheduler.ts';
+import { line } from './command-line.ts';
 import { endedOf, type Operations } from './operations.ts';
 import type { Places } from './places.ts';
 
@@ -50,7 +51,11 @@ export function serveJobs(app: FastifyInstance, { places, operations, version }:
       throw new TokenctlError('not_found', `This console has no context "${context}"`);
     }
     const begun = operations.begin({
-      ...{ kind: 'jobs run', place: null, command: `tokenctl jobs run ${shellWord(job)} --dry-run` },
+      ...{
+        kind: 'jobs run',
+        place: null,
+        command: line(['jobs run', shellWord(job), '--dry-run'], { places }),
+      },
       flow: async ({ runtime, notify }) =>
         ranResult(await runManually({ runtime, name: job, dryRun: true, version, notify })),
     });

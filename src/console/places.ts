@@ -2,7 +2,9 @@ import type { Component } from '../app/open-target.ts';
 import { createRuntime, type Runtime, type RuntimeOptions, type ShowProgress } from '../app/runtime.ts';
 import type { SettingFlags } from '../config/configuration.ts';
 import { contextOf, resolveContexts } from '../config/contexts.ts';
+import { absolutePath, type Environment } from '../config/paths.ts';
 import { TokenctlError } from '../domain/errors.ts';
+import { shellWord } from '../domain/remedies.ts';
 
 /** How a piece of work is opened. */
 export interface OpenOptions {
@@ -16,6 +18,8 @@ export interface OpenOptions {
 export interface Places {
   /** The variables of the console's process. */
   readonly environment: RuntimeOptions['environment'];
+  /** The files that the console was started with, as flags of any other command: none without such flags. */
+  readonly startedWith: readonly string[];
   /** The names of the contexts; for a platform, of its components (`NAME/gateway`, `NAME/controller`). */
   names(): Promise<readonly string[]>;
   /**
@@ -114,6 +118,7 @@ export async function openPlaces(options: PlacesOptions): Promise<Places> {
 
   return {
     environment,
+    startedWith: filesAsFlags(flags, environment),
     names,
     anywhere,
     contexts,
@@ -127,4 +132,19 @@ export async function openPlaces(options: PlacesOptions): Promise<Places> {
       return await workIn(place, work, more);
     },
   };
+}
+
+/** The flags with a file: its path in full, since another terminal may be in another folder. */
+function filesAsFlags(
+  { config, logFile, databaseFile }: SettingFlags,
+  environment: Environment,
+): readonly string[] {
+  const files = [
+    ['--config', config],
+    ['--log-file', logFile],
+    ['--database-file', databaseFile],
+  ] as const;
+  return files.flatMap(([flag, path]) =>
+    path === undefined ? [] : [`${flag} ${shellWord(absolutePath(path, process.cwd(), environment))}`],
+  );
 }

@@ -19,6 +19,7 @@ import { endedOf, type Operations } from './operations.ts';
 import type { Places } from './places.ts';
 import { ruleOf, serveSavedPlans } from './saved-plans.ts';
 import { sortNames, type TokenTable } from './token-table.ts';
+import { waysIn } from './ways-in.ts';
 
 /** What the routes work with. */
 export interface ConsoleParts {
@@ -55,6 +56,7 @@ function serveOverview(app: FastifyInstance, { places, readOnly, version }: Cons
         readOnly,
         operator: runtime.operator,
         places: await places.names(),
+        startedWith: places.startedWith,
         requireReason: auditLog.requireReason === true,
         requireTicket: auditLog.requireTicket === true,
       };
@@ -135,7 +137,7 @@ const HEARTBEAT_MS = 15_000;
 function serveChanges(app: FastifyInstance, { places, tokens, audits, operations }: ConsoleParts): void {
   const preparation: Preparation = {
     findIds: (filter) => tokens.ids(filter),
-    environment: places.environment,
+    places,
   };
   app.post('/api/plans', { config: { readsOnly: true } }, async ({ body }) => {
     const request = requestSchema.parse(body);
@@ -229,7 +231,11 @@ function serveIncidents(app: FastifyInstance, { places, root }: ConsoleParts): v
       const { clock } = runtime;
       const [target, log] = [await runtime.target(), await runtime.auditLog()];
       const found = await incidentStatus({ target, description, log, clock, all: true });
-      return { ...found, at: clock.now(), address: description.address };
+      const incidents = found.incidents.map((each) => ({
+        ...each,
+        waysIn: each.state === 'lifted' ? [] : waysIn(each),
+      }));
+      return { ...found, incidents, at: clock.now(), address: description.address };
     });
   });
   app.get('/api/timeline', async ({ query }) => {

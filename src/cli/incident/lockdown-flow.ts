@@ -210,28 +210,15 @@ async function heldIncident(runtime: Runtime, plan: LockdownPlan): Promise<Incid
   return incidents.find(isHeld) ?? null;
 }
 
-/** Whether an access path is closed by a setting. */
-function isSwitch(path: AccessPath['path']): boolean {
-  return path === 'basic_authentication' || path === 'external_tokens';
-}
-
 /** The result if the lockdown is already in effect; the JSON has no steps and no run. */
 function heldResult(
   plan: LockdownPlan,
-  { notChecked }: IncidentStatus,
+  { uncheckedPaths: accessPaths }: IncidentStatus,
   description: TargetDescription,
 ): Report<LockdownJson> {
   const { incident, selection, until, manualSteps, revocation } = plan;
   const kept = revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
   const nothing = { steps: [], interrupted: false, stopped: null, run: null, seconds: 0 };
-  const accessPaths = notChecked.map((path) => ({
-    path,
-    state: 'not_checked' as const,
-    basis: 'not_checked' as const,
-    how: isSwitch(path)
-      ? 'The setting is off, but a running server may not have applied it yet.'
-      : 'This context cannot list them, or not all of them.',
-  }));
   const unchecked = uncheckedText(accessPaths);
   const limit = unchecked === '' ? '' : ' as far as this context can check';
   return report({

@@ -9,7 +9,14 @@ import type { AuthenticationSettings, Target, TargetDescription } from '../ports
 import { settingNamed } from './lock-settings.ts';
 import { readIncidentHistories } from './recorded-incidents.ts';
 import { readUsers, selectorOf } from './scope-selection.ts';
-import { type AccessPath, appliedAt, checkOtherCredentials, setSwitches } from './verify-access-paths.ts';
+import {
+  type AccessPath,
+  appliedAt,
+  checkOtherCredentials,
+  codesUntilExpired,
+  setSwitches,
+  switchUntilApplied,
+} from './verify-access-paths.ts';
 
 /** Something that an incident set, and what it is now. */
 export interface HeldValue {
@@ -52,6 +59,8 @@ export interface IncidentStatus extends Incident {
   readonly openPaths: readonly AccessPath[];
   /** The ways in that this target does not list, or that a running server may not have closed yet. */
   readonly notChecked: readonly AccessPath['path'][];
+  /** The same, each with the reason. */
+  readonly uncheckedPaths: readonly AccessPath[];
   /** Whether all it set is as it set it, and no way in of its scope is open; null if that was not checked. */
   readonly holds: boolean | null;
   /** Why it was not checked, as a sentence without a full stop; null if it was. The values are then not read. */
@@ -145,6 +154,12 @@ async function statusOf(
     : { aliveCount: 0, alive: [], lifetimes: null };
   const paths = isOpen && limit === null ? await otherPaths(incident, options) : [];
   const openPaths = paths.filter(({ state }) => state === 'open');
+  const uncheckedPaths = isOpen
+    ? [
+        ...uncheckedOf(paths, incident, clock.now()),
+        ...unsettled(mine, setSwitches(history, incident.id), { description, clock, isElsewhere }),
+      ]
+    : [];
   return {
     ...incident,
     address: history.address,
@@ -152,12 +167,8 @@ async function statusOf(
     values: mine,
     ...tokens,
     openPaths,
-    notChecked: isOpen
-      ? [
-          ...notCheckedOf(paths, incident, clock.now()),
-          ...unsettled(mine, setSwitches(history, incident.id), { description, clock, isElsewhere }),
-        ]
-      : [],
+    notChecked: uncheckedPaths.map(({ path }) => path),
+    uncheckedPaths,
     holds: holdsOf({ isOpen, open: tokens.aliveCount + openPaths.length, values: mine, limit }),
     notSeen: isOpen ? limit : null,
   };
@@ -285,16 +296,19 @@ function otherPaths(
 }
 
 /** The ways in that were not checked and may still be open; codes until the last one from before has expired. */
-function notCheckedOf(
+function uncheckedOf(
   paths: readonly AccessPath[],
   { codesUntil }: Incident,
   now: Date,
-): readonly AccessPath['path'][] {
-  const mayBeOpen = ({ path, until }: AccessPath) => {
-    const end = path === 'authorization_codes' ? codesUntil : (until ?? null);
-    return end === null ? path !== 'authorization_codes' : Date.parse(end) > now.getTime();
-  };
-  return paths.filter((each) => each.state === 'not_checked' && mayBeOpen(each)).map(({ path }) => path);
+): readonly AccessPath[] {
+  const isLater = (until: string) => Date.parse(until) > now.getTime();
+  return paths
+    .filter(({ state }) => state === 'not_checked')
+    .flatMap((each) => {
+      if (each.path !== 'authorization_codes') return each;
+      return codesUntil === null ? [] : codesUntilExpired(codesUntil);
+    })
+    .filter(({ until }) => until === undefined || isLater(until));
 }
 
 /** The switches that a running server may not have applied yet. */
@@ -306,15 +320,13 @@ function unsettled(
     clock,
     isElsewhere,
   }: Pick<Parameters<typeof incidentStatus>[0], 'description' | 'clock'> & { readonly isElsewhere: boolean },
-): readonly AccessPath['path'][] {
+): readonly AccessPath[] {
   // Another address may be the database, whose changes take longest to be applied.
   const settingsHold = isElsewhere ? 'within_a_minute' : description.capabilities.settingsHold;
   const capabilities = { ...description.capabilities, settingsHold } as const;
-  const isPending = (name: string) =>
-    values.some((value) => value.name === name && value.holds) &&
-    appliedAt(set.get(name) ?? null, { capabilities, now: clock.now() }) !== null;
-  return [
-    ...(isPending('AUTH_BASIC_ENABLED') ? (['basic_authentication'] as const) : []),
-    ...(isPending('ALLOW_OAUTH2_FOR_EXTERNAL_USERS') ? (['external_tokens'] as const) : []),
-  ];
+  return ['AUTH_BASIC_ENABLED', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS'].flatMap((name) => {
+    if (!values.some((value) => value.name === name && value.holds)) return [];
+    const until = appliedAt(set.get(name) ?? null, { capabilities, now: clock.now() });
+    return until === null ? [] : switchUntilApplied(name, until.toISOString());
+  });
 }

@@ -185,9 +185,12 @@ async function uncheckedCodes({
 }: Omit<Checks, 'ownTokens'>): Promise<AccessPath> {
   const settings = await settingsIfAllowed(target);
   const lifetime = settings?.OAUTH2_PROVIDER?.AUTHORIZATION_CODE_EXPIRE_SECONDS ?? DEFAULT_CODE_LIFETIME_S;
-  const until = new Date(
-    now.getTime() + Math.max(lifetime, codeLifetime, DEFAULT_CODE_LIFETIME_S) * 1000,
-  ).toISOString();
+  const seconds = Math.max(lifetime, codeLifetime, DEFAULT_CODE_LIFETIME_S);
+  return codesUntilExpired(new Date(now.getTime() + seconds * 1000).toISOString());
+}
+
+/** Authorization codes that are not listed: those from before a lockdown can be used until that time (RFC 3339). */
+export function codesUntilExpired(until: string): AccessPath {
   return {
     path: 'authorization_codes',
     state: 'not_checked',
@@ -312,18 +315,25 @@ async function switches(checks: Checks, { switches: locks }: ClosedPaths): Promi
   return locks.map(({ name }) => {
     const until = appliedAt(checks.switchesSet?.get(name) ?? null, checks)?.toISOString();
     const isBasic = name === 'AUTH_BASIC_ENABLED';
-    const path = isBasic ? 'basic_authentication' : 'external_tokens';
+    const path = switchPath(name);
     const isOff = settingNamed(settings, name) === false;
-    if (isOff && until !== undefined) {
-      const how = `${name} is off when read again. A running server may not have applied it until ${until.slice(0, 19)}Z.`;
-      return { path, state: 'not_checked', basis: 'not_checked', how, until };
-    }
+    if (isOff && until !== undefined) return switchUntilApplied(name, until);
     const untried = isBasic ? ' A login was not tried: no password is available.' : '';
     return checked(path, isOff ? 0 : 1, {
       closed: `Verified: ${name} is off.${untried}`,
       open: `${name} is on.`,
     });
   });
+}
+
+function switchPath(name: string): 'basic_authentication' | 'external_tokens' {
+  return name === 'AUTH_BASIC_ENABLED' ? 'basic_authentication' : 'external_tokens';
+}
+
+/** The way in of a switch that is off: a running server may not have applied it until that time (RFC 3339). */
+export function switchUntilApplied(name: string, until: string): AccessPath {
+  const how = `${name} is off when read again. A running server may not have applied it until ${until.slice(0, 19)}Z.`;
+  return { path: switchPath(name), state: 'not_checked', basis: 'not_checked', how, until };
 }
 
 async function users(target: Target, closed: ClosedPaths): Promise<AccessPath> {

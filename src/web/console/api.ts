@@ -100,6 +100,8 @@ export interface Facts {
   readonly readOnly: boolean;
   readonly operator: { readonly user: string; readonly host: string };
   readonly places: readonly string[];
+  /** The files that the console was started with, as flags. */
+  readonly startedWith: readonly string[];
   readonly requireReason: boolean;
   readonly requireTicket: boolean;
 }

@@ -19,8 +19,9 @@ import { type Column, PlainTable } from '../shared/table.tsx';
 import { numberText } from '../shared/times.tsx';
 import { call, query, saved, send, useFacts } from './api.ts';
 import type { CalendarPicture } from './charts.tsx';
+import { OwnCommand } from './commands.tsx';
 import { ExceptionDialog, type Named, type RuleRead } from './exception.tsx';
-import { Bars, CommandLine, Heading, Severity, When } from './parts.tsx';
+import { Bars, Heading, Severity, When } from './parts.tsx';
 
 /** Compared with a baseline. */
 type State = 'new' | 'known' | 'fixed';
@@ -286,7 +287,7 @@ function AboutRule({ read, place }: { readonly read: RuleRead; readonly place: s
             <Link to={query('/tokens', { place, finding: rule })}>Its tokens</Link>
           </p>
         )}
-        <CommandLine command={`tokenctl tokens audit --rule ${rule} --list --context ${place}`} />
+        <OwnCommand words={`tokens audit --rule ${rule} --list`} place={place} />
       </ExpandableSection>
       {count > 0 && (
         <Button variant="link" onClick={() => setProposing(true)}>

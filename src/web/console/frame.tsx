@@ -1,14 +1,16 @@
 /** The frame of the console: its pages, its navigation, who works in it, and the operation that is open. */
 import { EmptyState, EmptyStateBody, Label, PageSection } from '@patternfly/react-core';
-import { lazy, type ReactNode } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { Route, Routes, useSearchParams } from 'react-router';
 import { ApiError } from '../shared/api.ts';
 import { Frame, ThemeButton } from '../shared/frame.tsx';
 import { Failed, Loading } from '../shared/states.tsx';
 import { type Facts, useRead } from './api.ts';
-import { OperationDialog } from './operation.tsx';
 import { Overview } from './overview.tsx';
 
+const OperationDialog = lazy(async () => ({
+  default: (await import('./operation.tsx')).OperationDialog,
+}));
 const Tokens = lazy(async () => ({ default: (await import('./tokens.tsx')).Tokens }));
 const Incidents = lazy(async () => ({ default: (await import('./incidents.tsx')).Incidents }));
 const Audit = lazy(async () => ({ default: (await import('./audit.tsx')).Audit }));
@@ -64,16 +66,18 @@ export function ConsoleFrame(): ReactNode {
         </Routes>
       </Frame>
       {operation !== null && (
-        <OperationDialog
-          key={operation}
-          id={operation}
-          onClose={() =>
-            setSearch((before) => {
-              before.delete('operation');
-              return before;
-            })
-          }
-        />
+        <Suspense>
+          <OperationDialog
+            key={operation}
+            id={operation}
+            onClose={() =>
+              setSearch((before) => {
+                before.delete('operation');
+                return before;
+              })
+            }
+          />
+        </Suspense>
       )}
     </>
   );

@@ -19,9 +19,10 @@ import { useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { type Ended, query, useFacts, useRead } from './api.ts';
+import { Printed } from './commands.tsx';
 import { LockdownForm } from './lockdown-form.tsx';
 import { useBegin } from './operation.tsx';
-import { Heading, Printed, When } from './parts.tsx';
+import { Heading, When } from './parts.tsx';
 import { RunbookSteps } from './runbook-steps.tsx';
 
 interface Incident {
@@ -36,20 +37,17 @@ interface Incident {
   readonly reason: string | null;
   readonly ticket: string | null;
   readonly isOverdue: boolean;
-  readonly values: readonly {
-    readonly what: string;
-    readonly name: string;
-    readonly before: unknown;
-    readonly locked: unknown;
-    readonly found: unknown;
-    readonly holds: boolean;
-  }[];
-  readonly aliveCount: number;
-  readonly alive: readonly { readonly id: number; readonly user: string | null; readonly isNew: boolean }[];
-  readonly openPaths: readonly { readonly path: string; readonly how: string }[];
   readonly notChecked: readonly string[];
   readonly holds: boolean | null;
-  readonly notSeen: string | null;
+  /** None of an incident that is lifted. */
+  readonly waysIn: readonly WayIn[];
+}
+
+/** A way in, and what was read of it. */
+interface WayIn {
+  readonly name: string;
+  readonly state: 'open' | 'as set' | 'none listed' | 'none found' | 'not checked';
+  readonly evidence: string;
 }
 
 /** The incidents of a context, and when they were compared with it. */
@@ -122,74 +120,7 @@ export function Incidents(): ReactNode {
   );
 }
 
-const PATHS: Readonly<Record<string, string>> = {
-  access_tokens: 'Access tokens',
-  revoked_token: 'A revoked token',
-  authorization_codes: 'Authorization codes',
-  refresh_tokens: 'Refresh tokens',
-  sessions: 'Sessions',
-  basic_authentication: 'Basic authentication',
-  external_tokens: 'External tokens',
-  users: 'Users',
-  passwords: 'Passwords',
-  roles: 'Roles',
-  applications: 'Applications',
-};
-
-interface Line {
-  readonly name: string;
-  readonly state: 'open' | 'as set' | 'none listed' | 'none found' | 'not checked';
-  readonly evidence: string;
-}
-
-/** The ways in of an incident, with what was read of each. */
-function linesOf(incident: Incident): readonly Line[] {
-  const { scope, values, alive, aliveCount, openPaths, notChecked, notSeen } = incident;
-  if (notSeen !== null) return [{ name: 'All', state: 'not checked', evidence: notSeen }];
-  const tokens: Line =
-    aliveCount === 0
-      ? { name: 'Access tokens', state: 'none listed', evidence: 'The tokens of the selection were listed.' }
-      : {
-          ...{ name: 'Access tokens', state: 'open' },
-          evidence: `${aliveCount} listed: ${alive
-            .slice(0, 5)
-            .map(({ id, user }) => `${id} of ${user ?? 'a deleted user'}`)
-            .join(', ')}`,
-        };
-  const others = [
-    'authorization_codes',
-    'refresh_tokens',
-    ...(scope.kind === 'applications' ? [] : ['sessions']),
-  ];
-  const isNamed = (path: string) => notChecked.includes(path) || openPaths.some((each) => each.path === path);
-  return [
-    tokens,
-    ...others
-      .filter((path) => !isNamed(path))
-      .map(
-        (path): Line => ({
-          ...{ name: PATHS[path] ?? path, state: 'none found' },
-          evidence: 'None was found that can be used.',
-        }),
-      ),
-    ...openPaths.map(({ path, how }): Line => ({ name: PATHS[path] ?? path, state: 'open', evidence: how })),
-    ...values.map(
-      ({ what, name, locked, found, holds }): Line => ({
-        name: what === 'user' ? `User ${name}` : name,
-        state: holds ? 'as set' : 'open',
-        evidence: `Read: ${JSON.stringify(found)}; set by the lockdown: ${JSON.stringify(locked)}.`,
-      }),
-    ),
-    ...notChecked.map(
-      (path): Line => ({
-        ...{ name: PATHS[path] ?? path, state: 'not checked' },
-        evidence: 'This context cannot list them, or a running server may not have applied the setting yet.',
-      }),
-    ),
-  ];
-}
-
-const COLORS: Readonly<Record<Line['state'], 'red' | 'green' | 'orange'>> = {
+const COLORS: Readonly<Record<WayIn['state'], 'red' | 'green' | 'orange'>> = {
   open: 'red',
   'as set': 'green',
   'none listed': 'green',
@@ -241,7 +172,7 @@ function Board({
         {isOpen && (
           <PlainTable
             label={`Ways in of ${id}`}
-            rows={linesOf(incident)}
+            rows={incident.waysIn}
             keyOf={({ name }) => name}
             columns={[
               { title: 'Way in', show: ({ name }) => name },

@@ -16,7 +16,8 @@ import { useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { call, type Ended, type Operation, query, useFacts, useRead } from './api.ts';
-import { CommandLine, Heading, Printed, RunState, When } from './parts.tsx';
+import { OwnCommand, Printed } from './commands.tsx';
+import { Heading, RunState, When } from './parts.tsx';
 
 interface JobRun {
   readonly run: string;
@@ -211,7 +212,7 @@ function RunDialog({ run, onClose }: { readonly run: string; readonly onClose: (
       <ModalHeader title="Run of a job" labelId="job-run-title" />
       <ModalBody tabIndex={0} aria-label="The run">
         <Loaded query={read}>{({ text }) => <Printed text={text} label="Run" />}</Loaded>
-        <CommandLine command={`tokenctl jobs show ${run}`} />
+        <OwnCommand words={`jobs show ${run}`} />
       </ModalBody>
     </Modal>
   );

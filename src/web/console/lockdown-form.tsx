@@ -18,9 +18,9 @@ import {
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
+import { CommandLine, Printed } from './commands.tsx';
 import { GuardFields, guardsOf, noGuards, SavePlan } from './guards.tsx';
 import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
-import { CommandLine, Printed } from './parts.tsx';
 
 const SCOPES = [
   ['user', 'Users'],

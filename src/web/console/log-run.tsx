@@ -16,7 +16,8 @@ import type { ReactNode } from 'react';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { call, query, saved, useRead } from './api.ts';
-import { CommandLine, When } from './parts.tsx';
+import { OwnCommand } from './commands.tsx';
+import { When } from './parts.tsx';
 
 interface RunRead {
   readonly sentence: string;
@@ -56,7 +57,7 @@ export function RunDialog({
                 ))}
               </DescriptionList>
               <Entries entries={entries} />
-              <CommandLine command={`tokenctl log show ${run}`} />
+              <OwnCommand words={`log show ${run}`} />
             </>
           )}
         </Loaded>

@@ -17,8 +17,9 @@ import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { numberText } from '../shared/times.tsx';
 import { call, type Operation, type Problem, query, saved, useRead } from './api.ts';
+import { TextSearch } from './commands.tsx';
 import { RunDialog } from './log-run.tsx';
-import { Heading, TextSearch, When } from './parts.tsx';
+import { Heading, When } from './parts.tsx';
 
 interface Run {
   readonly run: string;

@@ -18,7 +18,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { call, type Operation, type Problem, query, useFacts, useOperation } from './api.ts';
-import { Bars, CommandLine, Printed } from './parts.tsx';
+import { CommandLine, Printed } from './commands.tsx';
+import { Bars } from './parts.tsx';
 
 /** Begins an operation, and shows it. */
 export function useBegin() {

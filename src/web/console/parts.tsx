@@ -1,14 +1,6 @@
-/** Parts that several pages of the console share. */
-import {
-  ClipboardCopy,
-  Flex,
-  FlexItem,
-  Label,
-  PageSection,
-  SearchInput,
-  Title,
-} from '@patternfly/react-core';
-import { type ReactNode, useEffect, useState } from 'react';
+/** Parts that the first page of the console shares with others. */
+import { Flex, FlexItem, Label, PageSection, Title } from '@patternfly/react-core';
+import { type ReactNode, useEffect } from 'react';
 import { localText, numberText } from '../shared/times.tsx';
 
 /** The heading of a page; the title of the browser's tab as well. */
@@ -31,25 +23,6 @@ export function Heading({
         {actions !== undefined && <FlexItem>{actions}</FlexItem>}
       </Flex>
     </PageSection>
-  );
-}
-
-/** A command to copy. */
-export function CommandLine({ command }: { readonly command: string }): ReactNode {
-  return (
-    <ClipboardCopy isReadOnly isCode hoverTip="Copy" clickTip="Copied" textAriaLabel="The command for this">
-      {command}
-    </ClipboardCopy>
-  );
-}
-
-/** Text as the commands print it. */
-export function Printed({ text, label }: { readonly text: string; readonly label: string }): ReactNode {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached with the keyboard
-    <section aria-label={label} tabIndex={0} className="printed">
-      <pre>{text.trimEnd()}</pre>
-    </section>
   );
 }
 
@@ -165,28 +138,5 @@ export function RunState({
       {run.isDryRun && run.kind === 'manual' && ', '}
       {run.kind === 'manual' && 'by hand'}
     </>
-  );
-}
-
-/** A field for a text to search for, which is used when the user asks for it or clears it. */
-export function TextSearch({
-  label,
-  value,
-  onChange,
-}: {
-  readonly label: string;
-  readonly value: string;
-  readonly onChange: (text: string) => void;
-}): ReactNode {
-  const [text, setText] = useState(value);
-  return (
-    <SearchInput
-      aria-label={label}
-      placeholder={label}
-      value={text}
-      onChange={(_event, next) => setText(next)}
-      onSearch={() => onChange(text)}
-      onClear={() => onChange('')}
-    />
   );
 }

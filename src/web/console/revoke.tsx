@@ -15,9 +15,9 @@ import {
 import { type ReactNode, useState } from 'react';
 import { numberText } from '../shared/times.tsx';
 import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
+import { CommandLine, Printed } from './commands.tsx';
 import { GuardFields, guardsOf, noGuards, SavePlan } from './guards.tsx';
 import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
-import { CommandLine, Printed } from './parts.tsx';
 import type { Row } from './token-rows.tsx';
 
 /** Opens the dialog. */

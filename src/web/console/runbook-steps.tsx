@@ -3,7 +3,8 @@ import { Alert, Checkbox, ExpandableSection, FormSelect, FormSelectOption } from
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { call, type Ended, query, useFacts, useRead } from './api.ts';
-import { Printed, When } from './parts.tsx';
+import { Printed } from './commands.tsx';
+import { When } from './parts.tsx';
 
 interface StepsRead {
   readonly runbooks: readonly string[];

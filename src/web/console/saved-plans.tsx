@@ -4,19 +4,22 @@ import {
   Button,
   Card,
   CardBody,
+  ExpandableSection,
   Form,
   FormGroup,
   Label,
   PageSection,
   TextInput,
 } from '@patternfly/react-core';
+import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
-import { type ApprovalRule, query, useFacts, useRead } from './api.ts';
+import { type ApprovalRule, call, query, useFacts, useRead } from './api.ts';
+import { CommandLine, Printed } from './commands.tsx';
 import { GuardFields, noGuards, ruleText } from './guards.tsx';
 import { type Account, AccountFields, useBegin } from './operation.tsx';
-import { CommandLine, Heading, Printed } from './parts.tsx';
+import { Heading } from './parts.tsx';
 
 /** A plan as the console read it from its file. */
 interface SavedPlanRead {
@@ -39,24 +42,27 @@ export function SavedPlans(): ReactNode {
   const path = search.get('path') ?? '';
   const approvalFile = search.get('approval') ?? '';
   const read = useRead<SavedPlanRead>(path === '' ? null : query('/api/saved-plan', { path, approvalFile }));
+  const show = (chosen: Files) => {
+    setSearch((before) => {
+      before.set('path', chosen.path);
+      if (chosen.approvalFile === '') before.delete('approval');
+      else before.set('approval', chosen.approvalFile);
+      return before;
+    });
+    // The same path may have another approval by now.
+    if (chosen.path === path) void read.refetch();
+  };
   return (
     <>
       <Heading title="Saved plans" />
       <PageSection>
-        <FileForm
+        <UploadForm onShow={show} />
+        <PathForm
           key={`${path} ${approvalFile}`}
           path={path}
           approvalFile={approvalFile}
           isReading={read.isFetching}
-          onShow={(chosen) => {
-            setSearch((before) => {
-              before.set('path', chosen.path);
-              if (chosen.approvalFile === '') before.delete('approval');
-              else before.set('approval', chosen.approvalFile);
-              return before;
-            });
-            void read.refetch();
-          }}
+          onShow={show}
         />
       </PageSection>
       {path !== '' && (
@@ -73,34 +79,93 @@ interface Files {
   readonly approvalFile: string;
 }
 
-function FileForm(
-  props: Files & { readonly isReading: boolean; readonly onShow: (files: Files) => void },
-): ReactNode {
-  const [path, setPath] = useState(props.path);
-  const [approvalFile, setApproval] = useState(props.approvalFile);
+/** What the console takes of a plan and of an approval, in bytes. */
+const MAX_FILE = 16 * 1024 * 1024;
+
+/** Sends the plan of a file of the browser, and its approval, and shows it from where the console keeps it. */
+function UploadForm({ onShow }: { readonly onShow: (files: Files) => void }): ReactNode {
+  const [plan, setPlan] = useState<File | null>(null);
+  const [approval, setApproval] = useState<File | null>(null);
+  const upload = useMutation({
+    mutationFn: async (chosen: File) => {
+      const large = [chosen, approval].find((file) => file !== null && file.size > MAX_FILE);
+      if (large != null) throw new Error(`${large.name} is larger than 16 MiB.`);
+      const body = {
+        ...{ name: chosen.name, plan: await chosen.text() },
+        ...(approval !== null && { approval: await approval.text() }),
+      };
+      return await call<{ path: string }>('/api/saved-plan', { body });
+    },
+    onSuccess: ({ path }) => onShow({ path, approvalFile: '' }),
+  });
   return (
     <Form
       className="narrow"
       onSubmit={(event) => {
         event.preventDefault();
-        props.onShow({ path: path.trim(), approvalFile: approvalFile.trim() });
+        if (plan !== null) upload.mutate(plan);
       }}
     >
-      <FormGroup label="File of the plan, on the machine of the console" fieldId="path" isRequired>
-        <TextInput id="path" value={path} isRequired onChange={(_event, value) => setPath(value)} />
+      <FormGroup label="Plan" fieldId="plan-file" className="file" isRequired>
+        <input
+          type="file"
+          id="plan-file"
+          accept=".json,application/json"
+          onChange={({ target }) => setPlan(target.files?.[0] ?? null)}
+        />
       </FormGroup>
-      <FormGroup
-        label="File of the approval (empty: the plan's file with .approval added)"
-        fieldId="approval"
-      >
-        <TextInput id="approval" value={approvalFile} onChange={(_event, value) => setApproval(value)} />
+      <FormGroup label="Approval, if it is in another file" fieldId="approval-file" className="file">
+        <input
+          type="file"
+          id="approval-file"
+          onChange={({ target }) => setApproval(target.files?.[0] ?? null)}
+        />
       </FormGroup>
+      {upload.error !== null && <Alert isInline isLiveRegion variant="danger" title={upload.error.message} />}
       <div className="actions">
-        <Button type="submit" isDisabled={path.trim() === ''} isLoading={props.isReading}>
+        <Button type="submit" isDisabled={plan === null || upload.isPending} isLoading={upload.isPending}>
           Show the plan
         </Button>
       </div>
     </Form>
+  );
+}
+
+function PathForm(
+  props: Files & { readonly isReading: boolean; readonly onShow: (files: Files) => void },
+): ReactNode {
+  const [path, setPath] = useState(props.path);
+  const [approvalFile, setApproval] = useState(props.approvalFile);
+  return (
+    <ExpandableSection toggleText="A file on the machine of the console" isIndented>
+      <Form
+        className="narrow"
+        onSubmit={(event) => {
+          event.preventDefault();
+          props.onShow({ path: path.trim(), approvalFile: approvalFile.trim() });
+        }}
+      >
+        <FormGroup label="Path of the plan" fieldId="path" isRequired>
+          <TextInput id="path" value={path} isRequired onChange={(_event, value) => setPath(value)} />
+        </FormGroup>
+        <FormGroup
+          label="Path of the approval (empty: that of the plan with .approval added)"
+          fieldId="approval"
+        >
+          <TextInput id="approval" value={approvalFile} onChange={(_event, value) => setApproval(value)} />
+        </FormGroup>
+        <div className="actions">
+          <Button
+            type="submit"
+            variant="secondary"
+            isDisabled={path.trim() === ''}
+            isLoading={props.isReading}
+          >
+            Show the plan of this path
+          </Button>
+        </div>
+      </Form>
+    </ExpandableSection>
   );
 }
 

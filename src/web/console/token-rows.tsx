@@ -5,7 +5,8 @@ import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { memo, type ReactNode, type UIEvent, useCallback, useEffect, useRef, useState } from 'react';
 import { Loaded } from '../shared/states.tsx';
 import { type Count, call, type Ended, type Problem, query, useFacts, useRead } from './api.ts';
-import { CommandLine, Printed, When } from './parts.tsx';
+import { OwnCommand, Printed } from './commands.tsx';
+import { When } from './parts.tsx';
 
 /** A token as a row. */
 export interface Row {
@@ -169,7 +170,7 @@ function TraceDialog({ row, onClose }: { readonly row: Row; readonly onClose: ()
       <ModalHeader title={`Token ${id} at ${place}`} labelId="trace-title" />
       <ModalBody tabIndex={0} aria-label="The history of the token">
         <Loaded query={read}>{({ text }) => <Printed text={text} label="History" />}</Loaded>
-        <CommandLine command={`tokenctl tokens trace ${id} --context ${place}`} />
+        <OwnCommand words={`tokens trace ${id}`} place={place} />
       </ModalBody>
     </Modal>
   );

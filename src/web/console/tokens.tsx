@@ -19,7 +19,8 @@ import { numberText } from '../shared/times.tsx';
 import { type Count, call, query, useFacts, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
 import { Histogram } from './charts.tsx';
-import { Bars, Heading, TextSearch, When } from './parts.tsx';
+import { TextSearch } from './commands.tsx';
+import { Bars, Heading, When } from './parts.tsx';
 import { RevokeButton } from './revoke.tsx';
 import { type Bar, CHUNK, keyOf, type Row, Rows, type TokenPage } from './token-rows.tsx';
 

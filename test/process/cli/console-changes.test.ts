@@ -131,6 +131,13 @@ describe('a saved plan in a console', () => {
     });
 
     const apply = { kind: 'plan apply', place: 'test', path };
+    // A browser sends the file itself: the console keeps it, with another path.
+    const plan = readFileSync(path, 'utf8');
+    const kept = (await send('/api/saved-plan', { name: 'plan.json', plan })).json().path;
+    expect((await send(`/api/saved-plan?path=${encodeURIComponent(kept)}`)).json()).toMatchObject({
+      ...{ state: 'none', path: kept, context: 'test' },
+    });
+    expect([kept.startsWith(at.folder), statSync(kept).mode & 0o777]).toEqual([true, 0o600]);
     const refused = { code: 'not_approved' };
     expect((await send('/api/plans', apply)).json()).toMatchObject({ failure: refused });
     expect((await carryOut(opened, apply)).failure?.message).toMatch(/.*second person/);
@@ -139,6 +146,11 @@ describe('a saved plan in a console', () => {
     expect(await at.run(approve, { env: { SUDO_USER: 'alice' } })).toMatchObject({ code: 2 });
     expect(await asBob(...approve)).toMatchObject({ code: 0 });
     expect(await show()).toMatchObject({ state: 'approved', approval: { by: 'bob' } });
+    const approval = readFileSync(`${path}.approval`, 'utf8');
+    await send('/api/saved-plan', { name: 'plan.json', plan, approval });
+    expect((await send(`/api/saved-plan?path=${encodeURIComponent(kept)}`)).json()).toMatchObject({
+      state: 'approved',
+    });
     // Nor may the approver apply it.
     const bobs = await consoleOf(at, { environment: { SUDO_USER: 'bob' } });
     expect((await carryOut(bobs, apply)).failure?.message).toMatch(/.*two persons/);
@@ -189,6 +201,11 @@ describe('a saved plan in a console', () => {
       400,
       expect.stringMatching(/was changed/),
     ]);
+    const sent = await send('/api/saved-plan', { name: 'mine.json', plan: readFileSync(path, 'utf8') });
+    expect(sent.json().error.message).toMatch(/^The plan mine\.json was changed after it was made/);
+    expect((await send('/api/saved-plan', { name: 'mine.json', plan: 'x' })).json().error.message).toBe(
+      'mine.json is not a plan of this version of tokenctl.',
+    );
     expect((await send('/api/saved-plan?path=/etc/passwd')).json().error.message).toMatch(/is not a plan/);
   });
 });

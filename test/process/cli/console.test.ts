@@ -1,4 +1,5 @@
 import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cookieName, KEY_HEADER } from '../../../src/console/access.ts';
@@ -9,7 +10,7 @@ import { estate, type Home } from './estate.ts';
 const { home } = estate({ users: 12, tokens: 120 });
 
 async function consoleOf(
-  options: { home?: Home; readOnly?: boolean; now?: () => number } = {},
+  options: { home?: Home; readOnly?: boolean; now?: () => number; logFile?: string } = {},
 ): Promise<TestConsole> {
   const { home: at = home(), ...more } = options;
   const opened = await testConsole({ home: at.folder, ...more });
@@ -87,7 +88,10 @@ describe('who may use a console', () => {
     const { app, headers, send } = opened;
     const changes = guarded(opened).filter(({ method }) => method !== 'GET' && (method as string) !== 'HEAD');
     const audits = ['/api/audit/comparison', '/api/audit/export'];
-    const readsOnly = ['/api/plans', '/api/tokens/read-again', '/api/log/verification', ...audits];
+    const readsOnly = [
+      ...['/api/plans', '/api/saved-plan', '/api/tokens/read-again', '/api/log/verification'],
+      ...audits,
+    ];
     expect(changes.map(({ url }) => url)).toEqual(expect.arrayContaining(['/api/operations', ...readsOnly]));
     for (const { method, url } of changes.filter(({ url }) => !readsOnly.includes(url))) {
       const answer = await app.inject({ method, url, headers, payload: {} });
@@ -218,6 +222,19 @@ it('revokes by a finding, as the command does', async () => {
   expect(planned.json.plan.accessTokens).toBe(total);
 });
 
+it('writes commands with the files that it was started with, and what they leave out at the end', async () => {
+  const at = home();
+  const logFile = join(at.folder, 'another log');
+  const opened = await consoleOf({ home: at, logFile });
+  const { send } = opened;
+  const some = (await tokensOf(opened)).rows.map(({ id }) => id);
+  const ids = [...some, ...some];
+  const { command } = (await send('/api/plans', { kind: 'tokens revoke', place: 'test', ids })).json();
+  expect(command).toMatch(/^tokenctl tokens revoke --id \d+ --id .* --context test --log-file /);
+  expect(command).toContain(`--log-file '${logFile}' # and ${ids.length - 100} more ids`);
+  expect((await send('/api/console')).json().startedWith).toEqual([`--log-file '${logFile}'`]);
+});
+
 describe('a lockdown in a console', () => {
   it('is planned as it is chosen, carried out, shown and lifted', async () => {
     const at = home();
@@ -246,7 +263,15 @@ describe('a lockdown in a console', () => {
     expect(locked.result).toMatchObject({ json: { result: 'locked' } });
     const { incidents } = (await send('/api/incidents?place=test')).json();
     expect(incidents).toMatchObject([{ state: 'locked', aliveCount: 0 }]);
-    const [{ id: incident }] = incidents;
+    const [{ id: incident, waysIn }] = incidents;
+    const ways = Object.fromEntries(waysIn.map(({ name, ...way }: { name: string }) => [name, way]));
+    expect(ways).toMatchObject({
+      'Access tokens': { state: 'none listed' },
+      // Each has its own reason.
+      'Authorization codes': { state: 'not checked', evidence: expect.stringMatching(/until \d.*Z\.$/) },
+      Sessions: { state: 'not checked', evidence: expect.stringMatching(/over the REST API/) },
+      ALLOW_OAUTH2_FOR_EXTERNAL_USERS: { state: 'as set' },
+    });
     const extended = await carryOut({ kind: 'incident extend', place: 'test', incident, hours: null });
     expect(extended.result).toMatchObject({ json: { until: null }, failure: null });
     const lifted = await carryOut({ kind: 'incident lift', place: 'test', incident });

@@ -1,0 +1,66 @@
+/** What pages show of the commands: their lines to copy, and what they print. The first page has none of it. */
+import { ClipboardCopy, SearchInput } from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import { useFacts } from './api.ts';
+
+/** The command for what the page shows, to copy: with the files that the console was started with. */
+export function OwnCommand({
+  words,
+  place,
+}: {
+  /** Without the name of the program. */
+  readonly words: string;
+  /** Undefined where the command has no context. */
+  readonly place?: string;
+}): ReactNode {
+  const { startedWith } = useFacts();
+  // With a file of a database, that is the context.
+  const isNamed = place !== undefined && !startedWith.some((flag) => flag.startsWith('--database-file'));
+  return (
+    <CommandLine
+      command={['tokenctl', words, ...(isNamed ? [`--context ${place}`] : []), ...startedWith].join(' ')}
+    />
+  );
+}
+
+/** A command to copy. */
+export function CommandLine({ command }: { readonly command: string }): ReactNode {
+  return (
+    <ClipboardCopy isReadOnly isCode hoverTip="Copy" clickTip="Copied" textAriaLabel="The command for this">
+      {command}
+    </ClipboardCopy>
+  );
+}
+
+/** Text as the commands print it. */
+export function Printed({ text, label }: { readonly text: string; readonly label: string }): ReactNode {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached with the keyboard
+    <section aria-label={label} tabIndex={0} className="printed">
+      <pre>{text.trimEnd()}</pre>
+    </section>
+  );
+}
+
+/** A field for a text to search for, which is used when the user asks for it or clears it. */
+export function TextSearch({
+  label,
+  value,
+  onChange,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+}): ReactNode {
+  const [text, setText] = useState(value);
+  return (
+    <SearchInput
+      aria-label={label}
+      placeholder={label}
+      value={text}
+      onChange={(_event, next) => setText(next)}
+      onSearch={() => onChange(text)}
+      onClear={() => onChange('')}
+    />
+  );
+}
