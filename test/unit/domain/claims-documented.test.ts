@@ -17,7 +17,7 @@ const NO_CLAIMS: readonly RegExp[] = [
   /^No incident (?:is due|… at this target|selected)|^List them with |^The sweep |^The policy would revoke/,
   /certificate (?:is )?(?:not )?verified|^delete expired and revoked|but several are audited$|prints nothing/,
   /<!doctype html>|<h2>Findings|^Nothing was changed\. Repair|name any more: |Sessions are ended in the database only/,
-  /^already exists|^Add it first|except those already notified/,
+  /already exists(?: and is not overwritten)?$|^Add it first|except those already notified/,
   /^(?:default-src|base-uri|form-action|frame-ancestors) 'none'$|^<p>This address was used|^Ends after hours|Nothing is changed\.$/,
   /^Select tokens of|^deactivated users…$|stored credential|^The context was removed|^For a deleted token|Ctrl-C leaves it valid/,
 ];
