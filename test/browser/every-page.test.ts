@@ -94,6 +94,10 @@ describe.skipIf(chromium === null)('every page of the web interface, on the embe
     stored.splice(-1, 1, stored.at(-1)?.replaceAll(' ', '/') ?? '');
     await made('tokens', { description: hostile('token description'), scope: 'read', application });
     const owned = (kind: string) => ({ ...named(kind), organization });
+    const { id: team, summary_fields } = await made('teams', owned('team'));
+    await admin.post(`/api/v2/teams/${team}/users/`, { id: user });
+    const { admin_role: role } = (summary_fields as { object_roles: { admin_role: Body } }).object_roles;
+    await admin.post(`/api/v2/roles/${role.id}/users/`, { id: user });
     const { id: inventory } = await made('inventories', {
       ...owned('inventory'),
       variables: `text: '${hostile('inventory variables')}'`,

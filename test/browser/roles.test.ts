@@ -14,6 +14,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
   let browser: Browser;
   let admin: Client;
   let operations: number;
+  let team: number;
   let inventory: number;
 
   const made = async (path: string, json: unknown): Promise<Body> => {
@@ -29,6 +30,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
     ]);
     admin = adminOf(service);
     operations = (await made('organizations', { name: 'Operations' })).id;
+    team = (await made('teams', { name: 'Day shift', organization: operations })).id;
     inventory = (await made('inventories', { name: 'Racks', organization: operations })).id;
     await made('users', { username: 'ned', password: PASSWORD });
     await made('users', { username: 'auditor', password: PASSWORD, is_system_auditor: true });
@@ -96,6 +98,44 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       await page.getByText('You may not see this').waitFor();
     }));
 
+  it('lets an organization administrator manage teams', async () => {
+    await made(`organizations/${operations}/users`, { username: 'oscar', password: PASSWORD });
+    await open('/teams', 'orla', async (page) => {
+      await page.getByRole('link', { name: 'Create team' }).click();
+      await field(page, 'Name').fill('Night shift');
+      await field(page, 'Organization').selectOption('Operations');
+      await press(page, 'Create team');
+      await heading(page, 'Night shift');
+      for (const [tab, noun] of [
+        ['Members', 'a member'],
+        ['Administrators', 'an administrator'],
+      ] as const) {
+        await page.getByRole('link', { name: tab, exact: true }).click();
+        const add = `Add ${noun.split(' ')[1]}`;
+        await press(page, add);
+        await field(page, 'User').selectOption('oscar');
+        await page.getByRole('dialog').getByRole('button', { name: add }).click();
+        await page.getByText(`Added ${noun}.`).waitFor();
+        await page.getByRole('link', { name: 'oscar', exact: true }).waitFor();
+      }
+      await press(page, 'Remove oscar');
+      await page.getByText('oscar is no longer an administrator.').waitFor();
+      await page.getByRole('link', { name: 'Members', exact: true }).click();
+      await page.getByRole('link', { name: 'oscar', exact: true }).click();
+      await page.getByRole('main').getByRole('link', { name: 'Teams', exact: true }).click();
+      await page.getByRole('link', { name: 'Night shift', exact: true }).click();
+      // Only superusers move a team.
+      await page.getByRole('link', { name: 'Edit', exact: true }).click();
+      expect(await field(page, 'Organization').count()).toBe(0);
+      await field(page, 'Description').fill('From ten to six');
+      await press(page, 'Save');
+      await page.getByText('From ten to six').waitFor();
+      await page.goto(`${service.url}/organizations/${operations}/teams`);
+      await page.getByRole('link', { name: 'Create team' }).waitFor();
+      await page.getByRole('link', { name: 'Night shift', exact: true }).waitFor();
+    });
+  });
+
   it('shows an auditor everything, to change nothing but own tokens', () =>
     open('/settings/authentication', 'auditor', async (page) => {
       await page.getByText('Only superusers can change settings.').waitFor();
@@ -103,6 +143,9 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       for (const path of [
         `/organizations/${operations}`,
         `/organizations/${operations}/admins`,
+        `/organizations/${operations}/teams`,
+        '/teams',
+        `/teams/${team}/users`,
         '/users/1',
         '/applications',
         `/inventories/${inventory}`,

@@ -28,6 +28,7 @@ export const KINDS: readonly (readonly [string, string, string | null])[] = [
   ['o_auth2_application', 'application', '/applications'],
   ['user', 'user', '/users'],
   ['organization', 'organization', '/organizations'],
+  ['team', 'team', '/teams'],
   ['setting', 'setting', null],
   ['inventory', 'inventory', '/inventories'],
   ['host', 'host', '/hosts'],
@@ -64,10 +65,10 @@ function resourceOf(entry: ActivityEntry, name: string): ReactNode {
   return <Link to={`${page}/${found['id']}`}>{text}</Link>;
 }
 
-/** The role of an association, such as `member` of `awx.main.models.organization.Organization.member_role`. */
-function roleOf({ changes }: ActivityEntry): string {
-  const relationship = String(changes?.['relationship'] ?? '');
-  return /\.(\w+)_role$/.exec(relationship)?.[1]?.replaceAll('_', ' ') ?? '';
+/** The role of an association, such as `member`. */
+function roleOf({ summary_fields }: ActivityEntry): string {
+  const [role] = (summary_fields['role'] ?? []) as readonly { readonly role_field?: string }[];
+  return role?.role_field?.replace(/_role$/, '').replaceAll('_', ' ') ?? '';
 }
 
 /** An entry as a sentence without its subject: "Created token x", "Added user y to organization z (member)". */

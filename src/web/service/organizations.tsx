@@ -1,9 +1,8 @@
 /** Organizations: list, details, members, creation, change. */
-import { Button, Flex, Modal, ModalBody, ModalHeader, PageSection } from '@patternfly/react-core';
-import { useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { Flex, PageSection } from '@patternfly/react-core';
+import type { ReactNode } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
-import { callApi, problemText } from '../shared/api.ts';
+import { callApi } from '../shared/api.ts';
 import { DeleteButton, type Deletion } from '../shared/deletion.tsx';
 import { Facts, LinkedTabs } from '../shared/detail.tsx';
 import { ApiForm, type FormField } from '../shared/form.tsx';
@@ -11,9 +10,12 @@ import { PageHeading } from '../shared/heading.tsx';
 import { ButtonLink } from '../shared/links.tsx';
 import { ResourceList } from '../shared/list.tsx';
 import { useNotify } from '../shared/notices.tsx';
-import { type User, useApi, useMe } from '../shared/queries.ts';
+import { useApi, useMe } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
 import { Time } from '../shared/times.tsx';
+import { People } from './people.tsx';
+import { KindList } from './resource-pages.tsx';
+import { TEAM } from './teams.tsx';
 
 /** An organization as `/api/v2/organizations/` shows it. */
 interface Organization {
@@ -34,7 +36,8 @@ const DELETION: Deletion<Organization> = {
   noun: 'organization',
   path: ({ id }) => `/api/v2/organizations/${id}/`,
   describe: ({ name }) => name,
-  consequence: 'Their applications are deleted with them, and the tokens of these applications are revoked.',
+  consequence:
+    'Their teams and applications are deleted with them, and the tokens of these applications are revoked.',
   mayDelete: ({ summary_fields }) => summary_fields.user_capabilities?.delete === true,
 };
 
@@ -168,6 +171,7 @@ function OrganizationPage({
               [`${path}/users`, 'Members'],
               [`${path}/admins`, 'Administrators'],
               [`${path}/auditors`, 'Auditors'],
+              [`${path}/teams`, 'Teams'],
               [`${path}/applications`, 'Applications'],
             ]}
           />
@@ -220,7 +224,7 @@ export function OrganizationMembers(): ReactNode {
     <OrganizationPage>
       {(organization) => (
         <People
-          organization={organization}
+          mayEdit={mayEdit(organization)}
           noun="member"
           path={`/api/v2/organizations/${organization.id}/users/`}
         />
@@ -235,7 +239,7 @@ export function OrganizationAdmins(): ReactNode {
     <OrganizationPage>
       {(organization) => (
         <People
-          organization={organization}
+          mayEdit={mayEdit(organization)}
           noun="administrator"
           path={`/api/v2/organizations/${organization.id}/admins/`}
         />
@@ -249,10 +253,14 @@ export function OrganizationAuditors(): ReactNode {
   return (
     <OrganizationPage>
       {(organization) => (
-        <People organization={organization} noun="auditor" path={auditorsOf(organization)} />
+        <People mayEdit={mayEdit(organization)} noun="auditor" path={auditorsOf(organization)} />
       )}
     </OrganizationPage>
   );
+}
+
+function mayEdit({ summary_fields: { user_capabilities: capabilities } }: Organization): boolean {
+  return capabilities?.edit === true;
 }
 
 /** A collection of the service; a controller has the users of a role instead. */
@@ -263,116 +271,18 @@ function auditorsOf({ id, related, summary_fields: { object_roles } }: Organizat
   );
 }
 
-const WITH_ARTICLE = {
-  member: 'a member',
-  administrator: 'an administrator',
-  auditor: 'an auditor',
-} as const;
-type Noun = keyof typeof WITH_ARTICLE;
-
-function People({
-  organization,
-  path,
-  noun,
-}: {
-  readonly organization: Organization;
-  /** The collection of the users, which takes users to add and to remove. */
-  readonly path: string;
-  readonly noun: Noun;
-}): ReactNode {
-  const mayEdit = organization.summary_fields.user_capabilities?.edit === true;
+/** The teams of an organization. */
+export function OrganizationTeams(): ReactNode {
   return (
-    <ResourceList<User>
-      name={`${noun}s`}
-      path={path}
-      order="username"
-      columns={[
-        {
-          title: 'Username',
-          orderBy: 'username',
-          show: ({ id, username }) => <Link to={`/users/${id}`}>{username}</Link>,
-        },
-        { title: 'First name', orderBy: 'first_name', show: ({ first_name }) => first_name },
-        { title: 'Last name', orderBy: 'last_name', show: ({ last_name }) => last_name },
-      ]}
-      filters={[{ name: 'username__icontains', label: 'Username' }]}
-      actions={mayEdit && <AddPerson path={path} noun={noun} />}
-      {...(mayEdit && {
-        rowActions: (user: User) => <RemovePerson path={path} user={user} noun={noun} />,
-      })}
-    />
-  );
-}
-
-function AddPerson({ path, noun }: { readonly path: string; readonly noun: Noun }): ReactNode {
-  const [isOpen, setOpen] = useState(false);
-  const notify = useNotify();
-  const title = `Add ${noun}`;
-  return (
-    <>
-      <Button onClick={() => setOpen(true)}>{title}</Button>
-      <Modal isOpen={isOpen} variant="small" onClose={() => setOpen(false)} aria-labelledby="add-title">
-        <ModalHeader title={title} labelId="add-title" />
-        <ModalBody>
-          <ApiForm
-            fields={[
-              {
-                name: 'id',
-                label: 'User',
-                kind: 'lookup',
-                collection: '/api/v2/users/',
-                shows: 'username',
-                required: true,
-              },
-            ]}
-            initial={{ id: '' }}
-            submitLabel={title}
-            onCancel={() => setOpen(false)}
-            send={async ({ id }) => {
-              await callApi(path, { method: 'POST', body: { id: Number(id) } });
-              notify(`Added ${WITH_ARTICLE[noun]}.`);
-              setOpen(false);
-            }}
-          />
-        </ModalBody>
-      </Modal>
-    </>
-  );
-}
-
-function RemovePerson({
-  path,
-  user,
-  noun,
-}: {
-  readonly path: string;
-  readonly user: User;
-  readonly noun: Noun;
-}): ReactNode {
-  const queries = useQueryClient();
-  const notify = useNotify();
-  const [isBusy, setBusy] = useState(false);
-  const remove = async () => {
-    setBusy(true);
-    try {
-      await callApi(path, { method: 'POST', body: { id: user.id, disassociate: true } });
-      notify(`${user.username} is no longer ${WITH_ARTICLE[noun]}.`);
-    } catch (error) {
-      notify(`${user.username} was not removed: ${problemText(error)}`, 'danger');
-    }
-    setBusy(false);
-    await queries.invalidateQueries();
-  };
-  return (
-    <Button
-      variant="link"
-      isInline
-      isDisabled={isBusy}
-      aria-label={`Remove ${user.username}`}
-      onClick={() => void remove()}
-    >
-      Remove
-    </Button>
+    <OrganizationPage>
+      {(organization) => (
+        <KindList
+          kind={TEAM}
+          api={`/api/v2/organizations/${organization.id}/teams/`}
+          add={mayEdit(organization) ? `/teams/add?organization=${organization.id}` : null}
+        />
+      )}
+    </OrganizationPage>
   );
 }
 

@@ -48,6 +48,7 @@ export async function loadPage(pathname: string): Promise<void> {
 const users = () => import('./users.tsx');
 const user = () => import('./user.tsx');
 const organizations = () => import('./organizations.tsx');
+const teams = () => import('./teams.tsx');
 const settings = () => import('./settings.tsx');
 const applications = () => import('./applications.tsx');
 const inventories = () => import('./inventories.tsx');
@@ -63,6 +64,7 @@ const PAGES: readonly PageRoute[] = [
   { path: '/users/add', page: page(users, 'AddUser') },
   { path: '/users/:id', page: page(user, 'UserDetails') },
   { path: '/users/:id/organizations', page: page(user, 'UserOrganizations') },
+  { path: '/users/:id/teams', page: page(user, 'UserTeams') },
   { path: '/users/:id/tokens', page: page(user, 'UserTokens') },
   { path: '/users/:id/tokens/add', page: page(user, 'CreateUserToken') },
   { path: '/users/:id/edit', page: page(users, 'EditUser') },
@@ -73,7 +75,14 @@ const PAGES: readonly PageRoute[] = [
   { path: '/organizations/:id/users', page: page(organizations, 'OrganizationMembers') },
   { path: '/organizations/:id/admins', page: page(organizations, 'OrganizationAdmins') },
   { path: '/organizations/:id/auditors', page: page(organizations, 'OrganizationAuditors') },
+  { path: '/organizations/:id/teams', page: page(organizations, 'OrganizationTeams') },
   { path: '/organizations/:id/applications', page: page(organizations, 'OrganizationApplications') },
+  { path: '/teams', page: page(teams, 'Teams') },
+  { path: '/teams/add', page: page(teams, 'AddTeam') },
+  { path: '/teams/:id', page: page(teams, 'TeamDetails') },
+  { path: '/teams/:id/edit', page: page(teams, 'EditTeam') },
+  { path: '/teams/:id/users', page: page(teams, 'TeamMembers') },
+  { path: '/teams/:id/admins', page: page(teams, 'TeamAdmins') },
   { path: '/applications', page: page(applications, 'Applications') },
   { path: '/applications/add', page: page(applications, 'AddApplication') },
   { path: '/applications/:id', page: page(applications, 'ApplicationDetails') },
@@ -143,6 +152,7 @@ export const NAVIGATION: readonly (readonly [string | null, readonly NavigationE
     [
       { path: '/organizations', title: 'Organizations' },
       { path: '/users', title: 'Users' },
+      { path: '/teams', title: 'Teams' },
       { path: '/applications', title: 'Applications' },
       { path: '/tokens', title: 'Tokens' },
     ],

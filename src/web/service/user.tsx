@@ -6,10 +6,11 @@ import { DeleteButton } from '../shared/deletion.tsx';
 import { Facts, LinkedTabs } from '../shared/detail.tsx';
 import { PageHeading } from '../shared/heading.tsx';
 import { ButtonLink } from '../shared/links.tsx';
-import { ResourceList } from '../shared/list.tsx';
+import { type Column, ResourceList } from '../shared/list.tsx';
 import { type User, useApi, useMe } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
 import { Time } from '../shared/times.tsx';
+import { ORGANIZATION, type Resource } from './resource-pages.tsx';
 import { CreateToken, EXTERNAL_HINT, TokenList } from './tokens.tsx';
 import { Roles } from './users.tsx';
 
@@ -20,7 +21,24 @@ export function UserDetails(): ReactNode {
 
 /** The organizations of a user. */
 export function UserOrganizations(): ReactNode {
-  return <UserPage>{(user) => <Organizations user={user} />}</UserPage>;
+  return (
+    <UserPage>
+      {(user) => (
+        <Groups user={user} name="organizations" empty={`${user.username} is a member of no organization.`} />
+      )}
+    </UserPage>
+  );
+}
+
+/** The teams of a user. */
+export function UserTeams(): ReactNode {
+  return (
+    <UserPage>
+      {(user) => (
+        <Groups user={user} name="teams" empty={`${user.username} is in no team.`} columns={[ORGANIZATION]} />
+      )}
+    </UserPage>
+  );
 }
 
 /** The tokens of a user. */
@@ -65,6 +83,7 @@ function UserPage({ children }: { readonly children: (user: User) => ReactNode }
             tabs={[
               [path, 'Details'],
               [`${path}/organizations`, 'Organizations'],
+              [`${path}/teams`, 'Teams'],
               [`${path}/tokens`, 'Tokens'],
             ]}
           />
@@ -121,28 +140,35 @@ function Details({ user }: { readonly user: User }): ReactNode {
   );
 }
 
-interface NamedRow {
-  readonly id: number;
-  readonly name: string;
-  readonly description: string;
-}
-
-function Organizations({ user }: { readonly user: User }): ReactNode {
+/** The organizations or the teams of a user. */
+function Groups({
+  user,
+  name,
+  empty,
+  columns = [],
+}: {
+  readonly user: User;
+  readonly name: 'organizations' | 'teams';
+  readonly empty: string;
+  /** The columns between name and description. */
+  readonly columns?: readonly Column<Resource>[];
+}): ReactNode {
   return (
-    <ResourceList<NamedRow>
-      name="organizations"
-      path={`/api/v2/users/${user.id}/organizations/`}
+    <ResourceList<Resource>
+      name={name}
+      path={`/api/v2/users/${user.id}/${name}/`}
       order="name"
       columns={[
         {
           title: 'Name',
           orderBy: 'name',
-          show: ({ id, name }) => <Link to={`/organizations/${id}`}>{name}</Link>,
+          show: (group) => <Link to={`/${name}/${group.id}`}>{group.name}</Link>,
         },
+        ...columns,
         { title: 'Description', show: ({ description }) => description },
       ]}
       filters={[{ name: 'name__icontains', label: 'Name' }]}
-      empty={`${user.username} is a member of no organization.`}
+      empty={empty}
     />
   );
 }

@@ -1,0 +1,108 @@
+/** Teams: list, details, members, administrators, creation, change. */
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import { useMe } from '../shared/queries.ts';
+import { People } from './people.tsx';
+import {
+  AddResource,
+  EditResource,
+  KindPage,
+  ORGANIZATION,
+  ORGANIZATION_FIELD,
+  organizationOf,
+  type Resource,
+  type ResourceKind,
+  ResourcePage,
+} from './resource-pages.tsx';
+
+/** A team as `/api/v2/teams/` shows it. */
+interface Team extends Resource {
+  readonly organization: number;
+  readonly related: { readonly roles?: string };
+  readonly summary_fields: Resource['summary_fields'] & {
+    readonly object_roles?: { readonly admin_role?: { readonly id: number } };
+  };
+}
+
+/** What the pages of teams show. */
+export const TEAM: ResourceKind<Team> = {
+  noun: 'team',
+  plural: 'Teams',
+  path: '/teams',
+  api: '/api/v2/teams/',
+  columns: [
+    ORGANIZATION,
+    { title: 'Description', orderBy: 'description', show: ({ description }) => description },
+  ],
+  filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
+  consequence: 'Their members lose what the teams give them.',
+  facts: (team) => [
+    ['Organization', organizationOf(team)],
+    // A controller has roles of teams; in the service they give none.
+    [
+      'Access',
+      team.related.roles === undefined ? 'Gives its members no access to other resources' : undefined,
+    ],
+    [
+      'Activity',
+      <Link key="activity" to={`/activity?team=${team.id}`}>
+        What happened to this team
+      </Link>,
+    ],
+  ],
+  fields: () => [ORGANIZATION_FIELD],
+  values: (team) => ({ organization: String(team?.organization ?? '') }),
+  tabs: [
+    ['users', 'Members'],
+    ['admins', 'Administrators'],
+  ],
+};
+
+function mayEdit({ summary_fields: { user_capabilities: capabilities } }: Team): boolean {
+  return capabilities?.edit === true;
+}
+
+/** The list of teams. */
+export function Teams(): ReactNode {
+  return <KindPage kind={TEAM} />;
+}
+
+/** The details of a team. */
+export function TeamDetails(): ReactNode {
+  return <ResourcePage kind={TEAM} />;
+}
+
+/** The members of a team. */
+export function TeamMembers(): ReactNode {
+  return (
+    <ResourcePage kind={TEAM}>
+      {(team) => <People mayEdit={mayEdit(team)} noun="member" path={`/api/v2/teams/${team.id}/users/`} />}
+    </ResourcePage>
+  );
+}
+
+/** The administrators of a team, who have a role of it: the API has no other list of them. */
+export function TeamAdmins(): ReactNode {
+  return (
+    <ResourcePage kind={TEAM}>
+      {(team) => (
+        <People
+          mayEdit={mayEdit(team)}
+          noun="administrator"
+          path={`/api/v2/roles/${team.summary_fields.object_roles?.admin_role?.id ?? 0}/users/`}
+        />
+      )}
+    </ResourcePage>
+  );
+}
+
+/** The form for a new team. */
+export function AddTeam(): ReactNode {
+  return <AddResource kind={TEAM} />;
+}
+
+/** The form for a team that exists. Only superusers can move it to another organization. */
+export function EditTeam(): ReactNode {
+  const { is_superuser: isSuperuser } = useMe();
+  return <EditResource kind={isSuperuser ? TEAM : { ...TEAM, fields: () => [], values: () => ({}) }} />;
+}
