@@ -100,7 +100,7 @@ function mappings(backend: Backend): readonly SettingDefinition[] {
     ofBackend(backend, 'TEAM_MAP', {
       ...map(checkedBy(teamMap), TEAM_EXAMPLE),
       label: 'Teams',
-      helpText: 'Maps teams to organizations. Overrides SOCIAL_AUTH_TEAM_MAP.',
+      helpText: `Makes users of ${LABELS[backend]} members of teams. Overrides SOCIAL_AUTH_TEAM_MAP.`,
     }),
     ofBackend(backend, 'USER_FLAGS_BY_ATTR', {
       type: 'nested object',
@@ -135,7 +135,7 @@ export const SHARED_SSO_DEFINITIONS: readonly SettingDefinition[] = [
     type: 'nested object',
     label: 'Teams of external users',
     helpText:
-      'Maps teams to organizations: users of a team become members of its organization at each login.',
+      'Maps users to teams: they become members of the team and of its organization at each login through an identity provider.',
     defaultValue: null,
     nullable: true,
     child: 'map',

@@ -58,7 +58,7 @@ const flags = z.strictObject({
 
 /** `…_ORGANIZATION_MAP`: organizations by name, with who has which role in them. */
 export const organizationMap = z.record(z.string().trim().min(1).max(512), organization);
-/** `…_TEAM_MAP`: teams by name; the service makes their users members of the organization. */
+/** `…_TEAM_MAP`: teams by name; their users become members of the team and of its organization. */
 export const teamMap = z.record(z.string().trim().min(1).max(512), team);
 /** `…_USER_FLAGS_BY_ATTR`: which attributes make a superuser or a system auditor. */
 export const userFlags = flags;

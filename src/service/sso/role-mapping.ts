@@ -4,13 +4,16 @@ import { compiled, type Expression } from '../settings/sso-schemas.ts';
 import { insertActivity } from '../store/activity.ts';
 import { findOrganizationId, insertOrganization } from '../store/organizations.ts';
 import { changeRole, type OrganizationRole } from '../store/roles.ts';
+import { findTeamId, insertTeam, type TeamValues } from '../store/teams.ts';
 import type { Identity } from './backends.ts';
 import type { UserRules } from './configuration.ts';
 
-/** A role in an organization, by the organization's name. */
+/** A role in an organization, or in a team of it, by their names. */
 interface MappedRole {
   readonly organization: string;
   readonly role: OrganizationRole;
+  /** The team whose member the role makes. */
+  readonly team?: string;
 }
 
 /** The roles to grant to a user, and those to remove if the user has them. */
@@ -29,7 +32,7 @@ interface Rule extends MappedRole {
 }
 
 /**
- * Applies the organization and team maps to a user. A role that one entry grants is not removed by another. Roles that
+ * Applies the organization and team maps to a user. A team makes a user a member of it and of its organization. A role that one entry grants is not removed by another. Roles that
  * do not match are removed unless the entry says `remove: false`, as on the controller.
  */
 export function mappedRoles({ organizations, teams }: UserRules, identity: Identity): MappedRoles {
@@ -43,8 +46,9 @@ export function mappedRoles({ organizations, teams }: UserRules, identity: Ident
     rule('admin', entry.admins, entry.remove_admins);
     rule('auditor', entry.auditors, entry.remove_auditors);
   }
-  for (const { organization, users, remove } of Object.values(teams ?? {})) {
-    rules.push({ organization, role: 'member', holds: matches(users, identity), remove: remove ?? true });
+  for (const [team, { organization, users, remove = true }] of Object.entries(teams ?? {})) {
+    const rule = { organization, role: 'member', holds: matches(users, identity), remove } as const;
+    rules.push(rule, { ...rule, team });
   }
   const granted = distinct(rules.filter(({ holds }) => holds === true));
   const withdrawn = distinct(rules.filter(({ holds, remove }) => holds === false && remove));
@@ -90,12 +94,16 @@ function flag(
 }
 
 function distinct(rules: readonly Rule[]): readonly MappedRole[] {
-  const roles = rules.map(({ organization, role }) => ({ organization, role }));
+  const roles = rules.map(({ organization, role, team }) => ({
+    organization,
+    role,
+    ...(team !== undefined && { team }),
+  }));
   return [...new Map(roles.map((role) => [keyOf(role), role])).values()];
 }
 
-function keyOf({ organization, role }: MappedRole): string {
-  return `${role} ${organization}`;
+function keyOf({ organization, role, team }: MappedRole): string {
+  return JSON.stringify([organization, role, team]);
 }
 
 /** Whether an expression of a map matches the user; null if that cannot be told, or the map says `null` or nothing. */
@@ -143,8 +151,8 @@ function names(pattern: string, identity: Identity): boolean {
 }
 
 /**
- * Grants and removes the roles in the database, and records the changes in the activity stream. An organization that
- * does not exist is created, as on the controller.
+ * Grants and removes the roles in the database, and records the changes in the activity stream. An organization or a team
+ * that does not exist is created, as on the controller.
  */
 export async function applyRoles(
   service: ServiceContext,
@@ -154,15 +162,49 @@ export async function applyRoles(
   const by = { actorId: null, at: service.now(), node: service.node };
   for (const mapped of roles.granted) {
     const organizationId = await organizationOf(service, transaction, mapped);
-    const change = { operation: 'associate', userId, organizationId, role: mapped.role } as const;
-    await changeRole(transaction, change, by);
+    const change = { operation: 'associate', userId } as const;
+    if (mapped.team === undefined) {
+      await changeRole(transaction, { ...change, organizationId, role: mapped.role }, by);
+    } else {
+      const team = { name: mapped.team, description: '', organization: organizationId };
+      const teamId = await teamOf(service, transaction, { team, organization: mapped.organization });
+      await changeRole(transaction, { ...change, teamId, role: 'member' }, by);
+    }
   }
   for (const mapped of roles.withdrawn) {
-    const organizationId = await findOrganizationId(transaction, mapped.organization);
-    if (organizationId === null) continue;
-    const change = { operation: 'disassociate', userId, organizationId, role: mapped.role } as const;
-    await changeRole(transaction, change, by);
+    const change = { operation: 'disassociate', userId } as const;
+    if (mapped.team === undefined) {
+      const organizationId = await findOrganizationId(transaction, mapped.organization);
+      if (organizationId === null) continue;
+      await changeRole(transaction, { ...change, organizationId, role: mapped.role }, by);
+    } else {
+      const teamId = await findTeamId(transaction, mapped.team, mapped.organization);
+      if (teamId !== null) await changeRole(transaction, { ...change, teamId, role: 'member' }, by);
+    }
   }
+}
+
+async function teamOf(
+  { now, node }: ServiceContext,
+  transaction: Queryable,
+  { team, organization }: { readonly team: TeamValues; readonly organization: string },
+): Promise<number> {
+  const { name, description, organization: organizationId } = team;
+  const existing = await findTeamId(transaction, name, organization);
+  if (existing !== null) return existing;
+  const at = now();
+  const created = await insertTeam(transaction, team, { by: null, at });
+  if (created === null) {
+    const createdConcurrently = await findTeamId(transaction, name, organization);
+    if (createdConcurrently === null) throw new Error(`cannot create the team ${name}`);
+    return createdConcurrently;
+  }
+  await insertActivity(transaction, {
+    ...{ operation: 'create', at, object1: 'team', actorId: null, node },
+    changes: { name, description, organization: `${organization}-${organizationId}`, id: created },
+    resource: { type: 'team', id: created },
+  });
+  return created;
 }
 
 async function organizationOf(

@@ -78,8 +78,12 @@ describe('a map of organizations', () => {
       granted: [
         { organization: 'B', role: 'member' },
         { organization: 'C', role: 'member' },
+        { organization: 'C', role: 'member', team: 'Night' },
       ],
-      withdrawn: [{ organization: 'A', role: 'admin' }],
+      withdrawn: [
+        { organization: 'A', role: 'admin' },
+        { organization: 'C', role: 'member', team: 'Day' },
+      ],
     });
   });
 
@@ -119,6 +123,7 @@ describe('roles by attributes', () => {
         Default: { users: { groups: 'staff' }, admins: { groups: 'leads' } },
         New: { auditors: { groups: 'audit' } },
       },
+      SOCIAL_AUTH_SAML_TEAM_MAP: { Night: { organization: 'Watch', users: { groups: 'night' } } },
       SOCIAL_AUTH_SAML_USER_FLAGS_BY_ATTR: { is_superuser_attr: 'groups', is_superuser_value: 'root' },
     });
   });
@@ -129,21 +134,27 @@ describe('roles by attributes', () => {
       (
         await service.database.query<{ name: string; role: string }>(
           `SELECT o.name, r.role FROM service_role r JOIN main_organization o ON o.id = r.organization_id
-           WHERE r.user_id = $1 ORDER BY 1, 2`,
+           WHERE r.user_id = $1
+           UNION ALL SELECT t.name, h.role FROM service_team_role h JOIN main_team t ON t.id = h.team_id
+           WHERE h.user_id = $1 ORDER BY 1, 2`,
           [id],
         )
       ).map(({ name, role }) => `${name} ${role}`);
-    const first = await logIn(['staff', 'leads', 'audit', 'root']);
+    const first = await logIn(['staff', 'leads', 'audit', 'root', 'night']);
     expect(first.user?.['is_superuser']).toBe(true);
-    expect(await roles(first.user?.id)).toEqual(['Default admin', 'Default member', 'New auditor']);
+    expect(await roles(first.user?.id)).toEqual([
+      ...['Default admin', 'Default member', 'New auditor', 'Night member', 'Watch member'],
+    ]);
+    const team = await adminOf(service).get('/api/v2/teams/?name=Night&organization__name=Watch');
+    expect(team.json.results).toMatchObject([{ description: '' }]);
     const second = await logIn(['staff']);
     expect(second.user).toMatchObject({ id: first.user?.id, is_superuser: false });
     expect(await roles(first.user?.id)).toEqual(['Default member']);
     // A session from before loses them as well.
     expect(await whoIs(service, first.browser)).toMatchObject({ is_superuser: false });
     const organizations = (await adminOf(service).get('/api/v2/organizations/')).json.results;
-    expect(organizations.map(({ name }) => name as unknown).sort()).toEqual(['Default', 'New']);
+    expect(organizations.map(({ name }) => name as unknown).sort()).toEqual(['Default', 'New', 'Watch']);
     const entries = await adminOf(service).get('/api/v2/activity_stream/?operation=disassociate');
-    expect(entries.json.count).toBe(2);
+    expect(entries.json.count).toBe(4);
   });
 });
