@@ -1,6 +1,12 @@
 import type { StreamEntry } from '../../src/domain/investigation/deed.ts';
 import type { Actor, ObjectReference } from '../../src/domain/investigation/investigation.ts';
-import type { CurrentObject, Evidence, JobRecord, JobSelector } from '../../src/operations/ports/evidence.ts';
+import type {
+  AssignedRoles,
+  CurrentObject,
+  Evidence,
+  JobRecord,
+  JobSelector,
+} from '../../src/operations/ports/evidence.ts';
 
 const START = Date.UTC(2026, 10, 20, 8);
 
@@ -105,6 +111,9 @@ export class MemoryEvidence implements Evidence {
 
   settings = () => Promise.resolve(this.values);
   roles = () => Promise.resolve(new Map());
+  /** The newer tables of roles. */
+  assigned: AssignedRoles | null = { assignments: [], definitions: [], unattributed: 0 };
+  assignedRoles = () => Promise.resolve(this.assigned);
   hasRole = (role: number, { kind, id }: { kind: string; id: number }) =>
     Promise.resolve(this.ties.has(`role:${role}:${kind}:${id}`));
   hasLink = (link: string, object: ObjectReference, other: ObjectReference) =>

@@ -45,6 +45,9 @@ const KINDS = {
     code: ['default_environment'],
   },
   team: { noun: 'team', group: 'ways_in', path: 'teams' },
+  role_user_assignment: { noun: 'role assignment', group: 'ways_in', path: 'role_user_assignments' },
+  role_team_assignment: { noun: 'role assignment', group: 'ways_in', path: 'role_team_assignments' },
+  role_definition: { noun: 'role definition', group: 'ways_in', path: 'role_definitions' },
   schedule: {
     ...{ noun: 'schedule', group: 'code_later', path: 'schedules' },
     code: [
@@ -129,6 +132,31 @@ export type KnownKind = keyof typeof KINDS;
 /** What is known of a kind; undefined for one of a later version. */
 export function kindOf(kind: string): Kind | undefined {
   return isKnownKind(kind) ? KINDS[kind] : undefined;
+}
+
+/** A model (`jobtemplate`) in the words of the activity stream; as it is where it is not known. */
+export function kindOfModel(model: string): string {
+  return Object.keys(KINDS).find((kind) => kind.replaceAll('_', '') === model) ?? model;
+}
+
+/**
+ * The role of an object in the names that controller 24.6.1 gives to the definitions of its newer tables of roles: `JobTemplate
+ * Execute` and `Organization Read Compat` are `execute_role` and `read_role`, `Organization NotificationTemplate Admin` is
+ * `notification_admin_role` [seen for all roles of organizations, teams, templates and inventories].
+ */
+export function definedRoleField(definition: string): string {
+  if (definition === 'System Auditor') return 'system_auditor';
+  const [, second = '', third = ''] = definition.split(' ');
+  if (third === 'Admin') {
+    const kind = second.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
+    const short: Readonly<Record<string, string>> = {
+      notification_template: 'notification',
+      workflow_job_template: 'workflow',
+    };
+    return `${short[kind] ?? kind}_admin_role`;
+  }
+  const short: Readonly<Record<string, string>> = { Audit: 'auditor', Approve: 'approval' };
+  return `${short[second] ?? second.toLowerCase()}_role`;
 }
 
 /** Whether this version of tokenctl knows a kind. */

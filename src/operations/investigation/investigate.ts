@@ -17,6 +17,7 @@ import { severities } from '../../domain/policy/rule.ts';
 import type { Evidence, StreamReach, Window } from '../ports/evidence.ts';
 import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import { type AssignedRoleItems, assignedRoleItems } from './assigned-roles.ts';
 import { type FollowedChain, followChain } from './follow-chain.ts';
 import { readCircumstances } from './read-circumstances.ts';
 import { jobItems } from './read-jobs.ts';
@@ -81,8 +82,9 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     .filter((draft) => draft.group !== 'ran')
     .map((draft) => itemOf(draft, { ...circumstances.of(draft), context }));
   const ran = await jobItems(evidence, { drafts, items, chain, window, context });
+  const roles = await assignedRoleItems(evidence, { chain, items, window, context });
   const access = await remainingAccess(target, { chain, items, window, description });
-  const all = [...items, ...ran.items, ...access.items].sort(byGroupAndRisk);
+  const all = [...items, ...ran.items, ...roles.items, ...access.items].sort(byGroupAndRisk);
   const missing = await evidence.withoutActor(window);
   const extent = await evidence.extent(window);
   const unattributed = missing.some.flatMap((entry): UnattributedEntry[] => {
@@ -134,7 +136,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
       withoutActor: missing.count,
     },
     limits: limitsOf({
-      ...{ description, chain, window, extent, access, items: all, subject: found.subject },
+      ...{ description, chain, window, extent, access, roles, items: all, subject: found.subject },
       ...{ withoutActor: missing.count, jobsBound: ran.isBounded, bounded: circumstances.isBounded },
     }),
   };
@@ -225,6 +227,7 @@ function limitsOf(found: {
   readonly window: Window;
   readonly extent: StreamReach;
   readonly access: { readonly sessionsListed: boolean };
+  readonly roles: AssignedRoleItems;
   readonly items: readonly InvestigationItem[];
   readonly subject: InvestigationSubject;
   readonly withoutActor: number | null;
@@ -272,7 +275,7 @@ function limitsOf(found: {
         ]),
     limit(
       'not_recorded',
-      'A controller 24.6.1 does not record: logins, uses of tokens, reads, new webhook keys, cancelled jobs, hosts that were created in bulk, credentials and notifications that were added to an inventory source, and what was copied together with a template.',
+      'A controller 24.6.1 does not record: logins, uses of tokens, reads, new webhook keys, cancelled jobs, hosts that were created in bulk, credentials and notifications that were added to an inventory source, removed role assignments, and what was copied together with a template.',
     ),
     ...(subject.kind === 'user'
       ? []
@@ -308,6 +311,22 @@ function limitsOf(found: {
           limit(
             'not_listed',
             'Workflow jobs start other jobs. Those from templates that the actor neither made nor changed are not listed.',
+          ),
+        ]
+      : []),
+    ...(found.roles.unattributed === null
+      ? [
+          limit(
+            'not_listed',
+            'Not checked: role assignments, which the activity stream does not record. This context cannot list them.',
+          ),
+        ]
+      : []),
+    ...(found.roles.unattributed
+      ? [
+          limit(
+            'no_actor',
+            `${found.roles.unattributed} role assignments of the period do not name who made them: the user was deleted, or the controller made them. List them at /api/v2/role_user_assignments/?created_by__isnull=true and role_team_assignments/.`,
           ),
         ]
       : []),

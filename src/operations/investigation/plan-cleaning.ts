@@ -220,7 +220,7 @@ function isShared({ by }: InvestigationItem, { chain }: Investigation): boolean 
 function rank({ item: { object, role }, act }: PlannedCleaning): number {
   if (object.kind === 'o_auth2_access_token') return 0;
   if (object.kind === 'o_auth2_application') return 1;
-  if (role !== null) return 2;
+  if (role !== null || /^role_/.test(object.kind)) return 2;
   if (object.kind === 'user') return 3;
   const ofObject = object.kind === 'schedule' ? 4 : 7;
   const ranks = { cancel: 4, restore: 5, disassociate: 6, delete: ofObject, disable: ofObject };

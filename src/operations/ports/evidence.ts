@@ -46,6 +46,38 @@ export interface RoleRecord {
   readonly about: ObjectReference | null;
 }
 
+/** A role that a user or team has by the newer tables of roles, which the activity stream does not record. */
+export interface RoleAssignment {
+  readonly kind: 'role_user_assignment' | 'role_team_assignment';
+  readonly id: number;
+  readonly at: Date;
+  readonly by: Actor | null;
+  readonly definition: { readonly id: number; readonly name: string; readonly managed: boolean };
+  readonly holder: ObjectReference;
+  /** Null for a role of the system. */
+  readonly about: ObjectReference | null;
+}
+
+/** A role that somebody defined: which rights it gives. */
+export interface RoleDefinition {
+  readonly id: number;
+  readonly name: string;
+  readonly created: Date;
+  readonly createdBy: Actor | null;
+  readonly modified: Date;
+  readonly modifiedBy: Actor | null;
+}
+
+/** What the newer tables of roles of controller 24.6.1 have of a period. */
+export interface AssignedRoles {
+  /** Made by these users. */
+  readonly assignments: readonly RoleAssignment[];
+  /** Made or last changed by these users; none of the controller's own. */
+  readonly definitions: readonly RoleDefinition[];
+  /** How many assignments of the period name no one who made them. */
+  readonly unattributed: number;
+}
+
 /** Which entries were read, in two numbers: only the same entries have both. */
 export interface EntryTally {
   readonly count: number;
@@ -99,6 +131,8 @@ export interface Evidence {
   /** The values of settings, by name; those that are not set are missing where the target tells. */
   settings(names: readonly string[]): Promise<ReadonlyMap<string, unknown> | null>;
   roles(ids: readonly number[]): Promise<ReadonlyMap<number, RoleRecord>>;
+  /** Roles that these users gave, or defined, in a period; null where the newer tables of roles cannot be read. */
+  assignedRoles(selector: Window & { readonly by: readonly number[] }): Promise<AssignedRoles | null>;
   /** Whether a user or team has a role by itself; null where that cannot be read. */
   hasRole(role: number, holder: { readonly kind: string; readonly id: number }): Promise<boolean | null>;
   /** Whether two objects are linked, such as a template and a credential; null where that cannot be read. */

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import type { StreamEntry } from '../../domain/investigation/deed.ts';
-import type { CurrentObject, JobRecord, RoleRecord } from '../../operations/ports/evidence.ts';
+import { kindOfModel } from '../../domain/investigation/kinds.ts';
+import type {
+  CurrentObject,
+  JobRecord,
+  RoleAssignment,
+  RoleDefinition,
+  RoleRecord,
+} from '../../operations/ports/evidence.ts';
 import { id, instant } from './api.ts';
 import type { Listing } from './listing.ts';
 
@@ -157,3 +164,57 @@ function roleFieldOf(title: string, isSystem: boolean): string {
     .replace('approve', 'approval');
   return isSystem ? field : `${field}_role`;
 }
+
+const user = z.object({ id, username: z.string() });
+const ofAssignment = z.object({
+  created_by: user.nullish().catch(null),
+  role_definition: z.object({ id, name: z.string(), managed: z.boolean() }),
+  user: user.optional(),
+  team: z.object({ id, name: z.string() }).optional(),
+  content_object: z.looseObject({ name: z.string().optional() }).nullish().catch(null),
+});
+
+const assignment = z
+  .object({
+    id,
+    created: instant,
+    content_type: z.string().nullish(),
+    object_id: z.coerce.number().nullish(),
+    summary_fields: ofAssignment,
+  })
+  .transform(({ id: number, created, content_type: type, object_id: about, summary_fields: of }) => ({
+    ...{ id: number, at: created, by: actorIn(of.created_by), definition: of.role_definition },
+    holder:
+      of.user === undefined
+        ? { kind: 'team', id: of.team?.id ?? null, name: of.team?.name ?? null }
+        : { kind: 'user', id: of.user.id, name: of.user.username },
+    about:
+      type == null || about == null
+        ? null
+        : { kind: kindOfModel(type.replace(/^.*\./, '')), id: about, name: of.content_object?.name ?? null },
+  }));
+
+/** The roles that users, or teams, have by the newer tables of roles. */
+export function assignments(kind: RoleAssignment['kind']): Listing<RoleAssignment> {
+  return {
+    path: `${kind}s/`,
+    what: 'the list of role assignments',
+    read: (body) => {
+      const read = assignment.safeParse(body).data;
+      return read === undefined ? null : { kind, ...read };
+    },
+  };
+}
+
+const definition = z
+  .object({ id, name: z.string(), created: instant, modified: instant, summary_fields: summaries })
+  .transform(({ summary_fields: of, ...body }): RoleDefinition => {
+    return { ...body, createdBy: actorIn(of['created_by']), modifiedBy: actorIn(of['modified_by']) };
+  });
+
+/** The roles that are defined. */
+export const DEFINITIONS: Listing<RoleDefinition> = {
+  path: 'role_definitions/',
+  what: 'the list of role definitions',
+  read: (body) => definition.safeParse(body).data ?? null,
+};

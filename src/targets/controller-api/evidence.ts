@@ -4,10 +4,12 @@ import type { StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, ObjectReference } from '../../domain/investigation/investigation.ts';
 import { isKnownKind, kindOf, linkPath } from '../../domain/investigation/kinds.ts';
 import type {
+  AssignedRoles,
   CurrentObject,
   Evidence,
   JobRecord,
   JobSelector,
+  RoleAssignment,
   RoleRecord,
   StreamReach,
   Window,
@@ -15,7 +17,15 @@ import type {
 import type { Api, Query } from './api.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { recognizeApi } from './controller-api.ts';
-import { currentObject, JOBS, role, STREAM, streamEntry } from './evidence-records.ts';
+import {
+  assignments,
+  currentObject,
+  DEFINITIONS,
+  JOBS,
+  role,
+  STREAM,
+  streamEntry,
+} from './evidence-records.ts';
 import { type Listing, listFilter, listItems, queryString } from './listing.ts';
 import { parseJson } from './responses.ts';
 
@@ -186,6 +196,42 @@ class ApiEvidence implements Evidence {
       if (!isMissing(error)) throw error;
     }
     return found;
+  }
+
+  async assignedRoles({
+    by,
+    since,
+    until,
+  }: Window & { readonly by: readonly number[] }): Promise<AssignedRoles | null> {
+    const within = (field: string): Query => [
+      [`${field}__gte`, since.toISOString()],
+      [`${field}__lt`, until.toISOString()],
+    ];
+    const some = (field: string, more: Query) =>
+      by.length === 0 ? [] : listFilter(field, by.map(String)).map((filter) => [...more, ...filter]);
+    const api = await this.#open();
+    const found: RoleAssignment[] = [];
+    let unattributed = 0;
+    try {
+      for (const kind of ['role_user_assignment', 'role_team_assignment'] as const) {
+        const queries = some('created_by__id', within('created'));
+        found.push(...(await Array.fromAsync(listItems(api, queries, assignments(kind)))));
+        const query: Query = [...within('created'), ['created_by__isnull', 'true']];
+        unattributed += (await this.#count(`${kind}s/`, query, 'the list of role assignments')) ?? 0;
+      }
+      const defined = [
+        ...some('created_by__id', [['managed', 'false'], ...within('created')]),
+        ...some('modified_by__id', [['managed', 'false'], ...within('modified')]),
+      ];
+      const definitions = await Array.fromAsync(listItems(api, defined, DEFINITIONS));
+      const distinct = new Map(definitions.map((each) => [each.id, each]));
+      return { assignments: found, definitions: [...distinct.values()], unattributed };
+    } catch (error) {
+      // Where there is no such list, a controller answers with a page.
+      if (isMissing(error) || (error instanceof TokenctlError && error.code === 'target_misbehaved'))
+        return null;
+      throw error;
+    }
   }
 
   async hasRole(

@@ -1,8 +1,8 @@
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
+import { definedRoleField, kindOfModel } from '../../domain/investigation/kinds.ts';
 import { record } from './cleaning-entries.ts';
-import { kindOfModel } from './evidence-jobs.ts';
 
 const MEMBERS = 'main_rbac_roles_members';
 const ASSIGNMENTS = 'dab_rbac_roleuserassignment';
@@ -18,24 +18,6 @@ const OF_OBJECT_ROLE = [
 export const ROLE_TABLES = [MEMBERS, ASSIGNMENTS, OBJECT_ROLES, ...OF_OBJECT_ROLE];
 /** The tables that are read in addition. */
 export const ROLE_TABLES_READ = [TEAM_ASSIGNMENTS, DEFINITIONS];
-
-/**
- * The role of an object in the names that controller 24.6.1 gives to the definitions of its newer tables of roles: `JobTemplate
- * Execute` and `Organization Read Compat` are `execute_role` and `read_role`, `Organization NotificationTemplate Admin` is
- * `notification_admin_role` [seen for all roles of organizations, teams, templates and inventories].
- */
-function roleFieldOf(definition: string): string {
-  const [, second = '', third = ''] = definition.split(' ');
-  if (third === 'Admin') {
-    const kind = second.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
-    const short: Readonly<Record<string, string>> = {
-      notification_template: 'notification',
-      workflow_job_template: 'workflow',
-    };
-    return `${short[kind] ?? kind}_admin_role`;
-  }
-  return second === 'Audit' ? 'auditor_role' : `${second.toLowerCase()}_role`;
-}
 
 /**
  * Removes a role of an object from a user, in the older and in the newer tables of roles of controller 24.6.1, as the controller does
@@ -79,7 +61,7 @@ export async function removeRole(
      WHERE a.user_id = $1 AND a.content_type_id = $2 AND a.object_id = $3::text`,
     [other.id, role.type, String(role.about)],
   );
-  const meant = assigned.filter(({ name }) => roleFieldOf(name) === role.field);
+  const meant = assigned.filter(({ name }) => definedRoleField(name) === role.field);
   if (assigned.length > 0 && meant.length !== 1) {
     throw new TokenctlError('unsupported', `which of the user's roles is ${role.field} is not known`, {
       hint: 'Run the same in a context with a URL.',

@@ -1,5 +1,5 @@
+import { kindOfModel } from '../../domain/investigation/kinds.ts';
 import type { JobRecord } from '../../operations/ports/evidence.ts';
-import { STORES } from './evidence-tables.ts';
 import { dateOf, dateOrNull, milliseconds } from './queries.ts';
 
 /** A row of {@link JOBS_SQL}; times in milliseconds. */
@@ -52,9 +52,4 @@ export function jobOf(row: JobRow): JobRecord {
     template: template === null ? null : { id: template, name: row.template },
     hosts: kind === 'job' ? row.hosts : null,
   };
-}
-
-/** A model (`jobtemplate`) in the words of the activity stream. */
-export function kindOfModel(model: string): string {
-  return Object.keys(STORES).find((kind) => kind.replaceAll('_', '') === model) ?? model;
 }

@@ -62,10 +62,18 @@ export const STORES: Partial<Readonly<Record<KnownKind, Store>>> = {
 /** The link of a role has no object that is read. */
 export const ROLE_LINK = ['main_activitystream_role', 'role_id'] as const;
 
+/** The newer tables of roles of controller 24.6.1. */
+export const ASSIGNMENT_TABLES = [
+  'dab_rbac_roleuserassignment',
+  'dab_rbac_roleteamassignment',
+  'dab_rbac_roledefinition',
+];
+
 /** The tables that are read in addition to those of {@link STORES}. */
 const OTHER_TABLES = [
   ...['main_activitystream', 'auth_user', 'conf_setting', 'django_content_type', ROLE_LINK[0]],
   ...['main_rbac_roles', 'main_rbac_roles_members', 'main_rbac_roles_parents'],
+  ...ASSIGNMENT_TABLES,
   ...['main_unifiedjob', 'main_unifiedjobtemplate', 'main_unifiedjob_credentials', 'main_jobhostsummary'],
 ] as const;
 

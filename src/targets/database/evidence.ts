@@ -4,9 +4,10 @@ import { openPostgres } from '../../db/postgres.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, ObjectReference } from '../../domain/investigation/investigation.ts';
-import { isKnownKind } from '../../domain/investigation/kinds.ts';
+import { isKnownKind, kindOfModel } from '../../domain/investigation/kinds.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type {
+  AssignedRoles,
   CurrentObject,
   Evidence,
   JobRecord,
@@ -17,8 +18,9 @@ import type {
 } from '../../operations/ports/evidence.ts';
 import { Connection, databaseError } from './connection.ts';
 import { readEntries, readEntryPages } from './evidence-entries.ts';
-import { JOBS_SQL, type JobRow, jobOf, kindOfModel } from './evidence-jobs.ts';
-import { linkTable, readTables, STORES, WITHHELD } from './evidence-tables.ts';
+import { JOBS_SQL, type JobRow, jobOf } from './evidence-jobs.ts';
+import { readAssignedRoles } from './evidence-roles.ts';
+import { ASSIGNMENT_TABLES, linkTable, readTables, STORES, WITHHELD } from './evidence-tables.ts';
 import { recognizeLayout } from './layout.ts';
 import { Conditions, dateOrNull, inBatches, milliseconds, PAGE_SIZE } from './queries.ts';
 
@@ -287,6 +289,11 @@ class DatabaseEvidence implements OpenedEvidence {
         return [id, { id, field, about }];
       }),
     );
+  }
+
+  async assignedRoles(selector: Parameters<Evidence['assignedRoles']>[0]): Promise<AssignedRoles | null> {
+    if (!ASSIGNMENT_TABLES.every((table) => this.#present.has(table))) return null;
+    return await readAssignedRoles(this.#connection, selector);
   }
 
   async hasRole(

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { remains } from '../../../src/domain/investigation/investigation.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
+import type { RoleAssignment } from '../../../src/operations/ports/evidence.ts';
 import { fixture } from '../../support/fixture.ts';
 import { MemoryEvidence } from '../../support/memory-evidence.ts';
 import { user } from '../../support/memory-target.ts';
@@ -317,4 +318,52 @@ test('the image that an organization runs jobs in is code, its description is no
     ['organization:1', 'code_later', 'high'],
     ['organization:2', 'other', null],
   ]);
+});
+
+test('roles that the stream does not record are found once, and those that others gave are not', async () => {
+  const { evidence, run } = await estate();
+  const at = new Date('2026-11-20T12:00:00Z');
+  const ivy = { id: 11, username: 'ivy' };
+  const given = (id: number, name: string, more: Partial<RoleAssignment> = {}): RoleAssignment => ({
+    ...{ kind: 'role_user_assignment', id, at, by: ivy },
+    definition: { id: 29, name, managed: !name.startsWith('of ivy') },
+    holder: { kind: 'user', id: 3, name: 'bob' },
+    about: { kind: 'organization', id: 1, name: 'Default' },
+    ...more,
+  });
+  const grant = { object1_pk: 3, object2_pk: 9, relationship: 'awx.main.models.rbac.Role_members' };
+  evidence.write(IVY, 'associate', 'user:3', grant, {
+    object2: 'organization',
+    relationship: 'awx.main.models.organization.Organization.member_role',
+    links: new Map([
+      ['user', [{ id: 3, name: 'bob' }]],
+      ['organization', [{ id: 1, name: 'Default' }]],
+    ]),
+  });
+  evidence.ties.add('role:9:user:3');
+  evidence.now.set('organization:1', {});
+  evidence.assigned = {
+    assignments: [
+      given(1, 'Organization Member'),
+      given(2, 'Organization Admin'),
+      given(3, 'of ivy'),
+      given(4, 'Organization Admin', { at: new Date('2026-11-19T12:00:00Z') }),
+    ],
+    definitions: [{ id: 32, name: 'of ivy', created: at, createdBy: ivy, modified: at, modifiedBy: ivy }],
+    unattributed: 2,
+  };
+  const { items, limits } = await run();
+  expect(items.map(({ id, risk, remedy }) => [id, risk, remedy?.text])).toEqual([
+    ['role:9:user:3', 'critical', 'POST /api/v2/roles/9/users/ {"id":3,"disassociate":true}'],
+    ['role_user_assignment:2', 'critical', 'DELETE /api/v2/role_user_assignments/2/'],
+    ['role_user_assignment:3', 'critical', 'DELETE /api/v2/role_user_assignments/3/'],
+    ['role_definition:32', 'high', 'Others may use it: delete it by hand once that is clear.'],
+  ]);
+  expect(limits.map(({ text }) => text)).toContainEqual(
+    expect.stringContaining('2 role assignments of the period do not name who made them'),
+  );
+  evidence.assigned = null;
+  expect((await run()).limits.map(({ text }) => text)).toContainEqual(
+    expect.stringContaining('Not checked: role assignments'),
+  );
 });

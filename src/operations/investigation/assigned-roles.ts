@@ -1,0 +1,137 @@
+import { remedyOf } from '../../domain/investigation/cleaning.ts';
+import { objectText } from '../../domain/investigation/collect-items.ts';
+import { isSameActor } from '../../domain/investigation/deed.ts';
+import type {
+  Actor,
+  InvestigationItem,
+  ItemFinding,
+  ObjectReference,
+} from '../../domain/investigation/investigation.ts';
+import { definedRoleField } from '../../domain/investigation/kinds.ts';
+import { findingsOn } from '../../domain/investigation/risk.ts';
+import type { Evidence, RoleAssignment, RoleDefinition, Window } from '../ports/evidence.ts';
+import type { FollowedChain } from './follow-chain.ts';
+
+/** Roles that the activity stream does not record. */
+export interface AssignedRoleItems {
+  readonly items: readonly InvestigationItem[];
+  /** How many assignments of the period name no one who made them; null where they cannot be read. */
+  readonly unattributed: number | null;
+}
+
+/**
+ * The roles that the chain gave or defined at `/api/v2/role_user_assignments/`, `role_team_assignments/` and `role_definitions/`: they
+ * work on a controller 24.6.1, which records nothing of them in the activity stream, and does not list them with the roles of users
+ * [seen]. What is given as an older role is in both, and counts once.
+ */
+export async function assignedRoleItems(
+  evidence: Evidence,
+  found: {
+    readonly chain: FollowedChain;
+    /** What the activity stream has. */
+    readonly items: readonly InvestigationItem[];
+    readonly window: Window;
+    readonly context: string;
+  },
+): Promise<AssignedRoleItems> {
+  const { chain, items, window, context } = found;
+  const by = chain.members.flatMap(({ user }) => user.id ?? []);
+  const roles = await evidence.assignedRoles({ ...window, by });
+  if (roles === null) return { items: [], unattributed: null };
+  const isOfChain = (actor: Actor | null, at: Date) =>
+    actor !== null && chain.members.some(({ user, since }) => isSameActor(user, actor) && at >= since);
+  const assigned = roles.assignments
+    .filter((each) => isOfChain(each.by, each.at) && !items.some((item) => isRecordedAs(each, item)))
+    .map((each) => assignmentItem(each, context));
+  const defined = roles.definitions
+    .filter(
+      ({ modified, modifiedBy, created, createdBy }) =>
+        isOfChain(modifiedBy, modified) || isOfChain(createdBy, created),
+    )
+    .map((each) => definitionItem(each, { isMade: isOfChain(each.createdBy, each.created), context }));
+  return { items: [...assigned, ...defined], unattributed: roles.unattributed };
+}
+
+/** Whether the activity stream has the grant, as one of the older roles; or the creation of an object, which gives its maker a role. */
+function isRecordedAs(
+  { holder, about, definition, by }: RoleAssignment,
+  { act, role, object, other, entries }: InvestigationItem,
+): boolean {
+  if (role === null) {
+    return (
+      act === 'made' &&
+      about !== null &&
+      isSame(object, about) &&
+      holder.kind === 'user' &&
+      holder.id === by?.id
+    );
+  }
+  const isGranted = act === 'granted' && entries.length > 0 && isSame(object, holder);
+  if (!isGranted || !definition.managed || role.field !== definedRoleField(definition.name)) return false;
+  return about === null || other === null ? about === other : isSame(other, about);
+}
+
+function isSame(a: ObjectReference, b: ObjectReference): boolean {
+  return a.kind === b.kind && a.id === b.id;
+}
+
+const NOTHING = {
+  ...{ entries: [], entryCount: 0, other: null, role: null, link: '', stateReason: null },
+  ...{ changes: [], changedSince: [], job: null, remedy: null },
+} as const;
+
+function assignmentItem(assignment: RoleAssignment, context: string): InvestigationItem {
+  const { kind, id, at, by, definition, holder, about } = assignment;
+  const on = about === null ? 'of the system' : `on ${objectText(about)}`;
+  const findings = assignmentFindings(assignment);
+  const item: InvestigationItem = {
+    ...NOTHING,
+    ...{ id: `${kind}:${id}`, group: 'ways_in', act: 'made', state: 'there' },
+    object: { kind, id, name: `${definition.name} of ${holder.name ?? holder.id}` },
+    summary: `granted ${definition.name} ${on} to ${objectText(holder)} (not in the activity stream)`,
+    by: by === null ? [] : [by],
+    ...{ first: at.toISOString(), last: at.toISOString(), findings, risk: findings[0]?.severity ?? null },
+  };
+  return { ...item, remedy: remedyOf(item, context) };
+}
+
+/** The rules of the older role; what a role that somebody defined allows is not known here. */
+function assignmentFindings({ definition, holder, about }: RoleAssignment): ItemFinding[] {
+  if (!definition.managed) {
+    const message = `The role is not the controller's own: /api/v2/role_definitions/${definition.id}/ lists what it allows.`;
+    return [{ rule: 'custom-role', severity: 'critical', message }];
+  }
+  const role = { id: null, field: definedRoleField(definition.name) };
+  return findingsOn({
+    act: 'granted',
+    group: 'ways_in',
+    object: holder,
+    other: about,
+    role,
+    changes: new Map(),
+  });
+}
+
+function definitionItem(
+  { id, name, created, createdBy, modified, modifiedBy }: RoleDefinition,
+  { isMade, context }: { readonly isMade: boolean; readonly context: string },
+): InvestigationItem {
+  const by = (isMade ? createdBy : null) ?? modifiedBy;
+  const findings: ItemFinding[] = [
+    { rule: 'custom-role', severity: 'high', message: 'It decides what everybody may do who has the role.' },
+  ];
+  const item: InvestigationItem = {
+    ...NOTHING,
+    ...{ id: `role_definition:${id}`, group: 'ways_in', act: isMade ? 'made' : 'changed', state: 'there' },
+    object: { kind: 'role_definition', id, name },
+    summary: `${isMade ? 'created' : 'changed'} the role definition ${name} (${id}) (not in the activity stream)`,
+    by: by === null ? [] : [by],
+    ...{
+      first: (isMade ? created : modified).toISOString(),
+      last: modified.toISOString(),
+      findings,
+      risk: 'high',
+    },
+  };
+  return { ...item, remedy: remedyOf(item, context) };
+}

@@ -1,0 +1,108 @@
+import type { Actor } from '../../domain/investigation/investigation.ts';
+import { kindOfModel } from '../../domain/investigation/kinds.ts';
+import type {
+  AssignedRoles,
+  Evidence,
+  RoleAssignment,
+  RoleDefinition,
+} from '../../operations/ports/evidence.ts';
+import type { Connection } from './connection.ts';
+import { dateOf, milliseconds } from './queries.ts';
+
+/** A row of the newer tables of roles; times in milliseconds. */
+interface AssignmentRow {
+  readonly id: number;
+  readonly at: number;
+  readonly by_id: number | null;
+  readonly by_name: string | null;
+  readonly definition: number;
+  readonly name: string;
+  readonly managed: boolean;
+  readonly holder: number;
+  readonly holder_name: string | null;
+  readonly model: string | null;
+  readonly about: number | null;
+}
+
+interface DefinitionRow {
+  readonly id: number;
+  readonly name: string;
+  readonly created: number;
+  readonly modified: number;
+  readonly created_id: number | null;
+  readonly created_name: string | null;
+  readonly modified_id: number | null;
+  readonly modified_name: string | null;
+}
+
+/** $1 who made them, $2 from, $3 before. */
+function assignmentsSql(holders: { readonly table: string; readonly column: string; readonly from: string }) {
+  const { table, column, from } = holders;
+  return `SELECT a.id, ${milliseconds('a.created')} AS at, a.created_by_id AS by_id, u.username AS by_name,
+      d.id AS definition, d.name, d.managed, a.${column} AS holder, ${from === 'auth_user' ? 'h.username' : 'h.name'} AS holder_name,
+      c.model, CASE WHEN a.object_id ~ '^[0-9]{1,15}$' THEN a.object_id::bigint END AS about
+    FROM ${table} a JOIN dab_rbac_roledefinition d ON d.id = a.role_definition_id
+      LEFT JOIN auth_user u ON u.id = a.created_by_id LEFT JOIN ${from} h ON h.id = a.${column}
+      LEFT JOIN django_content_type c ON c.id = a.content_type_id
+    WHERE a.created_by_id = ANY($1::bigint[]) AND a.created >= $2 AND a.created < $3 ORDER BY a.id`;
+}
+
+const HOLDERS = {
+  role_user_assignment: { table: 'dab_rbac_roleuserassignment', column: 'user_id', from: 'auth_user' },
+  role_team_assignment: { table: 'dab_rbac_roleteamassignment', column: 'team_id', from: 'main_team' },
+} as const;
+
+const DEFINITIONS_SQL = `SELECT d.id, d.name, ${milliseconds('d.created')} AS created, ${milliseconds('d.modified')} AS modified,
+    d.created_by_id AS created_id, c.username AS created_name, d.modified_by_id AS modified_id, m.username AS modified_name
+  FROM dab_rbac_roledefinition d LEFT JOIN auth_user c ON c.id = d.created_by_id LEFT JOIN auth_user m ON m.id = d.modified_by_id
+  WHERE NOT d.managed AND ((d.created_by_id = ANY($1::bigint[]) AND d.created >= $2 AND d.created < $3)
+    OR (d.modified_by_id = ANY($1::bigint[]) AND d.modified >= $2 AND d.modified < $3)) ORDER BY d.id`;
+
+const UNATTRIBUTED_SQL = `SELECT (SELECT count(*) FROM dab_rbac_roleuserassignment a
+      WHERE a.created_by_id IS NULL AND a.created >= $1 AND a.created < $2)
+    + (SELECT count(*) FROM dab_rbac_roleteamassignment a
+      WHERE a.created_by_id IS NULL AND a.created >= $1 AND a.created < $2) AS count`;
+
+/** Reads what the newer tables of roles of a controller 24.6.1 have of a period. */
+export async function readAssignedRoles(
+  connection: Connection,
+  { by, since, until }: Parameters<Evidence['assignedRoles']>[0],
+): Promise<AssignedRoles> {
+  const select = <Row extends object>(sql: string, values: readonly unknown[]) =>
+    connection.read((database) => database.query<Row>(sql, values));
+  const assignments: RoleAssignment[] = [];
+  for (const kind of ['role_user_assignment', 'role_team_assignment'] as const) {
+    const rows = await select<AssignmentRow>(assignmentsSql(HOLDERS[kind]), [by, since, until]);
+    assignments.push(...rows.map((row) => assignmentOf(kind, row)));
+  }
+  const definitions = await select<DefinitionRow>(DEFINITIONS_SQL, [by, since, until]);
+  const [missing] = await select<{ count: number }>(UNATTRIBUTED_SQL, [since, until]);
+  return {
+    assignments,
+    definitions: definitions.map(definitionOf),
+    unattributed: Number(missing?.count ?? 0),
+  };
+}
+
+function assignmentOf(kind: RoleAssignment['kind'], row: AssignmentRow): RoleAssignment {
+  const { id, at, definition, name, managed, holder, holder_name: holderName, model, about } = row;
+  return {
+    ...{ kind, id, at: dateOf(at), by: actorOf(row.by_id, row.by_name) },
+    definition: { id: definition, name, managed },
+    holder: { kind: kind === 'role_user_assignment' ? 'user' : 'team', id: holder, name: holderName },
+    about: model === null || about === null ? null : { kind: kindOfModel(model), id: about, name: null },
+  };
+}
+
+function definitionOf(row: DefinitionRow): RoleDefinition {
+  const { id, name, created, modified } = row;
+  return {
+    ...{ id, name, created: dateOf(created), modified: dateOf(modified) },
+    createdBy: actorOf(row.created_id, row.created_name),
+    modifiedBy: actorOf(row.modified_id, row.modified_name),
+  };
+}
+
+function actorOf(id: number | null, username: string | null): Actor | null {
+  return id === null ? null : { id, username: username ?? '' };
+}
